@@ -11,14 +11,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from adabkb_service.engine.auto.checkpoint import REVISION
+
 RESULTS = Path(__file__).parent / "results"
 
 
 def provenance(module: str) -> dict[str, Any]:
-    """The command that was given, the versions and the machine, as far as they bear on the numbers."""
+    """The command that was given, the versions, the revision of the ``auto`` profile, and the machine, as far as they
+    bear on the numbers."""
     return {
         "command": " ".join(["python -m", module, *sys.argv[1:]]),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in ("numpy", "scipy")}},
+        "revision": REVISION,
         "machine": {"architecture": platform.machine(), "cores": os.cpu_count(), "blas_threads": 1},
     }
 

@@ -1,4 +1,4 @@
-"""Calls of our functions, seen as a profiler of Python sees them: nothing is replaced."""
+"""Observe calls of functions with a Python profiler, without replacing anything."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from tests.waiting import PATIENCE
 
 Seen = Callable[[FrameType, str], None]
-"""Given the frame of a call, and ``call`` or ``return``. The function waits for it, and raises what it raises; then
-this thread is watched no longer."""
+"""Called with the frame of a call, and ``call`` or ``return``. The observed function waits for it. If it raises, so
+does the function, and this thread is no longer observed."""
 
 
 @contextmanager
 def watching(functions: Mapping[Callable[..., Any], Seen]) -> Iterator[None]:
-    """See the calls of some functions within the block, in this thread and in those that start meanwhile."""
+    """Observe the calls of some functions within the block, in this thread and in threads started meanwhile."""
     seen = {function.__code__: see for function, see in functions.items()}
     before = sys.getprofile()
 
@@ -37,7 +37,7 @@ def watching(functions: Mapping[Callable[..., Any], Seen]) -> Iterator[None]:
 
 
 class Gate:
-    """Lets a function that is watched take as long as the test says."""
+    """Blocks an observed function until the test continues it."""
 
     def __init__(self) -> None:
         self.begun, self.goes_on = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""SQL statements that are compiled once for all databases of a process. To SQLAlchemy each database is a new one."""
+"""Share compiled SQL statements between all databases of a process. SQLAlchemy would compile them for each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Engine, event
 
 
 class _Compiled(dict[Any, Any]):
-    """Compiled statements, by what they say and by the kind of database: all of a kind have the same settings."""
+    """Compiled statements by cache key and kind of database, since all databases of a kind have the same settings."""
 
     def get(self, key: Any, default: Any = None) -> Any:
         return super().get(_by_kind(key), default)
@@ -23,7 +23,7 @@ def _by_kind(key: Any) -> Any:
 
 
 def compile_once() -> None:
-    """Let all databases of this process share what they have compiled, from now on."""
+    """Share compiled statements between all databases of this process from now on."""
     compiled = _Compiled()
 
     def share(connection: Connection) -> None:

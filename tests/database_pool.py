@@ -1,4 +1,4 @@
-"""PostgreSQL databases for tests. To make and to drop one takes longer than most tests, so they are used again."""
+"""PostgreSQL databases for tests. They are reused, since creating and dropping one takes longer than most tests."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from adabkb_service.storage.tables import metadata
 
 EMPTY = "; ".join(
     [
-        "SET session_replication_role = replica",  # whatever refers to what
+        "SET session_replication_role = replica",  # in any order, despite foreign keys
         *(f"DELETE FROM {table}" for table in metadata.tables),
         "SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S'",
     ]
 )
-"""For a few rows this takes a third of the time of TRUNCATE, which makes new files for all tables and indexes."""
+"""For a few rows, this takes a third of the time of TRUNCATE, which creates new files for all tables and indexes."""
 OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> {own}"
 SCHEMA = """
     SELECT version_num, (SELECT sum(oid::bigint) FROM pg_class), (SELECT sum(oid::bigint) FROM pg_trigger),
@@ -27,7 +27,7 @@ SCHEMA = """
         (SELECT sum(atttypid::bigint + attnotnull::int) FROM pg_attribute)
     FROM alembic_version
 """
-"""The same for two databases only if one is a copy of the other, or both of a third, and no table was altered."""
+"""Equal for two databases only if they are copies of the same database, and no table was altered."""
 
 
 class DatabasePool:
@@ -38,13 +38,13 @@ class DatabasePool:
         self._template = created(server)
         database = Database(address(server, self._template))
         migration.upgrade(database)
-        database.close()  # nobody may be connected to what is copied
+        database.close()  # a template must have no connections
         self._unused: list[str] = []
         self._schema: sa.Row[tuple[object, ...]] | None = None
 
     @contextmanager
     def borrowed(self) -> Iterator[str]:
-        """The URL of a database; whatever a test does to it, the next one finds it as it was."""
+        """Yield the URL of a database, which is restored after the test."""
         name = self._unused.pop() if self._unused else created(self._server, self._template)
         yield address(self._server, name)
         if self._empty(name):
@@ -53,7 +53,7 @@ class DatabasePool:
             drop(self._server, name)
 
     def _empty(self, name: str) -> bool:
-        """Delete all rows; whether that is enough."""
+        """Delete all rows. Return whether that restored the database."""
         url = self._server.url.set(database=name)
         engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
         try:
@@ -65,7 +65,7 @@ class DatabasePool:
                 if schema == self._schema:
                     connection.exec_driver_sql(EMPTY)
                 return schema == self._schema
-        except sa.exc.DBAPIError:  # there is no such table any more, or nobody can connect
+        except sa.exc.DBAPIError:  # a table is missing, or connections are refused
             return False
 
     def _schema_of_template(self) -> sa.Row[tuple[object, ...]]:
@@ -83,7 +83,7 @@ def created(server: sa.Engine, template: str = "template1") -> str:
 
 
 def drop(server: sa.Engine, name: str) -> None:
-    """Delete a database, whoever is connected to it."""
+    """Delete a database, even if it has connections."""
     with server.connect() as connection:
         connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
 

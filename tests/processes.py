@@ -1,4 +1,4 @@
-"""What has become of a process, by its number, and what one may do."""
+"""The state of a process by its id, and commands without privileges."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 
 def without_privileges() -> tuple[str, ...]:
-    """Comes before a command so that permissions of files hold for it, also if root runs the tests."""
+    """The prefix of a command to which file permissions apply even if root runs the tests."""
     return ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
 
 
 def is_alive(pid: int | str) -> bool:
-    """Whether a process is there, and not merely waits to be buried."""
+    """Whether a process is running, not a zombie."""
     return state(pid) not in ("", "Z")
 
 
@@ -22,7 +22,7 @@ def is_stopped(pid: int | str) -> bool:
 
 
 def state(pid: int | str) -> str:
-    """The letter by which Linux tells the state of a process; empty if there is none."""
+    """Linux's letter for the state of a process; empty if it does not exist."""
     try:
         stat = Path(f"/proc/{int(pid)}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

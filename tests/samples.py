@@ -1,4 +1,4 @@
-"""Generated attacks. ``make test`` sends a sample that meets every route and every kind; ``make attack`` sends all."""
+"""Generated attacks. ``make test`` sends a sample with every route and every kind; ``make attack`` sends all."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ T = TypeVar("T")
 OF_ATTACKS = pytest.mark.parametrize(
     "is_sample", [pytest.param(True, id="sample"), pytest.param(False, id="all", marks=pytest.mark.long)]
 )
-"""Runs a test with a sample of its attacks, and in ``make attack`` with all."""
+"""Marks a test that runs with a sample of its attacks, and with all in ``make attack``."""
 
 
 def rotated(kinds: Sequence[T], seed: object) -> list[T]:
-    """The kinds in an order of their own for each seed: whoever takes the next ones in turn meets all of them."""
+    """The kinds in a different order for each seed, so that samples that take the next ones in turn cover all of
+    them."""
     return random.Random(str(seed)).sample(kinds, len(kinds))

@@ -26,8 +26,8 @@ from adabkb_service.settings import Settings
 
 @contextmanager
 def serving(app: FastAPI, port: int = 0, grace_seconds: int = 1) -> Iterator[str]:
-    """A uvicorn in a thread, on a free port unless one is given; yields its address once it answers. As it ends, it
-    gives up requests that are not answered after some seconds."""
+    """Run uvicorn in a thread, on a free port by default, and yield its address once it answers. At its end, it drops
+    requests that are not answered within some seconds."""
     listener = socket.create_server(("127.0.0.1", port))
     server = PromptServer(config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=grace_seconds))
     thread = threading.Thread(target=server.run, name="event loop", kwargs={"sockets": [listener]})
@@ -42,7 +42,7 @@ def serving(app: FastAPI, port: int = 0, grace_seconds: int = 1) -> Iterator[str
 
 
 def free_port() -> int:
-    """One that nobody listens at, and that the system gives to nobody who asks for any port."""
+    """A free port outside the range of ephemeral ports."""
     while True:
         port = random.randrange(20_000, 32_000)
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -51,14 +51,14 @@ def free_port() -> int:
 
 @contextmanager
 def server_on(database_url: str, **settings: Any) -> Iterator[str]:
-    """A server on a database; its models are in this process, which spares the start of another."""
+    """Run a server on a database. It computes models in this process, which saves the start of another one."""
     with serving(create_app(Settings(database=database_url, **{"model_processes": 0, **settings}))) as address:
         yield address
 
 
 class PromptServer(uvicorn.Server):
-    """Starts and stops as soon as it can. uvicorn itself notices after 0.1 s that it is to stop, and then waits for
-    another 0.1 s, also where no connection is open: in most tests that is longer than all the rest."""
+    """Starts and stops without delays. uvicorn itself polls for its stop every 0.1 s, and then waits another 0.1 s even
+    without connections, which would take most of the time of many tests."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -74,7 +74,7 @@ class PromptServer(uvicorn.Server):
             await asyncio.sleep(0.01)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await asyncio.sleep(0.01)  # in which it notices that clients have left
+        await asyncio.sleep(0.01)  # time to notice that clients have disconnected
         if self.server_state.connections or self.server_state.tasks:
             await super().shutdown(sockets)
             return
@@ -85,13 +85,13 @@ class PromptServer(uvicorn.Server):
 
 @dataclass
 class ServerProcess:
-    """``adabkb serve`` as a process of its own."""
+    """``adabkb serve`` as a separate process."""
 
     address: str
     process: subprocess.Popen[str]
 
     def kill(self) -> None:
-        """kill -9: nothing gets a chance to be tidied up."""
+        """Kill the process with SIGKILL, so that nothing is cleaned up."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(60)
 
@@ -101,8 +101,8 @@ ADABKB = (str(Path(sys.executable).with_name("adabkb")),)
 
 @contextmanager
 def server_process(database_url: str, program: tuple[str, ...] = ADABKB, **settings: Any) -> Iterator[ServerProcess]:
-    """Start ``adabkb serve`` on a free port and read its address from the line it prints when ready. Its models are in
-    this one process, unless the settings say otherwise."""
+    """Start ``adabkb serve`` on a free port, and read its address from its output. By default, it computes models in
+    the same process."""
     command = [*program, "serve", "--port", "0", "--database", database_url]
     chosen = {"model_processes": 0, **settings}
     environment = {**os.environ, **{f"ADABKB_{name.upper()}": str(value) for name, value in chosen.items()}}
@@ -119,7 +119,7 @@ def server_process(database_url: str, program: tuple[str, ...] = ADABKB, **setti
 
 @contextmanager
 def worker_process(database_url: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """``adabkb work`` as a process of its own, whose models are in this one process; yields it once it is ready."""
+    """Run ``adabkb work`` as a separate process that computes models itself; yield it once it is ready."""
     command = [*ADABKB, "work", "--database", database_url, *arguments]
     environment = {**os.environ, "ADABKB_MODEL_PROCESSES": "0"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:

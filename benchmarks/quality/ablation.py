@@ -250,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     seeds = 1 if asked.quick else asked.seeds
     runs = kept(asked.runs) if asked.kept else done(groups, mechanisms, seeds, asked.runs)
     found = summary(runs, groups, mechanisms)
-    write(asked.out, {**provenance(MODULE), "revision": REVISION, "budgets": BUDGETS, "mechanisms": found})
+    write(asked.out, {**provenance(MODULE), "budgets": BUDGETS, "mechanisms": found})
     print_table(HEADER, rows(found))
 
 

@@ -13,8 +13,7 @@ class ParameterImportance(Record):
     """Sobol' indices of a parameter, between 0 and 1, with their standard errors.
 
     ``first_order`` is the share of the variance of the posterior mean over the space that the parameter explains by
-    itself, ``total`` the share that it explains together with all others. Both are 0 for a fixed
-    parameter.
+    itself, ``total`` the share including its interactions with others. Both are 0 for a fixed parameter.
     """
 
     name: str
@@ -28,7 +27,7 @@ class ParameterImportance(Record):
 class Importance(Record):
     """Which parameters the objective depends on, according to the model.
 
-    ``parameters`` is empty if there is a ``reason``: "too_few_results" or "constant". ``std`` is the standard deviation
+    If ``parameters`` is empty, ``reason`` says why: "too_few_results" or "constant". ``std`` is the standard deviation
     of the posterior mean over the space, in the objective's units; ``results`` is the number of results in the model.
     """
 
@@ -62,8 +61,8 @@ class Validation(Record):
     """Leave-one-out predictions of the results that count, at most 800.
 
     ``inside`` is the share of results inside their 90% intervals. ``error`` is the mean absolute error of the
-    predictions, and ``error_of_median`` that of the median of the other results. ``items`` is empty if there is a
-    ``reason``: "too_few_results", "constant" or "not_this_system".
+    predictions, and ``error_of_median`` that of the median of the other results. If ``items`` is empty, ``reason`` says
+    why: "too_few_results", "constant" or "not_this_system".
     """
 
     results: int
@@ -84,7 +83,7 @@ class SliceAxis(Record):
 
 @dataclass(frozen=True, repr=False)
 class Slice(Record):
-    """The posterior along one or two parameters. ``at`` has the values at which the others are fixed.
+    """The posterior along one or two parameters. ``at`` has the values of the others.
 
     ``predictions`` are at all combinations of the values of ``axes``; the last parameter varies fastest.
     """
@@ -147,7 +146,7 @@ class Front(Record):
 
 @dataclass(frozen=True)
 class Progress(Record):
-    """The progress: the best result, and the model's prediction of the objective at its point."""
+    """The best result, and the model's prediction of the objective at its point."""
 
     text: str
     best: Best | None
@@ -179,7 +178,7 @@ class Findings(Record):
 @dataclass(frozen=True)
 class Outlook(Record):
     """What further trials may gain: at most ``gap``, with the probability ``probability``. If the gap is unknown,
-    ``reason`` says why, and ``fewest`` how many results are needed. ``noise`` is the standard deviation between
+    ``reason`` says why, and ``fewest`` is the number of results needed. ``noise`` is the standard deviation between
     repeated results, if they are known to be noisy."""
 
     text: str
@@ -195,8 +194,8 @@ class Outlook(Record):
 class Check(Record):
     """A warning about the model. docs/http.md explains the values of ``check``.
 
-    ``observation`` is the number of an outlier. ``parameter`` is the name of a parameter at an end of whose range the
-    best point is, and ``widened`` this parameter with a wider range, in wire form. ``metric`` is the objective, if
+    ``observation`` is the number of an outlier. If the best point is at an end of a range, ``parameter`` is the name of
+    that parameter, and ``widened`` the parameter with a wider range, in wire form. ``metric`` is the objective, if
     there are several.
     """
 

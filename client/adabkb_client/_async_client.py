@@ -1,4 +1,4 @@
-"""The entry point for asyncio programs: the methods of ``_client.py``, to be awaited."""
+"""The entry point for asyncio programs: awaitable versions of the methods in ``_client.py``."""
 
 import asyncio
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ class AsyncClient:
     def _connect(self, settings: Settings) -> None:
         self._transport = AsyncTransport(settings)
         self.outbox = settings.outbox
-        """The results that are kept on this machine until this server can be reached."""
+        """The results kept on this machine until the server can be reached."""
 
     def with_options(
         self,

@@ -32,8 +32,8 @@ class AsyncLeasedTrial(Leased):
         return answer
 
     async def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
-        """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation. What the
-        function then returns is ignored, except for metrics that the rule "patience" leaves to be measured.
+        """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation. The
+        return value of the function is then ignored, except for metrics if the rule "patience" stopped the trial.
 
         While the server is down, reports wait in memory, the trial continues, and the next call sends them all.
 

@@ -81,7 +81,7 @@ class AsyncStudy(AsyncStudyResource):
         fixed: Parameters | None = None,
         context: Context = None,
     ) -> RunReport:
-        """Evaluate trials with an async function until the study, or this run, is over: see ``Study.run``.
+        """Evaluate trials with an async function until the study or this run ends: see ``Study.run``.
 
         If the run is cancelled, for example by Ctrl-C or SIGTERM, its evaluations are cancelled and their trials
         released.
@@ -89,13 +89,13 @@ class AsyncStudy(AsyncStudyResource):
         Args:
             function: an async function, called with the parameters by name, by ``workers`` tasks in parallel; returns
                 the value or a dict. An exception fails the trial and is logged, unless it is a programming error. If
-                the function is cancelled, but the run is not, the trial fails, too.
+                the function is cancelled but the run is not, the trial also fails.
             n_trials: as in ``Study.run``, like the other arguments, except for ``function`` and ``callbacks``.
             timeout: seconds after which this run starts no further trial.
             workers: the number of tasks that evaluate.
-            callbacks: functions, which may be async.
+            callbacks: functions, async or not.
             catch: exceptions that fail the trial and never stop the run.
-            pass_trial: call ``function(trial)`` with the leased trial, whose methods are to be awaited.
+            pass_trial: call ``function(trial)`` with the leased trial, whose methods must be awaited.
             max_failures: the run stops with the last error after this many failures in a row.
             progress: show a progress bar, or lines of the log.
             lease_seconds: as in ``trial``.

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 def bar(name: str, unit: str, total: int | None, *, visible: bool) -> "tqdm[Any]":
     """Return a progress bar; the caller closes it."""
-    # Importing tqdm takes a tenth of the import time of the client, and tqdm.auto imports what notebooks need.
+    # Imported here, since tqdm takes a tenth of the import time of the client. tqdm.auto also supports notebooks.
     if not visible:
         from tqdm.std import tqdm as plain  # noqa: PLC0415
 

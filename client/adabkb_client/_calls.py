@@ -33,8 +33,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Call:
-    """A request with its idempotency key, which stays the same however often the request is sent. A request without a
-    key must be idempotent.
+    """A request with its idempotency key, which stays the same when the request is sent again. A request without a key
+    must be idempotent.
 
     ``content`` is sent in place of ``body``, with the type ``media_type``.
 
@@ -100,13 +100,13 @@ def study_path(study_id: str) -> str:
     """Return a study's path under the API's root.
 
     Raises:
-        TypeError: the id is not a text.
-        ValueError: the id is empty or has a slash, so the URL would have another meaning.
+        TypeError: the id is not a string.
+        ValueError: the id is empty or has a slash, so it would change the path.
     """
     if not isinstance(study_id, str):
-        raise TypeError(f"the id of a study must be a text such as 'svm', not {shown(study_id)}")
+        raise TypeError(f"the id of a study must be a string such as 'svm', not {shown(study_id)}")
     if not study_id or "/" in study_id:
-        raise ValueError(f"the id of a study must be a text without slashes such as 'svm', not {study_id!r}")
+        raise ValueError(f"the id of a study must be a string without slashes such as 'svm', not {study_id!r}")
     return f"/studies/{quote(study_id, safe='')}"
 
 

@@ -19,7 +19,7 @@ from adabkb_client._importing import sources
 from adabkb_client._plain import plain
 
 MOST_TEXTS = 50
-"""The maximum number of different texts in a column that describes rows."""
+"""The maximum number of different strings in a column that describes rows."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Catalogue:
             raise TypeError('descriptors must have lists of numbers by name, such as {"logp": [...], "mw": [...]}')
         rows = tuple(str(plain(row)) for row in self.rows)
         if not rows:
-            raise ValueError("a catalogue needs a row at least")
+            raise ValueError("a catalogue needs at least one row")
         if len(set(rows)) < len(rows):
             twice = next(row for number, row in enumerate(rows) if row in rows[:number])
             raise ValueError(f"the row {twice!r} occurs twice; give each row once")
@@ -58,8 +58,8 @@ class Catalogue:
         for name, numbers in found.items():
             if len(numbers) != len(rows):
                 raise ValueError(
-                    f"the descriptor {name!r} has {len(numbers)} numbers, and there are {len(rows)} rows; "
-                    "give one for each row"
+                    f"the descriptor {name!r} has {len(numbers)} numbers, but there are {len(rows)} rows; give one "
+                    "for each row"
                 )
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "descriptors", found)
@@ -78,9 +78,9 @@ class Catalogue:
         Args:
             path: the file, in UTF-8; cells are separated by commas, semicolons or tabs.
             name: the column that names the rows; the first one by default.
-            descriptors: the columns that describe the rows; by default all other columns of numbers. A column of texts
-                that is named here becomes one column of 0 and 1 for each text.
-            label: shown in place of the parameter's name.
+            descriptors: the columns that describe the rows; by default all other columns of numbers. A column of
+                strings that is named here becomes one column of 0 and 1 for each string.
+            label: shown instead of the parameter's name.
 
         Raises:
             ValueError: the table does not have this form; the message gives the line and the column.
@@ -154,15 +154,15 @@ class Catalogue:
             numbers |= _numbers(table, column, is_asked=descriptors is not None)
         if not numbers:
             raise ValueError(
-                f"{table.name} has no column of numbers; add some that describe the rows, or name columns of texts as "
-                "descriptors"
+                f"{table.name} has no column of numbers; add some that describe the rows, or name columns of strings "
+                "as descriptors"
             )
         return cls(list(cells), numbers, cells, label=label)
 
 
 def _numbers(table: sources.Table, column: str, *, is_asked: bool) -> dict[str, list[float]]:
-    """Return the numbers of a column by its name; a requested column of texts becomes one column of 0 and 1 per
-    text."""
+    """Return the numbers of a column by its name; a requested column of strings becomes one column of 0 and 1 per
+    string."""
     cells = [row.cells.get(column) for row in table.rows]
     found = [_number(cell) for cell in cells]
     if all(number is not None for number in found):
@@ -173,7 +173,7 @@ def _numbers(table: sources.Table, column: str, *, is_asked: bool) -> dict[str, 
             return {}
         if len(texts) > MOST_TEXTS:
             raise ValueError(
-                f"{table.name}, column {column!r} has {len(texts)} different texts; give numbers that describe them"
+                f"{table.name}, column {column!r} has {len(texts)} different strings; give numbers that describe them"
             )
         return {f"{column}={text}": [float(str(cell or "").strip() == text) for cell in cells] for text in texts}
     row = table.rows[found.index(None)]
@@ -206,7 +206,9 @@ def read_choices(path: str | os.PathLike[str]) -> tuple[list[str], dict[str, lis
     table = sources.read(os.fspath(path))
     choice, *names = table.columns
     if not names:
-        raise ValueError(f"{table.name} has one column only; add a column for each descriptor, after that of choices")
+        raise ValueError(
+            f"{table.name} has only one column; add a column for each descriptor, after the column of choices"
+        )
     choices: list[str] = []
     descriptors: dict[str, list[float]] = {name: [] for name in names}
     for row in table.rows:

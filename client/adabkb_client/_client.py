@@ -30,10 +30,10 @@ class Client:
         url: the server's URL; by default ADABKB_URL, or http://127.0.0.1:8000.
         token: sent as a bearer token; by default ADABKB_TOKEN, or none.
         timeout: seconds to wait for an answer.
-        retry_for: seconds for which a call is retried while the server is down or busy. By default 120, but 5 for a
-            server that has never answered, so that you soon notice a wrong URL.
-        outbox: the folder that keeps results while the server is down; by default ADABKB_OUTBOX, or a
-            folder of the platform (on Linux ~/.local/state/adabkb/outbox). False keeps none.
+        retry_for: seconds for which a call is retried while the server is down or busy. By default 120, but 5 if the
+            server has never answered, so that a wrong URL is noticed soon.
+        outbox: the folder that keeps results while the server is down; by default ADABKB_OUTBOX, or a folder of the
+            platform (on Linux ~/.local/state/adabkb/outbox). False keeps none.
         headers: sent with each request, for example for a gateway.
         verify: how to verify https: the path of a file or folder with certificates of your authority (PEM), or an
             ``ssl.SSLContext``. True uses the certificates of httpx or SSL_CERT_FILE. False disables verification.
@@ -41,8 +41,8 @@ class Client:
         http_client: your own ``httpx.Client``, in place of ``verify`` and ``proxy``. You must close it.
 
     Raises:
-        TypeError, ValueError: the token or a header cannot be sent, the URL has no scheme, or arguments exclude each
-        other. Errors never show a token or a header's value.
+        TypeError, ValueError: the token or a header cannot be sent, the URL has no scheme, or arguments contradict each
+            other. Errors never show a token or a header's value.
         OSError: ``verify`` has no certificates.
         httpx.InvalidURL: the URL is invalid for another reason.
     """
@@ -74,13 +74,13 @@ class Client:
     ) -> Self:
         """Connect to the server of a local database, and start the server if it does not run.
 
-        All scripts of this machine that name the same database share its server. It stops when the last of them has
+        All scripts on this machine that name the same database share its server. It stops when the last of them has
         closed its client or has ended for any reason. If the server dies, the next call restarts it. It runs with the
-        Python of the script that started it, on a free port of the loopback address.
+        Python interpreter of the script that started it, on a free port of the loopback address.
 
         Args:
-            database: a SQLite file, which is created if it does not exist. Of the files with additional endings,
-                ``.server`` has the server's output, and ``.running``, ``.starting`` and ``.clients`` are locks.
+            database: a SQLite file, which is created if it does not exist. Beside it are files with additional endings:
+                ``.server`` has the server's output; ``.running``, ``.starting`` and ``.clients`` are locks.
             timeout: as in ``Client``, like the other arguments.
             retry_for: seconds for which a call is retried; by default 120.
             outbox: the folder that keeps results while the server is down; False keeps none.
@@ -97,7 +97,7 @@ class Client:
     def _connect(self, settings: Settings) -> None:
         self._transport = Transport(settings)
         self.outbox = settings.outbox
-        """The results that are kept on this machine until this server can be reached."""
+        """The results kept on this machine until the server can be reached."""
 
     def with_options(
         self,
@@ -214,7 +214,7 @@ class Client:
     def delete_study(self, id: str, *, purge: bool = False) -> None:
         """Delete a study and everything in it: permanently with ``purge``, otherwise it stays in the trash for 30 days.
 
-        Its webhooks and links end; a restored study does not get them back.
+        While it is in the trash, its webhooks send nothing and its links do not work.
 
         Raises:
             NotFound: there is no study with this id.
@@ -227,7 +227,7 @@ class Client:
         return Items(client_calls.trash(), as_it_is, self._transport)
 
     def restore_study(self, id: str, deletion: int | None = None) -> Study:
-        """Restore a deleted study. It continues in the state in which it was deleted.
+        """Restore a deleted study. It continues in the state in which it was deleted, with its webhooks and links.
 
         Args:
             id: the study's id.

@@ -13,8 +13,7 @@ from adabkb_client.errors import Conflict, NotFound
 
 
 class DefinedByRun(Study):
-    """A study from ``Client.define_by_run``. The first ``optimize`` creates it on the server; then it is like any other
-    study.
+    """A study from ``Client.define_by_run``. The first ``optimize`` creates it on the server.
 
     Before that, all other methods raise NotFound.
     """

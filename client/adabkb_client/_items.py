@@ -25,10 +25,10 @@ class Items(Sequence[T], Generic[T]):
     """A list on the server. Each page is read once, when it is needed.
 
     ``items[0]``, ``items[:5]`` and loops read only the pages that they need; ``len(items)`` and ``items[-1]`` read all.
-    Items that the server stores after a page was read are missing: get the list again to see them. If ``AsyncItems``
-    returned the list, it has been read completely.
+    Items that the server stores after a page was read are missing: get the list again to see them. A list that
+    ``AsyncItems`` returned has been read completely.
 
-    Consoles and notebooks show the first items. They are read for this each time.
+    Consoles and notebooks show the first items, which are read again each time.
     """
 
     def __init__(self, listing: Listing[Any], make: Make[T], read_by: "Transport | list[Any]") -> None:

@@ -27,9 +27,9 @@ KEEPER_PATIENCE = 2.0
 class LeasedTrial(Leased):
     """A trial to evaluate, in a ``with`` block or between ``start`` and ``close``.
 
-    Meanwhile, its lease is renewed. If an exception ends the block, the trial fails, with the exception's text as the
-    reason. KeyboardInterrupt, SystemExit and programming errors (``MISTAKES``, or an invalid result) release the trial
-    instead. The exception always propagates. If only the delivery of the result failed, the trial does not fail: its
+    During this time, its lease is renewed. If an exception ends the block, the trial fails, with the exception's text
+    as the reason. KeyboardInterrupt, SystemExit and programming errors (``MISTAKES``, or an invalid result) release the
+    trial instead. The exception always propagates. If the result could not be delivered, the trial does not fail: its
     lease expires, and the server issues it again.
 
     The object can be pickled. A copy renews the lease only if it is started, too.
@@ -51,8 +51,8 @@ class LeasedTrial(Leased):
         return answer
 
     def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
-        """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation. What the
-        function then returns is ignored, except for metrics that the rule "patience" leaves to be measured.
+        """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation. The
+        return value of the function is then ignored, except for metrics if the rule "patience" stopped the trial.
 
         While the server is down, reports wait in memory, the trial continues, and the next call sends them all.
 

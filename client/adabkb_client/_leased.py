@@ -9,9 +9,9 @@ from adabkb_client._models import Answer, Trial
 from adabkb_client.errors import Invalid
 
 LEASE_SECONDS = 120.0
-"""Length of a lease that is renewed, short enough that the trial of a killed process is issued again soon."""
+"""Default length of a renewed lease, short enough that the trial of a killed process is issued again soon."""
 RENEW_AT = 1 / 3
-"""Share of a lease after which it is renewed, which leaves time for retries."""
+"""Share of a lease after which it is renewed. The rest is time for retries."""
 RENEW_AGAIN = 0.05
 """Share of a lease between retries of a renewal."""
 REASON_LENGTH = 1000
@@ -85,7 +85,7 @@ def this_worker() -> str:
 
 
 def is_mistake(error: BaseException, *, has_succeeded: bool) -> bool:
-    """Return whether an error of a function is a programming error, which does not fail its trial.
+    """Return whether an error of a function is a programming error, which releases its trial instead of failing it.
 
     Args:
         error: the exception of the function, or the error in its result.
@@ -95,10 +95,10 @@ def is_mistake(error: BaseException, *, has_succeeded: bool) -> bool:
 
 
 def for_optuna() -> str:
-    """Return the remedy for an objective that is written for Optuna."""
+    """Return the remedy for an objective written for Optuna."""
     return (
         "this function is written for Optuna. Take the parameters of the study as arguments, `def objective(x, y):`, "
-        "and leave pass_trial out. Or run the function as it is: `study.optimize(objective)`"
+        "and leave out pass_trial. Or run the function unchanged: `study.optimize(objective)`"
     )
 
 
@@ -113,7 +113,7 @@ def printable(reason: str) -> str:
 
 
 def stop_seconds() -> float:
-    """Return how many seconds the program may take, when it is stopped, to release trials and to end worker processes:
+    """Return the seconds within which a stopped program must release trials and end worker processes:
     ``ADABKB_STOP_SECONDS``, or 5.
 
     Raises:

@@ -85,7 +85,7 @@ class Prediction(Record):
 
 @dataclass(frozen=True, repr=False)
 class Trial(Record):
-    """A point to evaluate. It counts towards the study's budget; if it is stopped, only by the share of its steps.
+    """A point to evaluate. It counts towards the study's budget, a stopped trial as the share of its steps.
 
     ``value`` is None until the trial is completed, and so is ``metrics``, which only studies with metrics have.
     Users set ``attributes``. ``phase`` is the purpose of a suggestion: "start", "search", "polish" (improve the best
@@ -125,8 +125,8 @@ class Observation(Record):
 
     ``outside`` means that the study's space was edited and no longer contains the point, so the result does not count.
     Several objectives are among the metrics; then ``value`` is None. ``missing`` names the numbers that a partial
-    result still lacks: "value", and metrics. ``plate`` is the number of the plate of a point of your own; a trial has
-    this number itself.
+    result still lacks: "value", and metrics. ``plate`` is the number of the plate of your own point; for a trial's
+    result, see the trial.
     """
 
     seq: int
@@ -184,9 +184,9 @@ class Best(Record):
 class StudySummary(Record):
     """The state of a study, as in every answer of suggest and observe.
 
-    ``gap`` is what further trials can gain at most, in the objective's units: according to the model, with 90%
-    probability, no point is better than the recommended one by more than this. It is at most what the natural bounds of
-    the objective leave above the best result, and None while it is unknown.
+    ``gap`` is a bound on what further trials can gain, in the objective's units: according to the model, with 90%
+    probability, no point is better than the recommended one by more than this. The natural bounds of the objective
+    limit it. It is None while unknown.
     """
 
     id: str
@@ -368,7 +368,7 @@ class Event(Record):
 @dataclass(frozen=True, repr=False)
 class RunReport(Record):
     """The outcome of a run: the numbers of trials that were ``completed``, ``failed`` and ``stopped`` early, and the
-    ``reason`` why it ended.
+    ``reason`` for its end.
 
     ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely" if the study is complete; otherwise
     "n_trials", "timeout", "stopped" (by ``Study.stop``), or "fixed_exhausted" (all points with the ``fixed`` parameters

@@ -3,14 +3,14 @@
 Each kind accepts ``when``, the conditions under which a parameter is active. ``Float(0, 1, when={"kernel": ["rbf"]})``
 is active only if the parameter "kernel" is active and is "rbf". All conditions must hold.
 
-Each kind that varies accepts ``context=True``: the parameter is not chosen, but known when a trial is requested, such
-as the humidity. ``suggest(context={"humidity": 0.4})`` gives its value.
+Each kind that varies accepts ``context=True``: the server does not choose its value, which is known when a trial is
+requested, such as the humidity. Pass it with ``suggest(context={"humidity": 0.4})``.
 
 Each kind accepts ``unit`` and ``label``, such as ``Float(20, 120, unit="°C", label="Oil bath")``, for display in
 sentences, figures, tables and forms. The model ignores them, and they can be changed at any time.
 
-The server validates values, and returns a pointer to the invalid field. This module only refuses what cannot be sent
-or would be misunderstood.
+The server validates values, and returns a pointer to the invalid field. This module only refuses values that cannot be
+sent or are ambiguous.
 """
 
 import math
@@ -267,14 +267,14 @@ def _in_order(kind: str, values: Iterable[Choice]) -> tuple[Choice, ...]:
         raise TypeError(f"{kind}({values!r}) would be one value per letter; give a list: {kind}([{values!r}])")
     if isinstance(values, Set):
         raise TypeError(
-            f"{kind} takes a list, not a set: the order of a set may differ from process to process, and a study "
-            "keeps the order that it was created with"
+            f"{kind} takes a list, not a set: the order of a set may differ between processes, but the order of a "
+            "study is fixed"
         )
     if isinstance(values, Mapping) or not isinstance(values, Iterable):
         raise TypeError(f"{kind} takes a list of values, not {values!r}")
     listed = list(values)
     if any(getattr(value, "ndim", 0) for value in listed):
-        raise TypeError(f"{kind} takes tuples as values that consist of several, not arrays")
+        raise TypeError(f"{kind} takes tuples, not arrays, for values with several elements")
     return tuple(plain(value) for value in listed)
 
 
@@ -293,7 +293,7 @@ def _described(descriptors: Descriptors, choices: Sequence[Choice]) -> Descripto
         found[name] = tuple(plain(number) for number in numbers)
         if len(found[name]) != len(choices):
             raise ValueError(
-                f"the descriptor {name!r} has {len(found[name])} numbers, and there are {len(choices)} choices; "
+                f"the descriptor {name!r} has {len(found[name])} numbers, but there are {len(choices)} choices; "
                 "give one for each choice"
             )
     return found

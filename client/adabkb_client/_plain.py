@@ -18,8 +18,8 @@ class WrongResult(TypeError):
 
 
 class NotFinite(ValueError):
-    """A number is infinite or NaN. As the result of a trial, it fails the trial, and the run continues: a training may
-    diverge."""
+    """A number is infinite or NaN. As the result of a trial, it fails the trial, and the run continues, since trainings
+    may diverge."""
 
 
 def plain(value: Any) -> Any:
@@ -34,10 +34,10 @@ def finite(name: str, number: SupportsFloat, remedy: str = "") -> float:
     Args:
         name: the name of the number, for the error.
         number: a number of any type that can be converted to float.
-        remedy: added to the error, what to do about a number that is not finite.
+        remedy: what to do about a number that is not finite; added to the error.
 
     Raises:
-        WrongResult: the value is not a number, but for example None, a text or a dict.
+        WrongResult: the value is not a number, but for example None, a string or a dict.
         NotFinite: the number is infinite or NaN.
     """
     scalar = plain(number)
@@ -82,7 +82,7 @@ def point(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as a query writes it: a text unchanged, any other value as JSON."""
+    """Return a value as a query writes it: a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, allow_nan=False, default=_scalar)
 
 
@@ -111,7 +111,7 @@ def _value(name: str, value: Any) -> Any:
 def _scalar(value: Any) -> Any:
     scalar = plain(value)
     if scalar is value:
-        raise TypeError(f"{shown(value)} cannot be sent; give numbers, texts, booleans, or lists and dicts of them")
+        raise TypeError(f"{shown(value)} cannot be sent; give numbers, strings, booleans, or lists and dicts of them")
     return scalar
 
 

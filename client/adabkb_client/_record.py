@@ -1,4 +1,4 @@
-"""The base class of records, whose text and HTML are registered in ``_show``."""
+"""The base class of records. ``_show`` registers their text and HTML."""
 
 from functools import singledispatch
 from typing import Any

@@ -33,7 +33,7 @@ class ReportCalls(TrialCalls):
     ) -> Steps[Reported]:
         """Report an intermediate value of a trial, and renew its lease; the answer says whether to stop.
 
-        To send a report again changes nothing. If the trial is stopped, end the evaluation without a result.
+        Sending a report again changes nothing. If the trial is stopped, end the evaluation without a result.
 
         Args:
             trial: the trial, or its number.
@@ -59,8 +59,8 @@ class ReportCalls(TrialCalls):
         lease_seconds: float | None = None,
         attempt: int | None = None,
     ) -> Steps[Reported]:
-        """Report several intermediate values of a trial, each with its step: see ``report``. Either all are stored or
-        none."""
+        """Report several intermediate values of a trial, each with its step: see ``report``. Either all of them are
+        stored or none."""
         reference = self._reference(trial, attempt)
         body: dict[str, Any] = {"reports": [report_of(step, value) for step, value in reports]}
         body |= {} if lease_seconds is None else {"lease_seconds": lease_seconds}

@@ -89,11 +89,11 @@ class StudyResource(StudyMethods):
         """Lease a trial or, with ``count`` or ``plate``, a list of trials.
 
         In a study with plates, the trials of a list are on one plate. Trials of an earlier plate that were released, or
-        whose lease expired, come first, and alone.
+        whose lease expired, come first, in a separate list.
 
         Args:
-            count: the maximum number of trials. With None, it is a single trial instead of a list or, with ``plate``,
-                all trials of the plate, up to 100.
+            count: the maximum number of trials. None means a single trial, not a list, or, with ``plate``, all trials
+                of the plate, up to 100.
             worker: a name for this worker; by default the host and the process.
             lease_seconds: the duration of the lease; by default the study's.
             fixed: values of parameters to fix, such as ``{"machine": "B"}``; the server chooses the others.
@@ -103,10 +103,10 @@ class StudyResource(StudyMethods):
             wait: seconds, up to 60, that the server may wait if there is no trial at once.
 
         Raises:
-            Invalid: a value is outside its parameter's range, the context does not fit the study, the algorithm
-                cannot fix parameters, or the study has no plates.
+            Invalid: a value is outside its parameter's range, the context does not fit the study, the algorithm cannot
+                fix parameters, or the study has no plates.
             StudyComplete: the study will issue no more trials.
-            NoTrialAvailable: there is no trial now, or there was none during ``wait``.
+            NoTrialAvailable: there is no trial now, even after ``wait`` seconds.
         """
         is_single = count is None and plate is None
         steps = self._calls.suggest(

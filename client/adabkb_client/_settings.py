@@ -1,6 +1,6 @@
 """The settings of a study, which ``create_study`` and ``update`` accept as keyword arguments: names and types.
 
-Editors can complete them, and type checkers check their types. The server validates their values and combinations:
+Editors can complete them, and type checkers check their types. The server validates their values and combinations: see
 docs/http.md.
 """
 
@@ -12,7 +12,7 @@ from adabkb_client._plain import shown
 
 
 class CostBudget(TypedDict):
-    """A budget in the units of the cost, in place of a number of trials."""
+    """A budget in the units of the cost, instead of a number of trials."""
 
     cost: float
     """No trial is issued once the total cost of the results has reached this."""
@@ -122,7 +122,7 @@ class Quantity(TypedDict, total=False):
     """The label, unit and digits of a measured quantity, and its natural bounds."""
 
     label: str | None
-    """The label, shown in place of the name."""
+    """The label, shown instead of the name."""
     unit: str | None
     """The unit, such as "%"."""
     digits: int | None
@@ -154,10 +154,10 @@ class StudyChanges(TypedDict, total=False):
     pending_limit: SupportsIndex | None
     """The maximum number of trials without a result."""
     tags: Mapping[str, str]
-    """Texts by name, for searching studies."""
+    """Strings by name, for searching studies."""
     quantities: Mapping[str, Quantity]
-    """Labels, units, digits and natural bounds of measured quantities by name, where "value" is a single objective,
-    such as ``{"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}}``."""
+    """Labels, units, digits and natural bounds of measured quantities by name, where "value" stands for a single
+    objective, such as ``{"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}}``."""
 
 
 class StudySettings(StudyChanges, total=False):
@@ -180,25 +180,25 @@ class StudySettings(StudyChanges, total=False):
     outcome_constraints: Sequence[OutcomeConstraint]
     """Bounds of metrics; the best point must satisfy them."""
     objectives: Sequence[StudyObjective]
-    """Two to four objectives, in place of a ``direction``."""
+    """Two to four objectives, instead of a ``direction``."""
     prior: Mapping[str, Belief]
     """Beliefs about the position of the optimum, by parameter."""
     baseline: Mapping[str, Any]
-    """The settings in use, by parameter: among equally good points, the recommendation is one that changes fewer of
-    them."""
+    """The current settings, by parameter: among equally good points, the recommendation changes the fewest of them."""
     transfer_from: Sequence[str]
     """Names of older studies whose results the model also uses, as far as they agree with the new ones."""
     cost: Literal["told", "measured"] | None
-    """The source of the metric "cost": each result gives it, or it is the duration of the attempt in seconds."""
+    """The source of the metric "cost": "told" (each result gives it) or "measured" (the duration of the attempt in
+    seconds)."""
     per_cost: bool
     """Suggest points by expected gain per cost."""
     robust: bool
-    """Results that the others contradict get less weight, and their points are suggested again."""
+    """Give less weight to results that the others contradict, and suggest their points again."""
     plates: Mapping[str, Any] | None
     """Batches of trials that share some values, such as ``{"size": 24, "shared": ["temperature"]}``. Results of the
     same plate share an offset, whose size the model learns."""
     algorithm: Mapping[str, Any]
-    """Another algorithm than ``auto``, with its constants, such as ``{"profile": "paper"}``: docs/systems.md."""
+    """An algorithm other than ``auto``, with its constants, such as ``{"profile": "paper"}``: see docs/systems.md."""
 
 
 EXAMPLES = {
@@ -217,14 +217,14 @@ def check_constraints(constraints: Any) -> None:
     """Refuse a single constraint where a list is required.
 
     Raises:
-        TypeError: the constraints are a text.
+        TypeError: the constraints are a string.
     """
     if isinstance(constraints, str):
         raise TypeError(f"constraints={constraints!r} must be a list of constraints: constraints=[{constraints!r}]")
 
 
 def check_dicts(settings: Mapping[str, Any]) -> None:
-    """Refuse other values where a dict is required.
+    """Refuse settings that must be dicts and are not.
 
     Raises:
         TypeError: a value is not a dict; the message gives an example.

@@ -39,7 +39,7 @@ class Study(StudyResource):
         """Lease a trial for the block, and renew the lease until the block ends.
 
         An exception fails the trial with its text. KeyboardInterrupt, SIGTERM (in the main thread, if the program has
-        no handler) and programming errors (ImportError, NameError, SyntaxError, an invalid result) give the trial back.
+        no handler) and programming errors (ImportError, NameError, SyntaxError, an invalid result) release the trial.
         The exception always propagates.
 
         Args:
@@ -66,10 +66,9 @@ class Study(StudyResource):
         context: Parameters | None = None,
         wait: float = 0.0,
     ) -> LeasedTrial:
-        """Lease a trial where a ``with`` block is not possible: call its ``start()``, and at the end its ``close()``.
+        """Lease a trial if a ``with`` block is not possible: call its ``start()``, and at the end its ``close()``.
 
-        ``trial`` uses it. In between, report the result with ``observe`` or ``fail``, or give an exception to
-        ``close(error)``.
+        Between these calls, report the result with ``observe`` or ``fail``, or give an exception to ``close(error)``.
 
         Args:
             lease_seconds: as in ``trial``.
@@ -103,7 +102,7 @@ class Study(StudyResource):
         fixed: Parameters | None = None,
         context: Context = None,
     ) -> RunReport:
-        """Evaluate trials with a function until the study, or this run, is over.
+        """Evaluate trials with a function until the study or this run ends.
 
         The run waits while the study is paused, and while other workers evaluate the last trials. Results are stored
         one by one, so you can interrupt a run and start it again: it continues the study.
@@ -112,26 +111,24 @@ class Study(StudyResource):
             function: called with the parameters by name, by ``workers`` workers in parallel; returns the value, or a
                 dict such as ``{"value": 0.1, "std_error": 0.01}`` or ``{"value": 0.1, "metrics": {"latency_ms": 12}}``.
                 An exception fails the trial and is logged, unless it is a programming error: see Raises.
-            n_trials: the most trials that this run evaluates, including failed ones. None means no limit.
+            n_trials: the maximum number of trials that this run evaluates, including failed ones. None means no limit.
             timeout: seconds after which this run starts no further trial. Running evaluations are finished, and trials
-                that a cluster has not started are given back. None means no limit.
+                that a cluster has not started are released. None means no limit.
             workers: number of threads or processes that evaluate, or of parallel evaluations on the cluster.
-            processes: evaluate in processes instead of threads. A function that holds the interpreter lock then does
-                not slow down others, and one that crashes the interpreter fails only its trial: the process is
-                replaced. The function must be picklable, and a script must make this call below ``if __name__ ==
-                "__main__":``.
-            engine: evaluate on a cluster: "ray" on the one that the program is connected to (``ray.init``) or that
-                RAY_ADDRESS names, "dask" on the one of the program's ``distributed.Client`` or of
-                DASK_SCHEDULER_ADDRESS. This process keeps the leases and reports the results. The trial of a lost
-                process or node is given back and issued again; it counts only towards ``max_failures``. A warning is
-                logged if the cluster has completed no evaluation for half a minute.
+            processes: evaluate in processes instead of threads. Then a function that holds the interpreter lock does
+                not slow down others, and a crash of the interpreter fails only one trial: the process is replaced. The
+                function must be picklable, and a script must make this call below ``if __name__ == "__main__":``.
+            engine: evaluate on a cluster: "ray" uses the cluster of ``ray.init`` or RAY_ADDRESS, "dask" that of the
+                program's ``distributed.Client`` or DASK_SCHEDULER_ADDRESS. This process renews the leases and reports
+                the results. The trial of a lost process or node is released and issued again; it counts only towards
+                ``max_failures``. A warning is logged if the cluster has completed no evaluation for half a minute.
             resources: resources of one evaluation, as arguments of the engine: those of ``ray.remote``, such as
                 ``{"num_gpus": 1}``, or those of Dask's ``submit``, such as ``{"resources": {"GPU": 1}}``.
             gpus: CUDA devices for ``processes=True``, such as ``[0, 1]`` or their UUIDs. Each process gets one of them
                 in CUDA_VISIBLE_DEVICES, which is set before it imports the program. If there are more processes than
                 devices, they share the devices evenly.
-            callbacks: called as ``callback(study, trial)`` after each trial that this run has completed or failed,
-                one at a time, in the thread that reported the trial. An exception in a callback stops the run.
+            callbacks: called as ``callback(study, trial)`` after each trial that this run has completed or failed, one
+                at a time, in the thread that reported the trial. An exception in a callback stops the run.
             catch: exceptions of these classes fail the trial and never stop the run, even if they are programming
                 errors. They neither count towards ``max_failures`` nor reset that count. The study counts them like
                 others: ``failure_limit`` failures in a row pause it.
@@ -155,11 +152,11 @@ class Study(StudyResource):
             TypeError: the function does not accept the study's parameters (or the trial), returned an invalid result,
                 or cannot be sent to a process.
             ImportError, NameError, SyntaxError: the function raised it. After such a programming error the run stops at
-            once, and its trial is given back instead of failed. AttributeError, KeyError, TypeError, Invalid: the same,
-            if the function has returned no result in this run yet. Later, such an error may be specific to one point,
-            so it fails the trial.
-            WorkerDied: the last of ``max_failures`` failures in a row was the death of a worker process.
-            WorkerLost: the last of them was the loss of a process or node of the cluster.
+                once, and its trial is released instead of failed. AttributeError, KeyError, TypeError, Invalid: the
+                same, if the function has returned no result in this run yet. Later, such an error may be specific to
+                one point, so it fails the trial.
+            WorkerDied: the last of ``max_failures`` failures in a row was a worker process that ended.
+            WorkerLost: the last of ``max_failures`` failures in a row was a lost process or node of the cluster.
             ConnectionError: ``engine`` found no cluster.
             Exception: the last error, after ``max_failures`` failures in a row; or the error of a callback.
             NoTrialAvailable: the study was paused because ``failure_limit`` trials failed in a row; ``resume``
@@ -207,8 +204,8 @@ class Study(StudyResource):
     ) -> RunReport:
         """Evaluate trials with an objective that requests its parameters, as in Optuna.
 
-        The objective calls ``trial.suggest_float("x", 0, 1, log=True)``, ``suggest_int`` and ``suggest_categorical``.
-        Parameters that the study lacks are added to its space. The objective may also call
+        The objective calls ``trial.suggest_float("x", 1e-3, 1, log=True)``, ``suggest_int`` and
+        ``suggest_categorical``. Parameters that the study lacks are added to its space. The objective may also call
         ``trial.report(value, step)``, ``trial.should_prune()`` and ``trial.set_user_attr(name, value)``. See the page
         "Coming from Optuna".
 

@@ -69,8 +69,8 @@ class StudyCalls(ReportCalls):
     ) -> Steps[StudyInfo]:
         """Change settings, or edit the space.
 
-        None removes a limit. A study with a used-up budget continues when you raise it. A study that ended for lack of
-        improvement continues when you remove or relax ``stop``.
+        None removes a limit. A study whose budget is used up continues when you raise it. A study that ended for lack
+        of improvement continues when you remove or relax ``stop``.
 
         Results inside the edited space still count. The others are kept, but do not count. See the guide "Editing a
         running study's space".
@@ -81,7 +81,7 @@ class StudyCalls(ReportCalls):
             constraints: the constraints on parameters that replace all former ones; an empty list removes them.
             mixtures: the shares of a whole that replace all former mixtures; an empty list removes them.
             prior: the beliefs about the optimum that replace all former ones; an empty dict removes them.
-            baseline: the settings in use that replace all former ones; an empty dict removes them.
+            baseline: the current settings that replace all former ones; an empty dict removes them.
             changes: the settings to change: see ``StudyChanges``.
 
         Raises:
@@ -261,7 +261,7 @@ class StudyCalls(ReportCalls):
         return decode(Webhook, (yield Call("PATCH", self._of_webhook(webhook), changes)))
 
     def remove_webhook(self, webhook: Webhook | str) -> Steps[None]:
-        """Remove a webhook, given as an object or by its id; it gets no more messages."""
+        """Remove a webhook, given as an object or by its id; it receives no more messages."""
         yield Call("DELETE", self._of_webhook(webhook))
 
     def _of_webhook(self, webhook: Webhook | str) -> str:
@@ -334,7 +334,8 @@ class StudyCalls(ReportCalls):
 
         Raises:
             ValueError: a column for a parameter, the value or a metric is missing, ``columns`` names an unknown
-                parameter, a file does not match its name, or an Optuna study has another direction or several.
+                parameter, a file does not match its name, or an Optuna study has another direction or several
+                directions.
             TypeError, ImportError, OSError: the source has an unsupported type, needs a package, or cannot be read.
             ConnectionFailed: the server was down; repeat the call to continue.
         """
@@ -351,8 +352,9 @@ class StudyCalls(ReportCalls):
         Args:
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by
                 default 0.95.
-            context: values of all context parameters, if the study has any. The model's point is the best one in this
-                context, evaluated or not; without the context there is none.
+            context: values of all context parameters, if the study has any. The model's point is then the best one in
+                this context, whether evaluated or not. Without the context, there is no such point. With several
+                objectives, the model's front is the one in this context.
 
         Raises:
             Invalid: a probability is given but the study has no outcome constraints, or the context does not fit the
@@ -363,17 +365,22 @@ class StudyCalls(ReportCalls):
             params["context"] = json.dumps(point(context))
         return decode(Recommendation, (yield Call("GET", f"{self._path}/recommendation", params=params)))
 
-    def front(self, *, feasible_probability: float | None = None) -> Steps[Front]:
+    def front(self, *, feasible_probability: float | None = None, context: Parameters | None = None) -> Steps[Front]:
         """Return the Pareto front of a study with several objectives, and the hypervolume over time.
 
         Args:
             feasible_probability: required probability that the model's points satisfy the outcome constraints; by
                 default 0.95.
+            context: values of all context parameters, if the study has any. The model's front is the one in this
+                context; without the context it is empty.
 
         Raises:
-            Invalid: the study has one objective, or a probability is given but there are no outcome constraints.
+            Invalid: the study has one objective, a probability is given but there are no outcome constraints, or the
+                context does not fit the study.
         """
         params: dict[str, Param] = {"feasible_probability": feasible_probability}
+        if context is not None:
+            params["context"] = json.dumps(point(context))
         return decode(Front, (yield Call("GET", f"{self._path}/front", params=params)))
 
     def predict(self, points: Sequence[Parameters]) -> Steps[list[Prediction]]:
@@ -463,8 +470,8 @@ class StudyCalls(ReportCalls):
         return content
 
     def export_report(self) -> Steps[str]:
-        """Return a report as Markdown, for a notebook: definition, best point, results, workers and changes, and the
-        hash of the log. The web interface has the same report with charts, to print or save as PDF.
+        """Return a report as Markdown: definition, best point, results, workers and changes, and the hash of the log.
+        The web interface has the same report with charts, to print or save as PDF.
         """
         text: str = yield Call("GET", f"{self._path}/report", as_text=True)
         return text

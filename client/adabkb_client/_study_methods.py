@@ -70,8 +70,8 @@ class StudyMethods:
     ) -> StudyInfo:
         """Change settings, or edit the space.
 
-        None removes a limit. A study with a used-up budget continues when you raise it. A study that ended for lack of
-        improvement continues when you remove or relax ``stop``.
+        None removes a limit. A study whose budget is used up continues when you raise it. A study that ended for lack
+        of improvement continues when you remove or relax ``stop``.
 
         Results inside the edited space still count. The others are kept, but do not count. See the guide "Editing a
         running study's space".
@@ -82,7 +82,7 @@ class StudyMethods:
             constraints: the constraints on parameters that replace all former ones; an empty list removes them.
             mixtures: the shares of a whole that replace all former mixtures; an empty list removes them.
             prior: the beliefs about the optimum that replace all former ones; an empty dict removes them.
-            baseline: the settings in use that replace all former ones; an empty dict removes them.
+            baseline: the current settings that replace all former ones; an empty dict removes them.
             changes: the settings to change: see ``StudyChanges``.
 
         Raises:
@@ -235,7 +235,7 @@ class StudyMethods:
         )
 
     def remove_webhook(self, webhook: Webhook | str) -> None:
-        """Remove a webhook, given as an object or by its id; it gets no more messages."""
+        """Remove a webhook, given as an object or by its id; it receives no more messages."""
         self._transport.perform(self._calls.remove_webhook(webhook))
 
     def observations(self) -> Items[Observation]:
@@ -307,7 +307,8 @@ class StudyMethods:
 
         Raises:
             ValueError: a column for a parameter, the value or a metric is missing, ``columns`` names an unknown
-                parameter, a file does not match its name, or an Optuna study has another direction or several.
+                parameter, a file does not match its name, or an Optuna study has another direction or several
+                directions.
             TypeError, ImportError, OSError: the source has an unsupported type, needs a package, or cannot be read.
             ConnectionFailed: the server was down; repeat the call to continue.
         """
@@ -333,8 +334,9 @@ class StudyMethods:
         Args:
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by
                 default 0.95.
-            context: values of all context parameters, if the study has any. The model's point is the best one in this
-                context, evaluated or not; without the context there is none.
+            context: values of all context parameters, if the study has any. The model's point is then the best one in
+                this context, whether evaluated or not. Without the context, there is no such point. With several
+                objectives, the model's front is the one in this context.
 
         Raises:
             Invalid: a probability is given but the study has no outcome constraints, or the context does not fit the
@@ -344,17 +346,20 @@ class StudyMethods:
             self._calls.recommendation(feasible_probability=feasible_probability, context=context)
         )
 
-    def front(self, *, feasible_probability: float | None = None) -> Front:
+    def front(self, *, feasible_probability: float | None = None, context: Parameters | None = None) -> Front:
         """Return the Pareto front of a study with several objectives, and the hypervolume over time.
 
         Args:
             feasible_probability: required probability that the model's points satisfy the outcome constraints; by
                 default 0.95.
+            context: values of all context parameters, if the study has any. The model's front is the one in this
+                context; without the context it is empty.
 
         Raises:
-            Invalid: the study has one objective, or a probability is given but there are no outcome constraints.
+            Invalid: the study has one objective, a probability is given but there are no outcome constraints, or the
+                context does not fit the study.
         """
-        return self._transport.perform(self._calls.front(feasible_probability=feasible_probability))
+        return self._transport.perform(self._calls.front(feasible_probability=feasible_probability, context=context))
 
     def predict(self, points: Sequence[Parameters]) -> list[Prediction]:
         """Return the model's prediction of the objective at each point.
@@ -434,8 +439,8 @@ class StudyMethods:
         return self._transport.perform(self._calls.export_excel())
 
     def export_report(self) -> str:
-        """Return a report as Markdown, for a notebook: definition, best point, results, workers and changes, and the
-        hash of the log. The web interface has the same report with charts, to print or save as PDF.
+        """Return a report as Markdown: definition, best point, results, workers and changes, and the hash of the log.
+        The web interface has the same report with charts, to print or save as PDF.
         """
         return self._transport.perform(self._calls.export_report())
 
@@ -451,13 +456,13 @@ class StudyMethods:
         partial: bool = False,
         attempt: int | None = None,
     ) -> Answer:
-        """Report a trial's result. When this returns, the result is stored durably. To send it again changes nothing.
+        """Report a trial's result. When this returns, the result is stored durably. Sending it again changes nothing.
 
         A result may be reported in parts. Each call adds numbers that were missing, and ``answer.observation.missing``
         names those that are still missing.
 
         Args:
-            trial: the trial, or its number. In a ``with study.trial()`` block this is the block's result.
+            trial: the trial, or its number. In a ``with study.trial()`` block, this is the result of the trial.
             value: the objective; a finite number. With several objectives, give them as metrics and no value.
             std_error: the standard error of ``value``, if known.
             parameters: the evaluated point, if it differs from the suggested one.
@@ -467,7 +472,7 @@ class StudyMethods:
             attempt: the attempt of a trial that is given by its number; by default the current one.
 
         Raises:
-            Invalid: the metrics are not the study's.
+            Invalid: the metrics differ from the study's.
             ValueError, TypeError: a number is not finite, or not a number; or the trial belongs to another study.
             Conflict: this attempt of the trial already has another value.
             ResultKept: the server was down for longer than the client's ``retry_for``, or was down and then neither
@@ -498,7 +503,7 @@ class StudyMethods:
         partial: bool = False,
         plate: int | None = None,
     ) -> Answer:
-        """Report a result at a point of your own. It does not count towards the budget.
+        """Report a result at your own point. It does not count towards the budget.
 
         Args:
             parameters: the evaluated point.
@@ -507,8 +512,8 @@ class StudyMethods:
             metrics: every metric of the study by name.
             std_errors: standard errors of metrics, where known.
             partial: whether numbers may be missing; ``correct`` adds them.
-            plate: in a study with plates, the number of the plate on which it was measured, whose offset it shares:
-                one of the study's plates, or an earlier one by a number of your own. It takes no room on the plate.
+            plate: in a study with plates, the number of the plate on which the point was measured: one of the study's
+                plates, or your own number for an earlier plate. The result takes no place on the plate.
 
         Raises:
             Invalid: the point is not in the space, the plate has other values of the shared parameters, or the study
@@ -606,7 +611,7 @@ class StudyMethods:
         return self._transport.perform(self._calls.annotate(trial, attributes))
 
     def queue(self, parameters: Parameters, *, plate: Literal["open", "new"] | None = None) -> Trial:
-        """Queue a point of your own. It is issued before any suggestion, and counts towards the budget.
+        """Queue your own point. It is issued before any suggestion, and counts towards the budget.
 
         Args:
             parameters: the point.
@@ -632,8 +637,8 @@ class StudyMethods:
             plate: as in ``queue``. All of them are on the same plate.
 
         Raises:
-            Invalid: the point is not in the space, the last plate has other values of the shared parameters or too
-                little room, or the study has no plates.
+            Invalid: the point is not in the space, the last plate has other values of the shared parameters or not
+                enough places, or the study has no plates.
             StudyComplete: the study is complete, or its budget does not allow that many trials; none is queued.
         """
         return self._transport.perform(self._calls.repeat(point, times, plate=plate))
@@ -657,7 +662,7 @@ class StudyMethods:
     ) -> Reported:
         """Report an intermediate value of a trial, and renew its lease; the answer says whether to stop.
 
-        To send a report again changes nothing. If the trial is stopped, end the evaluation without a result.
+        Sending a report again changes nothing. If the trial is stopped, end the evaluation without a result.
 
         Args:
             trial: the trial, or its number.
@@ -685,8 +690,8 @@ class StudyMethods:
         lease_seconds: float | None = None,
         attempt: int | None = None,
     ) -> Reported:
-        """Report several intermediate values of a trial, each with its step: see ``report``. Either all are stored or
-        none.
+        """Report several intermediate values of a trial, each with its step: see ``report``. Either all of them are
+        stored or none.
         """
         return self._transport.perform(
             self._calls.report_many(trial, reports, lease_seconds=lease_seconds, attempt=attempt)

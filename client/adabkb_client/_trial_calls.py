@@ -113,13 +113,13 @@ class TrialCalls:
         partial: bool = False,
         attempt: int | None = None,
     ) -> Steps[Answer]:
-        """Report a trial's result. When this returns, the result is stored durably. To send it again changes nothing.
+        """Report a trial's result. When this returns, the result is stored durably. Sending it again changes nothing.
 
         A result may be reported in parts. Each call adds numbers that were missing, and ``answer.observation.missing``
         names those that are still missing.
 
         Args:
-            trial: the trial, or its number. In a ``with study.trial()`` block this is the block's result.
+            trial: the trial, or its number. In a ``with study.trial()`` block, this is the result of the trial.
             value: the objective; a finite number. With several objectives, give them as metrics and no value.
             std_error: the standard error of ``value``, if known.
             parameters: the evaluated point, if it differs from the suggested one.
@@ -129,7 +129,7 @@ class TrialCalls:
             attempt: the attempt of a trial that is given by its number; by default the current one.
 
         Raises:
-            Invalid: the metrics are not the study's.
+            Invalid: the metrics differ from the study's.
             ValueError, TypeError: a number is not finite, or not a number; or the trial belongs to another study.
             Conflict: this attempt of the trial already has another value.
             ResultKept: the server was down for longer than the client's ``retry_for``, or was down and then neither
@@ -150,7 +150,7 @@ class TrialCalls:
         partial: bool = False,
         plate: int | None = None,
     ) -> Steps[Answer]:
-        """Report a result at a point of your own. It does not count towards the budget.
+        """Report a result at your own point. It does not count towards the budget.
 
         Args:
             parameters: the evaluated point.
@@ -159,8 +159,8 @@ class TrialCalls:
             metrics: every metric of the study by name.
             std_errors: standard errors of metrics, where known.
             partial: whether numbers may be missing; ``correct`` adds them.
-            plate: in a study with plates, the number of the plate on which it was measured, whose offset it shares:
-                one of the study's plates, or an earlier one by a number of your own. It takes no room on the plate.
+            plate: in a study with plates, the number of the plate on which the point was measured: one of the study's
+                plates, or your own number for an earlier plate. The result takes no place on the plate.
 
         Raises:
             Invalid: the point is not in the space, the plate has other values of the shared parameters, or the study
@@ -279,7 +279,7 @@ class TrialCalls:
         return self._decode(Answer, (yield Call("PATCH", f"{self._path}/trials/{number}", body)))
 
     def queue(self, parameters: Parameters, *, plate: Literal["open", "new"] | None = None) -> Steps[Trial]:
-        """Queue a point of your own. It is issued before any suggestion, and counts towards the budget.
+        """Queue your own point. It is issued before any suggestion, and counts towards the budget.
 
         Args:
             parameters: the point.
@@ -310,8 +310,8 @@ class TrialCalls:
             plate: as in ``queue``. All of them are on the same plate.
 
         Raises:
-            Invalid: the point is not in the space, the last plate has other values of the shared parameters or too
-                little room, or the study has no plates.
+            Invalid: the point is not in the space, the last plate has other values of the shared parameters or not
+                enough places, or the study has no plates.
             StudyComplete: the study is complete, or its budget does not allow that many trials; none is queued.
         """
         which = _point(point) if isinstance(point, Mapping) else {"trial": self._reference(point)["trial"]}

@@ -18,7 +18,7 @@ def verify_webhook(secret: str, headers: Mapping[str, str], body: bytes, max_age
         secret: the secret of the webhook, as ``add_webhook`` returned it.
         headers: the headers of the request, with names in any case.
         body: the body of the request, exactly as received.
-        max_age: seconds after which a message is refused, so that nobody can send it again later.
+        max_age: seconds after which a message is refused, to prevent replay attacks.
 
     Raises:
         ValueError: a header is missing, the message has another signature, or it is too old.
@@ -27,7 +27,7 @@ def verify_webhook(secret: str, headers: Mapping[str, str], body: bytes, max_age
     missing = [name for name in (ID, TIMESTAMP, SIGNATURE) if name not in given]
     if missing or not given[TIMESTAMP].isdecimal():
         raise ValueError(
-            f"the request has no valid header {', '.join(missing) or TIMESTAMP}, so it is not of a webhook"
+            f"the request has no valid header {', '.join(missing) or TIMESTAMP}, so it is not a webhook message"
         )
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = f"{given[ID]}.{given[TIMESTAMP]}.".encode() + body

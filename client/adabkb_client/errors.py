@@ -41,17 +41,17 @@ class UnexpectedAnswer(AdaBKBError):
 class NoTrialAvailable(AdaBKBError):
     """There is no trial to evaluate now.
 
-    ``reason`` is "budget", "exhausted", "no_gain" or "gain_unlikely" (all trials of the budget, or all points of a
-    finite space, are issued, or the study stops for lack of gains, and results are awaited), "fixed_exhausted" (all
-    points with the ``fixed`` parameters, and in the context, are issued), "pending_limit", "paused", or "failures"
-    (the study was paused after too many failures in a row).
-    ``retry_after`` is the time in seconds after which the server recommends to ask again.
+    ``reason`` is "budget", "exhausted", "no_gain" or "gain_unlikely" (all trials of the budget or all points of a
+    finite space were issued, or a stop rule applies, but results are pending), "fixed_exhausted" (all points with these
+    values of ``fixed`` and ``context`` were issued), "pending_limit", "paused", or "failures" (the study was paused
+    after too many failures in a row). ``retry_after`` is the time in seconds after which the server recommends to ask
+    again.
     """
 
     explanations: ClassVar[Mapping[str, str]] = {
         "budget": "all trials of its budget have been issued, and other workers' results are pending",
         "exhausted": "all points of its space have been issued, and other workers' results are pending",
-        "fixed_exhausted": "all points with these values of fixed and context are issued; give others",
+        "fixed_exhausted": "all points with these values of fixed and context have been issued; give others",
         "no_gain": "it ends because its last results were no better, unless a pending result is",
         "gain_unlikely": "it ends because further trials will gain little, unless a pending result changes that",
         "pending_limit": "the number of trials without a result is at its pending_limit",
@@ -61,7 +61,7 @@ class NoTrialAvailable(AdaBKBError):
     }
 
     def __init__(self, study: str, reason: str | None, retry_after: float | None) -> None:
-        because = self.explanations.get(reason or "", "the server gave no reason that this client knows")
+        because = self.explanations.get(reason or "", "this client does not know the reason")
         super().__init__(f"study {study!r} issues no trial ({reason}): {because}")
         self.reason = reason
         self.retry_after = retry_after
@@ -82,8 +82,7 @@ class StudyComplete(NoTrialAvailable):
 
 
 class WorkerDied(AdaBKBError):
-    """A worker process of ``study.run(..., processes=True)`` ended while it evaluated a trial, by a signal or on its
-    own."""
+    """A worker process of ``study.run(..., processes=True)`` ended during an evaluation, by a signal or by itself."""
 
 
 class WorkerLost(AdaBKBError):
@@ -173,9 +172,9 @@ _REMEDIES = {
     "unauthorized": "Give a valid token: Client(token=...), or ADABKB_TOKEN in the environment.",
     "forbidden": 'Use a token with this right, or ask the study\'s owner: study.share(user, "work").',
     "deletion_not_found": "client.trash() lists the studies that can be restored.",
-    "study_not_found": "client.studies() lists the existing ones; client.create_study() creates one.",
-    "trial_not_found": "study.trials() lists the existing ones.",
-    "observation_not_found": "study.observations() lists the existing ones.",
+    "study_not_found": "client.studies() lists the existing studies; client.create_study() creates one.",
+    "trial_not_found": "study.trials() lists the existing trials.",
+    "observation_not_found": "study.observations() lists the existing observations.",
     "study_exists": "client.study(id) opens the existing study, study.update(parameters=...) edits its space; a "
     "different definition needs another id.",
     "result_conflict": "study.correct(seq, value) replaces a stored value, study.retry(trial) issues a failed trial "
@@ -222,8 +221,8 @@ def from_problem(status: int, problem: Mapping[str, Any], retry_after: float | N
 
 
 def is_refusal(error: AdaBKBError) -> bool:
-    """Return whether the service itself refused a request for good. This is not so for errors of a proxy or of a
-    failing server, which do not concern the request, nor for a refused token, which can be replaced.
+    """Return whether the service itself refused a request permanently. Errors of a proxy or of a failing server do not
+    count, nor does a refused token, which can be replaced.
     """
     if not isinstance(error, APIError) or isinstance(error, Unauthorized | Unavailable):
         return False

@@ -29,7 +29,7 @@ def prior_of(beliefs: Mapping[str, Belief] | None, domain: Domain) -> Prior | No
     Raises:
         TypeError: a belief is not a dict of numbers.
         ValueError: a belief is about a parameter that does not exist or vary, lacks a field, has a field for another
-            kind of parameter, or is out of the parameter's range.
+            kind of parameter, or is outside the parameter's range.
     """
     if not beliefs:
         return None
@@ -88,5 +88,5 @@ def _numbers(where: str, belief: Belief, names: tuple[str, str]) -> tuple[float,
 
 
 def _text(choice: object) -> str:
-    """Return the name of a choice: itself if it is a text, otherwise its JSON or its Python representation."""
+    """Return the name of a choice: itself if it is a string, otherwise its JSON or its Python representation."""
     return choice if isinstance(choice, str) else json.dumps(choice, default=repr)

@@ -44,7 +44,7 @@ class Domain:
         return math.prod(math.inf if axis.count is None else axis.count for axis in self.space.axes)
 
     def decode(self, point: Array, held: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the parameters at a position (d,), of which the engine's values of some may be given."""
+        """Return the parameters at a position (d,). ``held`` may give the engine's values of some of them."""
         found = {**self.space.decode(point), **(held or {})}
         return {name: self.choices[name][value] if name in self.indexed else value for name, value in found.items()}
 
@@ -114,7 +114,7 @@ def _mixtures(given: Sequence[Mapping[str, Any]]) -> tuple[Mixture, ...]:
         if not isinstance(each, Mapping) or not isinstance(each.get("parameters"), Sequence) or each.keys() - known:
             raise TypeError(
                 f'mixtures[{index}] must be a dict such as {{"parameters": ["water", "ethanol"], "total": 1, '
-                f'"at_most": 2, "least": 0.05}}, of which all but the parameters may be left out, not {each!r}'
+                f'"at_most": 2, "least": 0.05}}, where only parameters is required, not {each!r}'
             )
         total, least = finite("total", each.get("total", 1.0)), finite("least", each.get("least", 0.0))
         at_most = each.get("at_most")
@@ -197,7 +197,7 @@ def _is_value(choice: Any) -> bool:
 
 def _check(constraints: Sequence[str], domain: Domain) -> None:
     if isinstance(constraints, str):
-        raise TypeError(f"constraints must be a list of texts, such as [{constraints!r}]")
+        raise TypeError(f"constraints must be a list of strings, such as [{constraints!r}]")
     objects = f"; the choices of {', '.join(sorted(domain.indexed))} are objects" if domain.indexed else ""
     for index, sentence in problems(constraints, domain.space, domain.indexed).items():
         raise ValueError(f"constraints[{index}], {constraints[index]!r}: {sentence}{objects}")
@@ -235,7 +235,7 @@ def _axis(argument: str, name: str, declared: Declared) -> engine.Axis | spaces.
     assert isinstance(declared, Float | Int)
     low, high, step = plain(declared.low), plain(declared.high), plain(declared.step)
     if not low < high:
-        raise ValueError(f"{argument}: high must be greater than low, and {declared} has it not")
+        raise ValueError(f"{argument}: high must be greater than low, not as in {declared}")
     if declared.log and not low > 0:
         raise ValueError(f"{argument}: low must be positive on a log scale, not {low}")
     if step is not None and not 0 < step <= high - low:
@@ -243,7 +243,7 @@ def _axis(argument: str, name: str, declared: Declared) -> engine.Axis | spaces.
     scale: engine.Scale = "log" if declared.log else "linear"
     if isinstance(declared, Int):
         if any(number != int(number) for number in (low, high, step)):
-            raise ValueError(f"{argument}: low, high and step must be integers, and {declared} has another number")
+            raise ValueError(f"{argument}: low, high and step must be integers, not as in {declared}")
         return engine.IntAxis(name, int(low), int(high), scale, int(step))
     if declared.periodic and (declared.log or step is not None):
         raise ValueError(f"{argument}: periodic must be left out on a log scale, and with a step")

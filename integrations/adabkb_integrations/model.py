@@ -24,8 +24,8 @@ Position = tuple[float, ...]
 """The coordinates of a point in the unit cube."""
 
 WIDTH = 3.0
-"""The width of a ``Promise``, the maximum of the search, since a model of few results underestimates its
-uncertainty."""
+"""The width of a ``Promise`` in standard deviations: the largest that the search uses, since a model of few results
+underestimates its uncertainty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """How good the results at a point may be, according to the model plus ``WIDTH`` standard deviations."""
+    """An optimistic prediction at a point: the model's mean plus ``WIDTH`` standard deviations."""
 
     objectives: tuple[float, ...]
     """Larger is better."""
     violation: float
-    """By how much the optimistic values violate bounds of metrics, in standard deviations of their results."""
+    """How far the optimistic values of metrics violate their bounds, in standard deviations of the results."""
 
 
 class Model:
@@ -88,7 +88,7 @@ class Model:
         count: int = 1,
         within: Slice | None = None,
     ) -> list[Array]:
-        """Return points to evaluate, (d,) each; fewer than ``count`` if a finite space or slice ends.
+        """Return points to evaluate, (d,) each; fewer than ``count`` if a finite space or slice has no more.
 
         Args:
             pending: points without a result yet.
@@ -107,7 +107,7 @@ class Model:
         return points
 
     def promise(self, point: Array) -> Promise:
-        """Return how good the results may be at a point (d,)."""
+        """Return the optimistic prediction at a point (d,)."""
         found = self._policy.predict(self._state, point[None])
         assert isinstance(self.config, Config)
         bounds = list(zip(self.config.metrics, self._state.metrics, found.metrics, strict=True))

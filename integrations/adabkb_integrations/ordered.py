@@ -8,7 +8,7 @@ from typing import Any
 
 
 def is_ordered(values: Sequence[Any]) -> bool:
-    """Return whether values are ascending or descending numbers, whose neighbours are assumed to be similar."""
+    """Return whether values are ascending or descending numbers. Neighboring values are then assumed to be similar."""
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in map(_plain, values)):
         return False
     steps = [second - first for first, second in pairwise(values)]

@@ -1,6 +1,6 @@
 """The Hydra plugin of the sweeper, for ``hydra/sweeper: adabkb``.
 
-Hydra imports this module at the start of every program, so dependencies of a sweep are imported when it begins. Hydra
+Hydra imports this module at the start of every program, so dependencies are imported only when a sweep begins. Hydra
 executes it without an entry in ``sys.modules``, where a dataclass would look up postponed annotations.
 """
 
@@ -41,7 +41,7 @@ class AdaBKBSweeper(Sweeper):
         local: a database file, such as ``study.db``, whose own server is used instead of ``url``.
         budget: the budget of the study; None for no limit.
         direction: whether to "minimize" or "maximize" the return value of the task.
-        workers: the number of jobs that the launcher gets at once.
+        workers: the number of jobs that the launcher receives at once.
         max_failures: the number of failed jobs in a row after which the sweep ends with the last error.
         params: overrides in Hydra's grammar by key; those on the command line take precedence.
     """
@@ -70,7 +70,7 @@ class AdaBKBSweeper(Sweeper):
         self.launcher: Launcher | None = None
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Accept Hydra's description of the program."""
+        """Store Hydra's description of the program."""
         self.hydra_context = hydra_context
         self.config = config
         self.launcher = Plugins.instance().instantiate_launcher(

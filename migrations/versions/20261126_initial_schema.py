@@ -280,6 +280,7 @@ def upgrade() -> None:
         sa.Column("study_id", sa.String(length=100), nullable=False),
         sa.Column("owner", sa.String(length=100)),
         sa.Column("rights", sa.JSON(), nullable=False),
+        sa.Column("webhooks", sa.JSON(), nullable=False),
         sa.Column("results", sa.Integer(), nullable=False),
         sa.Column("deleted_by", sa.String(length=100)),
         sa.Column("deleted_at", sa.DateTime(timezone=True), nullable=False),

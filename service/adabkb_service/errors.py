@@ -115,7 +115,7 @@ class FieldError:
 
 
 class AdaBKBError(Exception):
-    """Base of all refusals; the message gives the cause and, if there is one, the remedy."""
+    """Base class of the service's errors. The message gives the cause and, if there is one, the remedy."""
 
     def __init__(self, detail: str, errors: Sequence[FieldError] = ()) -> None:
         self.detail = visible(detail)
@@ -339,7 +339,7 @@ class PreconditionFailed(AdaBKBError):
 
 
 class Busy(AdaBKBError):
-    """Other writers were faster repeatedly, or a queue is full; nothing was written, retry."""
+    """Other transactions repeatedly committed first, or a queue is full. Nothing was written; retry."""
 
 
 class Contention(Busy):

@@ -39,7 +39,7 @@ LISTS = {
 }
 """Settings that are lists -> the pattern of an item, and its description."""
 SECRETS = ("oidc_client_secret",)
-"""Settings whose values are in no message."""
+"""Settings whose values no message shows."""
 _PASSWORD = re.compile(r"//.*@", re.DOTALL)
 """User and password in a URL."""
 
@@ -185,23 +185,25 @@ class Settings(BaseSettings):
         1, ge=1, description="threads of a linear algebra call; must be the same for all servers and for replay"
     )
     quota_studies: int | None = Field(
-        None, ge=0, description="limit on the studies that a user owns, unless the token has a quota of its own"
+        None, ge=0, description="limit on the studies that a user owns, unless the token has its own quota"
     )
     quota_trials: int | None = Field(
         None,
         ge=0,
-        description="likewise, on the trials in these studies, plus results that users add at points of their own",
+        description="limit on the trials in a user's studies, including results at user-supplied points, unless the "
+        "token has its own quota",
     )
     quota_megabytes: float | None = Field(
-        None, ge=0, description="likewise, on the megabytes of the logs of these studies and of the user's trash"
+        None, ge=0, description="limit on the megabytes of a user's logs and trash, unless the token has its own quota"
     )
     quota_requests_per_second: float | None = Field(
-        None, gt=0, description="requests of a user per second on each server, averaged over 10 s"
+        None, gt=0, description="limit on the requests of a user per second on each server, averaged over 10 s"
     )
     quota_model_seconds_per_minute: float | None = Field(
         45.0,
         gt=0,
-        description="processor seconds per minute for models and large requests of a user, on each server; more than "
+        description="limit on the processor seconds per minute for models and large requests of a user, on each "
+        "server; more than "
         "60 times model_processes has no effect",
     )
     oidc_issuer: str = Field(
@@ -222,7 +224,7 @@ class Settings(BaseSettings):
     oidc_user_claim: str = Field(
         "preferred_username",
         min_length=1,
-        description="claim with the name that a person gets as a user; choose one that people cannot change themselves",
+        description="claim that becomes the person's user name; choose one that people cannot change themselves",
     )
     oidc_groups_claim: str = Field(
         "groups",
@@ -233,8 +235,8 @@ class Settings(BaseSettings):
     oidc_admin_groups: str = Field(
         "", description="groups whose members get the scope admin, separated by commas, such as it-support"
     )
-    oidc_work_groups: str = Field("", description="likewise, the scope work")
-    oidc_read_groups: str = Field("", description="likewise, the scope read")
+    oidc_work_groups: str = Field("", description="groups whose members get the scope work, separated by commas")
+    oidc_read_groups: str = Field("", description="groups whose members get the scope read, separated by commas")
     oidc_default_scope: Literal["none", "read", "work"] = Field(
         "none", description="scope of people in none of these groups: read or work; none: they cannot log in"
     )
@@ -247,20 +249,20 @@ class Settings(BaseSettings):
     oidc_session_hours: float = Field(
         12.0, gt=0, le=24 * 365, description="hours after which people have to log in again"
     )
-    oidc_seconds: float = Field(10.0, gt=0, description="seconds in which the provider has to answer during a login")
+    oidc_seconds: float = Field(10.0, gt=0, description="seconds within which the provider must answer during a login")
     webhook_networks: str = Field(
         "",
         description="networks inside which webhooks may be sent, separated by commas, such as 10.0.0.0/8 or "
-        "192.168.1.20; other addresses that are not of the internet are refused",
+        "192.168.1.20; other addresses outside the public internet are refused",
     )
-    webhook_seconds: float = Field(10.0, gt=0, description="seconds in which a webhook has to answer")
+    webhook_seconds: float = Field(10.0, gt=0, description="seconds within which a webhook must answer")
     webhook_retry_seconds: float = Field(
         5.0,
         gt=0,
         description="seconds before a message is repeated; each pause is twice as long, up to 1 h",
     )
     webhook_hours: float = Field(
-        72.0, gt=0, description="hours of nothing but failures after which a webhook turns itself off"
+        72.0, gt=0, description="hours without a success after which the server turns a failing webhook off"
     )
     study_metrics: bool = Field(
         False, description="add metrics of each study that the reader may read to /metrics, for at most 1,000 studies"

@@ -1,1 +1,1 @@
-"""Tests of the whole as users meet it: the pages in a browser, examples, documentation, recipes, crashes."""
+"""Tests of the whole product: the web interface in a browser, examples, documentation, recipes and crashes."""

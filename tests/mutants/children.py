@@ -1,4 +1,4 @@
-"""Forked processes, several at a time, each with a limit of time."""
+"""Runs tasks in forked processes, several at a time, each with a time limit."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from typing import Any
 
 POLL_SECONDS = 0.005
 CRASHED, LATE = "crashed", "late"
-"""What stands for the answer of a process that ended without one, or that took too long."""
+"""The answers of a process that ended without one, and of one that took too long."""
 
 Work = Callable[[Path], Any]
-"""Given an empty folder; what it returns can be written as JSON."""
+"""Called with an empty folder; returns a JSON value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,10 @@ class _Child:
 
 
 def answers(tasks: Iterator[tuple[Any, float, Work]], at_once: int) -> Iterator[tuple[Any, Any]]:
-    """Do each task in a process of its own, and yield its label and its answer, in the order in which they end.
+    """Perform each task in a separate process, and yield its label and its answer, in order of completion.
 
     Args:
-        tasks: label, seconds and work of each.
+        tasks: label, time limit in seconds, and work of each task.
         at_once: the number of processes.
     """
     running: list[_Child] = []
@@ -71,7 +71,7 @@ def _started(label: Any, seconds: float, work: Work) -> _Child:
 
 
 def _answer(child: _Child, *, has_ended: bool) -> Any:
-    """The answer of a process, which is ended with all that it started."""
+    """Return the answer of a process, and kill it with all of its children."""
     with suppress(ProcessLookupError):
         os.killpg(child.number, signal.SIGKILL)
     if not has_ended:

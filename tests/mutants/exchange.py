@@ -1,4 +1,4 @@
-"""Exchange the code of functions in this process."""
+"""Replace the code of functions in this process."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterator
 from types import CodeType, FunctionType
 
 Functions = dict[tuple[str, str, int], list[FunctionType]]
-"""By file, qualified name and first line."""
+"""Functions by file, qualified name and first line."""
 
 
 def functions_of(files: Collection[str]) -> Functions:
     """All functions of this process that were compiled from these files."""
     found: Functions = defaultdict(list)
-    gc.unfreeze()  # those that were frozen are not listed
+    gc.unfreeze()  # frozen objects are not listed
     for each in gc.get_objects():
         if isinstance(each, FunctionType) and each.__code__.co_filename in files:
             found[_key(each.__code__)].append(each)
@@ -23,7 +23,7 @@ def functions_of(files: Collection[str]) -> Functions:
 
 
 def exchange(functions: Functions, file: str, source: str) -> None:
-    """Give the functions of a file the code of a changed source, which has as many lines.
+    """Replace the code of a file's functions by that of a changed source with the same number of lines.
 
     Raises:
         ValueError: a closure would need other variables.

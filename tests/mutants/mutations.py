@@ -1,7 +1,7 @@
 """Small changes to Python source, each of which a test should notice.
 
-Only code in the bodies of functions is changed, since it can be exchanged in a running process. Annotations,
-decorators, defaults of parameters, docstrings, assertions, calls of a logger, and prose are left alone.
+Only code in the bodies of functions is changed, since it can be replaced in a running process. Annotations, decorators,
+defaults of parameters, docstrings, assertions, calls of a logger, and prose are not changed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 }
 Code = ast.expr | ast.stmt
 NAME = re.compile(r"\w+")
-"""A string that is a name, and not prose."""
+"""Matches a string that is a name, not prose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ class Mutant:
     now: str
     """The code before and after, in the form of ``ast.unparse``."""
     occurrence: int
-    """How many equal changes of the function precede it."""
+    """The number of equal changes before it in the function."""
     source: str
-    """The whole changed source. It has as many lines as before."""
+    """The whole changed source, with the same number of lines."""
 
     @property
     def name(self) -> str:
-        """Identifies it in its module, wherever the function stands."""
+        """A name that is unique in the module, independent of line numbers."""
         numbered = f" ({self.occurrence + 1})" if self.occurrence else ""
         return f"{self.function}: {self.was} -> {self.now}{numbered}"
 
@@ -86,19 +86,19 @@ def mutants(source: str) -> list[Mutant]:
 
 
 def sample(found: list[Mutant], most: int) -> list[Mutant]:
-    """At most this many, chosen by the hash of their names; a larger sample includes a smaller one."""
+    """Select at most this many, by the hash of their names, so that a larger sample includes a smaller one."""
     chosen = sorted(found, key=lambda each: hashlib.sha256(each.name.encode()).digest())[:most]
     return sorted(chosen, key=lambda each: each.line)
 
 
 def _sites(tree: ast.Module) -> Iterator[tuple[str, Code, Code]]:
-    """The name of a function, a node in it, and what the node becomes."""
+    """Yield the name of a function, a node in it, and the changed node."""
     for node in tree.body:
         yield from _sites_in(node, (), within=False, names=True)
 
 
 def _sites_in(node: ast.AST, scope: tuple[str, ...], *, within: bool, names: bool) -> Iterator[tuple[str, Code, Code]]:
-    """Those of a node: ``within`` a function or not, with the strings that are names or without."""
+    """The same for one node, ``within`` a function or not, with or without strings that are names."""
     if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         body = node.body if ast.get_docstring(node) is None else node.body[1:]
         for each in body:
@@ -120,7 +120,7 @@ def _sites_in(node: ast.AST, scope: tuple[str, ...], *, within: bool, names: boo
 
 
 def _conditions(node: ast.AST) -> list[ast.expr]:
-    """The conditions of a node that have no operator to change."""
+    """The conditions of a node that have no operator to replace."""
     match node:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
             found = [test]
@@ -169,7 +169,7 @@ def _other_values(value: object, *, names: bool) -> Iterator[bool | float | str]
 
 
 def _is_text(node: ast.BinOp) -> bool:
-    """Whether strings are concatenated."""
+    """Whether a node concatenates strings."""
     return any(isinstance(each, ast.JoinedStr) or _is_string(each) for each in (node.left, node.right))
 
 
@@ -178,7 +178,7 @@ def _is_string(node: ast.expr) -> bool:
 
 
 def _is_call_of(node: ast.AST, name: str) -> bool:
-    """Whether a function of this name is called, or a method of an object of this name."""
+    """Whether a node calls a function with this name, or a method of an object with this name."""
     if not isinstance(node, ast.Call):
         return False
     called = node.func.value if isinstance(node.func, ast.Attribute) else node.func

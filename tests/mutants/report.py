@@ -1,4 +1,4 @@
-"""The results file, and why the mutants stand that no test notices."""
+"""The results file, and the reasons for surviving mutants."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ OUT = RESULTS / "mutants.json"
 ENOUGH = 0.9
 """The share of the mutants of a group that tests must kill."""
 REASONS = Path(__file__).with_name("survivors.json")
-"""By module and mutant, why it stands. A person writes the reasons."""
+"""Module and mutant -> the reason why it survives, written by hand."""
 
 
 def report(folder: Path) -> bool:
-    """Write what a folder has of the mutants of each module, and return whether enough of each group are killed.
-    Survivors get the reasons that are known; those without one are added to the file of reasons, and those that are
-    killed now are removed from it."""
+    """Write the results in a folder, and return whether enough mutants of each group are killed. Survivors get their
+    known reasons; new ones are added to the file of reasons, and killed ones are removed from it."""
     reasons: dict[str, dict[str, str]] = json.loads(REASONS.read_text()) if REASONS.exists() else {}
     groups: dict[str, Any] = {}
     survivors: list[dict[str, str]] = []

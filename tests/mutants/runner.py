@@ -1,8 +1,8 @@
 """A plugin of pytest that runs tests against mutants instead of running them once.
 
-Pytest collects the tests, which imports all code. For each mutant the process forks; the child exchanges the code of
-the changed function, and runs the tests that execute a changed line until one fails. Which tests these are is found in
-the same way, with coverage. What was found is kept in a folder, so that a run continues where another one stopped.
+Pytest collects the tests, which imports all code. For each mutant the process forks; the child replaces the code of the
+changed function, and runs the tests that execute a changed line until one fails. Coverage in forked processes
+determines these tests. Results are stored in a folder, so that a later run continues.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from tests.mutants.mutations import Mutant, mutants, sample
 from tests.mutants.targets import PACKAGE, ROOT
 
 MOST_SECONDS = 600.0
-"""Limit for the tests of one file, without a mutant."""
+"""Time limit in seconds for the tests of one file without a mutant."""
 QUICK = 0.02
-"""Tests below this many seconds are equally quick."""
+"""Tests that take less than this many seconds count as equally quick."""
 PATIENCE, SLOWER = 330.0, 10.0
-"""Limit for the tests of a mutant: these seconds, plus this many times what they take without it. A test that hangs
-fails before; the machine may be busier than it was."""
+"""Time limit for the tests of a mutant: these seconds, plus this multiple of their time without it. Hanging tests fail
+earlier; the limit allows for a busy machine."""
 PROCESSOR, MORE = 20, 3
-"""Limit for their processor seconds, in the same form, for loops without an end."""
+"""Limit on their processor seconds, in the same form, against infinite loops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ class Test:
 
 @dataclass
 class Kept:
-    """What is known of the mutants of a module."""
+    """The stored results for the mutants of a module."""
 
     path: Path
     outcomes: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By the name of the mutant. ``killed``: the test that failed, or why none ended. ``survived``: the tests, as file
-    and digest, that did not."""
+    """By the name of the mutant. ``killed``: the failing test, or why the tests did not end. ``survived``: the passing
+    tests, as file and digest."""
 
     def write(self) -> None:
         """Replace the file."""
@@ -67,7 +67,7 @@ class Kept:
 
 
 def digest(*paths: Path) -> str:
-    """Of the content of files."""
+    """Digest of the content of files."""
     found = hashlib.sha256()
     for path in paths:
         found.update(path.read_bytes())
@@ -75,7 +75,7 @@ def digest(*paths: Path) -> str:
 
 
 def kept(folder: Path, module: Path) -> Kept:
-    """What a folder has of a module, if the module is the same."""
+    """The stored results for a module in a folder, if the module is unchanged."""
     name = module.relative_to(PACKAGE).with_suffix("").as_posix().replace("/", ".")
     path = folder / f"{name}-{digest(module)}.json"
     return Kept(path, json.loads(path.read_text()) if path.exists() else {})
@@ -86,10 +86,10 @@ class Runner:
 
     Args:
         modules: the modules to change.
-        folder: keeps what was found.
-        most: the number of mutants of each module.
+        folder: the folder for results.
+        most: the maximum number of mutants per module.
         at_once: the number of processes.
-        budget: seconds of tests for each mutant in this run. The next run continues with further tests.
+        budget: seconds of tests per mutant in this run. The next run continues with further tests.
     """
 
     def __init__(self, modules: tuple[Path, ...], folder: Path, most: int, at_once: int, budget: float) -> None:
@@ -102,12 +102,12 @@ class Runner:
         self._failed = False
         self._functions: Functions = {}
         self._kills: Counter[tuple[Path, str]] = Counter()
-        """How many mutants of a module each test has killed in this run."""
+        """The number of mutants of a module that each test has killed in this run."""
         self._digests: dict[Path, str] = {}
 
     def pytest_sessionstart(self) -> None:
-        """Let Hypothesis stop at the first example that fails."""
-        from hypothesis import Phase, settings  # pytest wants to import it first
+        """Make Hypothesis stop at the first failing example."""
+        from hypothesis import Phase, settings  # pytest must import it first
 
         phases = (Phase.explicit, Phase.generate)
         settings.register_profile("mutants", settings(), phases=phases, report_multiple_bugs=False)
@@ -115,17 +115,17 @@ class Runner:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Note the long tests, before tests/conftest.py marks half of those that run on two kinds of database."""
+        """Record the long tests, before tests/conftest.py marks half of the tests with two kinds of database."""
         self._long = {item.nodeid for item in items if item.get_closest_marker("long")}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note that a test has failed."""
+        """Record that a test has failed."""
         self._failed = self._failed or report.failed
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """In place of running all tests once. Tests that need PostgreSQL do not run: its server does not survive that
-        its database is used by several processes which end at any time."""
+        """Replaces running all tests once. Tests with PostgreSQL are skipped, since forked processes that end at any
+        time would break its connections."""
         warm, items = session.items[0], [item for item in session.items[1:] if self._is_suitable(item)]
         warm.ihook.pytest_runtest_protocol(item=warm, nextitem=items[0])
         assert not self._failed
@@ -179,7 +179,7 @@ class Runner:
     def _executed(
         self, session: pytest.Session, items: list[pytest.Item], warm: pytest.Item, folder: Path
     ) -> dict[str, Any]:
-        """By test, the seconds that it takes, and the lines that it executes of each module; no lines if it fails."""
+        """Test -> its duration in seconds, and the lines of each module that it executes; no lines if it fails."""
         self._enter(session, folder)
         watched = [str(PACKAGE / name / "*") for name in ("study", "access", "engine/auto")]
         measured = coverage.Coverage(data_file=None, include=watched, config_file=False, check_preimported=False)
@@ -202,19 +202,19 @@ class Runner:
         return found
 
     def _enter(self, session: pytest.Session, folder: Path) -> None:
-        """Prepare a child: nothing that it writes stays, and nobody reads what it prints."""
+        """Prepare a child: discard its files and its output."""
         null = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(null, number)
         tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
-        # Pytest has no public way to change it, and children that share it get each other's folders.
+        # Pytest has no public way to change it, and children must not share temporary folders.
         session.config._tmp_path_factory._basetemp = folder / "pytest"  # type: ignore[attr-defined]
         (folder / "pytest").mkdir()
 
     def _try(self, session: pytest.Session, tests: list[Test], warm: pytest.Item) -> None:
-        """Run the tests against the mutants of all modules: while one hangs, the others go on."""
+        """Run the tests against the mutants of all modules in parallel, so that a hanging one does not block others."""
         for (known, mutant, chosen), answer in children.answers(self._tasks(session, tests, warm), self._at_once):
-            if answer == children.LATE:  # the machine is too busy to tell; the next run tries again
+            if answer == children.LATE:  # the machine may be too busy; the next run tries again
                 continue
             if answer == "inapplicable":
                 known.outcomes[mutant.name] = {"inapplicable": True}
@@ -241,7 +241,7 @@ class Runner:
                     yield (known, mutant, chosen), PATIENCE + SLOWER * usual, killer
 
     def _chosen(self, mutant: Mutant, file: str, tests: list[Test], known: Kept) -> list[Test] | None:
-        """The tests to run against a mutant, those first that are most likely to fail soon; None if it needs none."""
+        """The tests to run against a mutant, the most promising ones first; None if it needs none."""
         outcome = known.outcomes.get(mutant.name, {})
         if "killed" in outcome or "inapplicable" in outcome:
             return None

@@ -1,4 +1,4 @@
-"""Which modules are changed, and which tests may notice."""
+"""The modules to change, and the tests that may detect changes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ DECISIONS = (
     "refine",
     "per_cost",
 )
-"""The modules of ``engine/auto`` that decide: which point comes next and why, when the search has stalled, and how much
-better the optimum can be. The others compute what they decide with."""
+"""The modules of ``engine/auto`` with decisions: the next point and its reason, stalls of the search, and the gap. The
+other modules compute their inputs."""
 
 OF_DECISIONS = (
     "policy",
@@ -54,7 +54,7 @@ OF_DECISIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Modules, and the tests that run their code in the process of pytest."""
+    """Modules, and the tests that run their code in pytest's process."""
 
     modules: tuple[Path, ...]
     tests: tuple[str, ...]

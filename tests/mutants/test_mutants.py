@@ -1,4 +1,4 @@
-"""The parts of ``python -m tests.mutants``, and what it found."""
+"""The parts of ``python -m tests.mutants``, and its committed results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def f(x: "int", y=1, *names):
 
 
 def test_each_change_is_of_one_place_and_keeps_the_lines() -> None:
-    """Neither of constants of the module, defaults, annotations, assertions and prose, nor of what is only told."""
+    """Constants of the module, defaults, annotations, assertions, prose and log messages are not changed."""
     found = mutants(SOURCE)
     assert [(each.line, f"{each.was} -> {each.now}") for each in found] == [
         (7, "names and (not x < 2) -> names or not x < 2"),
@@ -129,7 +129,7 @@ def test_a_task_ends_with_all_that_it_started(tmp_path: Path) -> None:
 
 
 def test_the_results_are_of_all_modules_and_each_survivor_has_a_reason() -> None:
-    """That enough of them are killed is checked by the command itself."""
+    """The command itself checks that enough of them are killed."""
     found = json.loads(OUT.read_text())
     for name, group in GROUPS.items():
         changed = {path.relative_to(PACKAGE).as_posix() for path in group.modules if mutants(path.read_text())}

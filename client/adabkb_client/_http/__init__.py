@@ -1,1 +1,1 @@
-"""How calls are sent: connections, retries, and results kept on disk while the server is down."""
+"""Sending of calls: connections, retries, and results kept on disk while the server is down."""

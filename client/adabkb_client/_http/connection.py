@@ -35,8 +35,8 @@ UNSENDABLE = re.compile(r"[^!-~]")
 
 @dataclass(frozen=True)
 class RemoteServer:
-    """A server that another program runs. No error shows its URL before it is checked, since the user may have given a
-    token instead.
+    """A server that another program runs. No error shows its URL before it is checked, since it may be a token by
+    mistake.
 
     Raises:
         ValueError: the URL has no scheme.
@@ -52,7 +52,7 @@ class RemoteServer:
 
     def __post_init__(self) -> None:
         if not isinstance(self.url, str):
-            raise TypeError(f"the server's URL must be a text such as {DEFAULT_URL}, not {type(self.url).__name__}")
+            raise TypeError(f"the server's URL must be a string such as {DEFAULT_URL}, not {type(self.url).__name__}")
         if not self.url.startswith(("http://", "https://")):
             raise ValueError(
                 f"the server's URL must start with http:// or https://, such as {DEFAULT_URL}; a token is another "
@@ -110,8 +110,8 @@ class Settings:
         given = {"http_client": self.http_client is not None, "verify": isinstance(self.verify, ssl.SSLContext)}
         for name in (name for name, is_here in given.items() if is_here):
             raise TypeError(
-                f"a client with a {name} of your own cannot be sent to another process; give verify the path of a "
-                "file with certificates, and proxy=... and headers=... in place of an http_client"
+                f"a client with your own {name} cannot be sent to another process; give verify the path of a "
+                "file with certificates, and proxy=... and headers=... instead of an http_client"
             )
         return vars(self)
 
@@ -134,7 +134,9 @@ def settings(
 ) -> Settings:
     """Complete the arguments of a client from the environment: see ``Client``."""
     if http_client is not None and (verify is not True or proxy is not None):
-        raise ValueError("verify and proxy are those of the http_client that is given: httpx.Client(verify=..., ...)")
+        raise ValueError(
+            "verify and proxy cannot be combined with http_client; set them there: httpx.Client(verify=..., ...)"
+        )
     _check_proxy(proxy)
     kept = None if outbox is False else Outbox(server.name, outbox)
     given = checked_token(token, "token") or checked_token(os.environ.get("ADABKB_TOKEN"), "ADABKB_TOKEN")
@@ -146,12 +148,12 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return headers that can be sent. Errors never show a value, which may be a secret.
 
     Raises:
-        TypeError: a name or a value is not a text.
+        TypeError: a name or a value is not a string.
         ValueError: a value has a character that a header cannot have.
     """
     for name, value in headers.items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise TypeError(f"headers must have texts by name, and header {name!r} has {type(value).__name__}")
+            raise TypeError(f"headers must have strings by name, but header {name!r} has {type(value).__name__}")
         if not HEADER.fullmatch(name) or not PRINTABLE.fullmatch(value):
             raise ValueError(f"header {name!r} has a character that headers cannot have; use printable ASCII")
     return dict(headers)
@@ -160,7 +162,7 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
 def _check_proxy(proxy: str | None) -> None:
     """Refuse an invalid proxy URL. The error does not show it, since it may have a password."""
     if proxy is not None and not (isinstance(proxy, str) and PROXY.match(proxy)):
-        raise ValueError("proxy must be the address of one, such as http://proxy.example.org:3128")
+        raise ValueError("proxy must be a URL such as http://proxy.example.org:3128")
 
 
 def checked_token(token: Any, name: str) -> str | None:
@@ -171,15 +173,15 @@ def checked_token(token: Any, name: str) -> str | None:
         name: name of the argument or the variable, for errors.
 
     Raises:
-        TypeError: it is not a text.
+        TypeError: it is not a string.
         ValueError: it is too long, or has a character that a header cannot have.
     """
     if token is None or token == "":
         return None
     if not isinstance(token, str):
-        raise TypeError(f"{name} must be a text, not {type(token).__name__}")
+        raise TypeError(f"{name} must be a string, not {type(token).__name__}")
     if len(token) > LONGEST_TOKEN:
-        raise ValueError(f"{name} has {len(token):,} characters, and a token has at most {LONGEST_TOKEN:,}; check it")
+        raise ValueError(f"{name} has {len(token):,} characters, but a token has at most {LONGEST_TOKEN:,}; check it")
     found = UNSENDABLE.search(token)
     if found is not None:
         what = unicodedata.name(found[0], "") or CONTROLS.get(found[0]) or "a control character"

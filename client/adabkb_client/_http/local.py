@@ -3,11 +3,10 @@
 Files beside the database coordinate this. Three of them are empty. A process locks them while it lives, and the system
 unlocks them however the process ends:
 
-``study.db.running`` is locked by the server.
-``study.db.starting`` is locked by a client while it starts a server.
+``study.db.running`` is locked by the server. ``study.db.starting`` is locked by a client while it starts a server.
 ``study.db.clients`` has a shared lock of each client. The server stops when it gets an exclusive lock.
-``study.db.server`` has the output of the server, including its URL. It is never locked, since on Windows nobody else
-could read it.
+``study.db.server`` has the output of the server, including its URL. It is never locked, because on Windows other
+processes could not read it.
 """
 
 import hashlib
@@ -33,7 +32,7 @@ START_PATIENCE = 120.0
 END_PATIENCE = 60.0
 """Seconds within which a server must stop."""
 LOCK_PATIENCE = 1.0
-"""Seconds within which a server must get its lock, which others hold for a moment when they check for a server."""
+"""Seconds within which a server must get its lock. Others hold it briefly when they check for a server."""
 LOOK_EVERY = 0.02
 """Seconds between two checks whether a server is ready, or has stopped."""
 INSTALL = "pip install 'adabkb-service[server]'"
@@ -43,7 +42,7 @@ SERVE = (
 )
 """The program of a server. Its first argument is the file that it locks."""
 NEW_GROUP: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
-"""What ``start_new_session`` is on Windows."""
+"""The equivalent of ``start_new_session`` on Windows."""
 ADDRESS = re.compile(rb"^adabkb: listening on (http://\S+)$", re.MULTILINE)
 
 
@@ -118,8 +117,8 @@ class LocalServer:
         while not _locked(clients, shared=True):
             if time.monotonic() > until:
                 raise ConnectionFailed(
-                    f"the last server of {self.database} is about to end, but does not: see {self.address_file}, and "
-                    "look for its process: adabkb serve"
+                    f"the last server of {self.database} is stopping, but has not ended: see {self.address_file}, and "
+                    "look for its process, adabkb serve"
                 )
             time.sleep(LOOK_EVERY)
 
@@ -131,7 +130,7 @@ class LocalServer:
             return not _locked(file, shared=True)
 
     def _started(self) -> str | None:
-        """Start a server, and return its URL; None if another server has been faster."""
+        """Start a server, and return its URL; None if another server started first."""
         self.address_file.write_bytes(f"{socket.gethostname()}\n".encode())
         here = ["--host", "127.0.0.1", "--port", "0", "--database", f"sqlite:///{quote(str(self.database))}"]
         clients = self._beside("clients")
@@ -142,21 +141,21 @@ class LocalServer:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                start_new_session=True,  # Ctrl-C is for the script, which must still release its trials
+                start_new_session=True,  # Ctrl-C must not stop it, since the script still has to release its trials
                 creationflags=NEW_GROUP,
             )
-        threading.Thread(target=server.wait, daemon=True).start()  # it may end long before this process
+        threading.Thread(target=server.wait, daemon=True).start()  # reap it when it ends
         until = time.monotonic() + START_PATIENCE
         while time.monotonic() < until and server.poll() is None:
             if (found := self._address()) is not None:
                 return found
             time.sleep(LOOK_EVERY)
         server.kill()
-        if self._runs():  # it was started by a process that has died meanwhile
+        if self._runs():  # started by a process that has died since
             return None
         content = self.address_file.read_bytes()
         said = content.partition(b"\n")[2].decode(errors="replace").strip().removeprefix("error: ")
-        raise ConnectionFailed(f"no server can be started for {self.database}: {said or 'it says nothing'}")
+        raise ConnectionFailed(f"no server can be started for {self.database}: {said or 'it printed nothing'}")
 
     def _address(self) -> str | None:
         """Return the URL that the server has written; None if it has not written one yet."""
@@ -167,8 +166,9 @@ class LocalServer:
         machine = content.partition(b"\n")[0].decode(errors="replace")
         if machine != socket.gethostname():
             raise ConnectionFailed(
-                f"{self.database} is in use by a server on the machine {machine}, which only scripts there reach. "
-                "For several machines, start one server: adabkb serve --host ..., and give its address to Client(url)."
+                f"{self.database} is in use by a server on the machine {machine}, which only scripts on that machine "
+                "can reach. For several machines, start one server: adabkb serve --host ..., and give its address to "
+                "Client(url)."
             )
         return found[1].decode()
 
@@ -178,7 +178,7 @@ class LocalServer:
         except OSError as error:
             raise ConnectionFailed(
                 f"no server can be started for {self.database}: {file} cannot be written ({error.strerror}). "
-                "Name a file in a folder that exists, and that you may write to."
+                "Name a file in a writable folder."
             ) from None
 
 
@@ -187,7 +187,7 @@ def keep_locked(file: str) -> None:
     until, opened = time.monotonic() + LOCK_PATIENCE, FileIO(file, "a+")
     while not _locked(opened):
         if time.monotonic() > until:
-            sys.exit("error: another server of this database runs already")
+            sys.exit("error: another server of this database is already running")
         time.sleep(LOOK_EVERY)
     _kept.append(opened)
 

@@ -1,4 +1,4 @@
-"""Results that could not be delivered: kept on disk, and sent when the server answers again.
+"""Results that could not be delivered. They are kept on disk, and sent when the server answers again.
 
 Each result is a separate file in the folder of its server. A file gets its name after it is written completely, so it
 is either complete or absent. No lock is needed: any process that reaches the server sends the kept results, with the
@@ -30,7 +30,7 @@ from adabkb_client.errors import AdaBKBError, APIError, Unauthorized, Unavailabl
 log = logging.getLogger("adabkb_client")
 
 LOOK_EVERY = 60.0
-"""Seconds until an empty folder is checked again, since another process may have kept a result there."""
+"""Seconds between two checks of an empty folder, where another process may have kept a result."""
 REFUSED = "refused"
 """The folder of results that the server has refused, inside the folder of kept results."""
 
@@ -167,7 +167,7 @@ class Outbox:
         """Move a result to the folder of refused results, with the server's reason. If that fails, log the error, and
         leave the result where it is."""
         refused = replace(kept, refusal=refusal, file=self.folder / REFUSED / self.file(kept).name)
-        log.warning("%s was kept while the server was away, and is now refused: %s", kept, refusal)
+        log.warning("%s was kept while the server was down, and is now refused: %s", kept, refusal)
         if self._written(refused):
             self.remove(kept)
             log.warning("It is kept in %s", refused.file)
@@ -213,10 +213,10 @@ def _kept(file: Path) -> KeptResult | None:
     except FileNotFoundError:  # another process has just delivered it
         return None
     except OSError as error:  # such as a file of another user
-        log.warning("%s cannot be read, and is left alone: %s", file, error)
+        log.warning("%s cannot be read, and is skipped: %s", file, error)
         return None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        log.warning("%s is not a kept result (%s: %s), and is left alone", file, type(error).__name__, error)
+        log.warning("%s is not a kept result (%s: %s), and is skipped", file, type(error).__name__, error)
         with suppress(OSError):
             file.replace(file.with_suffix(".unreadable"))
         return None
@@ -233,9 +233,11 @@ def _checked(kept: KeptResult) -> KeptResult:
     if not isinstance(kept.body, dict) or not all(
         isinstance(said, str | None) for said in (kept.refusal, kept.last_error)
     ):
-        raise TypeError("body must be an object, refusal and last_error a text or null")
+        raise TypeError("body must be an object, refusal and last_error a string or null")
     if not PATH.fullmatch(kept.path) or not KEY.fullmatch(kept.idempotency_key):
-        raise ValueError("path must be that of a study's results, and idempotency_key one that can be a header")
+        raise ValueError(
+            "path must be that of a study's results, and idempotency_key must be printable ASCII without spaces"
+        )
     encoded(kept.body)
     datetime.fromisoformat(kept.kept_at)
     if kept.trial_created_at is not None:

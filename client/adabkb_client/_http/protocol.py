@@ -1,7 +1,7 @@
 """The protocol of an exchange with the server, independent of its transport: requests, responses and retries.
 
-A logical call is sent until it is answered. Its Idempotency-Key is generated once, before the first attempt, so the
-server performs the call once, however often it is sent.
+A call is sent until it is answered. Its Idempotency-Key is generated once, before the first attempt, so the server
+performs the call only once.
 """
 
 import logging
@@ -25,7 +25,7 @@ RETRY_FOR = 120.0
 FIRST_CONTACT = 5.0
 """Number of seconds for retries if the server has never answered, so that a wrong URL is noticed soon."""
 RETRY_AFTER_CAP = 30.0
-"""Longest pause, in seconds, that a server's Retry-After can impose."""
+"""The maximum pause in seconds that a server's Retry-After can set."""
 BY_A_PROXY = (401, 403, 413, 429, 502, 503, 504)
 """Statuses with which a proxy refuses a request, or reports that the server is down or busy."""
 REMEDY = "Start one with `adabkb serve`, or give the address of yours: Client(url), or ADABKB_URL in the environment."
@@ -87,7 +87,7 @@ def _trusted(verify: str | os.PathLike[str] | bool) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=verify)
     except OSError as error:
         what = f"{os.fspath(verify)!r} has no certificates in PEM form ({error.strerror or error})"
-        raise type(error)(f"verify={what}; name the file of your authority's certificate") from None
+        raise type(error)(f"verify={what}; name the file with your authority's certificate") from None
 
 
 def accepted(response: httpx.Response, url: str) -> httpx.Response:
@@ -105,7 +105,8 @@ def accepted(response: httpx.Response, url: str) -> httpx.Response:
     problem = _problem(response)
     if not problem and response.status_code not in BY_A_PROXY:
         raise UnexpectedAnswer(
-            f"something else answers at {url}: status {response.status_code}, and not as this service would.\n{REMEDY}"
+            f"something else answers at {url}: status {response.status_code}, without a problem document of this "
+            f"service.\n{REMEDY}"
         )
     raise from_problem(response.status_code, problem, _retry_after(response))
 
@@ -115,14 +116,14 @@ def unreachable(error: httpx.TransportError, url: str, remedy: str) -> AdaBKBErr
     tls = _tls_of(error)
     if isinstance(tls, ssl.SSLCertVerificationError):
         return UnexpectedAnswer(
-            f"the certificate of the server at {url} is not trusted: {tls.verify_message.rstrip('.')}.\nIf it is of an "
-            "authority of your own, name the file with the authority's certificate: Client(url, verify=...), or "
+            f"the certificate of the server at {url} is not trusted: {tls.verify_message.rstrip('.')}.\nIf your own "
+            "authority has issued it, name the file with the authority's certificate: Client(url, verify=...), or "
             "SSL_CERT_FILE in the environment."
         )
     if tls is not None and tls.reason in NO_TLS:
         plain = url.replace("https://", "http://", 1)
         return UnexpectedAnswer(
-            f"the server at {url} answers without TLS, so its address does not begin with https.\nIf that is your "
+            f"the server at {url} answers without TLS, so its address must not begin with https.\nIf that is your "
             f"server, give its address as {plain}. Over a network, put a proxy with TLS before it."
         )
     return ConnectionFailed(f"no server answers at {url} ({str(error) or type(error).__name__}).\n{remedy}")
@@ -167,16 +168,16 @@ def _retry_after(response: httpx.Response) -> float | None:
 
 
 def say_once(patience: float, state: RetryCallState) -> None:
-    """Log once that a call is retried, so that the program does not wait silently."""
+    """Log once that a call is retried, so that users know what the program waits for."""
     if state.attempt_number == 1 and state.outcome is not None:
         cause = str(state.outcome.exception()).partition("\n")[0]
         log.warning("%s Trying again for up to %g seconds.", cause, patience)
 
 
 def pause(patience: float, state: RetryCallState) -> float:
-    """Return the seconds until the next attempt: the server's Retry-After, if any, plus a backoff with full jitter. So
-    many clients that were refused at the same time do not all return at the same time. The last attempt is made at the
-    end of the time.
+    """Return the seconds until the next attempt: the server's Retry-After, if any, plus a backoff with full jitter. The
+    jitter keeps clients that were refused at the same time from all returning at the same time. The last attempt is
+    made at the end of the time limit.
     """
     error = state.outcome.exception() if state.outcome else None
     advice = (error.retry_after if isinstance(error, Unavailable) else None) or 0.0

@@ -142,8 +142,8 @@ class Exchange:
     def _failed(self, kept: KeptResult | None, error: AdaBKBError) -> AdaBKBError:
         """Return the error of a failed call, which is ``ResultKept`` if its result was kept.
 
-        The result is kept if the server is down, or if it was down at an earlier attempt and has not refused the result
-        since.
+        The result is kept if the server is down. It is also kept if the server was down at an earlier attempt and has
+        not refused the result since.
         """
         if kept is None or self.outbox is None:
             return error
@@ -175,7 +175,7 @@ def api_url(address: str, path: str) -> str:
 
 
 def deleted_before(call: Call, state: RetryCallState) -> bool:
-    """Return whether an earlier attempt, whose answer was lost, may have deleted the item that is not found now."""
+    """Return whether an earlier attempt, whose answer was lost, may have deleted the missing item."""
     return call.method == "DELETE" and state.attempt_number > 1
 
 
@@ -187,7 +187,7 @@ def error_of(state: RetryCallState) -> BaseException | None:
 def tell_of(delivered: Delivery) -> None:
     """Log that kept results were delivered along with another call."""
     if delivered.sent:
-        log.info("%d results that were kept while the server was away are delivered", len(delivered.sent))
+        log.info("%d results that were kept while the server was down have been delivered", len(delivered.sent))
 
 
 class Transport(Exchange):
@@ -228,7 +228,7 @@ class Transport(Exchange):
                 return
 
     def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
-        """Yield a document line by line, as the lines arrive; this is not retried if the connection breaks."""
+        """Yield a document line by line, as the lines arrive; this is not retried if the connection is lost."""
         address = self.server.address()
         try:
             url, sent = api_url(address, path), {**self._headers(), **headers}
@@ -260,7 +260,7 @@ class Transport(Exchange):
 
         def on_failure(state: RetryCallState) -> None:
             say_once(patience, state)
-            if kept is not None and self.outbox is not None:  # already now, since this process may end while it waits
+            if kept is not None and self.outbox is not None:  # before the wait, during which this process may end
                 self.outbox.keep(kept, error_of(state))
 
         for attempt in Retrying(**self._retrying(patience, on_failure)):

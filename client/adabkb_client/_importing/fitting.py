@@ -1,4 +1,4 @@
-"""Convert rows to results of a study, according to the meaning of columns and cells."""
+"""Convert rows of a source to results of a study."""
 
 import ast
 import json
@@ -90,7 +90,7 @@ def chosen(
         mapping: parameter -> its column, for columns with other names.
         value: the column of the results.
         std_error: the column of their standard errors; it may be missing if it has the default name.
-        state: the column of the states; likewise.
+        state: the column of the states; it may be missing if it has the default name.
         metrics: the metrics of the study. The column of a metric has its name, or ``metrics.<name>`` as in exports.
         plate: the column of the plates; None if the rows have none, and otherwise as for the standard errors.
         several: whether the study has several objectives, so that results consist of metrics.
@@ -98,12 +98,12 @@ def chosen(
 
     Raises:
         NoColumn: a column does not exist.
-        ValueError: the mapping names an unknown parameter, or a column would have two meanings.
+        ValueError: the mapping names an unknown parameter, or a column is used twice.
     """
     names = [parameter["name"] for parameter in parameters]
     for name in mapping:
         if name not in names:
-            raise ValueError(f"a column is named for {name!r}, which is not a parameter; those are {', '.join(names)}")
+            raise ValueError(f"a column is given for {name!r}, which is not one of the parameters: {', '.join(names)}")
     found: dict[str, str] = {}
     for parameter in parameters:
         name = parameter["name"]
@@ -121,7 +121,9 @@ def chosen(
     if value not in columns and not several:
         raise NoColumn(f"the value ({value!r})", columns, field="value")
     if value in found.values():
-        raise ValueError(f"column {value!r} would be the value and a parameter; name another column for one of them")
+        raise ValueError(
+            f"column {value!r} is used for the value and for a parameter; name another column for one of them"
+        )
     taken = {*found.values(), value}
     measured = {name: _of_metric(name, words.get(name, {}), columns) for name in metrics}
     return Columns(
@@ -151,7 +153,7 @@ def _optional(name: str, column: str | None, columns: Sequence[str], taken: set[
 
 
 def left_out(row: Row, columns: Columns) -> str | None:
-    """Return the state because of which a row is skipped; None if it should have a result."""
+    """Return the state for which a row is skipped; None if it should have a result."""
     if EXCLUDED not in columns.parameters.values() and str(row.cells.get(EXCLUDED)).lower() == "true":
         return EXCLUDED
     cell = None if columns.state is None else row.cells.get(columns.state)
@@ -241,7 +243,7 @@ def _plate(cell: Any) -> int:
 def _std_error(cell: Any) -> float:
     error = number(cell)
     if error < 0:
-        raise Unfit(f"must not be negative, as {error} is")
+        raise Unfit(f"must be 0 or more, not {error}")
     return error
 
 
@@ -268,7 +270,7 @@ def _row(cell: Any) -> str:
 
 
 def _choice(choices: Sequence[Any], cell: Any) -> Any:
-    """Return the choice in a cell: the value itself, or a text that may be JSON or Python."""
+    """Return the choice in a cell: the value itself, or a string that may be JSON or Python."""
     scalar = cell.tolist() if hasattr(cell, "tolist") else cell  # a numpy array becomes a list
     for reading in _readings(None if _is_missing(scalar) and "" not in choices else scalar):
         for choice in choices:
@@ -279,7 +281,7 @@ def _choice(choices: Sequence[Any], cell: Any) -> Any:
     if _identity(choices) == _identity([False, True]) and scalar in (0, 1, "0", "1"):
         return bool(int(scalar))
     shown = ", ".join(json.dumps(choice) for choice in choices)
-    raise Unfit(f"is {_shown(scalar)}, and must be one of {shown}")
+    raise Unfit(f"must be one of {shown}, not {_shown(scalar)}")
 
 
 def _readings(cell: Any) -> Iterator[Any]:

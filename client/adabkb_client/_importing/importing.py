@@ -1,10 +1,10 @@
 """Import results into a study, each once, even if the import is repeated.
 
 The server first validates every row, in dry runs of the batches, whose answers have the points in stored form. Results
-that the study's log already has are then skipped, so that an import of a file that has grown, or one after an
-interrupted import, adds what is missing. If a stored result lacks numbers that its row has by now, they are added to
-it. If the same import is started again while a batch is in transit, the batch is not in the log yet. Its idempotency
-key, which is derived from its rows and their position, is then the same, so the server stores it once.
+that the study's log already has are then skipped. So an import of a file that has grown, or one after an interrupted
+import, adds only what is missing. If a stored result lacks numbers that its row has by now, they are added to it. If
+the same import is started again while a batch is in transit, the batch is not in the log yet. The server still stores
+it once, because its idempotency key is derived from its rows and their position.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from adabkb_client._models import BatchItem, StudyInfo
 from adabkb_client.errors import AdaBKBError, APIError, steps_of
 
 PLATE = "plate"
-"""The usual column of plates, which has no use in a study without them."""
+"""The default column of plates. It is ignored in a study without plates."""
 Item = tuple[int, dict[str, Any]]
 """The number of a row, and its result in wire form."""
 
@@ -113,11 +113,12 @@ def _measured(info: StudyInfo) -> list[str]:
 
 def _check_direction(table: Table, info: StudyInfo) -> None:
     if info.objectives and table.direction is not None:
-        raise ValueError(f"{table.name} has one objective, and study {info.id!r} has {', '.join(_measured(info))}")
+        raise ValueError(f"{table.name} has one objective, but study {info.id!r} has {', '.join(_measured(info))}")
     if table.direction not in (None, info.direction):
         raise ValueError(
-            f"{table.name} is to {table.direction}, and study {info.id!r} to {info.direction}; change the sign of the "
-            "values, or create a study of the same direction"
+            f"{table.name} is to {table.direction}, but study {info.id!r} is to {info.direction}; change the sign of "
+            "the "
+            "values, or create a study with the same direction"
         )
 
 
@@ -135,8 +136,8 @@ _Known = dict[str, list[_Stored]]
 
 
 def _known(study_id: str) -> Steps[_Known]:
-    """Return point -> results without a trial, with the numbers as first reported. (A correction does not change from
-    which row a result came.)"""
+    """Return point -> results without a trial, with the numbers as first reported. (A corrected result still belongs to
+    the same row.)"""
     found: dict[int, _Stored] = {}
     for event in (yield from Listing(f"{study_path(study_id)}/events", _told_of).all()):
         if event is not None:

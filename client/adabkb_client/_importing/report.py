@@ -64,14 +64,14 @@ class ImportReport(Record):
         rows = f"{self.rows} row{'s' * (self.rows != 1)}"
         lines = [f"{self.source}: {rows}, {len(self.results)} {would} in study {self.study_id!r}"]
         if self.repeated:
-            lines.append(f"stored before: {self.repeated}")
+            lines.append(f"already stored: {self.repeated}")
         if self.left_out:
             states = ", ".join(f"{count} {state}" for state, count in self.left_out.items())
-            lines.append(f"left out by their state: {states}")
+            lines.append(f"skipped because of their state: {states}")
         if self.unused:
-            lines.append(f"columns without use: {', '.join(self.unused)}")
+            lines.append(f"unused columns: {', '.join(self.unused)}")
         if self.errors:
-            lines.append(f"rows that do not fit: {self.unfit}. Correct them, and import again:")
+            lines.append(f"invalid rows: {self.unfit}. Correct them, and import again:")
             lines += [f"  {self.counted} {each.row}, {each.field}: {each.problem}" for each in self.errors[:SHOWN]]
             if len(self.errors) > SHOWN:
                 lines.append(f"  and {len(self.errors) - SHOWN} more")

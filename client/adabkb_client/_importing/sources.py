@@ -16,7 +16,7 @@ Source = str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Any
 """A path, an iterable of dicts, a pandas DataFrame or a study of Optuna."""
 
 ESCAPED = re.compile(r"^'(?='*[=+\-@\t\r])")
-"""The quotation mark that the server writes, in its tables, before a text that looks like a formula."""
+"""The apostrophe that the server writes in its tables before a string that looks like a formula."""
 DELIMITERS = ",;\t"
 NESTED = "parameters"
 """The cell of a row that holds the parameters by name, as in results in wire form."""
@@ -35,7 +35,7 @@ class Row:
 class Table:
     """All rows of a source.
 
-    ``counted`` says what the numbers of rows count: "line", "row" or "trial". ``direction`` is the direction of the
+    ``counted`` is the unit that rows are numbered in: "line", "row" or "trial". ``direction`` is the direction of the
     source's study, if known.
     """
 
@@ -95,11 +95,11 @@ def _of_file(path: Path) -> Table:
             case ".xlsx":
                 return Table(path.name, "row", list(_of_sheet(path)))
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path.name} is not encoded as UTF-8 ({error.reason}); save it so") from error
+        raise ValueError(f"{path.name} is not encoded as UTF-8 ({error.reason}); save it in UTF-8") from error
     except (csv.Error, gzip.BadGzipFile, EOFError) as error:
-        raise ValueError(f"{path.name} is not what its name says: {error}") from error
+        raise ValueError(f"{path.name} does not have the format of its name: {error}") from error
     raise ValueError(
-        f"{path.name} is of no kind that can be imported; those are .csv, .jsonl, .csv.gz, .jsonl.gz, .xlsx"
+        f"{path.name} cannot be imported; give a file with the ending .csv, .jsonl, .csv.gz, .jsonl.gz or .xlsx"
     )
 
 
@@ -122,7 +122,7 @@ def _of_csv(file: IO[str]) -> Iterator[Row]:
     number = 2
     for cells in lines:
         if len(cells) > len(columns):
-            counts = f"has {len(cells)} cells, and the header {len(columns)}"
+            counts = f"has {len(cells)} cells, but the header has {len(columns)}"
             yield Row(number, problem=f"{counts}; put cells with {delimiter!r} into quotation marks")
         elif any(cells):
             yield Row(number, dict(zip(columns, (ESCAPED.sub("", cell) for cell in cells), strict=False)))
@@ -131,10 +131,10 @@ def _of_csv(file: IO[str]) -> Iterator[Row]:
 
 def _of_jsonl(name: str, file: IO[str]) -> list[Row]:
     rows = [_of_json(number, line) for number, line in enumerate(file, 1) if line.strip()]
-    if rows and {"type", "format"} <= rows[0].cells.keys():  # it tells each result twice, as a trial and by itself
+    if rows and {"type", "format"} <= rows[0].cells.keys():  # it has each result twice
         raise ValueError(
             f"{name} is the export of a whole study, which `adabkb data import` reads into a database; "
-            'export("csv") has the results alone'
+            'export("csv") has only the results'
         )
     return rows
 
@@ -143,7 +143,7 @@ def _of_json(number: int, line: str) -> Row:
     try:
         return _row(number, json.loads(line))
     except (ValueError, RecursionError) as error:
-        return Row(number, problem=f"is no JSON: {error}")
+        return Row(number, problem=f"is not JSON: {error}")
 
 
 def _row(number: int, cells: Any) -> Row:
@@ -169,7 +169,7 @@ def _of_sheet(path: Path) -> Iterator[Row]:
         from openpyxl import load_workbook  # noqa: PLC0415 (optional)
     except ImportError as error:
         raise ImportError(
-            f"{path.name} is an Excel file; to read it, pip install openpyxl, or save it as CSV instead"
+            f"{path.name} is an Excel file; install openpyxl to read it (pip install openpyxl), or save it as CSV"
         ) from error
     try:
         book = load_workbook(path, read_only=True, data_only=True)
@@ -190,7 +190,7 @@ def _of_sheet(path: Path) -> Iterator[Row]:
 def _of_optuna(study: Any) -> Table:
     name = f"Optuna's study {study.study_name!r}"
     if len(study.directions) > 1:
-        raise ValueError(f"{name} has {len(study.directions)} objectives, and a study here has one")
+        raise ValueError(f"{name} has {len(study.directions)} objectives, but only a study with one can be imported")
     rows = [_of_trial(trial) for trial in study.get_trials(deepcopy=False)]
     return Table(name, "trial", rows, study.direction.name.lower())
 

@@ -37,7 +37,7 @@ class FirstParameter(BaseException):
 
 
 class Suggestions:
-    """The methods with which an objective requests its parameters."""
+    """The ``suggest_`` methods, with which an objective requests its parameters."""
 
     def suggest_float(
         self, name: str, low: SupportsFloat, high: SupportsFloat, *, step: float | None = None, log: bool = False
@@ -65,7 +65,7 @@ class Suggestions:
         return int(self._value(name, Int(low, high, log=log, step=step)))
 
     def suggest_categorical(self, name: str, choices: Sequence[Any]) -> Any:
-        """Return one of some choices: texts, numbers, booleans, None or lists of these.
+        """Return one of some choices: strings, numbers, booleans, None or lists of these.
 
         Raises:
             ValueError: the study has other choices for the parameter.
@@ -167,7 +167,7 @@ class Space:
                         self.independent.add(known["name"])
                     else:
                         self._edit({**known, "when": when}, {})
-            assert self.info is not None, "the trial has asked for a parameter"
+            assert self.info is not None, "the trial has requested a parameter"
             active = {each["name"] for each in self.info.parameters if _is_active(each, asked)}
         return {name: value for name, value in {**leased.parameters, **asked}.items() if name in {*asked, *active}}
 
@@ -209,7 +209,7 @@ class Space:
         return None
 
     def _parents(self, asked: Iterable[str]) -> list[dict[str, Any]]:
-        """Return the parameters on which others may depend, the likeliest first: choices, then integers with few
+        """Return the parameters on which others may depend, the most likely first: choices, then integers with few
         values, most recently requested first."""
         names = list(asked)[::-1]
         found = [each for each in map(self._known, names) if each is not None and _values(each)]
@@ -220,8 +220,8 @@ class Space:
             self.info = self.study._edit_space([parameter], defaults)
         except Invalid as refused:
             refused.add_note(
-                f"The objective asks for {parameter['name']!r}, which the study has not; its space cannot be edited: "
-                "declare all parameters in create_study(...)."
+                f"The objective asks for {parameter['name']!r}, which the study does not have, and its space cannot "
+                "be edited: declare all parameters in create_study(...)."
             )
             raise
 
@@ -262,8 +262,8 @@ def first_parameter(objective: Objective) -> dict[str, Parameter]:
     except FirstParameter as found:
         return found.parameters
     raise WrongFunction(
-        "the objective asks for no parameter: it has to call trial.suggest_float, suggest_int or suggest_categorical "
-        "before anything else of the trial"
+        "the objective asks for no parameter: it must call trial.suggest_float, suggest_int or suggest_categorical "
+        "before any other method of the trial"
     )
 
 
@@ -280,9 +280,9 @@ def _check(name: str, asked: Parameter, known: Mapping[str, Any]) -> None:
         )
     if not fits:
         raise ValueError(
-            f"trial.suggest_...({name!r}): the objective asks for {asked!r}, and the study has {_described(known)}. "
-            f"If the range has changed for good, edit it: study.update(parameters={{{name!r}: {asked!r}}}); a range "
-            "cannot change from trial to trial: give each range its own name."
+            f"trial.suggest_...({name!r}): the objective asks for {asked!r}, but the study has {_described(known)}. "
+            f"If the range has changed permanently, edit it: study.update(parameters={{{name!r}: {asked!r}}}); if it "
+            "changes from trial to trial, give each range its own name."
         )
 
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 async def run(study: AsyncStudyResource, function: AsyncObjective, options: Options) -> RunReport:
-    """Evaluate trials until the study, or this run, is over: see ``AsyncStudy.run``."""
+    """Evaluate trials until the study or this run ends: see ``AsyncStudy.run``."""
     info = await study.info()
     evaluation = Evaluation(function, options.pass_trial, Expected.by(info))
     conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]
@@ -93,8 +93,8 @@ class _IO:
         begun = self._evaluation.begin(trial)
         if not inspect.isawaitable(begun):
             raise WrongResult(
-                f"the function must be an async one (async def), and what it returned, {begun!r}, cannot be awaited. "
-                "Study.run() of Client calls one that blocks"
+                f"the function must be async (async def), but it returned {begun!r}, which cannot be awaited. Use "
+                "Study.run() of Client for a blocking function"
             )
         return self._evaluation.result(await _own(begun), trial)
 
@@ -132,7 +132,7 @@ async def _own(awaitable: Awaitable[T]) -> T:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        raise RuntimeError("what the function awaited was cancelled, and the run was not") from error
+        raise RuntimeError("the function awaited something that was cancelled, although the run was not") from error
 
 
 @contextmanager

@@ -61,12 +61,12 @@ class StallDetector:
 
 
 class Cluster(ABC):
-    """Evaluates like ``Evaluation``, on a cluster. Any number of threads may call it.
+    """Evaluates trials on a cluster, with the interface of ``Evaluation``. Threads may share it.
 
     Args:
         name: the name of the engine, for errors.
         pickler: the engine's cloudpickle, which can also send functions and exceptions of the main script.
-        evaluation: the function to call there.
+        evaluation: the function to call on the cluster.
         resources: the resources of one evaluation, as arguments of the engine.
 
     Raises:
@@ -81,7 +81,7 @@ class Cluster(ABC):
             self._function: bytes = pickler.dumps(evaluation)
         except Exception as error:
             raise WrongFunction(
-                f"engine={name!r} needs a function that can be pickled, and this one cannot be "
+                f"engine={name!r} needs a function that can be pickled, but this one cannot be "
                 f"({type(error).__name__}: {error}). Open files, locks and connections inside the function."
             ) from None
         self._resources = dict(resources)
@@ -136,8 +136,8 @@ class Cluster(ABC):
 
     def _tell(self, trial: Leased, seconds: float) -> None:
         log.warning(
-            "trial %d waits for %s, which has evaluated nothing of this run for %.0f s. One evaluation needs %s. %s. "
-            "The lease is kept, and the run continues when a worker is free. The run's timeout limits the wait.",
+            "trial %d waits for %s, which has evaluated no trial of this run for %.0f s. One evaluation needs %s. %s. "
+            "The lease is renewed, and the run continues when a worker is free. The run's timeout limits the wait.",
             trial.number,
             self._name.title(),
             seconds,

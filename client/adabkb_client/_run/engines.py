@@ -1,4 +1,4 @@
-"""The clusters that evaluate the trials of a run: Ray and Dask. They are imported only if a run asks for them."""
+"""The clusters that evaluate the trials of a run: Ray and Dask. They are imported only if a run uses them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
@@ -38,7 +38,7 @@ class _Ray(Cluster):
         )
 
     def close(self) -> None:
-        """Leave the program connected, since it may use the cluster for other tasks."""
+        """Do not disconnect the program, which may use the cluster for other tasks."""
 
     def _submit(self, trial: bytes) -> _RayTask:
         return _RayTask(self._remote.remote(self._stored, trial, self._pickler))
@@ -83,7 +83,7 @@ class _Dask(Cluster):
         except ValueError:
             if config.get("scheduler-address", None) is None:
                 raise ConnectionError(
-                    "engine='dask' found no Dask cluster: make a distributed.Client(...) first, or set "
+                    "engine='dask' found no Dask cluster: create a distributed.Client(...) first, or set "
                     "DASK_SCHEDULER_ADDRESS"
                 ) from None
             self._client = self._own = distributed.Client(set_as_default=False)

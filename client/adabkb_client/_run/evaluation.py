@@ -13,11 +13,11 @@ from adabkb_client._run.result import Expected, Result, as_result, rest_of
 
 Returned = SupportsFloat | Mapping[str, Any] | None
 """The value, or a dict with fields of ``Result``; None if the function has reported an outcome of the trial itself. For
-a stopped trial, any value; of a dict, the metrics that its result lacks are added to it."""
+a stopped trial any value is allowed; from a dict, metrics that the result lacks are added."""
 Objective = Callable[..., Returned]
 """Takes the parameters by name, or the trial."""
 AsyncObjective = Callable[..., Awaitable[Returned]]
-"""The same as an async function."""
+"""An async function with the same arguments."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,12 @@ class Evaluation:
             if has_trials:
                 other = "leave out pass_trial" if self.pass_trial else "pass_trial=True"
                 called = "the parameters" if self.pass_trial else "the trial"
-                remedy = f"change that, or {other} to have it called with {called}"
+                remedy = f"change the signature, or use {other} to have it called with {called}"
                 if self._is_for_optuna():
                     remedy = for_optuna()
             raise WrongFunction(
-                f"{self.expected.of} calls the function with {given}, but it takes {signature}: {error}; {remedy}"
+                f"{self.expected.of} calls the function with {given}, but its signature is {signature}: {error}; "
+                f"{remedy}"
             ) from None
 
     def _is_for_optuna(self) -> bool:

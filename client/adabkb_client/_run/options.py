@@ -16,7 +16,7 @@ Callback = Callable[[Any, Trial], object]
 
 @dataclass(frozen=True)
 class Options:
-    """How to run: see ``Study.run``."""
+    """The validated options of a run: see ``Study.run``."""
 
     n_trials: int | None
     timeout: float | None
@@ -42,7 +42,9 @@ class Options:
         if self.timeout is not None and not self.timeout > 0:
             raise ValueError(f"timeout must be more than 0 seconds, or None for no limit, not {self.timeout}")
         if not isinstance(self.processes, bool):
-            raise TypeError(f"processes must be True or False, not {self.processes!r}; workers=... says how many")
+            raise TypeError(
+                f"processes must be True or False, not {self.processes!r}; workers=... sets the number of processes"
+            )
         self._check_engine()
         self._check_gpus()
         check_catch(self.catch)
@@ -65,9 +67,12 @@ class Options:
         if self.engine not in (None, *ENGINES):
             raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, or None, not {self.engine!r}")
         if self.engine is not None and self.processes:
-            raise ValueError(f"processes=True and engine={self.engine!r} exclude each other: leave one of them out")
+            raise ValueError(f"processes=True and engine={self.engine!r} cannot be combined; leave one of them out")
         if self.engine is None and self.resources is not None:
-            raise ValueError(f"resources needs engine={' or engine='.join(map(repr, ENGINES))}: no other run has any")
+            raise ValueError(
+                f"resources needs engine={' or engine='.join(map(repr, ENGINES))}; add one of these, or "
+                "leave out resources"
+            )
 
 
 def check_catch(catch: Any) -> None:
@@ -78,4 +83,4 @@ def check_catch(catch: Any) -> None:
     """
     kinds = catch if isinstance(catch, tuple) else (catch,)
     if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
-        raise TypeError(f"catch must be a class of exceptions or a tuple of them, not {catch!r}")
+        raise TypeError(f"catch must be an exception class or a tuple of them, not {catch!r}")

@@ -31,7 +31,7 @@ _spawn = multiprocessing.get_context("spawn")  # a fork would copy locks held by
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _visible_devices = threading.Lock()
-"""Held while the variable is set for another process."""
+"""Held while CUDA_VISIBLE_DEVICES is set for a new process."""
 
 Reply = Result | Answer | BaseException | None
 
@@ -48,7 +48,7 @@ class WorkerProcess:
             self._task = pickle.dumps((evaluation, study))
         except Exception as error:
             raise WrongFunction(
-                "processes=True needs a function that can be pickled, and this one cannot be "
+                "processes=True needs a function that can be pickled, but this one cannot be "
                 f"({type(error).__name__}: {error}). Define it at the top level of a module; a lambda or a function "
                 "inside another one cannot be sent to a process."
             ) from None
@@ -75,7 +75,7 @@ class WorkerProcess:
             if self._killed:
                 raise SystemExit("the run is over") from None
             raise WorkerDied(f"the worker process {end} while it evaluated trial {trial.number}") from None
-        assert reply is not None, "only the start of a process is answered by None"
+        assert reply is not None, "the reply is None only when a process starts"
         return reply
 
     def kill(self) -> None:
@@ -128,7 +128,7 @@ class WorkerProcess:
 
 @contextmanager
 def _seeing(gpu: str | None) -> Iterator[None]:
-    """Start processes inside the block that see one device. They inherit the variable, since a process imports the
+    """Processes started inside the block see only one device. They inherit the variable, since a process imports the
     program before it runs any code of this package."""
     if gpu is None:
         yield
@@ -187,7 +187,7 @@ def _loaded(task: bytes) -> tuple[Evaluation, StudyResource]:
     except Exception as error:
         raise WrongFunction(
             f"a worker process cannot load the function ({type(error).__name__}: {error}). Define it at the top level "
-            "of a module that can be imported; one that was typed into an interpreter or a notebook cannot."
+            "of an importable module, not in an interpreter or a notebook."
         ) from None
     return evaluation, study
 

@@ -16,7 +16,7 @@ from adabkb_client.errors import NoTrialAvailable
 log = logging.getLogger("adabkb_client")
 
 LOOK_EVERY = 30.0
-"""Seconds between two checks what a run waits for."""
+"""Seconds between two checks of the reason why a run waits."""
 
 
 class Standing(NamedTuple):
@@ -43,7 +43,7 @@ class Progress:
         name: the name of the study.
         budget: the budget in trials; None without a limit.
         standing: the progress before the run.
-        visible: False shows nothing; the log is written in any case.
+        visible: whether to show the progress; the log is always written.
     """
 
     def __init__(self, name: str, budget: int | None, standing: Standing, *, visible: bool) -> None:
@@ -85,7 +85,7 @@ class Progress:
             log.info("trial %d: %.6g, best %s, %d%s", number, value, _best(standing), standing.finished, total)
 
     def is_due(self) -> bool:
-        """Whether it is time to check again for whom the run waits. Returns True to only one of several threads."""
+        """Whether it is time to check again why the run waits. It is True for only one of several threads."""
         with self._looking:
             if time.monotonic() < self._looked + LOOK_EVERY:
                 return False

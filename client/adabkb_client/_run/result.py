@@ -1,4 +1,4 @@
-"""The result that a function returns for a trial, and the result that a study expects."""
+"""The result that a function returns for a trial, and the form that a study expects."""
 
 import json
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Expected:
 
     @classmethod
     def by(cls, study: StudyInfo) -> Self:
-        """Return the result that a study expects."""
+        """Return the form that a study expects."""
         metrics = (*(each["metric"] for each in study.objectives), *study.metrics)
         optional = ("cost",) if study.cost == "measured" else ()
         needed = ("cost",) if study.cost == "told" else ()
@@ -59,7 +59,7 @@ class Expected:
         return json.dumps({**value, "metrics": dict.fromkeys(metrics, SHOWN)}, ensure_ascii=False)
 
     def mistake_of(self, result: Result) -> str | None:
-        """Return the error of a result, to follow "it" or "which"; None if it is valid."""
+        """Return the error of a result, as the rest of a sentence after "it" or "which"; None if it is valid."""
         told = result.metrics or {}
         needed = self.needed if result.partial else self.metrics
         missing = [name for name in needed if name not in told and name not in self.optional]
@@ -67,11 +67,11 @@ class Expected:
         if self.has_value and result.value is None and not (result.partial and told):
             return "has no value"
         if not self.has_value and result.value is not None:
-            return f"has a value, while {self.of} has several objectives, which are metrics"
+            return f"has a value, but {self.of} has several objectives, which are metrics"
         if missing:
             return f"lacks {_named(missing)}"
         if unknown and not self.metrics:
-            return f"has metrics, while {self.of} has none (a study gets them by create_study(..., metrics=[...]))"
+            return f"has metrics, but {self.of} has none (declare them in create_study(..., metrics=[...]))"
         return f"has {_named(unknown)}, which {self.of} does not have" if unknown else None
 
 
@@ -101,7 +101,7 @@ def as_result(returned: Any, expected: Expected) -> Result:
 
 def rest_of(returned: Any, stopped: Trial | None) -> Result | None:
     """Return the metrics in a function's return value that the result of a stopped trial lacks; None if there are none,
-    or if the trial has no result but an estimate.
+    or if the trial has an estimate instead of a result.
 
     Raises:
         WrongResult: the metrics are not numbers by names.
@@ -120,7 +120,7 @@ def _split(returned: Any, expected: Expected) -> Mapping[str, Any]:
     if isinstance(returned, tuple):
         std_error = '{"value": 0.1, "std_error": 0.01}'
         raise WrongResult(
-            f"the function returned {shown(returned)}, and a tuple does not say what its numbers are. "
+            f"the function returned {shown(returned)}, but the numbers of a tuple have no names. "
             f"{_remedy(expected)}"
             + (
                 f" A value with its standard error is {std_error}."
@@ -132,8 +132,8 @@ def _split(returned: Any, expected: Expected) -> Mapping[str, Any]:
         return {"value": returned}
     if not returned.keys() & {"value", "metrics"} or not returned.keys() <= set(Result._fields):
         raise WrongResult(
-            f"the function returned a dict with the keys {', '.join(map(repr, returned)) or 'none'}; those of a result "
-            f"are {', '.join(map(repr, Result._fields))}. {_remedy(expected)}"
+            f"the function returned a dict with the keys {', '.join(map(repr, returned)) or 'none'}; a result may "
+            f"have {', '.join(map(repr, Result._fields))}. {_remedy(expected)}"
         )
     return returned
 

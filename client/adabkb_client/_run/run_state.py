@@ -28,7 +28,7 @@ class Flag(Protocol):
     """An event, for threads or for tasks."""
 
     def set(self) -> object:
-        """Set the event, and wake those who wait for it."""
+        """Set the event, and wake all waiters."""
 
     def is_set(self) -> bool:
         """Return whether it is set."""
@@ -80,7 +80,7 @@ class RunState:
         return True
 
     def took(self) -> None:
-        """Count a trial that was issued. Call this after ``may_take``, without another worker in between."""
+        """Count a trial that was issued. No other worker may call ``may_take`` between ``may_take`` and this call."""
         with self._lock:
             self._taken += 1
 
@@ -151,13 +151,14 @@ class RunState:
             raise error  # the server failed, not this evaluation
         if self.is_mistake(error):
             error.add_note(
-                f"trial {trial.number} of study {self._study_id!r} was released, not failed: it costs no budget"
+                f"trial {trial.number} of study {self._study_id!r} was released, not failed, so it does not count "
+                "towards the budget"
             )
             is_optuna = isinstance(getattr(error, "obj", None), Leased)  # an attribute of Optuna's trials
             if not is_optuna and not isinstance(error, (*MISTAKES, WrongResult, Invalid)):
                 kind = type(error).__name__
                 error.add_note(
-                    f"Before the first result of a run, {kind} is taken for a mistake of the program. "
+                    f"Before the first result of a run, {kind} counts as a programming error. "
                     f"To let it fail its trial instead: run(..., catch={kind})"
                 )
             raise error
@@ -169,7 +170,9 @@ class RunState:
             self._failures_in_a_row += 1
             failures = self._failures_in_a_row
         if failures >= self.options.max_failures:
-            error.add_note(f"study {self._study_id!r}: stopped by {failures} failures in a row, this is the last")
+            error.add_note(
+                f"study {self._study_id!r}: stopped after {failures} failures in a row; this is the last one"
+            )
             self.fail(error)
 
     def conclude(self, outcome: Answer) -> None:
@@ -181,7 +184,7 @@ class RunState:
 
     def report(self, recommendation: Recommendation) -> RunReport:
         """Return the report of the run."""
-        reason = self.reason or "n_trials"  # some of these trials may have been released
+        reason = self.reason or "n_trials"  # also if some of these trials were released
         return RunReport(self._completed, self._failed, reason, recommendation, self._stopped)
 
 

@@ -1,7 +1,7 @@
 """The loop of a worker, which evaluates trials until the run is over, for both threads and tasks.
 
-All blocking steps are methods of a ``WorkerIO``. That of a task awaits. That of a thread blocks and never suspends, so
-``blocking`` can run the same coroutines in a thread.
+All blocking steps are methods of a ``WorkerIO``. In a task, they await. In a thread, they block and never suspend, so
+``blocking`` can run the same coroutines.
 """
 
 from collections.abc import Coroutine, Sequence
@@ -44,7 +44,7 @@ class WorkerIO(Protocol[L]):
         """Report a failure."""
 
     async def call_back(self, trial: Trial) -> None:
-        """Call the callbacks, one at a time."""
+        """Run the callbacks, one at a time."""
 
     async def active(self) -> Sequence[Trial]:
         """Return the active trials."""
@@ -75,7 +75,7 @@ async def work(state: RunState, io: WorkerIO[L]) -> None:
 
 
 async def _wait(state: RunState, io: WorkerIO[L], none: NoTrialAvailable, *, has_waited: bool) -> None:
-    """Wait until the next request for a trial, which is immediate if the server waits next or has just waited."""
+    """Wait until the next request for a trial. It is immediate if the server waits in it, or has just waited."""
     seconds = state.pause(none)
     if state.progress.is_due():
         state.progress.waiting(none, [] if none.reason == "paused" else await io.active())
@@ -139,4 +139,4 @@ def blocking(coroutine: Coroutine[Any, Any, T]) -> T:
     except StopIteration as end:
         result: T = end.value
         return result
-    raise RuntimeError("it has suspended")
+    raise RuntimeError("the coroutine has suspended")

@@ -24,12 +24,12 @@ from adabkb_client.errors import AdaBKBError
 log = logging.getLogger("adabkb_client")
 
 LOOK_EVERY = 0.5
-"""Seconds between two checks for signals. The system may deliver a signal to any thread, and a wait of the main thread,
-which handles signals, then continues."""
+"""Seconds between two checks for signals. The system may deliver a signal to any thread, which does not interrupt a
+wait of the main thread, where signals are handled."""
 
 
 def run(study: StudyResource, function: Objective, options: Options) -> RunReport:
-    """Evaluate trials until the study, or this run, is over: see ``Study.run``."""
+    """Evaluate trials until the study or this run ends: see ``Study.run``."""
     info = study.info()
     evaluation = Evaluation(function, options.pass_trial, Expected.by(info))
     conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]

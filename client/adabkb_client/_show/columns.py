@@ -70,7 +70,7 @@ def fields(record: Any) -> dict[str, Any]:
 
 
 def choice(value: Any) -> Any:
-    """Return a parameter's value as a cell; None, which is a valid choice, becomes a text."""
+    """Return a parameter's value as a cell; None, which is a valid choice, becomes a string."""
     return "None" if value is None else value
 
 

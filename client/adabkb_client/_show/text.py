@@ -1,4 +1,4 @@
-"""One-line texts of studies, lists and results for consoles. ``html.py`` does the same for notebooks."""
+"""Studies, lists and results as short text for consoles. ``html.py`` does the same for notebooks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

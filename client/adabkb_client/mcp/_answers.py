@@ -62,6 +62,7 @@ class InfoAnswer(StatusAnswer):
     quantities: NotRequired[dict[str, Any]]
     outcome_constraints: NotRequired[list[dict[str, Any]]]
     prior: NotRequired[dict[str, Any]]
+    baseline: NotRequired[dict[str, Any]]
     budget: NotRequired[int | dict[str, float]]
     stop: NotRequired[dict[str, Any]]
     early_stopping: NotRequired[dict[str, Any]]
@@ -244,6 +245,7 @@ def info(study: StudyInfo) -> InfoAnswer:
         quantities=study.quantities,
         outcome_constraints=list(study.outcome_constraints),
         prior=study.prior,
+        baseline=study.baseline,
         budget=study.budget,
         stop=study.stop,
         early_stopping=study.early_stopping,

@@ -132,6 +132,35 @@ class Changing:
         steps = client_calls.create_study(study, definition.to_client(parameters), direction=direction, **given)
         return answers.info(await self._perform(steps, context, key))
 
+    async def update(
+        self,
+        context: AnyContext,
+        study: StudyId,
+        mixtures: Annotated[
+            list[definition.Mixture] | None,
+            Field(description="all shares of a whole that hold from now on; an empty list removes them"),
+        ] = None,
+        prior: Annotated[
+            dict[str, definition.Belief] | None,
+            Field(description="all beliefs about the optimum from now on, by parameter; an empty object removes them"),
+        ] = None,
+        baseline: Annotated[
+            Point | None, Field(description="all settings in use from now on; an empty object removes them")
+        ] = None,
+        key: Key = None,
+    ) -> answers.InfoAnswer:
+        """Change what a running study assumes: mixtures, beliefs about the optimum, settings in use. Each argument
+        replaces all former ones; what is left out stays. All results stay; those outside changed mixtures no longer
+        count. Change a belief only for a reason that the user gave or that the results show."""
+        if mixtures is None and prior is None and baseline is None:
+            raise ValueError("mixtures, prior or baseline: give at least one of them")
+        changes: dict[str, Any] = {
+            "mixtures": None if mixtures is None else [each.given() for each in mixtures],
+            "prior": None if prior is None else {name: belief.given() for name, belief in prior.items()},
+            "baseline": baseline,
+        }
+        return answers.info(await self._perform(StudyCalls(study).update(**changes), context, key))
+
     async def suggest(
         self,
         caller: AnyContext,

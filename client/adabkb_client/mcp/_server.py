@@ -61,6 +61,7 @@ def _reading(tools: Reading) -> list[StudyTool]:
 def _changing(tools: Changing) -> list[StudyTool]:
     repeatable: list[Callable[..., Any]] = [
         tools.create_study,
+        tools.update,
         tools.observe,
         tools.fail,
         tools.report,

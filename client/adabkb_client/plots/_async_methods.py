@@ -45,7 +45,7 @@ class AsyncPlotMethods:
         Args:
             parameters: the names of parameters; by default all that vary, or the 12 most important ones.
             points: the maximum number of values per parameter.
-            metric: the metric to draw in place of the value.
+            metric: the metric to draw instead of the value.
             figure: the figure to draw on; a new one by default.
 
         Raises:
@@ -74,7 +74,7 @@ class AsyncPlotMethods:
     async def parallel(
         self, *parameters: str, metric: str | None = None, figure: FigureBase | None = None
     ) -> FigureBase:
-        """Draw each result as a line through its parameters, coloured by its value.
+        """Draw each result as a line through its parameters, colored by its value.
 
         Args:
             parameters, metric, figure: as in ``slice``.
@@ -94,7 +94,7 @@ class AsyncPlotMethods:
 
         Args:
             parameters: the names of one or two parameters; by default the two most important ones.
-            metric: the metric that the colors show in place of the value.
+            metric: the metric that the colors show instead of the value.
             figure: the figure to draw on; a new one by default.
 
         Raises:

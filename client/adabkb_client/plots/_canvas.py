@@ -52,7 +52,7 @@ def saying(figure: FigureBase | None, text: str) -> FigureBase:
 
 
 def literally(text: str) -> str:
-    """Return a text that matplotlib draws literally, with dollar signs escaped."""
+    """Return text that matplotlib draws literally, with dollar signs escaped."""
     return text.replace("$", r"\$")
 
 

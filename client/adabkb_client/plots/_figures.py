@@ -69,7 +69,7 @@ class Figures:
         Args:
             parameters: the names of parameters; by default all that vary, or the 12 most important ones.
             points: the maximum number of values per parameter.
-            metric: the metric to draw in place of the value.
+            metric: the metric to draw instead of the value.
             figure: the figure to draw on; a new one by default.
 
         Raises:
@@ -117,7 +117,7 @@ class Figures:
     def parallel(
         self, *parameters: str, metric: str | None = None, figure: FigureBase | None = None
     ) -> Steps[FigureBase]:
-        """Draw each result as a line through its parameters, coloured by its value.
+        """Draw each result as a line through its parameters, colored by its value.
 
         Args:
             parameters, metric, figure: as in ``slice``.
@@ -142,7 +142,7 @@ class Figures:
 
         Args:
             parameters: the names of one or two parameters; by default the two most important ones.
-            metric: the metric that the colors show in place of the value.
+            metric: the metric that the colors show instead of the value.
             figure: the figure to draw on; a new one by default.
 
         Raises:
@@ -185,7 +185,7 @@ class Figures:
         varying = {each["name"]: Scale(each) for each in info.parameters if each["kind"] not in ("fixed", "catalogue")}
         rows = {each["name"] for each in info.parameters if each["kind"] == "catalogue"}
         if drawn := rows.intersection(names):
-            raise ValueError(f"{drawn.pop()!r} is a catalogue, whose rows have no order to be drawn in")
+            raise ValueError(f"{drawn.pop()!r} is a catalogue, whose rows have no order; leave it out")
         unknown = [name for name in names if name not in varying]
         if unknown:
             known = ", ".join(map(repr, varying))

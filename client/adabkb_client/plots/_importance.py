@@ -6,8 +6,8 @@ from adabkb_client._analysis import Importance
 from adabkb_client.plots._canvas import canvas, label, saying
 
 REASONS = {
-    "too_few_results": "has too few results to say which parameters matter: at least 4 are needed.",
-    "constant": "has a prediction that is the same everywhere: no parameter matters yet.",
+    "too_few_results": "has too few results to rank the parameters: at least 4 are needed.",
+    "constant": "has the same prediction everywhere, so no parameter matters yet.",
 }
 BAR = 0.38
 

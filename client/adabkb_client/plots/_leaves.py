@@ -61,7 +61,7 @@ def leaves(
 
 
 def _holds(scale: Scale, cell: Cell, point: Parameters) -> bool:
-    if scale.name not in point or scale.name not in cell["low"]:  # inactive: what it depends on decides
+    if scale.name not in point or scale.name not in cell["low"]:  # inactive in one of them
         return True
     low, high = scale.box(cell["low"][scale.name], cell["high"][scale.name])
     return low <= scale.position(point[scale.name]) <= high

@@ -45,7 +45,7 @@ class PlotMethods:
         Args:
             parameters: the names of parameters; by default all that vary, or the 12 most important ones.
             points: the maximum number of values per parameter.
-            metric: the metric to draw in place of the value.
+            metric: the metric to draw instead of the value.
             figure: the figure to draw on; a new one by default.
 
         Raises:
@@ -68,7 +68,7 @@ class PlotMethods:
         return self._transport.perform(self._figures.contour(*parameters, points=points, metric=metric, figure=figure))
 
     def parallel(self, *parameters: str, metric: str | None = None, figure: FigureBase | None = None) -> FigureBase:
-        """Draw each result as a line through its parameters, coloured by its value.
+        """Draw each result as a line through its parameters, colored by its value.
 
         Args:
             parameters, metric, figure: as in ``slice``.
@@ -88,7 +88,7 @@ class PlotMethods:
 
         Args:
             parameters: the names of one or two parameters; by default the two most important ones.
-            metric: the metric that the colors show in place of the value.
+            metric: the metric that the colors show instead of the value.
             figure: the figure to draw on; a new one by default.
 
         Raises:

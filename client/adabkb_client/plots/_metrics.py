@@ -1,4 +1,4 @@
-"""Metrics in place of the value, with which figures show one of several objectives."""
+"""Metrics drawn instead of the value, so that figures can show one of several objectives."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -18,7 +18,7 @@ from adabkb_client.plots._scales import Scale
 def parallel(
     info: StudyInfo, scales: Sequence[Scale], observations: Sequence[Observation], figure: FigureBase | None
 ) -> FigureBase:
-    """Draw each result as a line across the parameters' scales, coloured by its value, with the best one on top."""
+    """Draw each result as a line across the parameters' scales, colored by its value, with the best one on top."""
     figure = canvas(figure, 2.0 + 1.5 * len(scales), 4.0)
     host = figure.add_subplot()
     sign = -1.0 if info.direction == "minimize" else 1.0

@@ -16,7 +16,7 @@ class Plots(PlotMethods):
 
     Each method returns a ``matplotlib.figure.Figure``, which a notebook displays and ``savefig`` writes, or draws on
     the given ``figure``, such as ``plt.figure()`` or a subfigure. If there is nothing to draw yet, the figure says so.
-    ``metric`` is the metric to draw in place of the value; a study with several objectives requires it.
+    ``metric`` is the metric to draw instead of the value; a study with several objectives requires it.
     """
 
     def __init__(self, study: "StudyResource") -> None:
@@ -25,7 +25,7 @@ class Plots(PlotMethods):
 
 
 class AsyncPlots(AsyncPlotMethods):
-    """The same figures, to be awaited. Reading their data does not block the event loop, but drawing does."""
+    """Awaitable versions of the figures. Reading their data does not block the event loop, but drawing does."""
 
     def __init__(self, study: "AsyncStudyResource") -> None:
         self._transport = study._transport

@@ -43,12 +43,12 @@ class Scale:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it has only one value."""
+        """Whether the parameter has only one value."""
         return str(self.parameter["kind"]) == "fixed"
 
     @property
     def is_log(self) -> bool:
-        """Whether it is searched and drawn on a log scale."""
+        """Whether the parameter is searched and drawn on a log scale."""
         return str(self.parameter.get("scale")) == "log"
 
     @property

@@ -28,7 +28,7 @@ def slices(
     figure, all_axes = panels(figure, len(cuts), COLUMNS)
     for axes, scale, cut in zip(all_axes, scales, cuts, strict=True):
         _line(info, axes, scale, cut)
-        having = [each for each in observations if scale.name in each.parameters]  # elsewhere it is inactive
+        having = [each for each in observations if scale.name in each.parameters]  # not where it is inactive
         places = [scale.position(each.parameters[scale.name]) for each in having]
         values = numbers(each.value for each in having)
         dots(axes, places, values, "results (anywhere)")
@@ -90,7 +90,7 @@ def _line(info: StudyInfo, axes: Axes, scale: Scale, cut: Slice) -> None:
 
 
 def _surface(axes: Axes, scales: Sequence[Scale], cut: Slice, values: Sequence[float], colors: str) -> Any:
-    """Draw values over the grid: bands between numbers, one field for each choice."""
+    """Draw values over the grid: bands for numbers, one field for each choice."""
     x, y = (scale.positions(axis.values) for scale, axis in zip(scales, cut.axes, strict=True))
     rows = [[values[column * len(y) + row] for column in range(len(x))] for row in range(len(y))]
     if all(scale.is_numeric for scale in scales) and min(len(x), len(y)) > 1:
@@ -99,6 +99,6 @@ def _surface(axes: Axes, scales: Sequence[Scale], cut: Slice, values: Sequence[f
 
 
 def _places(scales: Sequence[Scale], points: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
-    having = [point for point in points if all(scale.name in point for scale in scales)]  # elsewhere one is inactive
+    having = [point for point in points if all(scale.name in point for scale in scales)]  # not where one is inactive
     first, second = ([scale.position(point[scale.name]) for point in having] for scale in scales)
     return first, second

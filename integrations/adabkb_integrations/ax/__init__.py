@@ -1,5 +1,5 @@
-"""Scripts for Ax on a study, with ``Client``, ``RangeParameterConfig`` and ``ChoiceParameterConfig`` in Ax's interface.
-Ax itself is not needed."""
+"""Run scripts for Ax on a study: ``Client``, ``RangeParameterConfig`` and ``ChoiceParameterConfig`` with Ax's
+interface. Ax itself is not needed."""
 
 from adabkb_integrations.ax.client import Client
 from adabkb_integrations.ax.configs import ChoiceParameterConfig, RangeParameterConfig

@@ -126,7 +126,7 @@ class Client:
 def _bound(text: str) -> OutcomeConstraint:
     read = BOUND.fullmatch(text)
     if read is None:
-        raise ValueError(f"outcome_constraints: {text!r} must be such as 'latency <= 20'")
+        raise ValueError(f"outcome_constraints: {text!r} must have a form such as 'latency <= 20'")
     metric, side, number = read.groups()
     if side == "<=":
         return {"metric": metric, "upper": float(number)}

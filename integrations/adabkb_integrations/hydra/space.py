@@ -20,7 +20,7 @@ class Space:
     constant: list[str]
 
     def job(self, values: dict[str, Any]) -> list[str]:
-        """Return the overrides of a job. A choice without an order is represented by its text in Hydra's grammar."""
+        """Return the overrides of a job. A choice without an order is a string in Hydra's grammar."""
         return [*self.constant, *(f"{key}={value}" for key, value in values.items())]
 
 
@@ -28,7 +28,7 @@ def space_of(overrides: Iterable[Override]) -> Space:
     """Return the search space of overrides. If a key occurs twice, the last override counts.
 
     Raises:
-        ValueError: nothing is swept, or a range has no values or no logarithm.
+        ValueError: nothing is swept, or a range is empty or cannot have a log scale.
     """
     last = {override.get_key_element(): override for override in overrides}
     swept = {key: _parameter(key, override) for key, override in last.items() if override.is_sweep_override()}
@@ -56,7 +56,7 @@ def _parameter(key: str, override: Override) -> Parameter:
             sweep.shuffle = False  # the study determines the order of jobs, and choices must be the same in each run
     values: list[Any] = list(override.sweep_iterator())
     if "log" in getattr(sweep, "tags", ()):
-        raise ValueError(f"{key}: a choice has no log scale; use tag(log, interval(...)), or leave out the tag")
+        raise ValueError(f"{key}: a choice cannot have a log scale; use tag(log, interval(...)), or leave out the tag")
     if len(values) > 1 and is_ordered(values):
         return Ordinal(values)
     texts = list(override.sweep_string_iterator())
@@ -66,12 +66,16 @@ def _parameter(key: str, override: Override) -> Parameter:
 def _range(key: str, sweep: RangeSweep) -> Parameter:
     values = sorted(sweep.range())
     if not values:
-        raise ValueError(f"{key}: range({sweep.start}, {sweep.stop}, {sweep.step}) has no value; its stop is left out")
+        raise ValueError(
+            f"{key}: range({sweep.start}, {sweep.stop}, {sweep.step}) has no value; its stop is exclusive, so raise it"
+        )
     low, high = values[0], values[-1]
     step: Any = abs(sweep.step)  # an integer if the values are integers
     if "log" in sweep.tags:
         if step != 1 or not isinstance(low, int):
-            raise ValueError(f"{key}: a range with a step has no log scale; use interval(...), or leave out the tag")
+            raise ValueError(
+                f"{key}: a range with a step cannot have a log scale; use interval(...), or leave out the tag"
+            )
         return Int(low, high, log=True)
     if len(values) == 1:
         return Fixed(low)

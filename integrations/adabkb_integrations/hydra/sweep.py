@@ -42,7 +42,7 @@ class Sweep:
 
     def __init__(self, sweeper: AdaBKBSweeper, arguments: Sequence[str]) -> None:
         if sweeper.url and sweeper.local:
-            raise ValueError("hydra.sweeper.url and hydra.sweeper.local exclude each other: leave one of them out")
+            raise ValueError("hydra.sweeper.url and hydra.sweeper.local cannot be combined; leave one of them out")
         if sweeper.direction not in ("minimize", "maximize"):
             raise ValueError(f"hydra.sweeper.direction must be minimize or maximize, not {sweeper.direction!r}")
         if sweeper.workers < 1:
@@ -102,7 +102,7 @@ class Sweep:
                 self._report(trial, job)
         finally:
             for trial in trials:
-                trial.close(SystemExit())  # as at the end of a program: releases trials without a result
+                trial.close(SystemExit())  # releases trials without a result, as at the end of a program
 
     def _launched(self, trials: Sequence[LeasedTrial]) -> Sequence[JobReturn]:
         batch = [self._space.job(trial.parameters) for trial in trials]
@@ -122,7 +122,7 @@ class Sweep:
             trial.fail(in_words(error))
             self._failures_in_a_row += 1
             if self._failures_in_a_row >= self._sweeper.max_failures:
-                error.add_note(f"stopped by {self._failures_in_a_row} failed jobs in a row, this is the last")
+                error.add_note(f"stopped after {self._failures_in_a_row} failed jobs in a row; this is the last one")
                 raise
         else:
             self._failures_in_a_row, self._has_succeeded = 0, True

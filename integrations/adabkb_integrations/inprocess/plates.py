@@ -1,4 +1,4 @@
-"""Plates of a search: trials that share some values, and an offset of their results. Points are chosen as by a server
+"""Plates of a search: trials that share some values, and an offset of their results. The points are those of a server
 that issues one trial at a time."""
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Filling:
         self._values: dict[str, Any] = {}
 
     def suggest(self, model: Model, within: Slice | None) -> tuple[list[Array], dict[str, Any]]:
-        """Return the next point, (d,), and the values that were held: on the last plate if that has room and a point
-        left, and otherwise on a new one. There is no point if none is left.
+        """Return the next point, (d,), and the values that were held: on the last plate if it has a free place and an
+        unused point, otherwise on a new plate. The list is empty if no point is left.
 
         Args:
             model: the model of the results so far.
@@ -94,7 +94,9 @@ def filling(
         if fault := _fault(name, shared[:index], parameters, shares):
             raise ValueError(f"plates['shared'][{index}]: {name!r} {fault}")
     if {axis.name for axis in domain.space.axes} <= set(shared):
-        raise ValueError("plates['shared'] leaves nothing that differs on a plate; leave out a parameter")
+        raise ValueError(
+            "plates['shared'] leaves no parameter that can differ between the trials of a plate; leave one out"
+        )
     return Filling(domain, at_least("plates['size']", plates["size"], SMALLEST), tuple(shared))
 
 
@@ -102,15 +104,16 @@ def _fault(name: str, before: Sequence[str], parameters: Mapping[str, Parameter]
     """Return why a parameter cannot be shared; None if it can."""
     parameter = parameters.get(name)
     if parameter is None:
-        return f"is not a parameter; those are {', '.join(parameters)}"
+        return f"is not one of the parameters: {', '.join(parameters)}"
     if name in before:
         return "is named twice; name it once"
     if isinstance(parameter, Fixed):
         return "is a fixed parameter, so it is the same on all plates; leave it out"
     if name in shares:
-        return "is a share of a mixture, which trials of a plate compose differently; leave it out"
+        return "is a share of a mixture, which may differ between the trials of a plate; leave it out"
     if parameter.when:
-        return "has a condition (when), so trials of a plate may lack it; leave it out, or its condition"
+        return "has a condition (when), so some trials of a plate may lack it; leave out the parameter here, or its "
+        "condition"
     return None
 
 

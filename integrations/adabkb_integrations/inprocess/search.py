@@ -44,19 +44,20 @@ class Options(TypedDict, total=False):
     """The algorithm: ``{"profile": "auto"}``, the default, or as a baseline without a model ``{"kind": "random"}`` or
     ``{"kind": "sobol"}``."""
     seed: SupportsIndex | None
-    """Searches with the same seed and results evaluate the same points. With None, the default, a seed is drawn."""
+    """Searches with the same seed and results evaluate the same points. With None, the default, a random seed is
+    used."""
     noise_std: SupportsFloat | None
     """Standard deviation of one value, in the objective's units. With None, the default, it is learned."""
     constraints: Sequence[str]
     """Constraints that every point satisfies, such as ``["x + y <= 1", "not (kind == 'a' and x > 0.5)"]``, in the
-    grammar of studies. Choices in constraints are texts, numbers, booleans, None or lists of these."""
+    grammar of studies. Choices in constraints are strings, numbers, booleans, None or lists of these."""
     mixtures: Sequence[Mixture]
     """Shares of a whole, such as ``[Mixture(parameters=["water", "ethanol", "glycerol"], at_most=2)]``, which sum to
     1 or another ``total``."""
     prior: Mapping[str, Belief] | None
     """Beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}`` on a log
     scale, ``{"around": 128, "width": 64}`` on a linear scale, ``{"weights": {"adam": 3}}`` for choices. The search
-    begins there, but excludes no point."""
+    starts with points that are probably good, but excludes none."""
     plates: Plates | None
     """Plates, which the trials fill one by one, such as ``{"size": 24, "shared": ["temperature"]}``: the trials of a
     plate have equal values of the ``shared`` parameters, and their results share an offset that the model learns."""
@@ -69,7 +70,7 @@ class Options(TypedDict, total=False):
     max_failures: int
     """The search ends with the last error after this many failures in a row; by default 5."""
     progress: bool
-    """Whether to show a progress bar, or without a terminal a line per result; by default True."""
+    """Whether to show a progress bar or, without a terminal, a line per result; by default True."""
 
 
 def minimize(
@@ -114,7 +115,7 @@ def maximize(
 
 
 class Search:
-    """A search begun by ``minimize`` or ``maximize``. ``trials`` are the finished ones so far."""
+    """A search of ``minimize`` or ``maximize``. ``trials`` are its finished trials."""
 
     def __init__(
         self,
@@ -203,7 +204,7 @@ class Search:
         return "budget"
 
     def _suggested(self, within: Slice | None) -> tuple[list[Array], dict[str, Any]]:
-        """Return the next point, and the values that its plate or the context hold; no point if none is left."""
+        """Return the next point, and the values that its plate or the context fixes; no point if none is left."""
         if self._plates is None:
             return self._model.suggest(within=within), {}
         return self._plates.suggest(self._model, within)
@@ -220,7 +221,7 @@ class Search:
             self._failures_in_a_row += 1
             if self._failures_in_a_row >= self._max_failures:
                 error.add_note(
-                    f"{self._name}(): ended by {self._failures_in_a_row} failures in a row, this is the last"
+                    f"{self._name}(): ended after {self._failures_in_a_row} failures in a row; this is the last one"
                 )
                 raise
             return self._failed(number, parameters, error)
@@ -265,7 +266,7 @@ def _config(
     if kind not in ("random", "sobol"):
         raise ValueError(
             f'algorithm must be {{"profile": "auto"}}, {{"kind": "random"}} or {{"kind": "sobol"}}, not {algorithm!r}; '
-            "studies on a server have more systems"
+            "studies on a server support more algorithms"
         )
     if prior is not None:
         raise ValueError('prior requires the algorithm {"profile": "auto"}; leave one of the two out')
@@ -279,5 +280,5 @@ def _noise(noise_std: SupportsFloat | None) -> float | None:
         return None
     given = finite("noise_std", noise_std)
     if not given > 0:
-        raise ValueError(f"noise_std must be positive, not {given}; leave it out to have it learned")
+        raise ValueError(f"noise_std must be positive, not {given}; leave it out to learn the noise")
     return given

@@ -1,5 +1,5 @@
-"""The callback. It uses MLflow's client rather than the active run, because the active run belongs to a thread, and
-callbacks are called in other threads."""
+"""The callback. It uses MLflow's client rather than the active run, because the active run belongs to one thread, and
+callbacks run in other threads."""
 
 from __future__ import annotations
 

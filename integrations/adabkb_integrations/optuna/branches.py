@@ -1,8 +1,8 @@
 """Branches of an objective: complete trials, grouped by the parameters that they have.
 
 An objective may request parameters depending on the values of others. Each set of parameters that a complete trial had
-is a branch, with its own search space and model. If a point of one branch's space leads the objective into another
-branch, the first branch learns this like a failure.
+is a branch, with its own search space and model. If a point from the space of one branch leads the objective into
+another branch, the model of the first branch counts it as a failure.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Branch:
 
     trials: Sequence[FrozenTrial]
     distributions: dict[str, BaseDistribution]
-    """By name, sorted: the parameters whose last two declarations agree. The ranges of other parameters depend on
-    something else."""
+    """By name, sorted: the parameters whose last two declarations agree. The ranges of other parameters change between
+    trials."""
 
     @property
     def names(self) -> frozenset[str]:

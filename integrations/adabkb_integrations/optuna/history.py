@@ -32,7 +32,7 @@ class History:
     pending: list[Position] = field(default_factory=list)
     """Points of running trials."""
     moved: list[Position] = field(default_factory=list)
-    """Suggested points in whose place the objective evaluated others."""
+    """Suggested points that the objective replaced by others."""
     left: int = 0
     """The number of suggestions that led to other branches since the last trial of this branch."""
 
@@ -61,7 +61,7 @@ def history(branch: Branch, space: Space, trials: Iterable[FrozenTrial], goals: 
         suggested = _suggested(space, trial)
         aimed_at = position(space, suggested)
         if trial.params.keys() == branch.names or (aimed_at and _may_be_of(branch, trial)):
-            # In queued trials and with changed ranges, values may differ from the suggested ones.
+            # Values of queued trials, or of parameters whose ranges changed, may differ from the suggested ones.
             point = position(space, {**suggested, **plain(trial.params, branch.distributions)})
             if aimed_at and point != aimed_at:
                 found.moved.append(aimed_at)
@@ -85,5 +85,5 @@ def _suggested(space: Space, trial: FrozenTrial) -> dict[str, Any]:
 
 
 def _may_be_of(branch: Branch, trial: FrozenTrial) -> bool:
-    """Return whether a trial may still request, or might have requested, the other parameters of the branch."""
+    """Return whether the trial may belong to the branch, although it has not requested all of its parameters."""
     return trial.state is not TrialState.COMPLETE and trial.params.keys() <= branch.names

@@ -59,7 +59,7 @@ class Outcomes:
     """Sorted values of the complete trials that satisfy all constraints, for a study with one objective."""
 
     def result(self, point: Position, trial: FrozenTrial) -> Result:
-        """Return the result of a trial at a point, without a value if the trial only shows that the point is bad."""
+        """Return the result of a trial at a point. It has no value if the trial only shows that the point is bad."""
         unknown = Result(point, None)
         if trial.state is TrialState.FAIL:
             return unknown

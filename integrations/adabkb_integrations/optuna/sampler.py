@@ -48,11 +48,12 @@ class AdaBKBSampler(BaseSampler):
     trials count with their last intermediate value, and failed ones as bad.
 
     Args:
-        seed: a study of one worker with the same seed and results has the same trials. With None, a seed is drawn.
+        seed: a study of one worker with the same seed and results has the same trials. With None, a random seed is
+            used.
         noise_std: standard deviation of one value of the (first) objective, in its units. With None, it is learned. If
             it is given, points may be repeated.
         constraints_func: as in Optuna's own samplers: takes a finished trial and returns one number per constraint,
-            where numbers above 0 violate it. In Optuna 5, ``trial.set_constraint`` does the same.
+            which is violated if the number is above 0. In Optuna 5, ``trial.set_constraint`` does the same.
         independent_sampler: for parameters without a model: those that no complete trial has, or whose range changes
             from trial to trial. By default ``RandomSampler(seed)``.
 
@@ -69,7 +70,7 @@ class AdaBKBSampler(BaseSampler):
         independent_sampler: BaseSampler | None = None,
     ) -> None:
         if noise_std is not None and not noise_std > 0:
-            raise ValueError(f"noise_std must be positive, not {noise_std}; leave it out to have it learned")
+            raise ValueError(f"noise_std must be positive, not {noise_std}; leave it out to learn the noise")
         self._seed = secrets.randbits(32) if seed is None else seed
         self._noise_std = noise_std
         self._constraints_func = constraints_func
@@ -217,6 +218,6 @@ def _end(trial: FrozenTrial) -> tuple[datetime, int]:
 def _check_objectives(study: Study) -> None:
     if len(study.directions) > MOST_OBJECTIVES:
         raise ValueError(
-            f"AdaBKBSampler takes up to {MOST_OBJECTIVES} objectives, and this study has {len(study.directions)}; "
-            "make constraints of some, or use optuna.samplers.NSGAIISampler"
+            f"AdaBKBSampler supports up to {MOST_OBJECTIVES} objectives, but this study has {len(study.directions)}; "
+            f"turn some into constraints, or use optuna.samplers.NSGAIISampler"
         )

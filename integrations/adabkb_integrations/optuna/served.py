@@ -32,7 +32,7 @@ class ServedTrial(FixedTrial):
         self._leased.report(step, self.last)
 
     def should_prune(self) -> bool:
-        """Return whether the study's rule has stopped the trial at the last report."""
+        """Return whether the study's rule stopped the trial at the last report."""
         return self._leased.should_stop()
 
     def set_user_attr(self, key: str, value: Any) -> None:
@@ -45,8 +45,8 @@ def served(objective: Callable[[BaseTrial], float]) -> Callable[[LeasedTrial], f
     """Convert an Optuna objective for a study on a server: ``study.run(served(objective), pass_trial=True)``.
 
     ``trial.suggest_float`` etc. return the parameters of the trial, which the study declares under the same names.
-    ``trial.report`` reports to the server, and ``trial.should_prune`` returns its decision. If the objective then
-    raises ``optuna.TrialPruned``, the trial is stopped; if it does so without that decision, the trial fails.
+    ``trial.report`` reports to the server, and ``trial.should_prune`` returns its decision. If the objective raises
+    ``optuna.TrialPruned`` after a decision to stop, the trial is stopped; otherwise, it fails.
 
     Args:
         objective: takes a trial and returns one value.

@@ -43,7 +43,7 @@ def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **setti
     budget.
 
     The call may be repeated: an existing study is opened, and each result is stored once. Trials that failed, were
-    pruned or violate a constraint are skipped; the logger "adabkb_client" warns about those that do not fit, such as
+    pruned or violate a constraint are skipped; the logger "adabkb_client" warns about invalid ones, such as those with
     infinite values.
 
     Args:
@@ -61,7 +61,9 @@ def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **setti
         Conflict: a study with this id and another definition exists.
     """
     if len(optuna_study.directions) > 1:
-        raise ValueError(f"a study on a server has one objective, and this one has {len(optuna_study.directions)}")
+        raise ValueError(
+            f"only a study with one objective can be imported, but this one has {len(optuna_study.directions)}"
+        )
     complete = optuna_study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     if not complete:
         raise ValueError("the study has no complete trial, so its parameters are unknown; use create_study()")
@@ -112,17 +114,17 @@ def _check_alike(trials: Sequence[FrozenTrial]) -> None:
     if len(groups) > 1:
         shown = "; ".join(f"{count} have {', '.join(names) or 'none'}" for names, count in groups.most_common())
         raise ValueError(
-            "this study asks for some parameters conditionally, and its trials do not say on what: of "
-            f"{len(trials)} complete trials {shown}. Create the study on the server by client.create_study() with "
-            "conditions such as Float(0, 1, when={'optimizer': ['sgd']}), and then study.import_results(optuna_study)"
+            "this study requests some parameters conditionally, but its trials do not contain the conditions: of "
+            f"{len(trials)} complete trials {shown}. Create the study on the server with client.create_study() and "
+            f"conditions such as Float(0, 1, when={'optimizer': ['sgd']}), then call study.import_results(optuna_study)"
         )
     for name in trials[0].params:
         ranges = list(dict.fromkeys(str(trial.distributions[name]) for trial in trials))
         if len(ranges) > 1:
             raise ValueError(
-                f"a parameter of a study on a server has one range, and {name!r} has {len(ranges)}: "
-                f"{' and '.join(ranges)}. Trials of the same range can be imported: put them into a study of their "
-                "own, by optuna.create_study() and add_trials(), and give that"
+                f"a parameter of a study on a server has one range, but {name!r} has {len(ranges)}: "
+                f"{' and '.join(ranges)}. To import the trials of one range, copy them to another study with "
+                f"optuna.create_study() and add_trials(), and give that study"
             )
 
 

@@ -52,10 +52,10 @@ class Open:
 
 
 class AdaBKBSearch(Searcher):
-    """Search by a study on a server, which several experiments, clusters and other workers may share.
+    """Searches with a study on a server, which several experiments, clusters and other workers may share.
 
     The search space is the ``param_space`` of the Tuner, with its domains and parameters of ``adabkb_client``. If
-    nothing in it varies, the study must exist. Tune's ``num_samples`` limits the experiment, the study's budget limits
+    nothing in it varies, the study must exist. Tune's ``num_samples`` limits the experiment; the study's budget limits
     the study.
 
     The server's token is read from ADABKB_TOKEN where the Tuner runs, and never stored with the experiment.
@@ -186,14 +186,14 @@ class AdaBKBSearch(Searcher):
 
     def _opened(self) -> Study:
         if self._mode is None:
-            raise ValueError("AdaBKBSearch needs mode='min' or mode='max', of its own or in tune.TuneConfig")
+            raise ValueError("AdaBKBSearch needs mode='min' or mode='max', as an argument or in tune.TuneConfig")
         client, direction = Client(self._url), DIRECTIONS[self._mode]
         weakref.finalize(self, client.close)  # Tune does not report the end of the search
         if self._parameters:
             return client.create_study(self._name, self._parameters, direction=direction, **self._settings)
         study = client.study(self._name)
         if study.info().direction != direction:
-            raise ValueError(f"study {self._name!r} is not to {direction} its results; mode must be the other one")
+            raise ValueError(f"study {self._name!r} does not {direction}; change mode")
         return study
 
     def _renew(self, evaluated: Open) -> None:

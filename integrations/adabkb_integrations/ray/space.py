@@ -45,10 +45,10 @@ def _varying(given: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[
             yield name, _declared(name, value)
         elif isinstance(value, Mapping):
             if "grid_search" in value:
-                raise ValueError(f"parameter {name!r}: a grid is not searched by a model; use tune.choice([...])")
+                raise ValueError(f"parameter {name!r}: a model cannot search a grid; use tune.choice([...])")
             yield from _varying(value, (*path, key))
         elif isinstance(value, list | tuple) and any(isinstance(each, sample.Domain | Parameter) for each in value):
-            raise ValueError(f"parameter {name!r}: a list has no parameters of its own; use a dict in its place")
+            raise ValueError(f"parameter {name!r}: a list cannot contain parameters; use a dict instead")
 
 
 def _declared(name: str, domain: sample.Domain) -> Parameter:

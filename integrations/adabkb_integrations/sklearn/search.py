@@ -1,4 +1,4 @@
-"""The search, which runs the engine in this process; scikit-learn evaluates the candidates."""
+"""The search. The engine runs in this process, and scikit-learn evaluates the candidates."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ LARGEST_SEED = 2**31 - 1
 class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no types
     """Cross-validated search by Ada-BKB under the ``auto`` profile, with the interface of ``RandomizedSearchCV``.
 
-    A Gaussian process that has learned from the previous candidates chooses each candidate. With ``n_jobs``, enough
-    candidates are chosen jointly to keep all workers busy.
+    Each candidate is chosen by a Gaussian process fitted to the previous scores. With ``n_jobs``, enough candidates are
+    chosen jointly to keep all workers busy.
 
     Args:
         estimator: the estimator to tune.
@@ -38,8 +38,8 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
             frozen distribution of scipy.stats with bounds (such as ``uniform``, ``loguniform``, ``randint``), or a
             parameter of ``adabkb_client`` (``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool``, ``Fixed``).
         n_iter: the number of candidates.
-        fold_noise: whether the model uses the standard error of the mean over the folds as the noise of a score.
-            "auto": if each batch of candidates has its own folds. On the same folds, most of that error is the same for
+        fold_noise: whether the model uses the standard error of the mean over the folds as the noise of a score. "auto"
+            does so if each batch of candidates has its own folds. On the same folds, most of that error is the same for
             all candidates, and the remaining noise is learned.
         random_state: searches with the same state have the same candidates.
         scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score: as in
@@ -161,11 +161,11 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
 
 
 def _of_one_search(evaluate_candidates: Callable[..., Mapping[str, Any]], fits: list[dict[str, Any]]) -> FunctionType:
-    """Return scikit-learn's function, adapted to batches that are judged together.
+    """Return scikit-learn's function, adapted to several batches.
 
-    scikit-learn uses a single batch for the whole search. If all fits of a batch failed, it raises an error and forgets
-    the batch, and our batches often have only one candidate. The only way to keep a failed candidate in its place in
-    ``cv_results_`` is to replace the two functions that process a single batch, in this copy only.
+    scikit-learn uses a single batch for the whole search. If all fits of a batch failed, it raises an error and drops
+    the batch, but batches often have only one candidate here. To keep failed candidates in ``cv_results_``, this copy
+    replaces the two functions that process a batch.
 
     Args:
         evaluate_candidates: the argument of ``_run_search``.

@@ -28,7 +28,7 @@ def sweep(
     """
     method = config.get("method", "bayes")
     if method not in ("bayes", "random"):
-        raise ValueError(f"method: {method!r} is not one of a study; use bayes or random")
+        raise ValueError(f"method: {method!r} is not supported by studies; use bayes or random")
     if "early_terminate" in config:
         raise ValueError('early_terminate: leave it out, and give early_stopping={"rule": "asha", ...} to sweep(...)')
     if method == "random":
@@ -59,7 +59,7 @@ def _parameter(name: str, given: Mapping[str, Any]) -> Parameter:
     kind = given.get("distribution", "int_uniform" if isinstance(low, int) and isinstance(high, int) else "uniform")
     if kind not in (*UNIFORM, *LOG_UNIFORM):
         known = ", ".join((*UNIFORM, *LOG_UNIFORM))
-        raise ValueError(f"parameters.{name}.distribution: {kind!r} is not one of a study; known are {known}")
+        raise ValueError(f"parameters.{name}.distribution: {kind!r} is not supported by studies; known are {known}")
     if kind == "int_uniform":
         return Int(low, high)
     return Float(low, high, log=kind in LOG_UNIFORM, step=given.get("q", 1) if kind == "q_uniform" else None)

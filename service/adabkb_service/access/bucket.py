@@ -8,7 +8,7 @@ from adabkb_service.errors import RateLimit
 
 
 class Bucket:
-    """An amount that grows at a constant rate, up to what it grows in one window (the quota).
+    """An amount that grows at a constant rate, up to its growth in one window (the quota).
 
     In any time T at most ``quota * (1 + T / window)`` is spent.
 
@@ -28,7 +28,7 @@ class Bucket:
         self._at = now
 
     def fill(self, now: float) -> None:
-        """Increase the amount for the time until ``now``."""
+        """Add the growth since the last call."""
         self._amount = min(self._amount + (now - self._at) * self.rate, self._quota)
         self._at = now
 

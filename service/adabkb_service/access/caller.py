@@ -28,7 +28,7 @@ class Caller:
     user: str | None
     """None without a token."""
     scope: Scope
-    """Largest scope of the token."""
+    """Highest scope of the token."""
     studies: tuple[str, ...] | None = None
     """Study ids, or prefixes of ids followed by ``*``, that the token is restricted to; None for no restriction."""
     token: str | None = None
@@ -38,11 +38,11 @@ class Caller:
     address: str = ""
     """Network address of the sender."""
     payer: str = ""
-    """Key under which requests count for the rate limits: the id of a token with quotas of its own, else the user."""
+    """Key that rate limits count requests by: the id of the token if it has its own quotas, else the user."""
     is_link: bool = False
     """Whether the token is a read-only link to one study, without access to its owner's other data."""
     person: PersonRow | None = None
-    """Who has logged in by OpenID Connect, if the token is a session."""
+    """The person who logged in by OpenID Connect, if the token is a session."""
 
     @property
     def is_admin(self) -> bool:

@@ -14,7 +14,7 @@ from adabkb_service.errors import Busy, TooManyAtOnce
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Something of which only a limited number may be in use at a time."""
+    """Something that limits apply to: at most a certain number may be in use at a time."""
 
     name: str
     user_setting: str
@@ -30,8 +30,8 @@ KINDS = (REQUESTS, STREAMS, WAITS)
 
 
 class Concurrency:
-    """Counts what each user has in use. Used only by the event loop of a server. What is requested with a link
-    counts for the owner of its study.
+    """Counts what each user has in use. Used only by the event loop of a server. Requests with a share link count for
+    the owner of the study.
 
     Args:
         most: limits by setting.

@@ -1,5 +1,5 @@
-"""Authenticate and authorize requests by their tokens. Grants are cached for some seconds; denials are not. So new
-permissions take effect at once on every server of the database."""
+"""Authenticate and authorize requests by their tokens. Grants are cached for some seconds; denials are not, so new
+permissions take effect at once on every server."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from adabkb_service.storage.tokens import TokenRow
 from adabkb_service.study.clock import Clock
 
 REMEMBERED_SECONDS = 4.0
-"""How long a grant is cached. So for that long, at another server, revoked tokens and shares still work, and deleted
-studies can still be read. Event streams check twice a second, so they end within 5 s."""
+"""How long a grant is cached. For that long, other servers still accept a revoked token or share, and requests that
+read a deleted study. Event streams check twice a second, so they end within 5 s."""
 MOST_REMEMBERED = 10_000
 RETURNING = timedelta(days=90)
 """Links to a person's studies work for this long after their last login, even if the person has no valid token or
@@ -99,7 +99,7 @@ class Gate:
         return caller
 
     def admit(self, token: str | None, need: Need, study_id: str | None, address: str) -> Caller:
-        """Check a token and its rights in the database, and return the caller.
+        """Check a token and its rights in the database. Return the caller.
 
         Args:
             token: as sent; None without one.
@@ -172,7 +172,7 @@ class Gate:
 
 
 def _found(connection: Connection, token: str | None) -> TokenRow:
-    """The row of a token, whose secret is checked in full.
+    """Return the row of a token, after checking the secret.
 
     Raises:
         Unauthorized: the token is missing or unknown.

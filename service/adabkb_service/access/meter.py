@@ -50,7 +50,7 @@ class Meter:
         self._requests: LRUCache[str, Bucket] = LRUCache(MOST)
         self._models: LRUCache[str, Bucket] = LRUCache(MOST)
         self._payers: LRUCache[str, str] = LRUCache(MOST)
-        """Study -> payer: who last requested work of its model."""
+        """Study -> payer: who last requested work from its model."""
         self._stored: LRUCache[str, tuple[float, Usage]] = LRUCache(MOST)
         """User -> when their usage was read, and their usage including later additions."""
 

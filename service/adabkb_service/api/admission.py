@@ -1,4 +1,4 @@
-"""Admission of requests: before the body of a request is read, its token is checked against what the endpoint needs.
+"""Admission of requests: before the body is read, the token is checked against the right that the endpoint needs.
 
 Each endpoint declares what it needs, ``@needs("work")`` or ``@needs_nothing``. An endpoint without
 such a declaration cannot be routed: ``GuardedRoute`` raises TypeError.
@@ -44,9 +44,9 @@ def needs(need: Need, study: str | None = "study_id", *, model: bool = False) ->
     """Declare what an endpoint needs.
 
     Args:
-        need: to read, to work, to own the study, or to administer.
-        study: name of the path parameter that holds the study's id; a path without it concerns no study.
-        model: whether it makes the model compute, which counts against the token's quota of processor time.
+        need: the right to read, to work, to own the study, or to administer.
+        study: name of the path parameter with the study's id, if the path has one.
+        model: whether the endpoint uses the model, which counts against the token's quota of processor time.
     """
 
     def declared(endpoint: Endpoint) -> Endpoint:
@@ -57,7 +57,7 @@ def needs(need: Need, study: str | None = "study_id", *, model: bool = False) ->
 
 
 def not_for_links(endpoint: Endpoint) -> Endpoint:
-    """Declare that share links may not use an endpoint, because it concerns more than their study."""
+    """Declare that share links may not use an endpoint, because it returns more than their study."""
     vars(endpoint)[_NO_LINKS] = True
     return endpoint
 
@@ -202,7 +202,7 @@ def _number(text: str) -> int | None:
 
 
 def _after_change(gate: Gate, send: Send, threads: CapacityLimiter) -> Send:
-    """Delay the response until the gate knows that rights have changed."""
+    """Delay the response until the gate has dropped its cached grants."""
 
     async def answer(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -47,7 +47,7 @@ class ConnectionLimits:
 def config(app: FastAPI, **options: Any) -> uvicorn.Config:
     """The configuration of uvicorn for an app whose state has ``connection_limits``."""
     limits: ConnectionLimits = app.state.connection_limits
-    # uvicorn calls this as it would call the class.
+    # uvicorn calls this instead of the class.
     protocol: Any = partial(LimitedProtocol, limits)
     return uvicorn.Config(app, http=protocol, ws="none", timeout_keep_alive=limits.idle_seconds, **options)  # type: ignore[arg-type]
 
@@ -61,7 +61,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unparsed = 0
         """Received bytes of a header that is not complete."""
         self._size = 0
-        """Size of the header, as far as it is parsed, in bytes."""
+        """Size of the parsed part of the header, in bytes."""
         self._in_body = False
         self._is_refused = False
         self._timer: asyncio.TimerHandle | None = None
@@ -149,7 +149,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.waits_since = self.loop.time()
 
     def pause_writing(self) -> None:
-        """The client does not read: it has ``stall_seconds`` to resume, and the connection may be displaced."""
+        """The client does not read: it has ``stall_seconds`` to resume, and a new connection may replace this one."""
         super().pause_writing()
         self.waits_since = self.loop.time()
         self._set_timer(self._limits.stall_seconds, self.transport.abort)
@@ -162,7 +162,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def shutdown(self) -> None:
-        """The server stops: refuse a request whose body is incomplete."""
+        """Refuse a request whose body is incomplete, because the server stops."""
         if self._in_body and self.cycle is not None and not self.cycle.response_started:
             detail = "The server is stopping, and the body of the request was incomplete; send it again."
             self._refuse(TABLE[Unavailable], detail)

@@ -1,4 +1,4 @@
-"""Detects that a client has disconnected."""
+"""Detect that a client has disconnected."""
 
 from __future__ import annotations
 

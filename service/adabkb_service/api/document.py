@@ -40,7 +40,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         schemas["Problem"] = Problem.model_json_schema(ref_template=REFERENCE, mode="serialization")
         schemas["Fault"] = schemas["Problem"].pop("$defs")["Fault"]
         for schema in schemas.values():
-            del schema["title"]  # some generators name types by the title, which requests and answers share
+            del schema["title"]  # some generators name types after the title, which requests and answers share
             for field in schema.get("properties", {}).values():
                 field.pop("title", None)
                 _tell_default(field)

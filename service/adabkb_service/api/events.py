@@ -99,8 +99,8 @@ async def _stream(
     found: _Page,
     limit: int,
 ) -> AsyncIterator[str]:
-    """Yield server-sent events until the client disconnects or loses its right, the study is deleted, or the server
-    stops. The id is the seq.
+    """Yield server-sent events, with seq as the id, until the client disconnects or loses its right, the study is
+    deleted, or the server stops.
 
     Args:
         concurrency: counts the streams.
@@ -122,7 +122,7 @@ async def _stream(
                 yield found.text
                 sent_at = time.monotonic()
             elif time.monotonic() - sent_at >= PING_SECONDS:
-                yield ": still here\n\n"  # detects dead peers and keeps proxies from closing the stream
+                yield ": still here\n\n"  # detects dead clients, and keeps proxies from closing the stream
                 sent_at = time.monotonic()
             if not found.is_followed:
                 with suppress(TimeoutError):

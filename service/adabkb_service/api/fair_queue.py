@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 
 class FairQueue:
-    """The queue, which only the server's event loop uses. Computations of one user run one after the other, so other
-    users wait for at most one of them.
+    """The queue. Computations of one user run one after the other, so other users wait for at most one of them. Used
+    only by the server's event loop.
 
     Args:
         most: the maximum number of computations at a time.
@@ -34,7 +34,7 @@ class FairQueue:
 
     @asynccontextmanager
     async def slot(self, request: Request) -> AsyncIterator[None]:
-        """Wait for a place before the block."""
+        """Wait for a place in the queue, and hold it within the block."""
         caller: Caller = request.scope["state"].get("caller", ANYBODY)
         own = self._own.setdefault(caller.user or sender(request.scope), CapacityLimiter(1))
         async with own, self._places:

@@ -25,7 +25,8 @@ SAFE = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "private, no-cache",
 }
-"""Headers with which a browser that opens a file runs none of its content. (All answers also have ``nosniff``.)"""
+"""Headers that prevent a browser from running the content of a file that it opens. (All answers also have
+``nosniff``.)"""
 
 
 @router.post(

@@ -57,7 +57,7 @@ Answer = asyncio.Future[dict[str, Any] | None]
 
 
 class Declined(Exception):
-    """The server that forwarded a request must perform it."""
+    """This server does not perform a forwarded request; the server that sent it must."""
 
 
 @dataclass(eq=False)
@@ -66,7 +66,7 @@ class Performance:
 
     task: asyncio.Task[None]
     gone: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when nobody needs the answer any more."""
+    """Set when the answer is no longer needed."""
 
 
 class Forwarding:
@@ -112,7 +112,7 @@ class Forwarding:
                 async with asyncio.timeout(LEAVE_SECONDS):
                     while self._performed:
                         await asyncio.wait([each.task for each in self._performed.values()])
-                        await asyncio.sleep(ARRIVAL_SECONDS)  # time for sending the last answer
+                        await asyncio.sleep(ARRIVAL_SECONDS)  # so that the last answer is sent
         self._running.cancel()
         await asyncio.wait([self._running])
 
@@ -167,7 +167,7 @@ class Forwarding:
 
     async def ask_model_workers(self, scope: Scope) -> dict[str, str]:
         """Name of a model worker -> body of its response to an admitted request without a body. If there are several
-        servers, each asks only its share of the workers. Workers that do not respond in time are left out."""
+        servers, each of them asks only its share of the workers. Workers that do not respond in time are left out."""
         own = [worker for worker in self.model_workers if follower_of(worker, self.servers) == self._peers.id]
         asked = (asyncio.wait_for(self._answer(worker, b"", scope, _silent), WORKER_SECONDS) for worker in own)
         answers = await asyncio.gather(*asked, return_exceptions=True)

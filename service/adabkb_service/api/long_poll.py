@@ -46,11 +46,11 @@ WaitDep = Annotated[int, Depends(_wait)]
 async def long_poll(
     changes: Changes, study_id: str, request: Request, caller: Caller, ask: Ask, seconds: int
 ) -> tuple[Outcome[Suggested], bool]:
-    """Ask for trials until there is one, none can come, or the time is over.
+    """Ask for trials until there is one, the study can issue none, or the time is over.
 
     Returns:
-        The outcome, and whether the server was willing to wait. It is not if too many requests are already waiting, of
-        all users or of this one.
+        The outcome, and whether the request was allowed to wait. It is not if too many requests are already waiting, of
+        this user or in total.
 
     Raises:
         AdaBKBError: a request is refused, possibly after a wait.

@@ -34,6 +34,13 @@ FeasibleProbability = Annotated[
         f"{FEASIBLE}",
     ),
 ]
+ContextText = Annotated[
+    str | None,
+    Query(
+        description='JSON object with the values of all context parameters, if any, such as {"humidity": 0.4}',
+        max_length=4_000,
+    ),
+]
 OfMetric = Annotated[
     str | None,
     Query(description="metric; by default the objective, and required if there are several"),
@@ -65,13 +72,7 @@ async def get_recommendation(
     study_id: StudyId,
     reading: ReadingDep,
     feasible_probability: FeasibleProbability = None,
-    context: Annotated[
-        str | None,
-        Query(
-            description='JSON object with the values of all context parameters, if any, such as {"humidity": 0.4}',
-            max_length=4_000,
-        ),
-    ] = None,
+    context: ContextText = None,
 ) -> Response:
     """The best point according to the model and the best observation; with several objectives, the model's front."""
     known = None if context is None else _object("context", context)
@@ -82,10 +83,15 @@ async def get_recommendation(
 @needs("read", model=True)
 @by_follower
 async def get_front(
-    study_id: StudyId, reading: ReadingDep, feasible_probability: FeasibleProbability = None
+    study_id: StudyId,
+    reading: ReadingDep,
+    feasible_probability: FeasibleProbability = None,
+    context: ContextText = None,
 ) -> Response:
-    """The Pareto front of a study with several objectives, and the hypervolume over time."""
-    return await reading(front.front, study_id, feasible_probability)
+    """The Pareto front of a study with several objectives, and the hypervolume over time. With context parameters, the
+    model's front is that in the given context."""
+    known = None if context is None else _object("context", context)
+    return await reading(front.front, study_id, feasible_probability, known)
 
 
 @router.post(

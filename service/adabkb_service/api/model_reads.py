@@ -38,7 +38,7 @@ BUSY = "Too many reads of models are in progress; try again."
 
 @dataclass
 class _Line:
-    """The reads of one study."""
+    """The queue of one study's reads."""
 
     limiter: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MOST_OF_STUDY))
     reads: int = 0

@@ -32,8 +32,8 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["observations"], route
 async def observe_result(
     study_id: StudyId, body: ObserveBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
-    """Store a result. It is durable when the answer arrives. To send the result of a trial, or a result with an
-    Idempotency-Key, again changes nothing."""
+    """Store a result. It is durable when the answer arrives. Sending the result of a trial again, or any result with
+    the same Idempotency-Key, changes nothing."""
     note(trial=getattr(body, "trial", None))
     with service.metrics.observe_seconds.time():
         return reply(await done(service, observe(study_id, body, key), spend))

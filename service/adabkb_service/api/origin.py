@@ -1,7 +1,7 @@
 """Checks which web pages may send requests to the server from a browser: its own, and those of configured origins.
 
-A browser allows any page to send requests to any address, and names the page's origin. A server without tokens performs
-every request, so cross-site requests are refused here: see docs/security.md.
+A browser lets any page send requests to any address, and sends the page's origin. A server without tokens performs
+every request, so this middleware refuses cross-site requests (see docs/security.md).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CORS_SENT = (
 CORS_SEEN = ("ETag", "Idempotent-Replayed", "Preference-Applied", "Retry-After", "X-Request-ID")
 """Headers of an answer that pages of the configured origins can read."""
 OWN_SITE = (b"same-origin", b"none")
-"""Values of Sec-Fetch-Site: the server's own page, and what a user typed or bookmarked."""
+"""Values of Sec-Fetch-Site for the server's own pages, and for an address that a user typed or bookmarked."""
 
 
 class OriginMiddleware:

@@ -48,7 +48,8 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         "too_many_requests",
         "Too many requests per time",
         retryable=True,
-        remedy="Send the request again after the seconds in Retry-After; the clients of this service do so "
+        remedy="Wait for the number of seconds in Retry-After, then send the request again; the clients of this "
+        "service do so "
         "automatically. An "
         "administrator may allow more: adabkb token quota, or PATCH /v1/tokens/....",
     ),
@@ -63,10 +64,10 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         "or user_waits.",
     ),
     errors.TokenNotFound: ProblemType(
-        404, "token_not_found", "No such token", remedy="GET /v1/tokens lists the existing ones by id."
+        404, "token_not_found", "No such token", remedy="GET /v1/tokens lists the existing tokens."
     ),
     errors.PersonNotFound: ProblemType(
-        404, "person_not_found", "No such person", remedy="GET /v1/people lists those who have logged in."
+        404, "person_not_found", "No such person", remedy="GET /v1/people lists the people who have logged in."
     ),
     errors.DeletionNotFound: ProblemType(
         404,
@@ -150,7 +151,7 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         "study_complete",
         "The study takes no further trials",
         remedy="If the budget is the reason, PATCH /v1/studies/... with a larger budget continues the study. A result "
-        "at a point of your own does not count towards the budget: POST .../observe with parameters and value.",
+        "at your own point does not count towards the budget: POST .../observe with parameters and value.",
     ),
     errors.RequestInProgress: ProblemType(
         409, "request_in_progress", "The same request is in progress", retryable=True
@@ -159,8 +160,8 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         412,
         "precondition_failed",
         "The study has changed",
-        remedy="GET the study, decide again, and send If-Match with the ETag of that response; without If-Match the "
-        "request is performed at any revision.",
+        remedy="GET the study, decide again, and send If-Match with the ETag of that response. Without If-Match, the "
+        "request is performed whatever the revision is.",
     ),
     errors.IdempotencyKeyReused: ProblemType(
         422, "idempotency_key_reused", "The idempotency key belongs to another request"

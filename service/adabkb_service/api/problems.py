@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
 UNKNOWN = "extra_forbidden"
-"""Code of the fault of an unknown field."""
+"""Code of the error for an unknown field."""
 NO_THREAD = "can't start new thread"
 """The message of Python's ``RuntimeError`` if the system refuses to create a thread."""
 SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ENOSPC}
@@ -40,7 +40,7 @@ PYDANTIC = (ValidationError, PydanticSerializationError)
 class Problem(Answer):
     """An error response (RFC 9457)."""
 
-    type: str = Field(description="about:blank; the code says more")
+    type: str = Field(description="always about:blank; code identifies the problem")
     title: str
     status: int
     detail: str
@@ -53,7 +53,7 @@ class Problem(Answer):
 
 
 def describe(error: errors.AdaBKBError) -> BatchItem:
-    """Return a refusal as an item of a batch's answer."""
+    """Return an error as an item of a batch's answer."""
     problem_type, detail = problem_type_of(error), errors.shortened(error.detail, errors.LONGEST_MESSAGE)
     return BatchItem(
         status=problem_type.status,

@@ -1,4 +1,4 @@
-"""The remaining quota, in the headers of the IETF's draft-ietf-httpapi-ratelimit-headers-10."""
+"""Headers with the remaining quota, according to draft-ietf-httpapi-ratelimit-headers-10."""
 
 from __future__ import annotations
 

@@ -91,8 +91,8 @@ def delete_study(
     caller: CallerDep,
     purge: Annotated[bool, Query(description="delete permanently instead of moving to the trash")] = False,
 ) -> None:
-    """Delete a study and everything in it. For 30 days, it can be restored from the trash, without its webhooks and
-    links."""
+    """Delete a study and everything in it. For 30 days, it can be restored from the trash. Until then, its webhooks
+    send nothing and its links do not work."""
     trash.delete(service, study_id, revisions, caller, purge=purge)
 
 
@@ -115,8 +115,8 @@ async def suggest_trials(
     wait: WaitDep,
     body: Annotated[SuggestBody, Body(default_factory=SuggestBody)],
 ) -> Response:
-    """Issue trials: waiting ones first, then new ones. If there are fewer than requested, the answer has a reason.
-    With `Prefer: wait=30` a request waits up to 30 seconds if there is no trial at once."""
+    """Issue trials: waiting ones first, then new ones. If there are fewer than requested, the answer says why. With
+    `Prefer: wait=30` a request waits up to 30 seconds if there is no trial at once."""
 
     async def ask() -> Outcome[views.Suggested]:
         with service.metrics.suggest_seconds.time():

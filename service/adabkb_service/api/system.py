@@ -27,15 +27,16 @@ router = APIRouter(tags=["system"], route_class=GuardedRoute)
 @router.get("/healthz", operation_id="getHealth")
 @needs_nothing
 async def get_health() -> Health:
-    """The process is alive."""
+    """Whether the process is alive; the answer is always yes."""
     return Health()  # on the event loop, so that it answers while all threads are busy
 
 
 @router.get("/readyz", operation_id="getReadiness", responses=responses())
 @needs_nothing
 async def get_readiness(request: Request, service: ServiceDep) -> Health:
-    """The database answers and can be written, it has this version's schema, leases expire, and models are computed. A
-    503 names in `errors` which of these fails: `/database`, `/schema`, `/sweeper` or `/models`."""
+    """Check that the database answers and can be written, that it has this version's schema, that leases expire, and
+    that models are computed. A 503 names in `errors` which of these fails: `/database`, `/schema`, `/sweeper` or
+    `/models`."""
     await run_sync(check, service, limiter=request.app.state.admission)
     return Health()
 

@@ -42,7 +42,8 @@ def restore_study(
     key: KeyDep,
     body: Annotated[RestoreBody, Body(default_factory=RestoreBody)],
 ) -> Response:
-    """Restore a deleted study from the trash. It continues in the state in which it was deleted."""
+    """Restore a deleted study from the trash. It continues in the state in which it was deleted, with its webhooks and
+    links."""
     return reply(trash.restore(service, caller, study_id, body.deletion, key))
 
 

@@ -48,7 +48,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}/trials", tags=["trials"], rout
 async def queue_trial(
     study_id: StudyId, body: QueueBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
-    """Queue a point of your own; it is issued before any new point."""
+    """Queue your own point; it is issued before any new point."""
     return reply(await done(service, queue(study_id, body, key), spend))
 
 

@@ -1,6 +1,6 @@
 """The command ``adabkb``: runs a server, maintains its database, and sends requests to a server over HTTP.
 
-The commands that send requests need the packages of the extra ``cli``; the others need those of ``server``.
+The commands that send requests need the extra ``cli``; the others need the extra ``server``.
 """
 
 import gc
@@ -15,7 +15,7 @@ def main() -> None:
         from adabkb_service.inference import forking  # noqa: PLC0415
 
         forking.begin()
-    gc.disable()  # imports create almost no garbage, and looking for it takes a tenth of their time
+    gc.disable()  # imports create almost no garbage, and collecting it takes a tenth of their time
     try:
         from adabkb_service.cli.main import app  # noqa: PLC0415 (a client may lack these packages)
     except ModuleNotFoundError as missing:

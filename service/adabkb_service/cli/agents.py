@@ -32,14 +32,14 @@ def mcp(
 ) -> None:
     """Give agents tools to work on studies.
 
-    They are tools of the Model Context Protocol (MCP). The agent's program starts this command and talks to it over
-    standard input and output:
+    This command is a server of the Model Context Protocol (MCP). The agent's program starts it and communicates with it
+    over standard input and output:
 
     \b
     {"mcpServers": {"adabkb": {"command": "adabkb", "args": ["mcp", "--read-only"],
       "env": {"ADABKB_URL": "http://127.0.0.1:8000", "ADABKB_TOKEN": "..."}}}}
 
-    Each tool sends its requests with your token and has the permissions of that token. No tool deletes anything.
+    The tools have the permissions of your token. No tool deletes anything.
     """
     serving = _serving()
     address = None if http is None else _loopback(serving, http)

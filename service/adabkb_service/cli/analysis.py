@@ -60,7 +60,8 @@ def importance(server: Server, study: StudyId, metric: OfMetric = None, as_json:
 def assessment(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """Summarize a study in a few sentences, with warnings.
 
-    Is it going well? Why this point? What was learned? Can you stop? The study's page shows the same sentences.
+    They describe the progress, the latest trial, the findings, and whether you can stop. The study's page shows them,
+    too.
     """
     found = server.document(StudyCalls(study).assessment())
     told = [found["standing"], *(found[name]["text"] for name in SENTENCES if found[name] is not None)]
@@ -153,7 +154,7 @@ def partition(
 
 
 def _columns(prediction: dict[str, Any]) -> dict[str, float]:
-    """Return the numbers of a prediction; with several objectives, those of each metric."""
+    """Return the numbers of a prediction, with several objectives those of each metric."""
     words = {"mean": "mean", "std": "std", "lcb": "lower", "ucb": "upper"}
     if "mean" in prediction:
         return {word: prediction[name] for name, word in words.items()}

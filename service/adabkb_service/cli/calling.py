@@ -1,4 +1,4 @@
-"""How commands call a server: connection options, the transport, and refusals reworded for the command line."""
+"""Calls from commands to a server: connection options, the transport, and errors in terms of the command line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATIENCE = 5.0
 TIMEOUT = 60.0
 """Seconds to wait for an answer."""
 COMPLETION_PATIENCE = 2.0
-"""The same timeout for shell completion of study ids."""
+"""Timeout in seconds for the shell completion of study ids."""
 
 Url = Annotated[str, typer.Option("--url", hidden=True)]
 Local = Annotated[Path | None, typer.Option("--local", hidden=True)]
@@ -57,8 +57,8 @@ StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=Fals
 
 
 def calling(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options ``--url``, ``--local``, ``--token`` and ``--retry-for`` instead of its first
-    parameter, the transport to the server that they name. If the server refuses, the command ends with the reason."""
+    """Wrap a command: the options ``--url``, ``--local``, ``--token`` and ``--retry-for`` replace its first parameter,
+    the server. If the server refuses a request, the command ends with the reason."""
     signature = inspect.signature(command, eval_str=True)
     own, names = list(signature.parameters.values())[1:], option_names(command)
     options = [
@@ -98,7 +98,7 @@ def silence() -> Iterator[None]:
 
 
 class Server:
-    """The client's procedures, with the documents that the server sends."""
+    """Performs the client's procedures, and returns the documents that the server sends."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -117,7 +117,7 @@ class Server:
         return list(self._transport.each(replace(listing, decode=_as_sent)))
 
     def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
-        """Yield a document line by line, as the lines come."""
+        """Yield the lines of a document as they arrive."""
         return self._transport.lines(path, headers)
 
 
@@ -171,7 +171,7 @@ def local_server(file: Path) -> LocalServer:
 
 
 def checked(url: str) -> str:
-    """Return the address if it is valid. The error does not show it, since it may be a token given by mistake."""
+    """Return the address if it is valid. The error does not show the address, since it may be a token by mistake."""
     if not url.startswith(("http://", "https://")):
         fail(
             f"--url or ADABKB_URL must start with http:// or https://, such as {DEFAULT_URL}; "

@@ -92,7 +92,7 @@ def add_catalogues(tables: Sequence[str], definition: dict[str, Any]) -> None:
 
 
 def read(file: str) -> Catalogue:
-    """The rows of a table.
+    """Read the rows of a table.
 
     Raises:
         Failure: the file cannot be read.

@@ -31,15 +31,14 @@ def reported() -> Iterator[None]:
 
 
 def settings(**flags: object) -> Settings:
-    """The settings, with the given flags taking precedence."""
+    """Return the settings. The given flags take precedence."""
     with reported():
         return load(**{name: value for name, value in flags.items() if value is not None})
 
 
 @contextmanager
 def opened(url: str, *, existing: bool = False) -> Iterator[Database]:
-    """A database that is closed at the end of the block. With ``existing`` it must exist; otherwise SQLite creates
-    the file."""
+    """Open a database for the block. With ``existing`` it must exist; otherwise SQLite creates the file."""
     with reported(), closing(Database(url)) as database:
         if database.is_sqlite:
             _check_file(Path(database.url.database or ""), existing=existing)

@@ -31,7 +31,7 @@ GIVE_BACK = 75
 STOPS = [signal.Signals[name] for name in ("SIGHUP", "SIGINT", "SIGTERM") if name in signal.Signals.__members__]
 """Signals that stop the command and are forwarded to the programs. Windows has no SIGHUP."""
 LONGEST_PAUSE = 60.0
-"""The maximum pause between two trials, in seconds, when all are released."""
+"""The maximum pause in seconds between two trials while all trials are released."""
 LAST_LINES = 10
 REASON_LENGTH = 900
 
@@ -281,7 +281,7 @@ class Programs:
         log.info("trial %d of study %r is released: %s", trial.number, trial.trial.study_id, told)
         if times >= self.limits.in_a_row:
             raise Stopped(f"{times} trials in a row were released; reason of the last one: {told}")
-        # The trial is issued next, so wait for the cause to go away.
+        # The server issues this trial next, so wait until the cause may be gone.
         self._stopping.wait(min(2.0 ** (times - 1), LONGEST_PAUSE))
         self.check_running()
 

@@ -1,4 +1,4 @@
-"""Reads the file in which a program reports intermediate values, while the program writes it."""
+"""Reads a program's file of intermediate values while the program writes it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Follower:
         self._read = 0
         self._over = threading.Event()
         self._is_lost = False
-        """Whether the server has refused a report, so that further ones are useless."""
+        """Whether the server has refused a report; if so, no more are sent."""
 
     @contextmanager
     def following(self) -> Iterator[None]:

@@ -67,7 +67,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group that imports a command when it is used, since importing all of them takes seconds.
+    """A group that imports a command only when it is used, since importing all commands takes seconds.
 
     Args:
         members: functions that make the commands, by name.

@@ -20,7 +20,7 @@ MAX_NUMBER = 2**31 - 1
 
 @dataclass(frozen=True)
 class Identifier:
-    """The form of an id or a number, in the annotation of a command's parameter."""
+    """The required form of an id or a number, for the annotation of a command's parameter."""
 
     name: str
     pattern: str
@@ -82,7 +82,7 @@ TokenId = Annotated[str, typer.Argument(help="the token's id (adabkb token list)
 
 
 def checking(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, wrapped so that an invalid id or number makes it fail before it does anything."""
+    """Wrap a command, so that it refuses an invalid id or number before it does anything."""
     found: dict[str, tuple[Identifier, str]] = {}
     for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
         notes = get_args(parameter.annotation)

@@ -143,7 +143,7 @@ COMMANDS = {name: where for section in SECTIONS.values() for name, where in sect
 NEED_SERVER = ("serve", "work", "data", "token", "session")
 """Commands and groups that need the server's packages."""
 ALONE = ("agents.mcp", "outbox.list_kept", "outbox.drop", "run.run")
-"""Functions of clients that do not take the server as their first argument."""
+"""Functions of client commands that do not take the server as their first argument."""
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 
@@ -224,7 +224,7 @@ def _function(where: str) -> Callable[..., None]:
 
 @cache
 def _imported(module: str) -> Any:
-    gc.disable()  # imported objects stay; collecting garbage among them takes a fifth of a command's time
+    gc.disable()  # imported objects are not garbage, and checking them takes a fifth of a command's time
     try:
         imported = import_module(f"adabkb_service.cli.{module}")
         gc.freeze()

@@ -42,7 +42,8 @@ def doctor(
 ) -> None:
     """Check that the rows of a database agree with its logs.
 
-    If the settings name an identity provider, its metadata are checked, too. The exit code is 1 if there are problems.
+    If the settings name an identity provider, the command checks its metadata, too. The exit code is 1 if there are
+    problems.
     """
     chosen = settings(database=database)
     with opened(chosen.database, existing=True) as found:
@@ -61,7 +62,7 @@ def doctor(
 
 
 def _login(config: ProviderConfig) -> list[Finding]:
-    """What prevents people from logging in."""
+    """Return the problems that prevent people from logging in."""
     try:
         asyncio.run(Provider(config).discover())
     except ProviderUnavailable as error:
@@ -188,15 +189,15 @@ def _copied(source_url: str, target_url: str, *, exactly: bool = True) -> dict[s
                 _warn_of_additions(migration.current(connection), "the restored database")
         if found := copying.row_counts(target):
             fail(
-                f"the database {target.url.database} is not empty: it has rows in {_told(found)}; a copy brings its "
-                "own. Give a database that is empty, or does not exist yet"
+                f"the database {target.url.database} is not empty: it has rows in {_told(found)}; a copy does not "
+                "replace them. Give a database that is empty, or does not exist yet"
             )
         migration.upgrade(target)
         return copying.copy(source, target)
 
 
 def _told(rows: dict[str, int]) -> str:
-    """Describe the rows in terms that users know, or by the names of the tables."""
+    """Describe the rows in terms of the interface, or by the names of the tables."""
     told: list[str] = [name for name in ("studies", "tokens", "trash", "audit") if name in rows]
     return ", ".join(f"{name} ({rows[name]})" for name in told or sorted(rows))
 

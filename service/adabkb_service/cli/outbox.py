@@ -1,4 +1,4 @@
-"""``adabkb outbox``: results that wait on this machine because their server did not answer or refused them."""
+"""``adabkb outbox``: results kept on this machine because their server did not answer or refused them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ KeptFor = Annotated[
 
 
 class Entry(NamedTuple):
-    """A result that waits, or was refused, and the outbox that it is in."""
+    """A kept result, and its outbox."""
 
     outbox: Outbox
     kept: KeptResult
 
 
 def list_kept(kept_for: KeptFor = None, as_json: AsJson = False) -> None:
-    """List the results that wait on this machine to be sent.
+    """List the results on this machine that wait to be sent.
 
-    It lists them for all servers, with the last error of each.
+    It lists them for all servers, each with its last error.
     """
     entries = _entries(kept_for)
     show([_document(entry) for entry in entries], _listed(entries), as_json=as_json)
@@ -55,7 +55,7 @@ def send(
     \b
     adabkb outbox send --url http://new:8000 --kept-for http://old:8000
 
-    If a server has moved, --kept-for is its old address.
+    If a server has moved, give its old address with --kept-for.
     """
     outbox = Outbox(kept_for or server.name)
     for kept in outbox.refused() if refused else ():
@@ -104,7 +104,7 @@ def _entries(kept_for: str | None) -> list[Entry]:
 
 
 def _chosen(entries: Sequence[Entry], ids: Iterable[str]) -> list[Entry]:
-    """The entries of these ids; all if there are no ids."""
+    """Return the entries with these ids; all if none are given."""
     by_id = {_id(entry.kept): entry for entry in entries}
     for wanted in ids:
         if wanted not in by_id:

@@ -1,5 +1,5 @@
 """The output of commands. Results go to stdout, errors to stderr with exit code 1; both are text, or JSON with
-``--json``. This needs nothing of the server's installation."""
+``--json``. This module does not need the server's packages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Failure(Exception):
 
 
 def speaking(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, wrapped so that it prints its failure and exits with code 1."""
+    """Wrap a command, so that it prints its failure and exits with code 1."""
 
     @wraps(command)
     def spoken(**options: Any) -> None:

@@ -16,10 +16,10 @@ from typing import IO, Self
 from adabkb_client._leased import stop_seconds
 
 GUARD = "trap '' HUP INT TERM; echo; read _; rm -rf -- \"$1\"; kill -KILL 0"
-"""The shell script of a guard. It signals that it is ready and waits for the end of its input, which comes when the
+"""The shell script of a guard. It signals that it is ready and waits for the end of its input, that is, until the
 command dies. Then it removes the folder and kills its group."""
 KEPT = 1_000_000
-"""The number of last bytes of each output that are kept."""
+"""The last bytes of each output are kept, at most this many."""
 READ = 65_536
 PIPE_PATIENCE = 1.0
 """Seconds to wait for the end of the outputs if the program has ended but its group has not. A filter such as tee may
@@ -139,6 +139,6 @@ def drain(outputs: Iterable[Output]) -> None:
 
 
 def _stream(stream: IO[bytes] | None) -> IO[bytes]:
-    """Narrow the type: the stream is not None, because PIPE was requested."""
+    """Narrow the type: the stream is not None, since it was created with PIPE."""
     assert stream is not None
     return stream

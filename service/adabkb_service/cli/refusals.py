@@ -1,4 +1,4 @@
-"""Server errors reworded for the command line: options in place of fields, and commands as remedies."""
+"""Server errors in terms of the command line: options instead of fields, and commands as remedies."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ REMEDIES = {
     "report_conflict": "Reports cannot be corrected. Restart the trial: adabkb trial release STUDY TRIAL",
     "trial_finished": "The trial needs no more work. Exclude a wrong result: adabkb result exclude STUDY OBSERVATION",
     "lease_lost": "Stop evaluating it, and ask for another trial: adabkb trial suggest STUDY",
-    "study_complete": "Raise its budget: adabkb study update STUDY --budget NUMBER. A result at a point of your own "
-    "does not "
-    "count towards it: adabkb result add STUDY VALUE NAME=VALUE...",
+    "study_complete": "Raise its budget: adabkb study update STUDY --budget NUMBER. A result at your own point does "
+    "not count towards it: adabkb result add STUDY VALUE NAME=VALUE...",
 }
 """Remedies by error code. STUDY stands for the id."""
 
@@ -52,11 +51,11 @@ NO_TRIAL = {
 """Why a study issues no trial, with the remedy, by reason."""
 
 _OTHERWISE = {"tags": "tag", "parameter": "parameters"}
-"""Fields of the API to the parameters of commands, where the names differ."""
+"""Field of the API -> parameter of the command, if the names differ."""
 
 
 def option_names(command: Callable[..., Any]) -> dict[str, str]:
-    """Return how a user writes each parameter of a command: ``--lease-seconds``, or the name of an argument."""
+    """Return each parameter as users write it: as an option such as ``--lease-seconds``, or the name of an argument."""
     return {
         name: f"--{name.replace('_', '-')}"
         if any(isinstance(each, OptionInfo) for each in get_args(parameter.annotation))

@@ -23,8 +23,7 @@ REASONS = {
     "context_needed": "The best point depends on the context; give it: --context NAME=VALUE.",
     "nothing_feasible": "No result satisfies all outcome constraints; these points come closest.",
     "nothing_certain": "No evaluated point satisfies all outcome constraints with the required probability; the "
-    "model's "
-    "point is the likeliest.",
+    "model's point is the most likely to.",
     "model_loading": "The server has just started and is loading the engine; ask again for the model's point.",
     "model_busy": "The model did not answer in time; ask again for its point.",
     "model_failed": "The model has failed, so there is no recommendation from the model; adabkb study show gives the "
@@ -131,6 +130,7 @@ def front(
     server: Server,
     study: StudyId,
     feasible_probability: FeasibleProbability = None,
+    context: ContextValues = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the Pareto front of several objectives.
@@ -139,8 +139,10 @@ def front(
 
     \b
     adabkb study front forest
+    adabkb study front gluing --context humidity=0.4
     """
-    found = server.document(StudyCalls(study).front(feasible_probability=feasible_probability))
+    known = parse_point(context) if context else None
+    found = server.document(StudyCalls(study).front(feasible_probability=feasible_probability, context=known))
     lines = [f"observation {each['observation']}: {_numbers(each)}" for each in found["observed"]]
     lines += map(_on_front, found["model"])
     if found["hypervolume"] is not None:
@@ -226,7 +228,7 @@ def watch(
 
 
 def _happening(server: Server, study: str, after: int) -> Iterator[dict[str, Any]]:
-    """Yield the events after a number as they arrive, until the server ends the stream or the connection breaks."""
+    """Yield the events after a number as they arrive, until the server ends the stream or the connection is lost."""
     headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
     with suppress(ConnectionFailed):
         for line in server.lines(StudyCalls(study).events().path, headers):

@@ -76,7 +76,7 @@ def run(
         float,
         typer.Option(
             min=POSITIVE_SECONDS,
-            help="seconds after which the server issues the trials again if this command is killed",
+            help="seconds after which the server issues the trials to others if this command is killed",
         ),
     ] = LEASE_SECONDS,
     fixed: FixedParameters = None,
@@ -95,13 +95,13 @@ def run(
     adabkb run svm -- ./train.sh --lr {lr} --layers {layers}
 
     The program gets its parameters as arguments, in the environment (ADABKB_PARAM_lr), and in the JSON file
-    $ADABKB_PARAMETERS. Its result is the last line of its standard output, or the file $ADABKB_RESULT if it exists:
-    a number, or {"value": 0.93, "std_error": 0.01}. Exit code 0 means a result, 75 releases the trial, and any other
-    code fails it, with the last lines of standard error as the reason. If the output of the first trial is not a
-    result, the command releases it and ends. If every trial has failed, it exits with code 1. Ctrl-C and SIGTERM stop
-    the program too and release its trial. A program reports intermediate values by appending lines STEP VALUE to
-    the file $ADABKB_REPORTS. If the server stops its trial, the program gets SIGTERM, then SIGKILL after --grace; its
-    exit code and result are then ignored.
+    $ADABKB_PARAMETERS. Its result is the last line of its standard output, or the file $ADABKB_RESULT if it exists: a
+    number, or {"value": 0.93, "std_error": 0.01}. Exit code 0 means a result, 75 releases the trial, and any other code
+    fails it, with the last lines of standard error as the reason. If the output of the first trial is not a result, the
+    command releases it and ends. If every trial has failed, it exits with code 1. Ctrl-C and SIGTERM also stop the
+    program and release its trial. A program reports intermediate values by appending lines STEP VALUE to the file
+    $ADABKB_REPORTS. If the server stops its trial, the program gets SIGTERM, then SIGKILL after --grace; its exit code
+    and result are then ignored.
     """
     if os.name != "posix":
         fail("adabkb run needs the processes and signals of Linux or macOS; here, use study.run of the Python client")
@@ -169,7 +169,7 @@ def _explained(study: str, max_failures: int) -> Iterator[None]:
 
 
 def _devices(gpus: str | None) -> list[str]:
-    """Return the devices, which get equal numbers of programs."""
+    """Return the devices, which programs are distributed over evenly."""
     found = [] if gpus is None else [each.strip() for each in gpus.split(",")]
     if not all(found):
         fail(f"--gpus {gpus!r} has an empty name; give devices with commas between them, such as 0,1")
@@ -214,7 +214,7 @@ class _Line(logging.Formatter):
 
 @contextmanager
 def _lines_on_standard_error() -> Iterator[None]:
-    """Print what happens to trials, one line each, inside the block."""
+    """Within the block, print a line for each thing that happens to a trial."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Line("%(asctime)s %(message)s", "%H:%M:%S"))
     loggers = [logging.getLogger(name) for name in LOGGERS]

@@ -32,7 +32,7 @@ GRACE_SECONDS = 30
 SWITCH_SECONDS = 0.001
 """How long one thread may block the event loop."""
 LOOK_SECONDS = 0.1
-"""How often the server checks whether any process uses it."""
+"""Seconds between two checks whether any process uses the server."""
 OTHER_FILES = 100
 """The maximum number of open files besides connections of clients and to the database."""
 
@@ -67,7 +67,7 @@ class Server(uvicorn.Server):
                 threading.Thread(target=self._stop_unused, args=[self._while_used], daemon=True).start()
 
     def _stop_unused(self, file: Path) -> None:
-        # Never closed: a client that wants to use the server from now on waits until this process has ended.
+        # Never closed, so that new clients wait until this process has ended.
         self._unused = file.open("r+b")
         while not _locked(self._unused):
             time.sleep(LOOK_SECONDS)
@@ -135,7 +135,7 @@ def _locked(file: IO[bytes]) -> bool:
 
 
 def keep_imported() -> None:
-    """Exempt the imported objects from garbage collection, so that requests do not pay for it."""
+    """Exempt imported objects from garbage collection, which would slow down requests."""
     gc.collect()
     gc.freeze()
 
@@ -171,8 +171,7 @@ def _check_guarded(settings: Settings, database: Database) -> None:
                 fail(
                     f"{others}, and the database has no tokens to authenticate users. "
                     "Create the first one: adabkb token create admin --scope admin (with the same --database or "
-                    f"ADABKB_DATABASE). Or serve this machine alone: {alone}. Or let everybody do everything: "
-                    "--insecure"
+                    f"ADABKB_DATABASE). Or serve this machine alone: {alone}. Or disable authentication: --insecure"
                 )
 
 

@@ -1,4 +1,4 @@
-"""``adabkb session``. It uses the database, as ``adabkb token`` does."""
+"""``adabkb session``. It uses the database directly, as ``adabkb token`` does."""
 
 from __future__ import annotations
 

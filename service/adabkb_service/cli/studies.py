@@ -78,7 +78,7 @@ def list_studies(server: Server, as_json: AsJson = False) -> None:
 def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """Show the state, the counts and the best result of a study.
 
-    It also shows how much further trials will probably gain.
+    It also shows a bound on the gain from further trials.
     """
     found = server.document(StudyCalls(study).info())
     lines = [summary(found)]
@@ -194,7 +194,7 @@ def update(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help='replaces all values in use; "none" removes them; may be repeated',
+            help='replaces the baseline (the current settings); "none" removes it; may be repeated',
             show_default=False,
         ),
     ] = None,

@@ -1,5 +1,5 @@
-"""``adabkb token`` and ``adabkb data audit``. They use the database: anyone with access to it can restore admin
-access."""
+"""``adabkb token`` and ``adabkb data audit``. They use the database directly, so anyone with access to it can restore
+admin access."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from adabkb_service.storage.tokens import Scope
 
 PAGE = 1000
 DAYS = 36_500
-"""The longest validity of a token in days."""
+"""The maximum validity of a token in days."""
 NAMES = f"names are {', '.join(QuotasBody.model_fields)}"
 
 
@@ -149,7 +149,7 @@ def service_on(database: str | None, *, existing: bool = True) -> Iterator[Servi
 
 
 def administrator() -> Caller:
-    """Anyone with access to the database may do everything."""
+    """Return an administrator, since anyone with access to the database may do everything."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):  # a container's user may have no name

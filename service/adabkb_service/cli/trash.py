@@ -25,8 +25,8 @@ def delete_study(
 ) -> None:
     """Delete a study and everything in it.
 
-    For 30 days, you can restore it with adabkb trash restore. Its webhooks and links end; a restored study does not
-    get them back.
+    For 30 days, you can restore it with adabkb trash restore. Until then, its webhooks send nothing and its links do
+    not work.
     """
     _confirm(f"Delete study {study} with all its results{' permanently' if purge else ''}?", yes=yes)
     server.perform(StudyCalls(study).delete(purge=purge))
@@ -65,7 +65,7 @@ def restore_study(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore a deleted study. It continues where it was."""
+    """Restore a deleted study. It continues where it was, with its webhooks and links."""
     found = server.document(client_calls.restore_study(study, deletion))
     show(found, summary(found), as_json=as_json)
 
@@ -79,7 +79,7 @@ def purge_study(
     as_json: AsJson = False,
 ) -> None:
     """Permanently delete a study in the trash."""
-    _confirm(f"Permanently delete number {deletion} in the trash?", yes=yes)
+    _confirm(f"Permanently delete deletion {deletion} from the trash?", yes=yes)
     server.perform(client_calls.purge_study(deletion))
     show({"purged": deletion}, f"Deletion {deletion} is no longer in the trash.", as_json=as_json)
 

@@ -32,7 +32,7 @@ from adabkb_service.cli.values import (
 
 Attempt = Annotated[int | None, typer.Option(help="number of the attempt (default: the current one)")]
 StdError = Annotated[float | None, typer.Option(help="standard error of the result", show_default=False)]
-Partial = Annotated[bool, typer.Option("--partial", help="some numbers come later, with another call")]
+Partial = Annotated[bool, typer.Option("--partial", help="some numbers will follow in another call")]
 LeaseSeconds = Annotated[
     float | None, typer.Option(help="duration of the lease in seconds (default: the study's)", show_default=False)
 ]
@@ -163,14 +163,14 @@ def add(
     plate: Annotated[
         int | None,
         typer.Option(
-            help="in a study with plates: number of the plate on which it was measured, one of the study's or of your "
-            "own",
+            help="in a study with plates: number of the plate on which the point was measured, one of the study's or "
+            "your own",
             show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report a result at a point of your own.
+    """Report a result at your own point.
 
     It does not count towards the budget.
 
@@ -201,9 +201,8 @@ def observe_many(
 
     A refused result does not affect the others.
 
-    A line is {"trial": 7, "value": 0.93}, or {"parameters": {...}, "value": 0.93} for a point of your own,
-    both with "std_error" if known, and the second with the number of its "plate" if it was on one.
-    The exit code is 1 if any line was refused.
+    A line is {"trial": 7, "value": 0.93}, or {"parameters": {...}, "value": 0.93} for your own point. Both may have
+    "std_error", and the second may have the number of its "plate". The exit code is 1 if any line was refused.
     """
     items = read_items(file)
     documents = list(items.values())
@@ -223,7 +222,7 @@ def observe_many(
 
 
 def queue(server: Server, study: StudyId, parameters: Point, plate: OwnPlate = None, as_json: AsJson = False) -> None:
-    """Queue a point of your own as a trial.
+    """Queue your own point as a trial.
 
     It is issued before any suggestion, and counts towards the budget.
 

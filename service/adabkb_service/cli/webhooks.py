@@ -47,7 +47,7 @@ def add(
     """
     made = server.document(StudyCalls(study).add_webhook(address, notifications or None))
     text = (
-        f"Webhook {made['id']} gets {', '.join(made['notifications'])}.\n"
+        f"Webhook {made['id']} receives {', '.join(made['notifications'])}.\n"
         f"Its secret, shown only now: {made['secret']}\nTo remove it: adabkb study remove-webhook {study} {made['id']}"
     )
     show(made, text, as_json=as_json)
@@ -73,7 +73,7 @@ def change(
 
 
 def remove(server: Server, study: StudyId, webhook: WebhookId, as_json: AsJson = False) -> None:
-    """Remove a webhook; it gets no more messages."""
+    """Remove a webhook; it receives no more messages."""
     server.perform(StudyCalls(study).remove_webhook(webhook))
     show({"removed": webhook}, f"Webhook {webhook} is removed.", as_json=as_json)
 

@@ -48,7 +48,7 @@ class Worker(uvicorn.Server):
         self._reporting: asyncio.Task[None] | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop. Servers take over the requests that wait for a trial."""
+        """Stop. Servers take over pending requests for a trial."""
         self._app.state.service.stopping.set()
         super().handle_exit(sig, frame)
 
@@ -83,7 +83,7 @@ class Worker(uvicorn.Server):
             await asyncio.sleep(STATUS_SECONDS if is_announced else START_SECONDS)
 
     async def _fault(self) -> str | None:
-        """The problem that keeps the worker from working; None if it works."""
+        """Return why the worker is not ready; None if it is."""
         if not self._app.state.forwarding.model_workers:
             return "servers: the worker cannot reach them through PostgreSQL; see the log of the worker"
         try:
@@ -139,7 +139,7 @@ def write(file: Path, line: str) -> None:
     """Replace the content of a file atomically with this line: readers see the old line or the new one.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     new = file.with_name(f"{file.name}.new")
     new.write_text(f"{line}\n", encoding="utf-8")

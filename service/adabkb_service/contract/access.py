@@ -28,7 +28,7 @@ Patterns = Annotated[
 ]
 Until = Annotated[
     Annotated[AwareDatetime, Field(strict=False)] | None,
-    Field(description="time of expiry with its time zone; never if absent"),
+    Field(description="expiry time with a time zone; the token never expires if this is absent"),
 ]
 
 
@@ -36,10 +36,10 @@ Amount = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole] | None
 Megabytes = Annotated[float, Field(ge=0, le=1e12)] | None
 Rate = Annotated[float, Field(gt=0, le=1e6)] | None
 STUDIES_QUOTA = Field(description="maximum number of studies that the token's user may own")
-TRIALS_QUOTA = Field(description="maximum number of trials in these studies, including results at points of your own")
+TRIALS_QUOTA = Field(description="maximum number of trials in these studies, including results at user-supplied points")
 MEGABYTES_QUOTA = Field(description="maximum size of the logs of these studies and of the user's trash, in megabytes")
 REQUESTS_QUOTA = Field(description="mean over ten seconds, per server")
-MODEL_QUOTA = Field(description="processor seconds of model computations that the token causes, per server")
+MODEL_QUOTA = Field(description="processor seconds of model computations for this token, per server")
 
 
 class QuotasBody(Changes):
@@ -80,7 +80,9 @@ class TokenBody(Body):
     """A token to create."""
 
     name: Annotated[User, Field(description="name of the user or program, such as ann or ann-gpu-1")]
-    user: Annotated[User | None, Field(description="user whose studies it may access; by default the name")] = None
+    user: Annotated[User | None, Field(description="user whose studies the token may access; by default its name")] = (
+        None
+    )
     scopes: Annotated[
         list[Scope],
         Field(min_length=1, max_length=3, description="work includes read; admin includes both, for all studies"),
@@ -127,7 +129,7 @@ class Person(Answer):
     name: str
     email: str | None
     issuer: Annotated[str, Field(description="the identity provider")]
-    subject: Annotated[str, Field(description="the provider's own name of the person, which never changes")]
+    subject: Annotated[str, Field(description="the provider's identifier of the person, which never changes")]
     scope: Annotated[Scope, Field(description="the scope of the person's groups at the last login")]
     sessions: Annotated[int, Field(description="number of sessions that have not ended")]
     created_at: Annotated[datetime, Field(description="time of the first login")]
@@ -137,8 +139,8 @@ class Person(Answer):
 class Self(Answer):
     """The identity and the rights of the sender of a request."""
 
-    user: Annotated[str | None, Field(description="null if the server needs no tokens")]
-    scope: Annotated[Scope, Field(description="the strongest scope of the token")]
+    user: Annotated[str | None, Field(description="null if the server requires no tokens")]
+    scope: Annotated[Scope, Field(description="the highest scope of the token")]
     studies: list[str] | None
     token: Annotated[str | None, Field(description="the id of the token")]
     quotas: Annotated[Quotas, Field(description="the quotas in force")]
@@ -159,7 +161,10 @@ class AccessBody(Changes):
     shared_with: NotNull[
         Annotated[
             dict[Annotated[str, StringConstraints(pattern=rf"{USER}|^\*$")], Literal["read", "work"] | None],
-            Field(max_length=1000, description='rights by user, "*" for everybody; null removes a right; others stay'),
+            Field(
+                max_length=1000,
+                description='rights by user, "*" for everybody; null removes a right; absent users keep theirs',
+            ),
             SPARING,
         ]
     ] = None
@@ -182,7 +187,7 @@ class RestoreBody(Body):
 
     deletion: Annotated[
         Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER), Whole] | None,
-        Field(description="number of the deletion; by default the last one"),
+        Field(description="number of the deletion; by default the latest one"),
     ] = None
 
 

@@ -1,7 +1,7 @@
 """The algorithms that a study can use: the field ``algorithm`` of its definition, and the engine's configuration.
 
-All but ``auto`` use the constants as given. Lengths are in model coordinates (the unit cube, or with ``raw`` the
-parameters' own), outputs in model output units (standardised, or with ``raw`` the objective's own).
+All but ``auto`` use their constants as given. Lengths are in model coordinates: the unit cube or, if ``raw``, the
+parameters' own. Outputs are in model units: standardized or, if ``raw``, the objective's own.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from adabkb_service.engine.wording import nearest
 
 
 class AutoProfile(System):
-    """Ada-BKB with every constant learned: the default."""
+    """The default: Ada-BKB that learns every constant from the results."""
 
     kind: Literal["ada-bkb"] = "ada-bkb"
     profile: Literal["auto"] = "auto"
@@ -67,7 +67,7 @@ class AutoProfile(System):
 
 
 class PaperProfile(TreeFields, SketchedFields):
-    """Ada-BKB as in the paper: all constants are given."""
+    """Ada-BKB as published: all constants are given."""
 
     kind: Literal["ada-bkb"] = "ada-bkb"
     profile: Literal["paper"]
@@ -75,7 +75,8 @@ class PaperProfile(TreeFields, SketchedFields):
 
 
 class AdaBBKB(TreeFields, SketchedFields):
-    """Ada-BKB that redraws its dictionary only after several results, for many results in a short time."""
+    """Ada-BKB that redraws its dictionary only after several results. It is faster if many results arrive in a short
+    time."""
 
     kind: Literal["ada-bbkb"]
     batch_drift: Annotated[
@@ -125,7 +126,7 @@ class BKB(GridFields, SketchedFields):
 
 
 class RandomBKB(ConstantsFields, SketchedFields):
-    """BKB on fixed points that are drawn at random when the study is created."""
+    """BKB on fixed points, drawn at random when the study is created."""
 
     kind: Literal["random-bkb"]
     points: Annotated[int, Field(ge=1, le=MOST_POINTS, description="number of points, drawn uniformly once"), Whole] = (
@@ -145,14 +146,14 @@ class RandomBKB(ConstantsFields, SketchedFields):
 
 
 class GPThreDS(KernelFields):
-    """GP-ThreDS: tests whether the objective passes a threshold, in ever smaller cells.
+    """GP-ThreDS: tests whether the objective exceeds a threshold, in smaller and smaller cells.
 
     Outputs are the objective's own; lengths are in the unit cube.
     """
 
     kind: Literal["gp-threds"]
     lowest: Annotated[
-        float, Field(ge=-1e30, le=1e30, description="lower end of the range in which the best value is searched")
+        float, Field(ge=-1e30, le=1e30, description="lower end of the range in which to search for the best value")
     ]
     highest: Annotated[float, Field(ge=-1e30, le=1e30, description="upper end of this range")]
     ridge: Annotated[Constant, Field(description="lambda")] = 0.01
@@ -239,7 +240,7 @@ class RandomPoints(System):
 
 
 class SobolPoints(System):
-    """Quasi-random points without a model. They fill the box more evenly than random ones."""
+    """Quasi-random points without a model. They cover the box more evenly than random points."""
 
     kind: Literal["sobol"]
     has_model: ClassVar[bool] = False
@@ -257,10 +258,10 @@ class SobolPoints(System):
 
 
 def _known(algorithm: object) -> object:
-    """Check that the kind exists and that it has the given constants.
+    """Check that the kind exists and has the given constants.
 
     Raises:
-        PydanticCustomError: it does not; the message lists the valid ones.
+        PydanticCustomError: the kind or a constant is unknown; the message lists the valid ones.
     """
     if isinstance(algorithm, Body):
         return algorithm
@@ -282,13 +283,13 @@ def _known(algorithm: object) -> object:
                 system=_system(algorithm),
                 taken=", ".join(name for name in taken if name != "kind"),
                 meant=f" (did you mean {near}?)" if (near := nearest(str(field), taken)) else "",
-                having=f"; those that have it: {', '.join(having)}" if having else "",
+                having=f"; kinds with this constant: {', '.join(having)}" if having else "",
             )
     return algorithm
 
 
 def _system(algorithm: Body | Mapping[str, Any]) -> str:
-    """Return the name, in ``SYSTEMS``, of the algorithm that a request asks for."""
+    """Return the key in ``SYSTEMS`` of the algorithm in a request."""
     given = vars(algorithm) if isinstance(algorithm, Body) else algorithm
     kind: str = given.get("kind", KINDS[0])
     return kind if kind != KINDS[0] else f"profile {given.get('profile', PROFILES[0])}"

@@ -19,7 +19,9 @@ class ParameterImportance(Answer):
     name: str
     first_order: Annotated[float, Field(description="share of the variance that the parameter explains by itself")]
     first_order_error: float
-    total: Annotated[float, Field(description="share of the variance that it explains together with all others")]
+    total: Annotated[
+        float, Field(description="share of the variance that it explains, including interactions with other parameters")
+    ]
     total_error: float
 
 
@@ -32,7 +34,7 @@ class Importance(Answer):
         Field(description="standard deviation of the posterior mean over the space, in the units of the results"),
     ]
     parameters: Annotated[
-        list[ParameterImportance], Field(description="in the study's order; empty if there is a reason")
+        list[ParameterImportance], Field(description="in the study's order; empty if reason is given")
     ]
     reason: Annotated[
         Literal["too_few_results", "constant"] | None,
@@ -58,14 +60,14 @@ class ValidationItem(Sparse, Answer):
 
 
 class Validation(Answer):
-    """Leave-one-out: each result as the model would predict it from the others, with lengthscales, noise and warp as
-    learned from all."""
+    """Leave-one-out predictions of each result from the others, with lengthscales, noise and warp learned from all."""
 
     results: Annotated[int, Field(description="number of results that the model uses")]
     items: Annotated[
         list[ValidationItem],
         Field(
-            description="in log order; of more than 800 results the 400 best and 400 others, each predicted from these"
+            description="in log order; if there are more than 800 results, the 400 best and 400 others, each "
+            "predicted from the rest of these"
         ),
     ]
     inside: Annotated[float | None, Field(description="share of the items that lie inside their 90% intervals")]
@@ -76,8 +78,8 @@ class Validation(Answer):
     reason: Annotated[
         NoValidation | None,
         Field(
-            description="why there are no items: fewer than 4 results, results that are all equal (or beyond floating "
-            "point), or a system other than the profile auto"
+            description="why there are no items: fewer than 4 results, results that are all equal (or too large for "
+            "floating point), or a system other than the profile auto"
         ),
     ]
 
@@ -109,7 +111,7 @@ class PartitionCell(Cell):
     index: Annotated[
         float | None,
         Field(
-            description="upper bound of the objective in the cell: U (auto) or I_t (paper, leaves only); null where "
-            "the algorithm has no such bound"
+            description="upper bound of the objective in the cell: U (auto) or I_t (paper, leaves only); null if the "
+            "algorithm has no such bound"
         ),
     ]

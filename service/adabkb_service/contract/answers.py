@@ -30,7 +30,7 @@ Reason = Literal["budget", "converged", "exhausted", "no_gain", "gain_unlikely",
 
 NoTrialReason = Reason | Literal["fixed_exhausted", "plate_full"]
 """``fixed_exhausted``: all points with the fixed parameters of the request have been issued; ``plate_full``: the plate
-of the trials has no room for more of them, so the next request begins a new one."""
+of the trials is full, so the next request begins a new one."""
 
 
 class Answer(BaseModel):
@@ -95,7 +95,7 @@ class Trial(Sparse, Answer):
     cell: CellRef | None
     plate: Annotated[
         int | None,
-        Field(description="number of its plate; absent if it is on none"),
+        Field(description="number of the trial's plate; absent without a plate"),
         ABSENT_BY_DEFAULT,
     ] = None
     value: Annotated[float | None, Field(description="value of the trial's first result")]
@@ -117,14 +117,14 @@ class Observation(Sparse, Answer):
     """A result."""
 
     seq: int
-    trial: Annotated[int | None, Field(description="null for a point of the user's own")]
+    trial: Annotated[int | None, Field(description="null for a user-supplied point")]
     attempt: int | None
     parameters: Parameters
     plate: Annotated[
         int | None,
         Field(
-            description="number of the plate of a point of the user's own; absent if it is on none, and for a result "
-            "of a trial, which has the number itself"
+            description="for a user-supplied point: number of its plate; absent without a plate, and for the result "
+            "of a trial, whose plate is a field of the trial"
         ),
         ABSENT_BY_DEFAULT,
     ] = None
@@ -140,7 +140,7 @@ class Observation(Sparse, Answer):
     ] = None
     missing: Annotated[
         list[str],
-        Field(description="numbers that the result still lacks: value, and metrics by name"),
+        Field(description="what the result still lacks: value, or names of metrics"),
         ABSENT_BY_DEFAULT,
     ] = []
     excluded: bool
@@ -167,8 +167,8 @@ class Counts(Answer):
 
 
 class Best(Sparse, Answer):
-    """The best observation that satisfies all outcome constraints, or otherwise the one that violates them least, in
-    any context. A study with several objectives has a front instead."""
+    """The best observation that satisfies all outcome constraints, or otherwise the one that violates them least, over
+    all contexts. A study with several objectives has a front instead."""
 
     parameters: Parameters
     value: float
@@ -199,19 +199,19 @@ class ModelSummary(Answer):
     status: Annotated[
         Literal["empty", "ok", "degraded"],
         Field(
-            description="degraded: the model could not be updated from the log; suggestions are quasi-random until "
-            "it is"
+            description="degraded: the model could not be updated from the log; suggestions are quasi-random until an "
+            "update succeeds"
         ),
     ]
     error: str | None
     reason: Annotated[
         NoGap | None,
         Field(
-            description="why the study has no gap. no_results: there are none yet; several_objectives: these have no "
-            "gap; depends_on_context: the gap depends on the context of a request; nothing_feasible: no result "
-            "satisfies the outcome constraints; model_failed: see error; model_pending: the model has not processed "
-            "the results yet; not_known_yet: there are too few results for the number of parameters, or the gap would "
-            "exceed the range of the results, or the algorithm computes none"
+            description="why the study has no gap. no_results: there are no results yet; several_objectives: only "
+            "studies with one objective have a gap; depends_on_context: the gap depends on the context of a request; "
+            "nothing_feasible: no result satisfies the outcome constraints; model_failed: see error; model_pending: "
+            "the model has not processed the results yet; not_known_yet: there are too few results for the number of "
+            "parameters, the gap would exceed the range of the results, or the algorithm computes no gap"
         ),
     ]
     leaves: int
@@ -221,7 +221,7 @@ class ModelSummary(Answer):
 
 
 class StudySummary(Answer):
-    """The part of a study that changes with requests."""
+    """The fields of a study that change as it runs."""
 
     id: str
     state: StudyState
@@ -231,11 +231,10 @@ class StudySummary(Answer):
     gap: Annotated[
         float | None,
         Field(
-            description="further trials will probably gain less than this, in the objective's units: with 90% "
-            "probability, "
-            "according to the model, no point is better than the recommended one by more than this (profile paper: "
-            "with probability 1 - delta, according to its bounds); at most what the natural bounds of the objective "
-            "leave above the best result; null while unknown, see model.reason"
+            description="bound on what further trials can gain, in the objective's units: according to the model, "
+            "with 90% probability no point is better than the recommended one by more than this (profile paper: with "
+            "probability 1 - delta, according to its bounds). It is limited by the natural bounds of the objective. "
+            "Null while unknown, see model.reason"
         ),
     ]
     revision: int
@@ -250,7 +249,7 @@ class Study(Sparse, StudySummary):
     algorithm: Algorithm
     space_version: Annotated[
         int | None,
-        Field(description="absent before the first edit of the space, then 2, and so on"),
+        Field(description="2 after the first edit of the space, then 3, and so on; absent before"),
         ABSENT_BY_DEFAULT,
     ] = None
     defaults: Annotated[
@@ -334,7 +333,7 @@ class Corrected(Answer):
 
 
 class Fault(Answer):
-    """One fault of a request."""
+    """One error in a request."""
 
     pointer: Annotated[str, Field(description='JSON pointer into the body, "?name" for a query parameter')]
     detail: str
@@ -342,7 +341,7 @@ class Fault(Answer):
 
 
 class BatchItem(Answer):
-    """The outcome of one item: the answer of observe, or the problem."""
+    """The outcome of one item: the answer of observe, or a problem."""
 
     status: int
     trial: Trial | None = None

@@ -11,11 +11,11 @@ from adabkb_service.contract.answers import Answer, Best, MetricPrediction, NoGa
 from adabkb_service.engine.moves import Phase
 from adabkb_service.storage.rows import Origin, TrialState
 
-Text = Annotated[str, Field(description="the sentence, for people")]
+Text = Annotated[str, Field(description="the sentence, for display")]
 
 
 class Progress(Answer):
-    """Is it going well?"""
+    """The best result so far, and what the model makes of it."""
 
     text: Text
     best: Annotated[Best | None, Field(description="null before the first result, and with several objectives")]
@@ -25,7 +25,7 @@ class Progress(Answer):
 
 
 class LatestTrial(Answer):
-    """Why this point?"""
+    """The latest trial, and why its point was suggested."""
 
     text: Text
     trial: int
@@ -36,7 +36,7 @@ class LatestTrial(Answer):
 
 
 class Findings(Answer):
-    """The findings so far: what was learned?"""
+    """What the study has shown so far."""
 
     text: Text
     importances: Annotated[
@@ -51,7 +51,7 @@ class Findings(Answer):
 
 
 class Outlook(Answer):
-    """Can one stop?"""
+    """Whether the study can be stopped: what further trials could gain."""
 
     text: Text
     gap: Annotated[float | None, Field(description="the study's gap")]

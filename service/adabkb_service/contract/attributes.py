@@ -57,7 +57,7 @@ def merged(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[st
 
 
 def as_text(value: Any) -> str:
-    """Return a value in the form of a query: a text unchanged, any other value as JSON."""
+    """Return a value in the form of a query: a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 

@@ -1,5 +1,4 @@
-"""The baseline of a study, field ``baseline``: the settings in use, from which recommendations change few
-parameters."""
+"""The baseline of a study, field ``baseline``: the current settings. Recommendations change few of them."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ Baseline = Annotated[
     dict[Name, Choice],
     Field(
         max_length=MOST_PARAMETERS,
-        description="the settings in use, by the names of parameters: of equally good points, the server recommends "
-        "the one that changes fewer of them",
+        description="the current settings, by parameter: among equally good points, the server recommends the one "
+        "that changes fewest of them",
     ),
     SPARING,
 ]

@@ -1,7 +1,7 @@
 """Constants that several algorithms share: fields of ``algorithm``, their validation and their defaults.
 
-Lengths are in model coordinates (the unit cube, or with ``raw`` the parameters' own), outputs in model output units
-(standardised, or with ``raw`` the objective's own).
+Lengths are in model coordinates: the unit cube or, if ``raw``, the parameters' own. Outputs are in model units:
+standardized or, if ``raw``, the objective's own.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from adabkb_service.engine.space import Space
 MAX_DEPTH = 900
 MAX_HALVINGS = 100
 MOST_POINTS = 20_000
-"""Largest number of fixed points. Each suggestion computes the index of all of them."""
+"""The maximum number of fixed points. Each suggestion computes the index of all of them."""
 
 EXACT: dict[str, Any] = {"qbar": math.inf, "epsilon": 0.0}
 """The engine's constants without a sketch."""
 
 MOST_COORDINATES = 400_000
-"""Largest number of coordinates of random points; drawing this many takes some seconds."""
+"""The maximum number of coordinates of random points; drawing this many takes some seconds."""
 MOST_TEST_POINTS = 2_000
-"""Largest number of grid points of a GP-ThreDS test. It is limited because restoring a study replays all
+"""The maximum number of grid points of a GP-ThreDS test. It is limited because restoring a study replays all
 results."""
 
 Delta = Annotated[float, Field(ge=1e-300, lt=1, description="the bounds hold with probability 1 - delta")]
@@ -115,8 +115,8 @@ class ConstantsFields(KernelFields):
         return Config(**fields, lengthscale=self._engine_lengthscale(), output_noise_std=output_noise_std)
 
     def resolved(self, space: Space) -> Self:
-        """Return the constants with defaults that depend on the space as numbers. A study stores them, so that it keeps
-        its constants when a later version has other defaults.
+        """Return the constants, with numbers for the defaults that depend on the space. A study stores these numbers,
+        so later versions with other defaults do not change it.
 
         Raises:
             PydanticCustomError: the constants do not fit the space.
@@ -176,7 +176,9 @@ class TreeFields(ConstantsFields):
         if "v1" in info.data and (rho is None) != (info.data["v1"] is None):
             raise PydanticCustomError("missing", "v1 and rho belong together; give both or neither")
         if rho is not None and info.data.get("kernel") == "matern" and info.data.get("smoothness") == 0.5:
-            raise PydanticCustomError("rho", "the Matern kernel of smoothness 0.5 has no linear g for v1 and rho")
+            raise PydanticCustomError(
+                "rho", "must be left out with smoothness 0.5, whose Matern kernel has no linear g; leave out v1, too"
+            )
         return rho
 
     def resolved(self, space: Space) -> Self:
@@ -200,8 +202,8 @@ class GridFields(ConstantsFields):
     points_per_axis: Annotated[
         Annotated[int, Field(ge=2, le=MOST_POINTS), Whole] | None,
         Field(
-            description="points per axis of the grid; parameters with fewer values have all of them; by default 15, "
-            "or as many as fit"
+            description="points per axis of the grid (all values of a parameter that has fewer); by default 15, or as "
+            "many as fit"
         ),
     ] = None
 
@@ -222,7 +224,7 @@ def per_axis(space: Space, wanted: int | None, usual: int, most: int) -> int:
         space: the space of the study.
         wanted: points per axis that the user requests, or None.
         usual: points per axis by default. If the grid would be too large, there are as many as possible.
-        most: largest number of points of the whole grid.
+        most: the maximum number of points of the whole grid.
 
     Raises:
         PydanticCustomError: the grid is too large.

@@ -23,7 +23,7 @@ def check_constraints(texts: Sequence[str], space: Space, *, was_edited: bool = 
     Args:
         texts: the constraints.
         space: the space without them.
-        was_edited: whether the space may have lost values that they name.
+        was_edited: whether an edit may have removed values that the constraints name.
 
     Raises:
         ValidationError: with one error per invalid constraint.

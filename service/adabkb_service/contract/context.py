@@ -14,18 +14,12 @@ ALONE: Mapping[str, str] = {
     "tolerance": "cannot be combined with context parameters, because the gap depends on the context; use a budget",
     "stop": "cannot be combined with context parameters, because a result may be worse due to its context; use a "
     "budget",
-    "per_cost": "cannot be combined with context parameters yet, since gains are measured from the best result of all "
-    "contexts",
 }
 """Fields of a study that cannot be combined with context parameters, with the error message."""
 COMPARES = (
     "cannot compare trials in a study with context parameters, because a trial may be worse due to its context; the "
     "rule "
     "patience looks at each trial alone"
-)
-SEVERAL = (
-    "cannot be combined with several objectives yet, since the front would mix all contexts; leave it out, or keep one "
-    "objective"
 )
 CONDITIONAL = "cannot be combined with when, because a context value is known at every point; keep one of the two"
 NOTHING_CHOSEN = "must be left out here: a study needs a parameter that is neither fixed nor context"
@@ -36,16 +30,10 @@ def context_of(parameters: Sequence[Parameter]) -> list[str]:
     return [each.name for each in parameters if not isinstance(each, FixedParameter) and each.context]
 
 
-def faults(parameters: Sequence[Parameter], *, has_several: bool) -> list[InitErrorDetails]:
-    """Return the errors in context parameters.
-
-    Args:
-        parameters: the study's parameters.
-        has_several: whether the study has several objectives.
-    """
+def faults(parameters: Sequence[Parameter]) -> list[InitErrorDetails]:
+    """Return the errors in context parameters."""
     found = [index for index, each in enumerate(parameters) if not isinstance(each, FixedParameter) and each.context]
-    told = {index: SEVERAL for index in found[:1] if has_several}
-    told |= {index: CONDITIONAL for index in found if parameters[index].when}
+    told = {index: CONDITIONAL for index in found if parameters[index].when}
     if found and all(isinstance(each, FixedParameter) or each.context for each in parameters):
         told.setdefault(found[-1], NOTHING_CHOSEN)
     return [

@@ -1,4 +1,4 @@
-"""The cost of evaluations: the source of the numbers, the cost budget, and whether the search takes it into account.
+"""The cost of evaluations: its source, the cost budget, and the search by gain per cost.
 
 The cost of a result is the metric ``cost``, so that it is stored, shown, exported and predicted like any metric.
 """
@@ -19,7 +19,8 @@ HIGHEST_COST = 1e30
 NEEDS_COST = 'also needs the field cost: "told" (each result gives it) or "measured" (the seconds of its attempt)'
 NEEDS_AUTO = "needs the profile auto, since other algorithms model only the value"
 WITH_STOPPING = (
-    "cannot be told in a study whose early_stopping compares trials, since nobody tells the cost of a stopped trial; "
+    "cannot be told in a study whose early_stopping compares trials, since no result tells the cost of a stopped "
+    "trial; "
     'use "measured", or the rule patience'
 )
 IS_OBJECTIVE = "cannot be combined with an objective of this name; give the objective another name"
@@ -67,11 +68,11 @@ def incompatibility_of_cost(definition: Mapping[str, Any]) -> tuple[str, str] | 
 
 
 def cost_budget_of(definition: Mapping[str, Any]) -> float | None:
-    """Return the same for a stored definition."""
+    """Return the cost budget of a stored definition; None without one."""
     budget = definition.get("budget")
     return budget["cost"] if isinstance(budget, Mapping) else None
 
 
 def cost_of(definition: Mapping[str, Any], metrics: Mapping[str, float] | None) -> float:
-    """Return the cost of a result with these metrics; 0 in a study without costs, and while the cost is not known."""
+    """Return the cost of a result with these metrics; 0 in a study without costs, and while the cost is unknown."""
     return metrics.get(COST, 0.0) if metrics is not None and definition.get("cost") else 0.0

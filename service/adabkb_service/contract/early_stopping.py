@@ -1,8 +1,8 @@
 """Early stopping: rules that end trials before their last step, based on their intermediate values.
 
-A rule compares a trial with others at *marks*, so that a report needs no whole curves: the asha rule has one mark per
-rung, the median rule one per step, and the patience rule, which looks at the trial alone, has none. Each decision is a
-pure function of the trial's own curve and of the values that others reported at the mark.
+A rule compares a trial with others at *marks*, so no decision needs the whole curves of other trials: the asha rule has
+one mark per rung, the median rule one per step, and the patience rule, which looks at the trial alone, has none. Each
+decision is a pure function of the trial's own curve and of the values that others reported at the mark.
 
 Sources: median rule: Golovin et al., Google Vizier (2017), section 3.2.2, with values at the same step as in Optuna's
 MedianPruner; asha: Li et al., A System for Massively Parallel Hyperparameter Tuning (2020), in its stopping variant.
@@ -23,7 +23,7 @@ from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.storage.columns import Curve
 
 MOST_STEPS = 10**9
-"""Largest number of a step."""
+"""The largest step number."""
 
 Steps = Annotated[int, Field(ge=1, le=MOST_STEPS), Whole]
 Trials = Annotated[int, Field(ge=1, le=1_000_000), Whole]
@@ -52,7 +52,8 @@ class _Rule(Sparse, Body):
 
     @abstractmethod
     def mark(self, before: int, step: int) -> int | None:
-        """The mark at which a report of ``step`` competes, where the report before it was of the step ``before``."""
+        """Return the mark at which the report of ``step``, after one of step ``before``, is compared; None without
+        one."""
 
     @abstractmethod
     def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:
@@ -93,8 +94,8 @@ class MedianRule(_Rule):
 
 
 class AshaRule(_Rule):
-    """Asynchronous successive halving: at steps min_steps, min_steps * eta, min_steps * eta^2, ... (the rungs), the
-    best 1 / eta of the trials that have reached it continue."""
+    """Asynchronous successive halving: the steps min_steps, min_steps * eta, min_steps * eta^2, ... are rungs, and the
+    best 1 / eta of the trials that have reached a rung continue."""
 
     rule: Literal["asha"]
     eta: Annotated[int, Field(ge=2, le=1000, description="one in this many trials continues from each rung"), Whole] = 3
@@ -148,14 +149,14 @@ class PatienceRule(_Rule):
 EarlyStopping = Annotated[MedianRule | AshaRule | PatienceRule, Field(discriminator="rule")]
 
 WHICH = "must name the objective whose values are reported: {names}"
-ALONE = "is only for studies with several objectives, of which it names one; leave it out"
+ALONE = "is only for studies with several objectives; leave it out"
 
 
 def check_metric(rule: _Rule, objectives: Sequence[str]) -> None:
-    """Check that a rule names one of several objectives, and nothing else.
+    """Check that a rule names an objective if there are several, and none otherwise.
 
     Raises:
-        PydanticCustomError: it does not.
+        PydanticCustomError: the name is missing, unknown or not allowed.
     """
     if objectives and rule.metric not in objectives:
         raise PydanticCustomError("early_stopping", WHICH, {"field": "metric", "names": ", ".join(objectives)})

@@ -114,7 +114,7 @@ class _Batch(_Finite):
 
 
 class _Figures(_Finite):
-    """The figures in ``studies.model``. Numbers that were not finite are stored as null."""
+    """The model statistics in ``studies.model``. Numbers that were not finite are stored as null."""
 
     gap: float | None
     gap_share: float | None
@@ -142,7 +142,7 @@ class SoundTrialLine(views.Trial):
 
 
 class SoundModelLine(ModelLine):
-    """Valid figures of a model."""
+    """A model line with valid statistics."""
 
     model_seq: Count
     engine_revision: Annotated[int, Field(ge=1, le=ENGINE_REVISION)]
@@ -150,7 +150,7 @@ class SoundModelLine(ModelLine):
     @field_validator("figures")
     @classmethod
     def _sound(cls, figures: dict[str, Any] | None) -> dict[str, Any] | None:
-        """The figures, unchanged, if they are valid."""
+        """Return the statistics unchanged, if they are valid."""
         if figures is not None:
             _Figures.model_validate(figures)
         return figures
@@ -223,7 +223,7 @@ class SoundFileLine(FileLine):
         except ValueError:
             raise PydanticCustomError("content", "content must be in base64") from None
         if (len(content), sha256(content).hexdigest()) != (self.size, self.digest):
-            raise PydanticCustomError("content", "content is not what size and digest say")
+            raise PydanticCustomError("content", "content does not match size and digest")
         return self
 
 

@@ -1,8 +1,8 @@
-"""Collects about ``MOST_ERRORS`` faults of a body, and counts the others.
+"""Collects about ``MOST_ERRORS`` validation errors of a body, and counts the others.
 
-pydantic validates everything and keeps an error object for each fault, so a body with a fault in every few bytes would
-cost hundreds of times its size. Therefore a list that is too long is refused before its items are validated. Of many
-faults in a list, and of many unknown fields, only the first ones are kept, and one error of type ``MORE`` counts the
+pydantic validates everything and keeps an object per error, so a body with an error every few bytes would need hundreds
+of times its size in memory. Therefore a list that is too long is refused before its items are validated. If a list has
+many errors, or an object many unknown fields, only the first errors are kept, and one error of type ``MORE`` counts the
 others.
 """
 
@@ -26,11 +26,11 @@ MORE = "more_faults"
 
 
 class _Sparing:
-    """Limits the number of faults collected from a list or an object. In an ``Annotated`` it must follow a ``Field``
+    """Limits the number of errors collected from a list or an object. In an ``Annotated`` it must follow a ``Field``
     with ``max_length``."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The type's own schema, with ``_sparingly`` around it."""
+        """The type's own schema, wrapped in ``_sparingly``."""
         schema: Any = handler(source)
         return no_info_wrap_validator_function(partial(_sparingly, schema["max_length"]), schema)
 
@@ -51,7 +51,7 @@ def _sparingly(most: int, values: object, handler: ValidatorFunctionWrapHandler)
 
 
 def _one_by_one(values: list[object], handler: ValidatorFunctionWrapHandler) -> Iterator[ErrorDetails]:
-    """The faults of all items, collected for one item at a time."""
+    """Yield the errors of all items, collected for one item at a time."""
     for index, value in enumerate(values):
         try:
             handler([value])
@@ -94,7 +94,7 @@ def _details(error: ValidationError) -> list[ErrorDetails]:
 
 
 def _few(faults: Iterable[ErrorDetails], uncollected: int = 0) -> ValidationError:
-    """Return an error with the first faults and the number of the others, including the ``uncollected`` ones."""
+    """Return an error with the first faults, and the number of the others including the ``uncollected`` ones."""
     first: list[InitErrorDetails] = []
     for fault in faults:
         if fault["type"] == MORE:

@@ -19,5 +19,5 @@ class File(Answer):
     media_type: Annotated[str, Field(description="as given when the file was added; not verified")]
     size: Annotated[int, Field(description="in bytes")]
     digest: Annotated[str, Field(description="SHA-256 of the content in hexadecimal")]
-    user: Annotated[str | None, Field(description="who added it; null if the server needs no tokens")]
+    user: Annotated[str | None, Field(description="who added it; null if the server requires no tokens")]
     created_at: datetime

@@ -1,4 +1,4 @@
-"""Answers about the history of a study: the events of the log, and how a trial came about."""
+"""Answers about the history of a study: the events of the log, and why a trial was suggested."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Event(Answer):
 
 
 class RandomKey(Answer):
-    """The two numbers that determine the random draws."""
+    """The two numbers that determine the random draws of a suggestion."""
 
     seed: int
     step: int
@@ -39,7 +39,7 @@ class Decision(Sparse, Answer):
     failed: Annotated[list[int], Field(description="trials that had failed and had no result")]
     best: Best | None
     random: RandomKey
-    path: Annotated[list[CellRef], Field(description="cells from the root to that of the point; empty if it has none")]
+    path: Annotated[list[CellRef], Field(description="cells from the root to the point's cell; empty without one")]
     capped: Annotated[bool, Field(description="whether the refinement of cells ended early to answer in time")]
     distance: Annotated[
         float | None,
@@ -52,7 +52,7 @@ class Decision(Sparse, Answer):
         float | None,
         Field(
             description="the model's expected improvement over the best result; with outcome constraints, "
-            "times the probability that the point satisfies them, and null while no result does"
+            "times the probability that the point satisfies them, and null while no result satisfies them"
         ),
     ]
     trust: Annotated[

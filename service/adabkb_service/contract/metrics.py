@@ -40,8 +40,8 @@ class OutcomeConstraint(Body):
 
 
 def metrics_of(definition: Mapping[str, Any]) -> tuple[Metric, ...]:
-    """The metrics of a stored definition: its objectives if it has several, those it lists, then others that it
-    constrains, then what an evaluation costs."""
+    """The metrics of a stored definition: several objectives, then listed metrics, then other metrics with bounds, then
+    the cost."""
     objectives = [
         Metric(each["metric"], goal=1.0 if each["direction"] == "maximize" else -1.0, reference=each.get("reference"))
         for each in definition.get("objectives", ())
@@ -67,15 +67,15 @@ def total_violation(metrics: tuple[Metric, ...], values: Metrics) -> float:
 
 
 def missing(metrics: tuple[Metric, ...], value: float | None, values: Metrics | None) -> list[str]:
-    """Return the names of what a result lacks: ``value``, unless the study has several objectives, and metrics."""
+    """Return the names of the numbers that a result lacks: ``value``, unless the study has several objectives, and
+    metrics."""
     several = any(metric.goal for metric in metrics)
     lacking = [] if several or value is not None else ["value"]
     return [*lacking, *(metric.name for metric in metrics if metric.name not in (values or {}))]
 
 
 def is_decided(metrics: tuple[Metric, ...], value: float | None, values: Metrics | None) -> bool:
-    """Return whether a result has all that decides how good it is: its value or all objectives, and each metric with
-    bounds."""
+    """Return whether a result can be ranked: it has its value or all objectives, and each metric with bounds."""
     others = {metric.name for metric in metrics if not (metric.goal or metric.is_bounded)}
     return others.issuperset(missing(metrics, value, values))
 

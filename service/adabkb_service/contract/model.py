@@ -1,4 +1,4 @@
-"""Answers about a study's model: its recommendation, predictions, figures, cells and dictionary."""
+"""Answers about a study's model: its recommendation, predictions, statistics, cells and dictionary."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ class Change(Answer):
     parameter: str
     baseline: Choice
     value: Choice
-    gain: Annotated[float, Field(description="loss that the model expects if only this value is reset")]
+    gain: Annotated[float, Field(description="loss that the model expects if only this value is reset to the baseline")]
 
 
 class ModelRecommendation(Sparse, Answer):
     """The evaluated point with the best posterior mean; for a context, the point that the model expects to be best.
-    With a baseline, an equally good point that changes fewer values. The last two need not have been evaluated."""
+    With a baseline, an equally good point that changes fewer values. Points for a context or a baseline need not have
+    been evaluated."""
 
     parameters: Parameters
     mean: float
@@ -81,7 +82,8 @@ class Recommendation(Sparse, Answer):
     reason: Annotated[
         RecommendationReason | None,
         Field(
-            description="why `model` is null. no_results: there are none yet; several_objectives: the study has a "
+            description="why `model` is null. no_results: there are no results yet; several_objectives: the study has "
+            "a "
             "front instead; context_needed: the best point depends on the context, which the request lacks; "
             "model_loading: the server has just started; model_busy: the model did not answer in time; model_failed: "
             "see model.error of the study. Or why the points are only the closest ones. nothing_feasible: no result "
@@ -113,12 +115,13 @@ class Learned(Answer):
 
     count: Annotated[int, Field(description="number of results from which they were learned")]
     lengthscales: Annotated[
-        list[float], Field(description="per parameter, as a share of its range (log scale: of the logarithm's)")
+        list[float],
+        Field(description="per parameter, as a share of its range (log scale: of the range of the logarithm)"),
     ]
     additive: Annotated[
         Additive | None, Field(description="the additive part; ``lengthscales`` belong to the rest")
     ] = None
-    noise: Annotated[float, Field(description="noise variance of a result over the variance of the objective")]
+    noise: Annotated[float, Field(description="noise variance of a result, divided by the variance of the objective")]
     variance: Annotated[float, Field(description="variance of the objective, in model output units")]
 
 
@@ -129,7 +132,7 @@ class Batch(Answer):
 
 
 class Model(ModelSummary):
-    """The model in numbers."""
+    """The statistics of the model."""
 
     algorithm: Algorithm
     seed: int

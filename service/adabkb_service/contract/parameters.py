@@ -1,7 +1,7 @@
 """Parameters as users declare them, and the types that all request bodies share.
 
 A validator sees only the fields that are declared before its own. Therefore ``scale`` comes before ``low``, and ``low``
-before ``high``, so that each fault is reported at its own field.
+before ``high``, so that each error is reported at its own field.
 """
 
 from __future__ import annotations
@@ -39,15 +39,16 @@ MAX_SAFE_INTEGER = 2**53 - 1
 MAX_COUNT = 2**31 - 1
 MOST_PARAMETERS = 100
 MOST_CHOICES = 1000
-"""Largest number of values of a parameter."""
+"""The maximum number of values of a parameter."""
 MOST_DESCRIPTORS = 2000
-"""Largest number of descriptors of a parameter's choices."""
+"""The maximum number of descriptors of a parameter's choices."""
 FEWEST_ULPS = 16
-"""Least step of a float, in units in the last place of its bounds; with smaller steps, values would coincide."""
+"""The smallest step of a float, in units in the last place (ULPs) of its bounds; with smaller steps, values
+coincide."""
 LONGEST_TEXT = 1000
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 LONGEST_CHOICE = 16
-"""Largest length of a choice that is a list."""
+"""The maximum length of a choice that is a list."""
 MOST_TAGS = 64
 
 N = TypeVar("N", int, float)
@@ -118,7 +119,7 @@ Known = Annotated[
 ]
 """Whether the parameter is context; ``contract/context.py`` checks it against the rest of a study."""
 Described = Annotated[list[Number], FailFast(), Field(max_length=MOST_CHOICES), SPARING]
-"""Require one number per choice. Only the first fault is reported, since there may be thousands of descriptors."""
+"""One number per choice. Only the first error is reported, since there may be thousands of descriptors."""
 Descriptors = Annotated[
     Annotated[dict[Name, Described], Field(max_length=MOST_DESCRIPTORS), SPARING],
     Field(
@@ -184,7 +185,7 @@ class FloatParameter(Sparse, Body):
         if high <= low:
             raise PydanticCustomError("bounds", "must be greater than low")
         edges = FloatAxis("", low, high, info.data.get("scale", "linear")).raw_bounds
-        # The width is halved as the engine halves it: the difference of huge bounds would overflow.
+        # Halve before subtracting, as the engine does: the difference of huge bounds would overflow.
         if not edges[1] / 2 - edges[0] / 2 > max(map(abs, edges)) * 1e-12:
             raise PydanticCustomError("bounds", "is too close to low for floating point")
         return high

@@ -27,9 +27,10 @@ UNKNOWN = "is not a parameter of this study"
 WHICH = "name the parameters whose values are equal on a plate"
 TWICE = "is named twice; name each parameter once"
 IS_FIXED = "is a fixed parameter, so it is the same on all plates; leave it out"
-HAS_CONDITION = "has a condition (when), so trials of a plate may lack it; leave it out, or its condition"
-IS_SHARE = "is a share of a mixture, which trials of a plate compose differently; leave it out"
-NOTHING_DIFFERS = "leaves nothing that differs on a plate; leave out a parameter that can differ"
+HAS_CONDITION = "has a condition (when), so some trials of a plate may lack it; leave out the parameter here, or its "
+"condition"
+IS_SHARE = "is a share of a mixture, which may differ between the trials of a plate; leave it out"
+NOTHING_DIFFERS = "leaves no parameter that can differ between the trials of a plate; leave one out"
 
 
 class Plates(Body):
@@ -55,7 +56,7 @@ def check_plates(
     mixtures: Sequence[Mixture],
     rule: EarlyStopping | None,
 ) -> None:
-    """Check that the shared parameters can be shared, and that the algorithm can hold them.
+    """Check that trials can share these parameters, and that the algorithm supports plates.
 
     Raises:
         PydanticCustomError: the algorithm or the early-stopping rule does not support plates.

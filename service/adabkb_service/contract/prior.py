@@ -39,7 +39,7 @@ from adabkb_service.engine.wording import brief, listed, nearest
 NEEDS_AUTO = "cannot be used by this algorithm; the profile auto can use it"
 Weight = Annotated[float, Field(ge=LEAST_WEIGHT, le=LARGEST_WEIGHT)]
 Fault = tuple[tuple[str, ...], str]
-"""The place and the fault."""
+"""Path of the field, and the error message."""
 
 
 class Belief(Sparse, Body):
@@ -52,12 +52,12 @@ class Belief(Sparse, Body):
     ] = None
     width: Annotated[
         NotNull[Positive],
-        Field(description="on a linear scale: distance from around at which the density is half as large"),
+        Field(description="on a linear scale: distance from the value of around at which the density is half as large"),
         ABSENT_BY_DEFAULT,
     ] = None
     factor: Annotated[
         NotNull[Annotated[float, Field(gt=1, allow_inf_nan=False)]],
-        Field(description="on a log scale: the density is half as large at around times factor and at around / factor"),
+        Field(description="on a log scale: the density is half as large at around * factor and at around / factor"),
         ABSENT_BY_DEFAULT,
     ] = None
     weights: Annotated[
@@ -77,7 +77,7 @@ def check_prior(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter], 
     Args:
         beliefs: the beliefs by parameter.
         parameters: the parameters of the study.
-        was_edited: whether these may have lost choices that have weights.
+        was_edited: whether an edit may have removed choices that have weights.
 
     Raises:
         ValidationError: with one error per fault.

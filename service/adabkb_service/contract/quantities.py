@@ -57,7 +57,7 @@ Quantities = Annotated[
     Annotated[dict[Name, Quantity], Field(max_length=MOST_METRICS + 1), SPARING],
     Field(
         description="labels, units, digits and natural bounds for display, by name: of metrics, objectives, and "
-        "'value', which is a single objective",
+        "'value' for a single objective",
     ),
 ]
 UNNAMED = Quantity()

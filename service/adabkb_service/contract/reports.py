@@ -13,7 +13,7 @@ from adabkb_service.contract.parameters import Body, LeaseSeconds, Number, Whole
 from adabkb_service.contract.requests import MOST_ITEMS, Attempt
 
 MOST_REPORTS = 10_000
-"""Largest number of reports of one attempt."""
+"""The maximum number of reports of one attempt."""
 
 Step = Annotated[int, Field(ge=0, le=MOST_STEPS, description="number of steps done so far"), Whole]
 

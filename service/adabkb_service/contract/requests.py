@@ -65,7 +65,7 @@ MetricValues = Annotated[
 ]
 Partial = Annotated[
     bool,
-    Field(description="whether numbers may be missing, which a later request for the same trial adds"),
+    Field(description="whether numbers may be missing; a later request for the same trial adds them"),
 ]
 Costs = Annotated[Positive | None, Field(description="short for the metric cost, in studies with a cost")]
 MetricErrors = Annotated[
@@ -142,7 +142,7 @@ class PatchStudyBody(Changes):
     ] = None
     baseline: Annotated[
         NotNull[Baseline],
-        Field(description="edits the space: these values in use replace all former ones"),
+        Field(description="edits the space: these current settings replace all former ones"),
     ] = None
     catalogues: Annotated[
         NotNull[Annotated[dict[Name, TableChange], Field(max_length=MOST_PARAMETERS), SPARING]],
@@ -181,7 +181,7 @@ class SuggestBody(Body):
 
     @property
     def is_for_plate(self) -> bool:
-        """Whether it asks for a plate, however many trials that has."""
+        """Whether the request is for a plate, of whatever size."""
         return self.plate is not None and "count" not in self.model_fields_set
 
     @property
@@ -224,7 +224,7 @@ class TrialFailureBody(Body):
 
 
 class PointValueBody(Body):
-    """A result at a point of the user's own."""
+    """A result at a user-supplied point."""
 
     parameters: Point
     metrics: MetricValues = None
@@ -236,8 +236,8 @@ class PointValueBody(Body):
     plate: Annotated[
         Annotated[int, Field(ge=1, le=LARGEST_NUMBER), Whole] | None,
         Field(
-            description="in a study with plates: the number of the plate on which it was measured, whose offset it "
-            "shares: one of the study's plates, or an earlier one by a number of your own"
+            description="in a study with plates: the number of the plate on which the point was measured: one of the "
+            "study's plates, or your own number for an earlier plate"
         ),
     ] = None
     trial: None = None

@@ -1,4 +1,4 @@
-"""Fields that documents leave out: those of answers while they have their default, those of requests at any time."""
+"""Models with optional fields: answers omit such a field while it has its default; requests may always omit it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Sparse(BaseModel):
     ``Field(exclude_if=...)`` would need pydantic 2.12. ``exclude_none`` and ``exclude_unset`` do not affect the model.
     """
 
-    # Its type is hidden in a lambda, because the type that a serializer returns would become the schema of the answer.
+    # A lambda, because pydantic would take the return type of a function as the schema of the answer.
     _serialize = model_serializer(mode="plain")(lambda self, info: _shown(self, info))  # noqa: PLW0108
 
     @classmethod

@@ -21,7 +21,7 @@ from adabkb_service.engine.space import Space
 REPLACED = ("constraints", "mixtures", "prior", "baseline")
 """The fields of the space, besides the parameters, that an edit replaces as a whole."""
 USUAL_SIZE = 2**16
-"""Largest number of characters of a stored definition of usual size."""
+"""Definitions with at most this many characters use the larger of the two caches."""
 
 
 class StoredDefinition(StudyDefinition):
@@ -58,7 +58,7 @@ def edited(stored: Mapping[str, Any], edit: Mapping[str, Any]) -> dict[str, Any]
 
 
 def first_stored(definition: dict[str, Any]) -> dict[str, Any]:
-    """Return the definition for the row of a new study from the event ``created``: without the tables."""
+    """Return the definition in the event ``created`` as the study's row stores it: without tables."""
     if not any("table" in each for each in definition["parameters"]):
         return definition
     return {**definition, "parameters": lightened(definition["parameters"])}

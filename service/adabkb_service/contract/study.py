@@ -19,7 +19,7 @@ from adabkb_service.contract import conditions, context
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
 from adabkb_service.contract.baseline import Baseline, check_baseline
 from adabkb_service.contract.catalogue import NEEDS_AUTO as NO_CATALOGUES
-from adabkb_service.contract.catalogue import catalogues_of, check_catalogues, check_goes_with_catalogue
+from adabkb_service.contract.catalogue import are_at_hand, catalogues_of, check_catalogues
 from adabkb_service.contract.constants import incompatible
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText, check_constraints
 from adabkb_service.contract.cost import COST, Budget, CostBudget, CostSource, incompatibility_of_cost
@@ -90,7 +90,7 @@ class StudyDefinition(Sparse, Body):
 
     id: Annotated[
         StudyId | None,
-        Field(description="id of the study: letters, digits, . _ and -; by default the server draws one"),
+        Field(description="id of the study: letters, digits, . _ and -; by default the server generates one"),
     ] = None
     objectives: Annotated[
         Objectives,
@@ -145,7 +145,7 @@ class StudyDefinition(Sparse, Body):
     early_stopping: Annotated[
         EarlyStopping | None, Field(description="rule that ends a trial before its last step, based on its reports")
     ] = None
-    tags: Annotated[Tags, Field(description="texts to find the study by, such as its owner")] = Field(
+    tags: Annotated[Tags, Field(description="texts by which studies can be found, such as a project")] = Field(
         default_factory=dict
     )
     metrics: Annotated[
@@ -193,7 +193,7 @@ class StudyDefinition(Sparse, Body):
 
     @field_validator("parameters")
     @classmethod
-    def _distinct_names(cls, parameters: list[Parameter], info: ValidationInfo) -> list[Parameter]:
+    def _distinct_names(cls, parameters: list[Parameter]) -> list[Parameter]:
         check_catalogues(parameters, is_stored=cls.may_be_edited)
         names: set[str] = set()
         for parameter in parameters:
@@ -206,8 +206,8 @@ class StudyDefinition(Sparse, Body):
             names.add(parameter.name)
         if all(parameter.kind == "fixed" for parameter in parameters):
             raise PydanticCustomError("fixed", "must have a parameter that is not fixed")
-        known = context.faults(parameters, has_several=bool(info.data.get("objectives")))
-        if faults := conditions.faults(parameters) + known:
+        known = context.faults(parameters)
+        if faults := (conditions.faults(parameters) if are_at_hand(parameters) else []) + known:
             raise ValidationError.from_exception_data("parameters", faults)
         return parameters
 
@@ -217,14 +217,11 @@ class StudyDefinition(Sparse, Body):
         parameters = info.data.get("parameters")
         if parameters is None:
             return algorithm
-        if catalogues_of(parameters):  # whose tables are not needed here
-            if not algorithm.takes_every_space:
-                raise incompatible("kind", NO_CATALOGUES)
-            return algorithm
-        space = _space(parameters)
+        if catalogues_of(parameters) and not algorithm.takes_every_space:
+            raise incompatible("kind", NO_CATALOGUES)
         if info.data.get("objectives") and not isinstance(algorithm, AutoProfile):
             raise incompatible("kind", "supports only one objective; leave the algorithm out: auto supports several")
-        if space.conditions and not algorithm.takes_every_space:
+        if any(each.when for each in parameters) and not algorithm.takes_every_space:
             raise incompatible(
                 "kind", "does not support conditions (when); leave the algorithm out: auto supports them"
             )
@@ -240,7 +237,7 @@ class StudyDefinition(Sparse, Body):
             raise incompatible(
                 "kind", "does not support context parameters; leave the algorithm out: auto supports them"
             )
-        return algorithm.resolved(space)
+        return algorithm if catalogues_of(parameters) else algorithm.resolved(_space(parameters))
 
     @field_validator("constraints")
     @classmethod
@@ -249,16 +246,15 @@ class StudyDefinition(Sparse, Body):
         if constraints and parameters is not None and algorithm is not None:
             if not algorithm.takes_constraints:
                 raise PydanticCustomError("constraints", CANNOT_CONSTRAIN)
-            check_goes_with_catalogue("constraints", constraints, parameters)
-            check_constraints(constraints, _space(parameters), was_edited=cls.may_be_edited)
+            if are_at_hand(parameters):
+                check_constraints(constraints, _space(parameters), was_edited=cls.may_be_edited)
         return constraints
 
     @field_validator("mixtures")
     @classmethod
     def _are_of_shares(cls, mixtures: Mixtures, info: ValidationInfo) -> Mixtures:
         parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
-        if mixtures and parameters is not None and algorithm is not None:
-            check_goes_with_catalogue("mixtures", mixtures, parameters)
+        if mixtures and parameters is not None and algorithm is not None and are_at_hand(parameters):
             check_mixtures(mixtures, parameters, algorithm)
         return mixtures
 
@@ -314,8 +310,7 @@ class StudyDefinition(Sparse, Body):
     @classmethod
     def _fits_parameters_and_algorithm(cls, baseline: Baseline, info: ValidationInfo) -> Baseline:
         parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
-        check_goes_with_catalogue("baseline", baseline, parameters)
-        if baseline and parameters is not None and algorithm is not None:
+        if baseline and parameters is not None and algorithm is not None and are_at_hand(parameters):
             check_baseline(baseline, parameters, _space(parameters, (), info.data.get("mixtures") or ()), algorithm)
         return baseline
 
@@ -329,7 +324,6 @@ class StudyDefinition(Sparse, Body):
     @field_validator("transfer_from")
     @classmethod
     def _can_transfer(cls, studies: list[str], info: ValidationInfo) -> list[str]:
-        check_goes_with_catalogue("transfer_from", studies, info.data.get("parameters"))
         check_transfer(studies, info.data)
         return studies
 
@@ -382,8 +376,8 @@ class StudyDefinition(Sparse, Body):
         return _space(self.parameters, tuple(map(Constraint, self.constraints)), self.mixtures)
 
     def exclusions(self) -> dict[int, str]:
-        """Return the errors in the constraints together, by their numbers; empty if a feasible point is found. The
-        check may take some seconds of processor time, so it is not part of the validation."""
+        """Check whether some point satisfies all constraints. Return the errors by the indices of constraints; empty if
+        one does. The check may take some seconds of processor time, so it is not part of the validation."""
         return exclusions(self.space()) if self.constraints else {}
 
     def config(self) -> auto_module.Config | Config | gp_threds_module.Config | sampling_module.Config:
@@ -412,7 +406,7 @@ class StudyDefinition(Sparse, Body):
 
     @property
     def sign_of_reports(self) -> float:
-        """The same for reported values, which are those of the objective that the early-stopping rule names."""
+        """As ``sign``, for reported values: those of the objective that the early-stopping rule names."""
         named = None if self.early_stopping is None else self.early_stopping.metric
         goals = {each.metric: each.direction for each in self.objectives}
         return self.sign if named is None else (1.0 if goals[named] == "maximize" else -1.0)

@@ -141,7 +141,9 @@ def _changed(before: Table, change: Mapping[str, Any], digest: str) -> Table:
             )
         for line, name in enumerate(added, 2):
             if name in before.numbered:
-                raise _fault(line, f"names {name!r}, which is in the catalogue; leave the line out, or restore the row")
+                raise _fault(
+                    line, f"names {name!r}, which is already in the catalogue; leave the line out, or restore the row"
+                )
         names, numbers = names + added, np.concatenate([numbers, more])
         _check_size(len(names), len(head))
     withdrawn = {name for name, is_offered in zip(before.names, before.is_offered, strict=True) if not is_offered}
@@ -179,7 +181,7 @@ def _read(text: str) -> tuple[list[str], list[str], Array]:
             if not name or len(name) > LONGEST_ROW:
                 raise _fault(lines.line_num, f"has no name of 1 to {LONGEST_ROW} characters in the first column")
             if name in names:
-                raise _fault(lines.line_num, f"names {name!r} like line {names[name]}; give each row once")
+                raise _fault(lines.line_num, f"names {name!r}, as does line {names[name]}; give each row once")
             names[name] = lines.line_num
             _check_size(len(names), len(head))
             values = cells[1:] if between == "," else [cell.replace(",", ".") for cell in cells[1:]]

@@ -1,4 +1,4 @@
-"""Requests and answers about webhooks, and the messages that webhooks get."""
+"""Requests and answers about webhooks, and the messages sent to webhooks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def _checked(url: str) -> str:
     if not is_sound or not url.isascii() or not url.isprintable() or " " in url:
         raise PydanticCustomError("url", "must be an address such as https://lab.example/hooks/7")
     if parts.username is not None or parts.password is not None:
-        raise PydanticCustomError("url", "must not have a user or a password; the signature says who sends a message")
+        raise PydanticCustomError(
+            "url", "must not have a user or a password; verify the signature of each message instead"
+        )
     if parts.fragment:
         raise PydanticCustomError("url", "must not have a fragment (#...), which is never sent")
     return url
@@ -77,7 +79,7 @@ class Webhook(Answer):
     id: str
     url: str
     notifications: list[Notification]
-    is_on: Annotated[bool, Field(description="false: turned off by a user, or by the server after long failure")]
+    is_on: Annotated[bool, Field(description="false: turned off by a user, or by the server after repeated failures")]
     created_at: datetime
     delivered: Annotated[int, Field(description="number of messages delivered")]
     delivered_at: Annotated[datetime | None, Field(description="time of the last delivery")]

@@ -6,8 +6,9 @@ results at withdrawn rows remain in the space; only suggestions skip these rows.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -46,6 +47,11 @@ class Table:
     def offered(self) -> Ints:
         """Numbers of the rows that may be suggested, ascending."""
         return np.flatnonzero(self.is_offered)
+
+    def offering(self, is_offered: Bools) -> Table:
+        """The same rows, of which other ones, (rows,), may be suggested."""
+        digest = f"{self.digest} {hashlib.sha256(is_offered.tobytes()).hexdigest()}"
+        return replace(self, is_offered=is_offered, digest=digest)
 
     @cached_property
     def numbered(self) -> dict[str, int]:
@@ -98,6 +104,10 @@ class CatalogueAxis(ChoiceAxis):
         """Cube positions of rows, given their numbers. A vectorised ``encode``."""
         found: Array = (rows + 0.5) / len(self.choices)
         return found
+
+    def offers_at(self, position: float) -> bool:
+        """Whether the row at a cube position is not withdrawn."""
+        return bool(self.table.is_offered[self.bin(position)])
 
     def rows(self, positions: Array) -> Ints:
         """Numbers of the rows at cube positions. A vectorised ``bin``."""

@@ -208,7 +208,7 @@ class Activity:
 
     def fold(
         self,
-        fixed: Mapping[int, int],
+        allowed: Mapping[int, Sequence[int]],
         first: T,
         step: Callable[[T, float], T],
         merge: Callable[[T, T], T],
@@ -217,7 +217,7 @@ class Activity:
         are too many.
 
         Args:
-            fixed: value indices of the axes that do not vary.
+            allowed: indices of the possible values, for the axes that cannot have every value.
             first: the initial value.
             step: returns the value with one more active axis. Its second argument is how many values of this axis leave
                 the same other axes active.
@@ -225,7 +225,7 @@ class Activity:
         """
         states: dict[frozenset[int], T] = {frozenset(): first}
         for axis in self.order:
-            groups, after = self._groups(axis, fixed.get(axis)), dict[frozenset[int], T]()
+            groups, after = self._groups(axis, allowed.get(axis)), dict[frozenset[int], T]()
             for inactive, so_far in states.items():
                 options = [(inactive, so_far)]
                 if axis not in inactive:
@@ -238,14 +238,15 @@ class Activity:
                 return None
         return states[frozenset()]
 
-    def _groups(self, axis: int, fixed: int | None) -> dict[frozenset[int], float]:
+    def _groups(self, axis: int, allowed: Sequence[int] | None) -> dict[frozenset[int], float]:
         """Set of axes that become inactive -> number of values of this axis with that effect."""
         count, needing = self.axes[axis].count, self.dependents.get(axis, ())
+        indices = allowed if allowed is not None or count is None else range(count)
         if not needing:
-            return {frozenset(): 1.0 if fixed is not None else math.inf if count is None else float(count)}
-        assert count is not None
+            return {frozenset(): math.inf if indices is None else float(len(indices))}
+        assert indices is not None
         groups: dict[frozenset[int], float] = {}
-        for index in range(count) if fixed is None else [fixed]:
+        for index in indices:
             inactive = frozenset(other for other, allowed in needing if not allowed[index])
             groups[inactive] = groups.get(inactive, 0.0) + 1.0
         return groups

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.axes import ChoiceAxis, DiscreteAxis, FloatAxis, Value
 from adabkb_service.engine.candidates import distinct, product
+from adabkb_service.engine.catalogue import CatalogueAxis, Table
 from adabkb_service.engine.columns import AxisColumn, AxisExtent, axis_of_one
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.cover import NARROWEST, Cover, cover
@@ -27,6 +28,7 @@ from adabkb_service.engine.simplex import Simplex, simplex
 from adabkb_service.engine.space import Fixed, Space
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 TRIED = 65_536
@@ -43,6 +45,8 @@ LISTED = 2**17
 """All points of a finite slice are examined if there are at most this many."""
 EXACTLY = 4096
 """The points of a finite slice are checked exactly, instead of up to rounding, if there are at most this many."""
+ROWS_AT_ONCE = 8192
+"""The number of rows of a catalogue that are compared with the constraints at a time."""
 EXACT_WORK = 2_000_000
 """Limit on the number of exact checks, times the size of the constraints."""
 SALT = 1 << 60
@@ -77,6 +81,31 @@ class Feasible:
         """The mixtures of the space, with the fixed shares."""
         return tuple(simplex(self.space, each, self.fixed) for each in self.space.mixtures)
 
+    @cached_property
+    def tables(self) -> dict[int, Table]:
+        """Axis index -> table of the free catalogues. It offers only rows that may be part of a feasible point."""
+        return {k: self._table(k, axis) for k, axis in self._catalogues}
+
+    @cached_property
+    def _catalogues(self) -> list[tuple[int, CatalogueAxis]]:
+        """The free catalogues, with the indices of their axes."""
+        axes = enumerate(self.space.axes)
+        return [(k, axis) for k, axis in axes if isinstance(axis, CatalogueAxis) and self.free[k]]
+
+    def _table(self, k: int, axis: CatalogueAxis) -> Table:
+        rows = axis.table.offered
+        if axis.name not in self._named or not len(rows):
+            return axis.table
+        found = np.zeros(len(axis.table.names), dtype=np.bool_)
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            some = rows[start : start + ROWS_AT_ONCE]
+            lows, highs = (
+                np.repeat(np.where(self.free, end, self.coordinates)[None], len(some), axis=0) for end in (0, 1)
+            )
+            lows[:, k] = highs[:, k] = axis.positions(some)
+            found[some] = self.may_hold(lows, highs)
+        return axis.table if found.sum() == len(rows) else axis.table.offering(found)
+
     def moved(self, positions: Array) -> Array:
         """Positions (k, d), moved into the slice, to the nearest mixtures and, on axes with a list of values, to the
         nearest value."""
@@ -93,6 +122,8 @@ class Feasible:
             found &= constraint.hold_at(columns)
         for mixture in self.mixtures:
             found &= mixture.holds(positions)
+        for k, axis in self._catalogues:
+            found &= self.tables[k].is_offered[axis.rows(positions[:, k])]
         return found
 
     def slack(self, positions: Array) -> Array:
@@ -124,9 +155,15 @@ class Feasible:
     @property
     def is_empty(self) -> bool:
         """Whether it is proved that no point is feasible."""
-        if any(mixture.is_empty for mixture in self.mixtures):
+        if self._has_nothing:
             return True
         return not len(self.points if self.is_listed else self.cover.lows)
+
+    @property
+    def _has_nothing(self) -> bool:
+        """Whether a mixture has no point, or a catalogue no row."""
+        no_rows = any(not len(table.offered) for table in self.tables.values())
+        return no_rows or any(mixture.is_empty for mixture in self.mixtures)
 
     @cached_property
     def work(self) -> int:
@@ -154,8 +191,11 @@ class Feasible:
     def points(self) -> Array:
         """All points, (size, d), if they are listed."""
         listed = []
-        for axis, is_free, coordinate in zip(self.space.axes, self.free, self.coordinates, strict=True):
-            if is_free:
+        for k, (axis, is_free, coordinate) in enumerate(zip(self.space.axes, self.free, self.coordinates, strict=True)):
+            if k in self.tables:
+                assert isinstance(axis, CatalogueAxis)
+                listed.append(axis.positions(self.tables[k].offered))
+            elif is_free:
                 assert not isinstance(axis, FloatAxis), "a real interval cannot be listed"
                 listed.append(np.array([axis.encode(axis.value(index)) for index in range(axis.count)]))
             else:
@@ -179,7 +219,7 @@ class Feasible:
     @cached_property
     def anchors(self) -> Array:
         """(a, d) exactly feasible points, ``ANCHORS`` if so many are found; empty if none is found."""
-        if any(mixture.is_empty for mixture in self.mixtures):
+        if self._has_nothing:
             return np.zeros((0, self.space.dimension))
         if self.is_listed:
             return self._admitted(self._candidates(self.points))[:ANCHORS]
@@ -300,8 +340,11 @@ class Feasible:
         return positions
 
     def _at_values(self, positions: Array) -> Array:
-        """Positions (k, d), moved into the slice and, on axes with a list of values, to the nearest value."""
+        """Positions (k, d), moved into the slice and, on axes with a list of values, to the nearest value; on those of
+        catalogues, to the nearest row that may be feasible."""
         columns = [moved_to_values(axis, column) for axis, column in zip(self.space.axes, positions.T, strict=True)]
+        for k, axis in self._catalogues:
+            columns[k] = axis.positions(_nearest(axis.rows(positions[:, k]), self.tables[k].offered))
         found: Array = np.where(self.free, np.column_stack(columns), self.coordinates)
         return found
 
@@ -383,3 +426,11 @@ class Feasible:
     def _constants(self) -> list[ChoiceAxis]:
         """The constant parameters, as axes."""
         return [axis_of_one(each) for each in self.space.parameters if isinstance(each, Fixed)]
+
+
+def _nearest(numbers: Ints, among: Ints) -> Ints:
+    """(k,) each number's nearest one among others, which are ascending."""
+    after = np.minimum(np.searchsorted(among, numbers), len(among) - 1)
+    before = np.maximum(after - 1, 0)
+    found: Ints = np.where(numbers - among[before] < among[after] - numbers, among[before], among[after])
+    return found

@@ -235,8 +235,9 @@ class Policy(ABC, Generic[C, S]):
         """
         raise NotImplementedError(f"{type(self).__name__} has no baseline")
 
-    def front(self, state: S, feasible: float = FEASIBLE) -> Front:
-        """The Pareto front of a study with several objectives; ``feasible`` as in ``recommend``.
+    def front(self, state: S, feasible: float = FEASIBLE, within: Slice | None = None) -> Front:
+        """The Pareto front of a study with several objectives; ``feasible`` as in ``recommend``. With a slice, the
+        points of the model are the evaluated ones moved into it.
 
         Raises:
             NotImplementedError: by default.

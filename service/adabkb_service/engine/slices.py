@@ -41,11 +41,10 @@ class Slice:
         upper bound if there are too many points to examine."""
         if self.feasible is not None and self.feasible.is_listed:
             return len(self.feasible.points)
-        if self.catalogues:  # a space with catalogues has no conditions
-            return math.prod(self._values_of(k) for k in np.flatnonzero(self.free).tolist())
         axes = enumerate(zip(self.space.axes, self._coordinates.tolist(), strict=True))
-        fixed = {k: axis.bin(u) if axis.count else 0 for k, (axis, u) in axes if not self.free[k]}
-        count = self.space.activity.fold(fixed, 1.0, operator.mul, operator.add)
+        allowed = {k: [axis.bin(u) if axis.count else 0] for k, (axis, u) in axes if not self.free[k]}
+        allowed |= {k: axis.table.offered.tolist() for k, axis in self.catalogues.items()}
+        count = self.space.activity.fold(allowed, 1.0, _times, operator.add)
         return math.inf if count is None else count
 
     @cached_property
@@ -86,23 +85,21 @@ class Slice:
 
     @cached_property
     def catalogues(self) -> dict[int, CatalogueAxis]:
-        """Axis index -> catalogue, for the catalogues whose row is not fixed."""
+        """Axis index -> catalogue, for the catalogues whose row is not fixed. Their tables offer only the rows that may
+        be part of a feasible point."""
         axes = enumerate(self.space.axes)
-        return {k: axis for k, axis in axes if isinstance(axis, CatalogueAxis) and self.free[k]}
+        found = {k: axis for k, axis in axes if isinstance(axis, CatalogueAxis) and self.free[k]}
+        if self.feasible is None:
+            return found
+        return {k: CatalogueAxis(axis.name, self.feasible.tables[k]) for k, axis in found.items()}
 
     def offers(self, positions: Array) -> Bools:
-        """(k,) whether the points at positions (k, d) are in the slice and have no withdrawn row."""
+        """(k,) whether the points at positions (k, d) are in the slice, and have no row that is withdrawn or cannot be
+        feasible."""
         found = self.holds(positions)
         for k, axis in self.catalogues.items():
             found &= axis.table.is_offered[axis.rows(positions[:, k])]
         return found
-
-    def _values_of(self, k: int) -> float:
-        """Number of values of an axis that may be suggested."""
-        axis = self.space.axes[k]
-        if isinstance(axis, CatalogueAxis):
-            return len(axis.table.offered)
-        return math.inf if axis.count is None else float(axis.count)
 
     def put(self, positions: Array) -> Array:
         """Positions (k, d) moved into the slice: along the fixed axes, and to the nearest mixtures."""
@@ -136,6 +133,11 @@ class Slice:
         """(d,) coordinates of the fixed axes; 0 for the others."""
         axes = self.space.axes
         return np.array([axis.encode(self.fixed[axis.name]) if axis.name in self.fixed else 0.0 for axis in axes]) + 0.0
+
+
+def _times(one: float, other: float) -> float:
+    """The product of two numbers of values; 0 if one is 0 and the other infinite."""
+    return one * other if one and other else 0.0
 
 
 @lru_cache(32)

@@ -1,1 +1,2 @@
-"""Log people in at an OpenID Connect provider: the protocol, and what their claims allow. Without a database."""
+"""Log people in at an OpenID Connect provider: the protocol, and the rights that their claims grant. It does not use
+the database."""

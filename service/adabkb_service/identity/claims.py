@@ -1,4 +1,4 @@
-"""What a person may do, by the claims of an OpenID Connect provider."""
+"""The user name and the scope of a person, from the claims of an OpenID Connect provider."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adabkb_service.identity.config import ProviderConfig
 from adabkb_service.storage.tokens import Scope
 
 USER = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+-]{0,99}")
-"""As users of tokens."""
+"""User names, as in tokens."""
 LONGEST_SUBJECT = 255
 LONGEST_NAME, LONGEST_EMAIL = 200, 320
 SHOWN_GROUPS = 10
@@ -53,8 +53,9 @@ def _user(claims: Mapping[str, Any], config: ProviderConfig) -> str:
     user = found_at(claims, config.user_claim)
     if not isinstance(user, str) or USER.fullmatch(user) is None:
         raise LoginRefused(
-            f"The claim {config.user_claim!r} of the provider is {shown(user)}, but a user's name has letters, digits "
-            "and @ . _ + - only, and at most 100 characters. An administrator can choose another claim with the "
+            f"The claim {config.user_claim!r} of the provider is {shown(user)}, but a user name may only have "
+            "letters, digits and @ . _ + -, and at most 100 characters. An administrator can choose another claim "
+            "with the "
             "setting oidc_user_claim, or let the provider send this one (the setting oidc_scopes).",
             "login: no user name",
         )

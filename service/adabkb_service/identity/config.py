@@ -19,7 +19,7 @@ class ProviderConfig:
     scopes: str
     """Separated by spaces; with ``openid``."""
     label: str
-    """What the button of the login page names."""
+    """The provider's name on the button of the login page."""
     user_claim: str
     groups_claim: str
     """Names of nested objects are separated by dots, as in ``realm_access.roles``."""

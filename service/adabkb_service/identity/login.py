@@ -1,4 +1,4 @@
-"""What a browser remembers between the redirect to the provider and its return."""
+"""The cookie of a login, from the redirect to the provider until the browser returns."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Login:
     """A login that has begun in one browser."""
 
     state: str
-    """Returned by the provider, so that nobody else's login ends in this browser."""
+    """Returned by the provider, so that this browser cannot complete somebody else's login."""
     nonce: str
-    """Repeated in the ID token, so that nobody else's token is accepted in this browser."""
+    """Repeated in the ID token, so that somebody else's token is not accepted."""
     verifier: str
-    """Of PKCE: the code is of no use without it."""
+    """The PKCE verifier, without which the provider does not exchange the authorization code."""
     next: str
     """Path of the page that is shown after the login."""
 
     @classmethod
     def begin(cls, target: str) -> Self:
-        """A new login, which leads to a path of this server, or to the first page if it is none."""
+        """Begin a login that ends at a path of this server; at the first page if ``target`` is not one."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         return cls(state, nonce, verifier, local_path(target))
 
@@ -50,8 +50,8 @@ class Login:
         login = None if cookie is None else cls._parsed(cookie)
         if login is None or not hmac.compare_digest(login.state.encode(), state.encode()):
             raise LoginFailed(
-                "This login was not begun in this browser, is over, or took more than ten minutes. If another tab "
-                f"began a login later, end that one. {AGAIN}",
+                "This login was not begun in this browser, is over, or took more than ten minutes. If you began a "
+                "later login in another tab, complete that one. {AGAIN}",
                 "login: state",
             )
         return login

@@ -1,7 +1,7 @@
 """The exchanges with an OpenID Connect provider: discovery, authorization code with PKCE, ID token, logout.
 
-Authlib speaks OAuth 2.0 and checks the claims of ID tokens, and joserfc their signatures. Both are imported with the
-first login.
+Authlib implements OAuth 2.0 and checks the claims of ID tokens; joserfc checks their signatures. Both are imported at
+the first login.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 Metadata = Mapping[str, Any]
 
 KEPT_SECONDS = 3600.0
-"""Age from which the provider's metadata and keys are read again."""
+"""Age in seconds from which the provider's metadata and keys are read again."""
 FAILED_SECONDS = 5.0
-"""Seconds for which a provider that has failed is not asked again."""
+"""Seconds after a failure during which the provider is not contacted again."""
 LEEWAY = 120
 """Seconds by which the clocks of provider and server may differ."""
 MOST_EXCHANGES = 20
-"""The most logins that wait for the provider at the same time; further ones wait for these."""
+"""The maximum number of logins that contact the provider at the same time; further ones wait."""
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA")
-"""Signatures with public keys. ``none`` is no signature, and keys of HS256 are shared secrets."""
+"""Signature algorithms with public keys. ``none`` means no signature, and HS256 uses shared secrets."""
 NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 OPTIONAL = ("userinfo_endpoint", "end_session_endpoint")
 EXTRA = "adabkb-service[oidc]"
-CLOCKS = "Set both clocks, as with NTP."
+CLOCKS = "Synchronize both clocks, for example with NTP."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Provider:
     """A provider. Used only by the event loop of a server.
 
     Args:
-        config: of the provider.
+        config: the configuration of the provider.
 
     Raises:
         ValueError: the packages for OpenID Connect are not installed.
@@ -95,9 +95,9 @@ class Provider:
         """Exchange the provider's answer for verified claims.
 
         Args:
-            login: of this browser.
+            login: the login that this browser began.
             answer: parameters of the provider's redirect.
-            redirect_uri: as sent to the provider.
+            redirect_uri: the URI that was sent to the provider.
             now: current time.
 
         Raises:
@@ -112,7 +112,7 @@ class Provider:
             id_token, access_token = tokens.get("id_token"), tokens.get("access_token")
             if not isinstance(id_token, str):
                 raise LoginFailed(
-                    "The provider sent no ID token. An administrator checks that the setting oidc_scopes has "
+                    "The provider sent no ID token. Ask an administrator to check that the setting oidc_scopes has "
                     "openid, and that the client is one for OpenID Connect.",
                     "login: no ID token",
                 )
@@ -160,15 +160,15 @@ class Provider:
         issuer = metadata.get("issuer")
         if issuer != self.config.issuer:
             raise ProviderUnavailable(
-                f"The setting oidc_issuer is {self.config.issuer!r}, but the provider there calls itself "
-                f"{shown(issuer)}; an administrator sets oidc_issuer to exactly the provider's own name."
+                f"The setting oidc_issuer is {self.config.issuer!r}, but the provider there has the issuer "
+                f"{shown(issuer)}; ask an administrator to set oidc_issuer to exactly that."
             )
         for name in (*NEEDED, *OPTIONAL):
             endpoint = metadata.get(name)
             if (endpoint is not None or name in NEEDED) and not is_secure(endpoint, self.config.issuer):
                 raise ProviderUnavailable(
-                    f"The provider's metadata at {url} have the {name} {shown(endpoint)}, but an address with https:// "
-                    "is needed; an administrator checks the setting oidc_issuer, and the provider."
+                    f"The provider's metadata at {url} has the {name} {shown(endpoint)}, but an address with https:// "
+                    "is needed; ask an administrator to check the setting oidc_issuer, and the provider."
                 )
         return metadata
 
@@ -217,7 +217,7 @@ class Provider:
         except (httpx2.HTTPError, TimeoutError) as error:
             raise ProviderUnavailable(
                 f"The identity provider {config.issuer} does not answer ({type(error).__name__}). Try again in a "
-                "minute. Tokens work meanwhile. An administrator checks the network, its certificate and the setting "
+                "minute. Tokens still work. An administrator can check the network, its certificate and the setting "
                 "oidc_issuer with adabkb data doctor."
             ) from error
 
@@ -232,8 +232,8 @@ class Provider:
                 found = answer.json()
         if not isinstance(found, dict):
             raise ProviderUnavailable(
-                f"The identity provider answers {answer.status_code} at {url}, without a JSON document. An "
-                "administrator checks the setting oidc_issuer: below it must be /.well-known/openid-configuration."
+                f"The identity provider answers {answer.status_code} at {url}, without a JSON document. Ask an "
+                "administrator to check the setting oidc_issuer: below it must be /.well-known/openid-configuration."
             )
         return found
 
@@ -253,8 +253,8 @@ class Provider:
         except OAuthError as error:
             if error.error in ("invalid_client", "unauthorized_client"):
                 raise ProviderUnavailable(
-                    f"The provider does not accept this server as a client ({shown(error.error)}). An administrator "
-                    "checks the settings oidc_client_id and oidc_client_secret."
+                    f"The provider does not accept this server as a client ({shown(error.error)}). Ask an "
+                    "administrator to check the settings oidc_client_id and oidc_client_secret."
                 ) from error
             raise LoginFailed(
                 f"The provider does not accept the code: {shown(error.error)}. {AGAIN}", "login: code"
@@ -304,8 +304,8 @@ class Provider:
             claims.validate(now=int(now.timestamp()), leeway=LEEWAY)
         except (JoseError, ValueError, TypeError, KeyError) as error:
             raise LoginFailed(
-                f"The provider's ID token is not valid: {shown(str(error))}. {AGAIN} If it happens again, an "
-                "administrator checks the settings oidc_issuer and oidc_client_id.",
+                f"The provider's ID token is not valid: {shown(str(error))}. {AGAIN} If it happens again, ask an "
+                "administrator to check the settings oidc_issuer and oidc_client_id.",
                 "login: ID token",
             ) from error
         return dict(claims)
@@ -330,7 +330,7 @@ class Provider:
 
 
 def _key_set(keys: Mapping[str, Any]) -> Any:
-    """The public keys for signatures; others, and those of unknown kinds, are left out."""
+    """Return the public keys for signatures, without keys for other uses or of unknown kinds."""
     from joserfc.errors import JoseError  # noqa: PLC0415
     from joserfc.jwk import JWKRegistry, KeySet  # noqa: PLC0415
 
@@ -346,7 +346,11 @@ def _key_set(keys: Mapping[str, Any]) -> Any:
 
 
 def _check_clock(claims: Mapping[str, Any], now: datetime) -> None:
-    """Say so if the clocks differ, which is the cause of most invalid times."""
+    """Refuse times that are invalid because the clocks differ, the usual cause.
+
+    Raises:
+        LoginFailed: the message has both times.
+    """
     issued, expires = claims.get("iat"), claims.get("exp")
     here = f"{now:%H:%M:%S} UTC"
     if isinstance(issued, int | float) and issued > now.timestamp() + LEEWAY:

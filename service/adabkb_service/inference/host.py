@@ -32,7 +32,7 @@ from adabkb_service.inference.messages import (
 )
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.reads import Read, Reads, answered
-from adabkb_service.inference.step_queue import FOLDS, LEARNS
+from adabkb_service.inference.step_queue import FOLDS, LEARNS, LEARNS_FROM_FEW
 from adabkb_service.inference.store import SAVE_EVENTS, ModelStore
 from adabkb_service.storage.rows import EventRow
 from adabkb_service.timeouts import UNHURRIED
@@ -44,6 +44,8 @@ FOLD_SECONDS = 0.1
 their steps."""
 IDLE_SECONDS = 1.0
 """Default idle time, after which a model with unstored changes is stored."""
+FEW_RESULTS = 50
+"""The maximum number of results of a study whose step is expected not to take long, although it learns."""
 POSTPONED_SECONDS = 0.1
 """After a database error, delay before the server is asked to send the message again."""
 
@@ -128,7 +130,9 @@ class ModelHost:
             return FOLDS
         if isinstance(message, Ask) and message.incarnation == model.incarnation and message.study_seq <= model.seq:
             return message.question
-        return LEARNS if model.learns_next else FOLDS
+        if not model.learns_next:
+            return FOLDS
+        return LEARNS_FROM_FEW if len(model.dataset.results) <= FEW_RESULTS else LEARNS
 
     def step(self, study_id: str) -> bool:
         """Do a part of the queued work for a study. Return whether more may be left."""

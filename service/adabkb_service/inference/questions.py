@@ -201,9 +201,10 @@ def members(model: Model, after: int, limit: int) -> list[tuple[int, Point]]:
     return [(ordinal, model.dataset.parameters_at(points[ordinal])) for ordinal in ordinals]
 
 
-def front(model: Model, feasible: float) -> FrontFound:
-    """The Pareto front of a study with several objectives."""
-    found, dataset = model.policy.front(model.state, feasible), model.dataset
+def front(model: Model, fixed: Point, feasible: float) -> FrontFound:
+    """The Pareto front of a study with several objectives. The points of the model have the fixed parameter values."""
+    dataset = model.dataset
+    found = model.policy.front(model.state, feasible, Slice(dataset.space, fixed))
     objectives = [each for each in (dataset.objective, *dataset.metrics) if each is not None and each.goal]
     counting = dataset.numbers()
     signed = zip(objectives, found.reference.tolist(), strict=True)
@@ -213,7 +214,7 @@ def front(model: Model, feasible: float) -> FrontFound:
         growth=list(zip(counting, found.growth.tolist(), strict=True)),
         results=[counting[row] for row in found.rows],
         points=[
-            (dataset.parameters_at(point), prediction, probability)
+            ({**dataset.parameters_at(point), **fixed}, prediction, probability)
             for point, prediction, probability in zip(
                 found.points, predictions, found.probabilities.tolist(), strict=True
             )

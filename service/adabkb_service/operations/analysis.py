@@ -20,7 +20,8 @@ from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
 from adabkb_service.operations.front import check_metric
-from adabkb_service.operations.predict import check_same_space, row
+from adabkb_service.operations.in_context import check_same_space
+from adabkb_service.operations.predict import row
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.rows import CellStatus
 from adabkb_service.study import render

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from adabkb_service.contract import front as answers
+from adabkb_service.contract.context import context_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.errors import FieldError, Invalid
+from adabkb_service.operations.in_context import asked
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import observations, studies
 from adabkb_service.storage.rows import StudyRow
@@ -16,26 +21,36 @@ ONE = "needs several objectives, but this study has one; use /recommendation for
 WITHOUT_CONSTRAINTS = "is not allowed: the study has no outcome constraints; leave it out"
 
 
-def front(service: Service, study_id: str, feasible: float | None = None) -> answers.Front:
+def front(
+    service: Service, study_id: str, feasible: float | None = None, context: Mapping[str, Any] | None = None
+) -> answers.Front:
     """Return the Pareto front of the results, and that of the model: the evaluated points whose predictions no other
-    point's predictions dominate.
+    point's predictions dominate. With context parameters, the predictions are those in the given context.
 
     Args:
         service: the running service.
         study_id: the study's id.
         feasible: minimum probability with which points on the model's front satisfy the outcome constraints; None for
             the default.
+        context: values of the context parameters by name; None for none, and then the model's front is empty if the
+            study has such parameters.
 
     Raises:
         StudyNotFound: the study does not exist.
-        Invalid: the study has one objective, or a probability is given without outcome constraints.
+        Invalid: the study has one objective, a probability is given without outcome constraints, or the context does
+            not match the study.
         Unavailable: the model has failed.
     """
     with service.database.reading() as connection:
         definition = definition_of(studies.get(connection, study_id).definition)
     check_several(definition)
     check_constrained(definition, feasible)
-    study, found = service.ask(study_id, "front", FEASIBLE if feasible is None else feasible)
+    required = FEASIBLE if feasible is None else feasible
+    if context is None:
+        study, found = service.ask(study_id, "front", {}, required)
+    else:
+        study, found = asked(service, study_id, context, "front", required)
+    has_points = context is not None or not context_of(definition.parameters)
     return answers.Front(
         objectives=_objectives(definition, found.reference),
         results=len(found.growth),
@@ -44,7 +59,7 @@ def front(service: Service, study_id: str, feasible: float | None = None) -> ans
         observed=_observed(service, study, found.results),
         model=[
             answers.FrontEstimate(parameters=parameters, probability=probability, **prediction.as_json())
-            for parameters, prediction, probability in found.points
+            for parameters, prediction, probability in (found.points if has_points else [])
         ],
     )
 

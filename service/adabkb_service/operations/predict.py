@@ -15,21 +15,18 @@ from adabkb_service.contract.answers import Best
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.metrics import FEASIBLE
-from adabkb_service.engine.slices import Slice
-from adabkb_service.errors import Contention, ModelCannotFollow, Unavailable
+from adabkb_service.errors import ModelCannotFollow, Unavailable
 from adabkb_service.inference.proposals import Expected, Recommended
 from adabkb_service.operations.front import check_constrained, front
+from adabkb_service.operations.in_context import asked, check_same_space, slice_of
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import observations, studies
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import render
 from adabkb_service.study.best import as_best, best_of
 from adabkb_service.study.contention import repeating
-from adabkb_service.study.point_checks import check_slice, checked_context, checked_point
+from adabkb_service.study.point_checks import checked_point
 from adabkb_service.study.request import Key, Outcome, Request, recall
-
-CONTEXT = "?context"
-"""The query parameter that holds the context."""
 
 
 def recommendation(
@@ -57,7 +54,7 @@ def recommendation(
             model=None,
             observed=None,
             gap=None,
-            front=front(service, study_id, feasible).model,
+            front=front(service, study_id, feasible, context).model,
             reason="several_objectives",
         )
     check_constrained(definition, feasible)
@@ -97,35 +94,13 @@ def _recommended(
         tolerance = row(service, study_id).tolerance or 0.0
         study, (found, gap) = service.ask(study_id, "recommended", required, tolerance)
         return study, found, gap
-    study, found = repeating(service.timeouts.contention)(_recommended_within, service, study_id, required, context)
+    study, found = asked(service, study_id, context, "recommended_within", required, 0.0)
     return study, found, None
-
-
-def _recommended_within(
-    service: Service, study_id: str, required: float, context: Mapping[str, Any]
-) -> tuple[StudyRow, Recommended | None]:
-    before = row(service, study_id)
-    within = _context(before, context)
-    after, found = service.ask(study_id, "recommended_within", dict(within.fixed), required, 0.0)
-    check_same_space(before, after)
-    return after, found
-
-
-def _context(study: StudyRow, context: Mapping[str, Any]) -> Slice:
-    """Return the slice of the space that a context leaves.
-
-    Raises:
-        Invalid: the context does not match the study, or has no feasible point.
-    """
-    space = definition_of(study.definition).space()
-    within = Slice(space, checked_context(space, context, CONTEXT))
-    check_slice(within, CONTEXT)
-    return within
 
 
 def _observed(service: Service, study: StudyRow, context: Mapping[str, Any]) -> Best | None:
     """Return the best observation in a context."""
-    within = _context(study, context)
+    within = slice_of(study, context)
     with service.database.reading() as connection:
         rows = observations.every(connection, study.id).values()
     there = (each for each in rows if within.agrees(within.space.present(each.parameters) or {}))
@@ -235,14 +210,3 @@ def row(service: Service, study_id: str) -> StudyRow:
     """
     with service.database.reading() as connection:
         return studies.get(connection, study_id)
-
-
-def check_same_space(before: StudyRow, after: StudyRow) -> None:
-    """Check that the space was not edited between two reads of a study.
-
-    Raises:
-        Contention: the space was edited.
-    """
-    versions = {definition_of(study.definition).space_version for study in (before, after)}
-    if len(versions) > 1:
-        raise Contention(f"The space of study {after.id!r} was edited meanwhile; try again.")

@@ -81,7 +81,7 @@ def revoke(service: Service, caller: Caller, token_id: str, link: str | None = N
         row = tokens.find(connection, token_id)
         if row is None or (link is not None and row.link != link):
             raise TokenNotFound(token_id)
-        if row.revoked_at is None:
+        if row.revoked_at is None or row.link is not None:
             now = service.clock()
             tokens.revoke(connection, token_id, now)
             audit.note(connection, caller, now, "token revoked", token_id, name=row.name, user=row.user)

@@ -1,7 +1,9 @@
 """Delete studies and restore them. A deleted study is in the trash for 30 days, unless it is purged.
 
 The trash holds the exports of deleted studies. To restore a study, its export is imported, as when a study moves to
-another database. So the id of a deleted study can be used again, and no other table refers to deleted studies.
+another database. Its rights and webhooks, which exports do not contain, are stored beside the export. So the id of a
+deleted study can be used again, and no other table refers to deleted studies. Its links are revoked until it is
+restored.
 
 However large a study is, one short transaction makes it unreadable. Further transactions remove its rows. Until they
 are done, its id cannot be used again.
@@ -13,7 +15,7 @@ import gzip
 import io
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from tempfile import TemporaryFile
 from typing import IO
@@ -28,7 +30,7 @@ from adabkb_service.errors import Busy, Contention, DeletionNotFound, Unavailabl
 from adabkb_service.operations import audit, export, manage
 from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import containers, grants, idempotency, removal, studies, tokens, trash
+from adabkb_service.storage import containers, grants, idempotency, removal, studies, tokens, trash, webhooks
 from adabkb_service.storage.filling import filling
 from adabkb_service.storage.pace import FIRST_ROWS
 from adabkb_service.storage.removal import Place
@@ -90,18 +92,17 @@ def _delete(
         if purge:
             with service.database.writing() as connection:
                 _check_unchanged(connection, study)
-                return _remove(service, connection, study_id, caller, writer, "study purged")
+                return _remove(connection, study_id, caller, writer, "study purged", service.clock())
         container, size = trash.new_container(), packed.tell()
         packed.seek(0)
         with filling(service.database, container, service.clock, trash.pace()) as content:
             content.add(partial(trash.add_parts, container=container), trash.divided(packed))
             with content.finishing() as connection:
                 _check_unchanged(connection, study)
-                rights, now = grants.of_study(connection, study_id), service.clock()
-                owner, results = grants.owner(rights), study.observations
-                row = TrashRow(None, study_id, owner, rights, results, caller.user, now, container, size)
+                now = service.clock()
+                row = _row(connection, study, caller, now, container, size)
                 trash.add(connection, row)
-                return _remove(service, connection, study_id, caller, writer, "study deleted")
+                return _remove(connection, study_id, caller, writer, "study deleted", now)
 
 
 def _check_unchanged(connection: Connection, study: StudyRow) -> None:
@@ -109,10 +110,25 @@ def _check_unchanged(connection: Connection, study: StudyRow) -> None:
         raise Contention(f"Study {study.id!r} changed meanwhile; try again.")
 
 
+def _row(connection: Connection, study: StudyRow, caller: Caller, now: datetime, container: str, size: int) -> TrashRow:
+    rights = grants.of_study(connection, study.id)
+    return TrashRow(
+        id=None,
+        study_id=study.id,
+        owner=grants.owner(rights),
+        rights=rights,
+        webhooks=list(map(webhooks.as_json, webhooks.of_study(connection, study.id))),
+        results=study.observations,
+        deleted_by=caller.user,
+        deleted_at=now,
+        container=container,
+        bytes=size,
+    )
+
+
 def _remove(
-    service: Service, connection: Connection, study_id: str, caller: Caller, writer: str, action: str
+    connection: Connection, study_id: str, caller: Caller, writer: str, action: str, now: datetime
 ) -> Place | None:
-    now = service.clock()
     tokens.revoke_links(connection, study_id, now)
     studies.remove(connection, study_id, writer, now)
     audit.note(connection, caller, now, action, study_id)
@@ -129,7 +145,8 @@ def page(service: Service, caller: Caller, before: int, limit: int) -> list[Dele
 def restore(
     service: Service, caller: Caller, study_id: str, number: int | None, key: Key | None = None
 ) -> Outcome[views.Study]:
-    """Restore a deleted study. It continues in the state in which it was deleted.
+    """Restore a deleted study. It continues in the state in which it was deleted, with its rights, webhooks and links.
+    Links that were revoked before or after the deletion stay revoked.
 
     Args:
         service: the service.
@@ -160,7 +177,11 @@ def restore(
         check_new_study(connection, caller.user, caller.quotas, restored.log_bytes)
         grants.replace(connection, study_id, row.rights)
         now = service.clock()
-        audit.note(connection, caller, now, "study restored", study_id, deletion=row.id)
+        for stored in row.webhooks:
+            webhooks.add(connection, webhooks.from_json(stored, study_id, now))
+        links = tokens.restore_links(connection, study_id, row.deleted_at)
+        told = {"deletion": row.id, "links": links, "webhooks": len(row.webhooks)}
+        audit.note(connection, caller, now, "study restored", study_id, **told)
         if key is not None:
             idempotency.add(connection, [kept(key, study_id, Outcome(lifecycle.full(restored)), now)])
 

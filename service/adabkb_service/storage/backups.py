@@ -18,7 +18,7 @@ HEADER_BYTES = 100
 
 
 class Damaged(ValueError):
-    """A backup is damaged, or differs from what was backed up."""
+    """A backup is damaged, or differs from its source."""
 
 
 def create(file: Path) -> None:

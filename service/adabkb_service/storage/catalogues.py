@@ -1,8 +1,8 @@
 """Tables of catalogues. They are stored in the log; a study's row only refers to them.
 
-The event ``created`` holds a table as text, and an ``edited`` event may hold a change of it. To stay small, the study's
-row holds only a digest of the table and its changes. This module finds the table of a digest. Each process reads a
-table from the log once, and caches it while there is room.
+The event ``created`` holds a table as text, and an ``edited`` event may hold a change of it. The study's row holds only
+a digest of the table and its changes, so that it stays small. This module finds the table of a digest. Each process
+reads a table from the log once, and caches it while there is room.
 """
 
 from __future__ import annotations
@@ -76,6 +76,12 @@ def pieces_of(digest: str) -> Pieces:
     """
     with _guard:
         return _known.get(digest) or _in_use[digest]
+
+
+def is_kept(digest: str) -> bool:
+    """Whether ``pieces_of`` finds the table with this digest."""
+    with _guard:
+        return digest in _known or digest in _in_use
 
 
 def are_kept(definition: Mapping[str, Any]) -> bool:

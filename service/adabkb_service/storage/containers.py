@@ -1,8 +1,8 @@
 """Queries of ``containers``. The rows of a study, or the content of a deleted study, belong to a container.
 
 A container is in use while a row of ``studies`` or ``trash`` refers to it. Otherwise a writer is writing or removing
-its content, and nobody can read it. The writer holds the container, and must extend the hold in every transaction. If
-the writer dies, the hold expires, and any server may remove the content.
+its content, which cannot be read. The writer holds the container, and must extend the hold in every transaction. If the
+writer dies, the hold expires, and any server may remove the content.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HOLD = timedelta(seconds=10)
 """A hold expires this long after the last transaction that extended it. A transaction takes only a small part of this
 time."""
 AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
-"""Expiry time of a hold that is over by any clock."""
+"""Expiry time of a hold that has expired by any clock."""
 
 _ADD = insert(containers)
 _THIS = containers.c.id == bindparam("its_id")
@@ -62,8 +62,8 @@ def put_into_use(connection: Connection, container: str, writer: str) -> None:
 
 
 def put_out_of_use(connection: Connection, container: str, writer: str, now: datetime) -> None:
-    """Let a writer hold a container, to remove its content. Call it in the transaction that deletes the row referring
-    to the container."""
+    """Give a writer the hold of a container, to remove its content. Call it in the transaction that deletes the row
+    referring to the container."""
     connection.execute(_CHANGE, {"its_id": container, "writer": writer, "removable_at": now + HOLD})
 
 
@@ -95,7 +95,7 @@ def removable(connection: Connection, now: datetime, limit: int) -> list[str]:
 
 
 def take_over(connection: Connection, container: str, writer: str, now: datetime) -> bool:
-    """Let a writer hold a container whose hold has expired. Return False if it is in use or held."""
+    """Give a writer the hold of a container whose hold has expired. Return False if the container is in use or held."""
     query = _CHANGE.where(containers.c.removable_at <= bindparam("now"))
     values = {"its_id": container, "now": now, "writer": writer, "removable_at": now + HOLD}
     return connection.execute(query, values).rowcount == 1
@@ -115,4 +115,4 @@ def _add(connection: Connection, values: dict[str, object]) -> None:
 def _change_held(connection: Connection, container: str, writer: str, values: dict[str, object]) -> None:
     changed = connection.execute(_HELD, {"its_id": container, "its_writer": writer, **values})
     if changed.rowcount != 1:
-        raise Contention("The transactions took too long, and another server has removed their rows; try again.")
+        raise Contention("The request took too long, and another server has removed its rows; try again.")

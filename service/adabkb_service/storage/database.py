@@ -2,8 +2,8 @@
 
 SQLite: WAL with synchronous=FULL, foreign keys on, and BEGIN IMMEDIATE for every writing transaction. (After a plain
 BEGIN, two transactions that read and then write cannot both proceed, whatever the timeout.) For this, the driver's own
-transaction control is disabled. The threads of a process that write wait for a lock of the process: threads that wait
-for SQLite's own lock poll it, so the order would not be fair.
+transaction control is disabled. Writing threads of a process wait for a lock of the process. SQLite's own lock is
+polled, so the order would not be fair.
 
 PostgreSQL: synchronous_commit=on. A transaction that writes to a study first locks the study's row. If a client
 disappears without closing its connection (its machine crashed, or the network failed), PostgreSQL aborts the
@@ -36,8 +36,8 @@ T = TypeVar("T")
 
 CONNECTIONS_KEPT = 10
 STATEMENT_SECONDS = 60.0
-"""The maximum duration of a server's statement on PostgreSQL. So even a query with a bad plan, for a client that has
-disconnected, frees its connection."""
+"""The maximum duration of a server's statement on PostgreSQL, so that even a query with a bad plan frees its
+connection."""
 
 SERVICE_TABLES = {"studies", "trials", "observations", "events"}
 """Tables of the service's database in every schema version."""
@@ -69,7 +69,7 @@ class Database:
             connections: the maximum number of open connections.
 
         Raises:
-            ValueError: the URL has another form; the message names the remedy.
+            ValueError: the URL has another form.
         """
         self.url = _checked(url)
         self._file = SqliteFile(self.url.database or "") if self.is_sqlite else None

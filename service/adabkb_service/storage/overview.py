@@ -1,6 +1,6 @@
 """Queries of the web interface: lists that can be searched and sorted, and a limited number of results for charts.
 
-Unlike the queries for requests of workers, they read whole studies. No request for a trial waits for them.
+Unlike the queries for workers' requests, they read whole studies. Workers' requests do not wait for them.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def recent_trials(connection: Connection, study_id: str, limit: int) -> list[Tri
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """Counts and times of the trials whose last attempt was a worker's."""
+    """Counts and times of the trials whose last attempt belonged to a worker."""
 
     name: str | None
     trials: int
@@ -235,7 +235,7 @@ class Order(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Which:
-    """Which trials with reports: some by number, the best completed ones, or else the last ones."""
+    """Selects trials with reports: some by number, the best completed ones, or else the last ones."""
 
     most: int
     """The maximum number of trials."""

@@ -128,9 +128,9 @@ class Peers:
         self._beat_at = -SILENT_SECONDS
         """Time of the last update of this server's row ("beat"), by ``time.monotonic``."""
         self._look = False
-        """Whether to beat now, before it is due."""
+        """Whether to update the row now, before it is due."""
         self._woken = asyncio.Event()
-        """Set when there are messages to send, or a beat is requested."""
+        """Set when there are messages to send, or the row must be updated."""
         self._listens = asyncio.Event()
         """Set when PostgreSQL has registered the channel."""
         self._hears = asyncio.Event()
@@ -186,7 +186,7 @@ class Peers:
             try:
                 first, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                # Cancelling a task would make the driver open another connection to cancel its statement.
+                # If the task were cancelled, the driver would open another connection to cancel its statement.
                 _close(listening)
                 _close(talking)
                 self._listens.set()
@@ -213,7 +213,7 @@ class Peers:
         try:
             await asyncio.wait_for(self._hears.wait(), REPLY_SECONDS)
         except TimeoutError as error:
-            remedy = "let a pooler between the server and PostgreSQL pool sessions, not transactions"
+            remedy = "configure the pooler between the server and PostgreSQL to pool sessions, not transactions"
             raise TimeoutError(f"notifications of PostgreSQL do not arrive; {remedy}") from error
         await _execute(connection, FORGET)
         entered = {"id": self.id, "version": self._version, "is_model_worker": self._is_model_worker}

@@ -29,7 +29,7 @@ from adabkb_service.storage.tables import containers as containers_table
 
 
 class Place(NamedTuple):
-    """How far the removal of a container's content has come."""
+    """The progress of the removal of a container's content."""
 
     table: int
     """Index in ``CONTENT``."""

@@ -139,8 +139,8 @@ class StudyRow:
 
     @property
     def budget_left(self) -> int | None:
-        """Number of full evaluations left in the budget; None without a budget of trials. The steps that stopped trials
-        saved are given back."""
+        """Number of full evaluations left in the budget; None without a budget of trials. Steps that stopped trials
+        saved are added."""
         if self.budget is None:
             return None
         rule = self.definition["early_stopping"]
@@ -285,7 +285,7 @@ class KeyRow:
     study_id: str
     fingerprint: str
     answer: Any
-    """A JSON object; in a row to be stored, its text as ``JsonText``."""
+    """A JSON object; in a row to store, its serialized form (``JsonText``)."""
     created_at: datetime
 
 

@@ -35,7 +35,7 @@ class SqliteFile:
                 os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
     def opened(self) -> None:
-        """Call this when a connection has opened the file. The first call defines which file is the right one."""
+        """Call this when a connection has opened the file. The first call records the file's identity."""
         self._opened = self._opened or self._identity()
 
     def check(self) -> None:

@@ -306,7 +306,7 @@ tokens = Table(
     Column("link", String(100), index=True),  # the study, if the token is a share link
     Column("created_at", UtcDateTime, nullable=False),
     Column("expires_at", UtcDateTime),
-    Column("revoked_at", UtcDateTime),
+    Column("revoked_at", UtcDateTime),  # of a link also the time of its study's deletion, until the study is restored
     Column("used_at", UtcDateTime),  # precise to a minute
     Column("quotas", JSON(none_as_null=True)),  # name -> quota; the server's defaults apply to absent names
     Column("is_session", Boolean, server_default=false(), nullable=False),  # whether it is a session (OpenID Connect)
@@ -343,6 +343,7 @@ trash = Table(
     Column("study_id", String(100), nullable=False, index=True),
     Column("owner", String(100), index=True),
     Column("rights", JSON, nullable=False),  # user -> right on the study
+    Column("webhooks", JSON, nullable=False),  # its webhooks, with their secrets: see ``storage/webhooks.py``
     Column("results", Integer, nullable=False),
     Column("deleted_by", String(100)),
     Column("deleted_at", UtcDateTime, nullable=False, index=True),

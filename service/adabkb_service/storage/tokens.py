@@ -1,5 +1,5 @@
-"""Queries of ``tokens``. Of these, only sessions are deleted, and never the last one: the server requires tokens as
-long as any token is stored."""
+"""Queries of ``tokens``. Only sessions are ever deleted, except the newest one: the server requires tokens as long as
+any token is stored."""
 
 from __future__ import annotations
 
@@ -87,8 +87,10 @@ def page(
 
 
 def revoke(connection: Connection, token_id: str, at: datetime) -> None:
-    """Revoke a token. If it is already revoked, its time of revocation stays."""
-    query = update(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None))
+    """Revoke a token. If it is already revoked, its time of revocation stays, unless it is a link: a link that the
+    deletion of its study revoked must stay revoked when the study is restored."""
+    is_affected = or_(tokens.c.revoked_at.is_(None), tokens.c.link.is_not(None))
+    query = update(tokens).where(tokens.c.id == token_id, is_affected)
     connection.execute(query, {"revoked_at": at, "id_token": None})
 
 
@@ -131,7 +133,7 @@ def set_quotas(connection: Connection, token_id: str, quotas: dict[str, float] |
 
 
 def lock_user(connection: Connection, user: str) -> None:
-    """Let other transactions that lock the same user wait for this one. (On SQLite, they do so anyway.)"""
+    """Make other transactions that lock the same user wait for this one. (On SQLite, they do so anyway.)"""
     connection.execute(select(tokens.c.id).where(tokens.c.user == user).order_by(tokens.c.id).with_for_update())
 
 
@@ -139,6 +141,12 @@ def revoke_links(connection: Connection, study_id: str, at: datetime) -> None:
     """Revoke all links to a study."""
     stale = update(tokens).where(tokens.c.link == study_id, tokens.c.revoked_at.is_(None))
     connection.execute(stale, {"revoked_at": at})
+
+
+def restore_links(connection: Connection, study_id: str, revoked_at: datetime) -> int:
+    """Let the links to a study work again that ``revoke_links`` revoked at a time. Return their number."""
+    theirs = update(tokens).where(tokens.c.link == study_id, tokens.c.revoked_at == revoked_at)
+    return connection.execute(theirs, {"revoked_at": None}).rowcount
 
 
 def note_use(connection: Connection, token_ids: Collection[str], at: datetime) -> None:

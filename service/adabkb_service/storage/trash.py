@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import IO
+from typing import IO, Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
 
@@ -35,6 +35,8 @@ class TrashRow:
     study_id: str
     owner: str | None
     rights: dict[str, Right]
+    webhooks: list[dict[str, Any]]
+    """From ``webhooks.as_json``."""
     results: int
     deleted_by: str | None
     deleted_at: datetime
@@ -48,7 +50,7 @@ def new_container() -> str:
 
 
 def divided(packed: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Ordinal and bytes of each part, from the file's current position."""
+    """Yield the ordinal and the bytes of each part, from the file's current position."""
     return enumerate(iter(lambda: packed.read(PART_BYTES), b""))
 
 

@@ -121,7 +121,7 @@ def reporting(connection: Connection, study_id: str) -> list[Reporting]:
 
 
 def leased_beyond(connection: Connection, now: datetime) -> list[TrialRow]:
-    """Active trials whose lease ends later from now than its full length."""
+    """Return the active trials whose lease ends later than its full length after ``now``."""
     query = select(trials).where(trials.c.state == "active", trials.c.leased_until > now)
     rows = [TrialRow(*row) for row in connection.execute(query)]
     return [row for row in rows if row.leased_until and row.leased_until - now > timedelta(seconds=row.lease_seconds)]

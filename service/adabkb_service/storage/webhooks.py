@@ -44,6 +44,21 @@ def of_study(connection: Connection, study_id: str) -> list[WebhookRow]:
     return [WebhookRow(*row) for row in connection.execute(query)]
 
 
+def as_json(row: WebhookRow) -> dict[str, Any]:
+    """Return a webhook as the trash stores it, without its study and without its failed attempts."""
+    delivered_at = row.delivered_at and row.delivered_at.isoformat()
+    kept = ("id", "url", "secret", "notifications", "seen_seq", "is_on", "delivered")
+    times = {"created_at": row.created_at.isoformat(), "delivered_at": delivered_at}
+    return {name: getattr(row, name) for name in kept} | times
+
+
+def from_json(stored: dict[str, Any], study_id: str, now: datetime) -> WebhookRow:
+    """Return the webhook of a restored study: the next attempt to send it the events that it has not seen is now."""
+    delivered_at = stored["delivered_at"] and datetime.fromisoformat(stored["delivered_at"])
+    times = {"created_at": datetime.fromisoformat(stored["created_at"]), "delivered_at": delivered_at, "due_at": now}
+    return WebhookRow(study_id=study_id, **stored | times)
+
+
 def find(connection: Connection, study_id: str, webhook_id: str) -> WebhookRow | None:
     """Return a webhook; None if it does not exist."""
     row = connection.execute(select(webhooks).where(_this(study_id, webhook_id))).one_or_none()

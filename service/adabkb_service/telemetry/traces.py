@@ -47,7 +47,7 @@ class Traces:
         """Record spans of finished phases, as children of the current span.
 
         Args:
-            phases: when each began and ended, by ``time.monotonic``.
+            phases: the begin and the end of each, by ``time.monotonic``.
             study_id: id of the study.
         """
         since_the_epoch = time.time() - time.monotonic()

@@ -1,4 +1,4 @@
-"""``python -m tests.acceptance.chaos``: the storm at length, on each set-up; it exits with 1 after a violation."""
+"""``python -m tests.acceptance.chaos``: the long run, on each setup; it exits with 1 after a violation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.acceptance.chaos.storm import Plot, run
 
 
 def main() -> int:
-    """Run what the command line asks for."""
+    """Run the setups that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m tests.acceptance.chaos", description=__doc__)
     parser.add_argument("--setup", choices=[*SETUPS, "all"], default="all")
     parser.add_argument("--kills", type=int, default=Plot.kills, help="a run lasts until there were so many kills ...")
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _keep(file: Path, found: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the outcomes, each with the command that made it; those of other set-ups stay."""
+    """Write the outcomes, each with its command; keep those of other setups."""
     kept = json.loads(file.read_text())["setups"] if file.exists() else {}
     made = provenance("tests.acceptance.chaos")
     write(file, {"setups": {**kept, **{name: {**made, **outcome} for name, outcome in found.items()}}})
@@ -53,7 +53,7 @@ def _keep(file: Path, found: Mapping[str, Mapping[str, Any]]) -> None:
 
 @contextmanager
 def _folder(keep: Path | None, name: str) -> Iterator[Path]:
-    """Where a set-up's database is: below the folder to keep, or one that goes with the block."""
+    """Yield the folder of a setup's database: below the folder to keep, or a temporary one."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="adabkb-chaos-", ignore_cleanup_errors=True) as folder:
             yield Path(folder)
@@ -68,11 +68,11 @@ def _show(name: str, seconds: float, kills: int, operations: int) -> None:
 
 
 HEADER = ["set-up", "seconds", "kills", "operations", "per second", "silence s", "trials", "results", "violations"]
-"""Operations are calls that were answered; silence is the longest time without one."""
+"""Operations are answered calls; silence is the longest time without one."""
 
 
 def rows(outcomes: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
-    """The outcomes by set-up, as a table."""
+    """The outcomes by setup, as a table."""
     return [
         [
             name,

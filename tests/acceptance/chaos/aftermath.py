@@ -1,4 +1,4 @@
-"""After the storm: every study is brought to its end and read back, and some are replayed from their logs."""
+"""After the faults: complete and read every study, and replay some from their logs."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from tests.acceptance.chaos.session import Session
 from tests.acceptance.chaos.worker import distinct_values
 
 FINISHER = 99
-"""The index of the worker who brings the studies to their end: no other has it."""
+"""The index of the worker that completes the studies; no other worker has it."""
 PATIENCE = 120.0
-"""Seconds that all studies together get for it."""
+"""Seconds to complete all studies."""
 ATTEMPTS = 5
-"""Of a replay."""
+"""The maximum number of attempts to replay a study."""
 
 
 def finish(client: Client, plans: Sequence[Plan]) -> tuple[Ledger, list[Record]]:
-    """End the studies with the trials that they have, and read them.
+    """Complete the studies with their present trials, and read them.
 
-    A study without a budget left issues what is unfinished, once the leases have run out, and then is complete;
-    whether it is, is for the check to say. Trials that were stopped have left some of the budget, for which there are
-    new ones.
+    A study whose budget is used up issues its unfinished trials again after their leases expire; then it should be
+    complete, which the check verifies. Stopped trials free a part of the budget for new trials.
     """
     ledger = Ledger(f"worker-{FINISHER}")
     session, values = Session(client, ledger), distinct_values(FINISHER)
@@ -53,7 +52,7 @@ def finish(client: Client, plans: Sequence[Plan]) -> tuple[Ledger, list[Record]]
 
 
 def _replayed(database: str, study: str) -> subprocess.CompletedProcess[str]:
-    """The outcome of ``adabkb data replay``, tried again if a server has stored the study's model meanwhile."""
+    """The outcome of ``adabkb data replay``, which is repeated if a server stored the study's model meanwhile."""
     for _ in range(ATTEMPTS):
         command = [ADABKB, "data", "replay", study, "--database", database, "--json"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False)
@@ -63,7 +62,7 @@ def _replayed(database: str, study: str) -> subprocess.CompletedProcess[str]:
 
 
 def replay(database: str, plans: Sequence[Plan], dice: random.Random, sample: int) -> Iterator[str]:
-    """Replay some studies; what comes out different, or does not come out, is a violation."""
+    """Replay some studies. A difference or a failure is a violation."""
     for plan in dice.sample(plans, min(sample, len(plans))):
         done = _replayed(database, plan.id)
         try:

@@ -1,4 +1,4 @@
-"""A proxy in a process of its own: sixty clients in this one leave it no time."""
+"""Runs a proxy in a separate process, since sixty clients keep this one busy."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from typing import Any, Protocol
 
 
 class Proxy(Protocol):
-    """What runs there."""
+    """The proxy in the separate process."""
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
 
     def obey(self, command: Any) -> Any:
-        """Do what the process that started it asks for; the reply to it."""
+        """Perform a command of the parent process, and return the reply."""
 
 
 class Commands:
-    """The process, seen from the one that started it."""
+    """The separate process, as controlled by its parent."""
 
     def __init__(self, port: int, pipe: Connection) -> None:
         self.port = port
         self._pipe = pipe
 
     def send(self, command: Any) -> Any:
-        """Ask for something; the reply."""
+        """Send a command, and return the reply."""
         self._pipe.send(command)
         return self._pipe.recv()
 
 
 @contextmanager
 def apart(make: Callable[..., Proxy], *arguments: Any) -> Iterator[Commands]:
-    """Make a proxy in a process of its own, on a free port of the loopback interface; it ends with the block."""
+    """Run a proxy in a separate process within the block, on a free port of the loopback interface."""
     spawn = multiprocessing.get_context("spawn")
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
         ours, theirs = spawn.Pipe()
@@ -58,7 +58,7 @@ async def _serve(listener: socket.socket, pipe: Connection, proxy: Proxy) -> Non
     def obey() -> None:
         try:
             command = pipe.recv()
-        except (EOFError, ConnectionError):  # whoever started this is gone
+        except (EOFError, ConnectionError):  # the parent process has ended
             over.set()
             asyncio.get_running_loop().remove_reader(pipe.fileno())
         else:

@@ -1,4 +1,4 @@
-"""The studies at work: some slots, and in each the study whose turn it is. When it is complete, the next one is."""
+"""The current studies, one per slot. When a study is complete, the next one replaces it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from adabkb_client import Categorical, Direction, Float, Int, Parameter, Parameters
 
 LEASE_SECONDS = 3.0
-"""Short, so that many run out."""
+"""Short, so that many leases expire."""
 MAX_ATTEMPTS = 4
 
 SPACES: list[dict[str, Parameter]] = [
@@ -19,13 +19,13 @@ SPACES: list[dict[str, Parameter]] = [
     {"x": Float(-2, 2), "n": Int(1, 9), "y": Float(0, 1)},
     {"x": Float(0, 1), "kind": Categorical(["a", "b", "c"]), "y": Float(-1, 1)},
 ]
-"""All continuous: no two suggestions of one study need ever be the same point."""
+"""All continuous, so that no two suggestions of a study need to be equal."""
 MAX_STEPS = 9
-"""Of an evaluation."""
+"""The number of steps of an evaluation."""
 EDITED = "x"
 """The parameter of each space whose bounds are edited."""
 WIDER = (0.0, 0.5, 1.0, 2.0)
-"""How far beyond its first upper bound it may go."""
+"""Extensions of its first upper bound."""
 
 ASHA = {"rule": "asha", "max_steps": MAX_STEPS}
 PATIENCE = {"rule": "patience", "max_steps": MAX_STEPS, "no_gain_for": 4, "min_gain": 1e-6}
@@ -33,7 +33,7 @@ PATIENCE = {"rule": "patience", "max_steps": MAX_STEPS, "no_gain_for": 4, "min_g
 
 @dataclass(frozen=True)
 class Plan:
-    """A study as it is to be created; the same for everybody who does."""
+    """The definition of a study, the same for all clients that create it."""
 
     id: str
     slot: int
@@ -46,7 +46,7 @@ class Plan:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The keywords of ``Client.create_study`` beside id, parameters and direction."""
+        """The arguments of ``Client.create_study`` besides id, parameters and direction."""
         return {
             "budget": self.budget,
             "seed": self.seed,
@@ -67,18 +67,18 @@ class Plan:
         return self.profile == "auto" and self.early_stopping != ASHA
 
     def edit(self, dice: random.Random) -> Float:
-        """Other bounds of the parameter that is edited. Every point of the first space stays one."""
+        """Return new bounds of the edited parameter. They contain every point of the first space."""
         first = self.parameters[EDITED]
         assert isinstance(first, Float)
         return Float(first.low, first.high + dice.choice(WIDER))
 
     def point(self, dice: random.Random) -> Parameters:
-        """Some point of the space as it was first."""
+        """Return a random point of the first space."""
         return {name: _draw(parameter, dice) for name, parameter in self.parameters.items()}
 
 
 class Board:
-    """Which studies are at work; threads share it."""
+    """The current studies. Threads share it."""
 
     def __init__(self, slots: int, seed: int, budgets: range) -> None:
         self._seed = seed
@@ -86,14 +86,14 @@ class Board:
         self._lock = threading.Lock()
         self._current = [self._plan(slot, 0) for slot in range(slots)]
         self.plans = list(self._current)
-        """Every study there ever was."""
+        """All studies so far."""
 
     def pick(self, dice: random.Random) -> Plan:
-        """One of the studies at work."""
+        """Return one of the current studies."""
         return dice.choice(self._current)
 
     def complete(self, plan: Plan) -> None:
-        """A study is over: another one takes its place, unless somebody noticed before."""
+        """Replace a study that is complete, unless another thread has done so."""
         with self._lock:
             if self._current[plan.slot] is plan:
                 self._current[plan.slot] = self._plan(plan.slot, len(self.plans))
@@ -115,7 +115,7 @@ class Board:
 
 
 def objective(parameters: Parameters) -> float:
-    """Something smooth, between -1 and 1, that costs nothing."""
+    """A smooth function with values between -1 and 1 that is cheap to evaluate."""
     return math.sin(sum(_coordinate(value) * (place + 1) for place, value in enumerate(parameters.values())))
 
 

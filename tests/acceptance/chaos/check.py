@@ -1,6 +1,6 @@
-"""The ledger check: what is stored, against its own log and against what the clients know.
+"""The ledger check: compare the stored data with its own log and with the clients' records.
 
-Each violation is a line that names the study, the thing and what is wrong with it.
+Each violation is a line with the study, the object and the error.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tests.acceptance.chaos.order import order
 from tests.acceptance.chaos.record import Record
 
 GIVE_ROOM = ("stopped", "corrected", "edited")
-"""Events that may let a study whose budget was used up, or that was complete, take points again."""
+"""Events after which a complete study, or one whose budget was used up, may accept points again."""
 Result = tuple[float | None, int | None, int | None]
-"""Value, trial, attempt: what makes a result this one and no other."""
+"""Value, trial and attempt, which identify a result."""
 
 
 def check(record: Record, entries: Sequence[Entry], plan: Plan) -> list[str]:
-    """All that is wrong with a study, given what the clients did with it."""
+    """Return all violations in a study, given the clients' calls."""
     lease = timedelta(seconds=record.info.lease_seconds)
     log = Log(record.events, lease, may_repeat_points=plan.may_repeat_points)
     found = [
@@ -51,7 +51,7 @@ def check(record: Record, entries: Sequence[Entry], plan: Plan) -> list[str]:
 
 
 def _numbering(record: Record) -> Iterator[str]:
-    """Events and observations count 1, 2, 3, ...; no trial's number comes twice."""
+    """Events and observations are numbered 1, 2, 3, ...; trial numbers are unique."""
     for name, numbers in (
         ("event", [event.seq for event in record.events]),
         ("observation", [observation.seq for observation in record.observations]),
@@ -67,7 +67,7 @@ def _numbering(record: Record) -> Iterator[str]:
 
 
 def _trials_as_logged(record: Record, log: Log) -> Iterator[str]:
-    """Each trial is what the log made of it."""
+    """Each trial agrees with the log."""
     trials = {trial.number: trial for trial in record.trials}
     yield from _on_one_side("trial", trials.keys(), log.trials.keys())
     for number in trials.keys() & log.trials.keys():
@@ -81,7 +81,7 @@ def _trials_as_logged(record: Record, log: Log) -> Iterator[str]:
 
 
 def _observations_as_logged(record: Record, log: Log) -> Iterator[str]:
-    """Each observation is what the log made of it."""
+    """Each observation agrees with the log."""
     observations = {stored.seq: stored for stored in record.observations}
     yield from _on_one_side("observation", observations.keys(), log.observations.keys())
     for seq in observations.keys() & log.observations.keys():
@@ -92,7 +92,7 @@ def _observations_as_logged(record: Record, log: Log) -> Iterator[str]:
 
 
 def _on_one_side(name: str, stored: Set[int], logged: Set[int]) -> Iterator[str]:
-    """What is stored is in the log, and the other way round."""
+    """Return the objects that are only stored or only in the log."""
     for number in stored - logged:
         yield f"{name} {number} is not in the log"
     for number in logged - stored:
@@ -100,7 +100,7 @@ def _on_one_side(name: str, stored: Set[int], logged: Set[int]) -> Iterator[str]
 
 
 def _end(record: Record, plan: Plan) -> Iterator[str]:
-    """The study came to its end, within its budget, and what it says of itself is so."""
+    """The study is complete within its budget, and its summary is correct."""
     info = record.info
     used = sum(share(trial) for trial in record.trials)
     if used > plan.budget:
@@ -124,7 +124,7 @@ def _end(record: Record, plan: Plan) -> Iterator[str]:
 
 
 def _results(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """Each acknowledged result is there exactly once, and nothing that nobody told."""
+    """Each acknowledged result is stored exactly once, and every stored result was sent."""
     tellers: defaultdict[Result, list[Entry]] = defaultdict(list)
     for entry in _of(entries, "observe", "point"):
         tellers[entry.value, entry.trial, entry.attempt].append(entry)
@@ -152,7 +152,7 @@ def _results(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _same(log: Log) -> dict[float, list[int]]:
-    """Observations by the value that they came with."""
+    """Observations by their first value."""
     found = defaultdict(list)
     for seq, observation in log.observations.items():
         found[observation.told].append(seq)
@@ -160,7 +160,7 @@ def _same(log: Log) -> dict[float, list[int]]:
 
 
 def _corrections(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """Each acknowledged correction is in the log once, and none that nobody asked for."""
+    """Each acknowledged correction is in the log once, and every correction in the log was requested."""
     asked = {(entry.observation, entry.value) for entry in _of(entries, "correct")}
     for entry in _of(entries, "correct", "exclude"):
         observation = log.observations.get(entry.observation or 0)
@@ -180,7 +180,7 @@ def _corrections(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _suggestions(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """Each attempt was handed to one worker, once, and nobody was given what the log does not know."""
+    """Each attempt was issued to one worker, once, and every issued attempt is in the log."""
     handed: dict[tuple[int | None, int | None], Entry] = {}
     unanswered: Counter[str | None] = Counter()
     for entry in _of(entries, "suggest"):
@@ -207,7 +207,7 @@ def _suggestions(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _ends_of_attempts(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """Each acknowledged failure and release is in the log, and none that nobody told."""
+    """Each acknowledged failure and release is in the log, and every one in the log was sent."""
     told: defaultdict[Kind, set[tuple[int | None, int | None]]] = defaultdict(set)
     for entry in _of(entries, "fail", "release"):
         told[entry.kind].add((entry.trial, entry.attempt))
@@ -228,10 +228,10 @@ def _ends_of_attempts(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _retries(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """What an acknowledged retry found failed was retried, and nothing more often than somebody asked.
+    """Each failed trial of an acknowledged retry was retried, and no trial more often than requested.
 
-    Two workers may have been told that the same trial failed. If both ask for a retry, the second one changes nothing,
-    but finds the trial at the attempt that was retried or at a later one.
+    Two workers may know that the same trial failed. If both request a retry, the second request changes nothing, and
+    finds the trial at the retried attempt or at a later one.
     """
     asked = Counter(entry.trial for entry in _of(entries, "retry") if entry.fate != "refused")
     for entry in _of(entries, "retry"):
@@ -244,7 +244,7 @@ def _retries(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _renewals(log: Log, entries: Sequence[Entry], lease: timedelta) -> Iterator[str]:
-    """A lease that was renewed did not run out before its time."""
+    """A renewed lease did not expire early."""
     for entry in _of(entries, "heartbeat", "report"):
         if entry.fate == "acknowledged" and (logged := log.trials.get(entry.trial or 0)):
             for attempt, moment in logged.expiries:
@@ -253,10 +253,10 @@ def _renewals(log: Log, entries: Sequence[Entry], lease: timedelta) -> Iterator[
 
 
 def _queued_points(record: Record, log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """Each acknowledged point is a trial, once, and none that nobody queued.
+    """Each acknowledged point is a trial, once, and every queued trial was requested.
 
-    A refusal is not kept under the key of its request. The proxy may send a copy of the request later, or a server may
-    perform one that it got before it was stopped, and the study may take the point by then.
+    A refusal is not stored under the key of its request. The proxy may send a copy of the request later, or a stopped
+    server may continue and perform it, and the study may accept the point by then.
     """
     calls = list(_of(entries, "queue"))
     for entry in calls:
@@ -272,11 +272,11 @@ def _queued_points(record: Record, log: Log, entries: Sequence[Entry]) -> Iterat
                 told = ", ".join(map(str, asked)) or "nobody"
                 yield f"trial {event.trial} was queued at {point}; asked for, so that it might be, by: {told}"
             else:
-                unused.remove(cause)  # a second one was not asked for
+                unused.remove(cause)  # it explains only one event
 
 
 def _may_be_queued(entry: Entry, queued: Event, record: Record) -> bool:
-    """Whether a call was not refused, or the study had room again afterwards, before the point was queued."""
+    """Whether a call was not refused, or the study accepted points again between the refusal and the event."""
     return entry.fate != "refused" or any(
         event.kind in GIVE_ROOM and event.seq < queued.seq and event.created_at > entry.started
         for event in record.events

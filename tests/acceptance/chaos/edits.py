@@ -14,7 +14,7 @@ from tests.acceptance.chaos.record import Record
 
 
 def edits(record: Record, log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """Each acknowledged edit is in the log, none that nobody asked for, and results count if they are in the space."""
+    """Each acknowledged edit is in the log, every edit in the log was requested, and results in the space count."""
     calls = [entry for entry in entries if entry.kind == "edit"]
     first = [event.payload["definition"]["parameters"] for event in record.events if event.kind == "created"]
     there = [_high(parameters) for parameters in (*first, *log.edits)]

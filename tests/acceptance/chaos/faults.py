@@ -1,7 +1,6 @@
-"""The faults that strike servers and their database. Each is a function that has ended its fault when it returns.
+"""The faults of servers and their database. Each is a function that injects a fault and ends it before it returns.
 
-Which ones there are depends on the database. After each one every server must be at work again within
-``RECOVERY_SECONDS``.
+The available faults depend on the database. After each fault, every server must recover within ``RECOVERY_SECONDS``.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from tests.acceptance.chaos.commits import Cutter
 from tests.acceptance.chaos.databases import Store
 
 CALM_SECONDS = 2.5
-"""Between two faults, on average."""
+"""The mean time between two faults."""
 ALL_AT_ONCE = 0.25
-"""Share of kills that strike all servers."""
+"""Share of kills that kill all servers."""
 WHILE_STARTING = 0.1
-"""Share of kills that strike a second time while the server is starting."""
+"""Share of kills that are repeated while the server starts."""
 START_SECONDS = 1.5
 DEAD_SECONDS = 1.0
 STOPPED_SECONDS = 4.0
@@ -38,27 +37,27 @@ MODEL_STOPPED_SECONDS = 12.0
 """Suggestions wait for a model for 5 s, and these servers replace a silent model process after 8 s."""
 FULL_SECONDS = 4.0
 SMALL_DISK = 2**30
-"""Bytes of a disk that may be filled."""
+"""The maximum size in bytes of a disk that may be filled."""
 AWAY_SECONDS = 3.0
 CUT_SECONDS = 3.0
 CUT_SHARE = 0.1
-"""Of the commits."""
+"""The share of commits whose connection is cut."""
 RECOVERY_SECONDS = 30.0
-"""After a fault each server must commit something within this time, and answer from its model if that was struck."""
+"""After a fault, each server must commit something within this time and, if models were affected, answer from one."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """All that a fault can strike."""
+    """Everything that a fault can affect."""
 
     running: Cluster
     store: Store
     cutter: Cutter | None
-    """Of the connections to PostgreSQL."""
+    """Cuts connections to PostgreSQL."""
 
 
 Fault = Callable[[Site, random.Random], int]
-"""Strikes, and returns how often it did."""
+"""Injects a fault, and returns how often."""
 
 
 def servers_killed(site: Site, dice: random.Random) -> int:
@@ -81,7 +80,8 @@ def servers_killed(site: Site, dice: random.Random) -> int:
 
 
 def server_stopped(site: Site, dice: random.Random) -> int:
-    """As a long pause of its machine would: it goes on with what it believed, and the others did not wait."""
+    """Stop and continue a server, as a long pause of its machine does. The others go on, and it continues with old
+    state."""
     server = dice.choice(site.running.processes)
     server.send(SIGSTOP)
     time.sleep(dice.uniform(0.5, STOPPED_SECONDS))
@@ -98,7 +98,7 @@ def model_processes_killed(site: Site, _: random.Random) -> int:
 
 
 def model_processes_stopped(site: Site, dice: random.Random) -> int:
-    """Stop the model processes of all servers, for longer or shorter than the servers wait for them."""
+    """Stop the model processes of all servers, for a time above or below the servers' timeout."""
     processes = _model_processes(site)
     for process in processes:
         _signal(process, SIGSTOP)
@@ -109,7 +109,7 @@ def model_processes_stopped(site: Site, dice: random.Random) -> int:
 
 
 def disk_full(site: Site, dice: random.Random) -> int:
-    """Let no file grow: fill the disk of the database if it is a small one, else limit the size of files."""
+    """Prevent files from growing: fill the disk of the database if it is small, otherwise limit the size of files."""
     is_small = shutil.disk_usage(site.store.folder).total <= SMALL_DISK
     with _filled(site.store.folder) if is_small else _limited(site, dice):
         time.sleep(dice.uniform(0.5, FULL_SECONDS))
@@ -117,7 +117,7 @@ def disk_full(site: Site, dice: random.Random) -> int:
 
 
 def postgresql_restarted(site: Site, dice: random.Random) -> int:
-    """Stop PostgreSQL, in half of the cases without a shutdown, and start it again."""
+    """Stop PostgreSQL, in half of the cases without a clean shutdown, and start it again."""
     assert site.store.postgresql is not None
     site.store.postgresql.restart(dice.choice(["immediate", "fast"]), dice.uniform(0.0, AWAY_SECONDS))
     return 1
@@ -139,12 +139,13 @@ ON_POSTGRESQL: dict[Fault, int] = {postgresql_restarted: 2, commits_cut: 2}
 
 
 class FaultSchedule:
-    """One fault after the other, and whether the servers recover from each.
+    """Injects one fault after the other, and checks that the servers recover from each.
 
     Args:
-        site: what is struck.
-        once: every kind of fault once, in random order, and no more; else endlessly, each drawn by its weight.
-        recovery_seconds: in which a server has to be at work again after a fault.
+        site: what the faults affect.
+        once: whether to inject every kind of fault once, in random order; otherwise, faults are drawn by weight without
+            end.
+        recovery_seconds: the time within which a server must recover from a fault.
     """
 
     def __init__(self, site: Site, once: bool = False, recovery_seconds: float = RECOVERY_SECONDS) -> None:
@@ -157,14 +158,14 @@ class FaultSchedule:
 
     @property
     def kills(self) -> int:
-        """How often a server was killed."""
+        """The number of kills of servers."""
         return self.counts[_name(servers_killed)]
 
     def run(self, dice: random.Random, over: threading.Event) -> None:
-        """Strike until it is over or there is no further fault; all servers are at work then.
+        """Inject faults until the run is over or no fault is left; all servers have recovered then.
 
         Raises:
-            ServerDied: one ended without having been killed, did not start or was not at work again in time.
+            ServerDied: a server ended without having been killed, did not start or did not recover in time.
         """
         for fault in self._faults(dice):
             if over.wait(dice.expovariate(1 / CALM_SECONDS)):
@@ -185,7 +186,7 @@ class FaultSchedule:
                 yield from dice.choices(list(mix), list(mix.values()))
 
     def _check_at_work(self, server: Server, fault: Fault) -> None:
-        """Let a server commit something in a study of our own, and after a fault of models ask its model something."""
+        """Make a server commit something in a separate study and, after a fault of models, query its model."""
         try:
             with Client(server.url, timeout=self._recovery_seconds, retry_for=self._recovery_seconds) as client:
                 study = client.create_study("recovery", {"x": Float(0, 1)}, direction="minimize")
@@ -203,7 +204,7 @@ def _name(fault: Fault) -> str:
 
 
 def _model_processes(site: Site) -> list[int]:
-    """Of all servers; a server that keeps its models itself has none."""
+    """The model processes of all servers; a server that computes models itself has none."""
     return [process for server in site.running.processes for process in server.model_processes()]
 
 
@@ -224,7 +225,7 @@ def _filled(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _limited(site: Site, dice: random.Random) -> Iterator[None]:
-    """Files of the servers end at a place within the write-ahead log, so that a transaction may be half written."""
+    """Limit the size of files to a position in the write-ahead log, so that a transaction may be half written."""
     log = site.store.folder / "adabkb.db-wal"
     _limit_files(site, dice.randint(1, max(log.stat().st_size, 1) if log.exists() else 1))
     yield

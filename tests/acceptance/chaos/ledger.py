@@ -1,4 +1,4 @@
-"""What a client knows: each call it made, and whether it was acknowledged."""
+"""The records of a client: each call, and whether it was acknowledged."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ Kind = Literal[
     "resume", "read", "retry", "report", "edit",
 ]  # fmt: skip
 Fate = Literal["acknowledged", "nothing", "refused", "unknown"]
-"""What became of a call: an answer; the answer that there is no trial; a refusal; or the client gave up, and it may
-have happened or not."""
+"""The outcome of a call: an answer; an answer without a trial; a refusal; or unknown, since the client gave up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One effect that a client asked for, however often it had to ask.
+    """One effect that a client requested, however often it had to repeat the request.
 
-    A call with several effects, a suggestion of three trials or a batch of results, has an entry for each.
+    A call with several effects, such as a suggestion of three trials or a batch of results, has an entry for each.
     """
 
     worker: str
@@ -35,26 +34,26 @@ class Entry:
     ended: datetime
     asked: float
     answered: float
-    """The same moments by the monotonic clock of the machine, in seconds, which nobody sets: they order all calls."""
+    """The same moments by the machine's monotonic clock, in seconds. They order all calls."""
     trial: int | None = None
     attempt: int | None = None
     observation: int | None = None
-    """Its seq: in a correction the one asked for, in a result the one answered."""
+    """The seq of the observation: for a correction from the request, for a result from the answer."""
     value: float | None = None
     parameters: Parameters | None = None
     count: int = 0
-    """Trials asked for, by a suggestion that brought none."""
+    """The number of requested trials, for a suggestion without trials."""
     reports: tuple[tuple[int, float], ...] = ()
     """Steps and values."""
     stopped: bool = False
     """Whether the answer to a report was to stop."""
     edited: Parameter | None = None
-    """What an edit of the space makes of a parameter."""
+    """The parameter after an edit of the space."""
     revision: int | None = None
     counts: Counts | None = None
-    """What the answer said of the study: the last event of its log, and the trials by state then."""
+    """The study's revision in the answer, and its numbers of trials by state."""
     listed: tuple[Trial, ...] = ()
-    """Trials that a read brought: all that there were."""
+    """The trials that a read returned: all trials of the study."""
 
     def __str__(self) -> str:
         facts = {"trial": self.trial, "attempt": self.attempt, "observation": self.observation, "value": self.value}
@@ -64,21 +63,21 @@ class Entry:
 
 @dataclass
 class Ledger:
-    """One client's entries; owned by one thread."""
+    """The entries of one client, used by one thread."""
 
     worker: str
     entries: list[Entry] = field(default_factory=list)
     operations: Counter[Kind] = field(default_factory=Counter)
     """Calls by kind."""
     answered: list[datetime] = field(default_factory=list)
-    """When the calls ended that were not given up."""
+    """The times at which answered calls ended."""
     surprises: list[str] = field(default_factory=list)
-    """Answers that nothing explains: violations."""
+    """Answers without an explanation, which are violations."""
 
 
 @dataclass(frozen=True)
 class Books:
-    """All clients' ledgers, put together."""
+    """The ledgers of all clients together."""
 
     ledgers: list[Ledger]
 
@@ -89,17 +88,17 @@ class Books:
 
     @property
     def answered(self) -> int:
-        """Calls that were not given up."""
+        """The number of answered calls."""
         return sum(len(ledger.answered) for ledger in self.ledgers)
 
     @property
     def surprises(self) -> list[str]:
-        """Answers that nothing explains."""
+        """Answers without an explanation."""
         return [surprise for ledger in self.ledgers for surprise in ledger.surprises]
 
     @property
     def fates(self) -> Counter[str]:
-        """Entries by fate."""
+        """Numbers of entries by outcome."""
         return Counter(entry.fate for entry in self._entries())
 
     def by_study(self) -> dict[str, list[Entry]]:

@@ -1,4 +1,4 @@
-"""What a study's log says: its events, taken one by one by the rules of docs/http.md, and where they break one."""
+"""The state of a study according to its log: events are applied by the rules of docs/http.md, and violations listed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Shown = tuple[TrialState, int, float | None]
 
 @dataclass
 class LoggedTrial:
-    """A trial, as far as the log has come."""
+    """A trial after the events so far."""
 
     parameters: Parameters
     state: TrialState
@@ -27,52 +27,52 @@ class LoggedTrial:
     holders: dict[int, str | None] = field(default_factory=dict)
     """Attempt -> worker."""
     results: dict[int, int] = field(default_factory=dict)
-    """Attempt -> observation, the first one first."""
+    """Attempt -> observation, in order."""
     failures: list[int | None] = field(default_factory=list)
-    """Attempts that failed; None where too many leases ran out."""
+    """Attempts that failed; None if too many leases expired."""
     retries: list[int] = field(default_factory=list)
-    """Attempts that had failed."""
+    """The failed attempts that were retried."""
     releases: list[int] = field(default_factory=list)
     expiries: list[tuple[int, datetime]] = field(default_factory=list)
     curves: dict[int, dict[int, float]] = field(default_factory=dict)
     """Attempt -> step -> value."""
     requests: list[tuple[int, tuple[tuple[int, float], ...]]] = field(default_factory=list)
-    """Attempt and reports, of each request that brought some."""
+    """Attempt and reports of each request with reports."""
     withdrawn: bool = False
-    """Whether an edit left it outside of the space before a worker had it."""
+    """Whether an edit of the space excluded the trial before it was issued."""
 
 
 @dataclass
 class LoggedObservation:
-    """An observation, as far as the log has come."""
+    """An observation after the events so far."""
 
     trial: int | None
     attempt: int | None
     parameters: Parameters
     told: float
-    """The value it came with."""
+    """The value before any correction."""
     value: float
     std_error: float | None
     excluded: bool = False
     corrections: list[float] = field(default_factory=list)
-    """Values it was given since."""
+    """Later values."""
 
 
 class Log:
-    """The outcome of all events; ``faults`` are the rules they break."""
+    """The state after all events; ``faults`` lists violations of rules."""
 
     def __init__(self, events: Iterable[Event], lease: timedelta, *, may_repeat_points: bool) -> None:
         self.trials: dict[int, LoggedTrial] = {}
         self.queued: dict[int, Parameters] = {}
-        """By trial: the points that users queued."""
+        """Trial -> point that a user queued."""
         self.observations: dict[int, LoggedObservation] = {}
         self.edits: list[list[dict[str, Any]]] = []
         """The parameters of the space after each edit."""
         self.faults: list[str] = []
         self.counts: dict[int, Counter[str]] = {}
-        """Event -> trials by state, and observations, after it; what there is none of is left out."""
+        """Event -> numbers of trials by state, and of observations, after it; zeros are left out."""
         self.shown: defaultdict[int, list[tuple[int, Shown]]] = defaultdict(list)
-        """Trial -> what it was from an event on, for each event that concerned it."""
+        """Trial -> its state after each event about it."""
         self._lease = lease
         self._may_repeat_points = may_repeat_points
         self._suggested: dict[frozenset[tuple[str, Any]], int] = {}
@@ -103,7 +103,7 @@ class Log:
                 self._check(False, event, f"the model failed: {event.payload}")
 
     def _note(self, event: Event) -> None:
-        """Keep what a client would see now."""
+        """Record what a client would see now."""
         counts = self.counts.get(event.seq - 1, Counter()).copy()
         counts["observations"] = len(self.observations)
         trial = self.trials.get(event.trial or 0)
@@ -133,7 +133,8 @@ class Log:
         self.trials[number] = LoggedTrial(point, "active", 1, event.created_at, holders={1: worker})
 
     def _may_come_again(self, trial: LoggedTrial) -> bool:
-        """Whether a trial was withdrawn, or has results, and either none of them counts or the study repeats points."""
+        """Whether the point of a trial may be suggested again: it was withdrawn, no result counts, or points may
+        repeat."""
         results = [self.observations[seq] for seq in trial.results.values()]
         if trial.withdrawn:
             return True
@@ -195,7 +196,7 @@ class Log:
             trial.state = "stopped" if trial.state == "stopped" else "completed"
 
     def _is_last_of(self, trial: LoggedTrial, event: Event) -> bool:
-        """Whether a result is the value at which the trial was stopped."""
+        """Whether a result is the last reported value of a stopped trial."""
         last: float = list(trial.curves[trial.attempt].values())[-1]
         return bool(event.payload["attempt"] == trial.attempt and event.payload["value"] == last)
 

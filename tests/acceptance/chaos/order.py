@@ -1,13 +1,13 @@
-"""The check of order: whether all calls could have been made one after the other, as far as the clients can tell.
+"""The check of order: whether all calls could have been made one after the other, according to the clients.
 
-A history is linearizable if there is an order of its calls that a study allows which does one thing at a time, and in
-which a call that was answered before another one was asked comes first. Finding such an order takes exponential time in
-general. Checking one does not, and the log is one: ``log.py`` checks that a study allows its events, and ``check.py``
-that each acknowledged call has its effect there once. This module gives each call its place in the log: that of the
-event that it caused or, for what an answer says, behind the last event that it has seen. It checks that the places
-agree with the times of the calls, and that what was answered was so at its place.
+A history is linearizable if its calls have an order that is valid for a sequential study, and in which a call that was
+answered before another one was sent comes first. Finding such an order takes exponential time in general. Checking an
+order does not, and the log is one: ``log.py`` checks that a study allows its events, and ``check.py`` that each
+acknowledged call has its effect there once. This module assigns each call a position in the log: that of the event that
+it caused or, for a read, after the last event that its answer reflects. It checks that the positions agree with the
+times of the calls, and that each answer was correct at its position.
 
-All clients run on one machine, whose monotonic clock says when each call was asked and answered.
+All clients run on one machine, whose monotonic clock gives the times of requests and answers.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from tests.acceptance.chaos.ledger import Entry
 from tests.acceptance.chaos.log import Log, Shown
 
 AFTER = 0.5
-"""From an event to the place behind it, where a call is that has seen it."""
+"""Distance from an event to the position after it, of a call whose answer reflects it."""
 CLOCKS_DIFFER = 0.1
 """Seconds by which the clocks of two servers may differ."""
 NEVER = math.inf
 
 Span = tuple[float, float]
-"""A first and a last place."""
+"""The first and the last possible position."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A call with the places that it may have."""
+    """A call with its possible positions."""
 
     name: str
     asked: float
     answered: float
     spans: Sequence[Span]
-    """In order; none if what was answered was never so."""
+    """In order; empty if the answer was never correct."""
 
 
 def order(events: Sequence[Event], log: Log, entries: Sequence[Entry], lease_seconds: float) -> Iterator[str]:
-    """All that contradicts that the log is the order in which the calls were performed.
+    """Return all violations: contradictions between the order of the log and the times of the calls.
 
     Args:
-        events: of the study.
-        log: made of them.
-        entries: of all clients.
-        lease_seconds: of the study's trials.
+        events: the events of the study.
+        log: the state that results from them.
+        entries: the entries of all clients.
+        lease_seconds: the duration of leases in the study.
     """
     end = len(events) + AFTER
     yield from _misplaced([*_writes(events, entries), *_answers(entries), *_listings(log, entries, end)])
@@ -59,10 +59,10 @@ def order(events: Sequence[Event], log: Log, entries: Sequence[Entry], lease_sec
 
 
 def _misplaced(steps: Sequence[Step]) -> Iterator[str]:
-    """Give each call the first place that it may have behind those that were answered before it was asked; it is named
-    if there is none.
+    """Assign each call the first possible position after those that were answered before it was sent; report it if
+    there is none.
 
-    The first place is the best one, as it leaves the most for the calls after it.
+    The first position is the best one, since it leaves the most positions for later calls.
     """
     placed = dict[int, float]()
     bound, latest = 0.0, None
@@ -91,8 +91,8 @@ def _said(place: float) -> str:
 
 
 def _writes(events: Sequence[Event], entries: Sequence[Entry]) -> Iterator[Step]:
-    """For each event, the call that asked for it first: it was logged after that. If there is one such call, and it was
-    acknowledged, the event was logged before the answer."""
+    """Return the possible positions of the first call that requested each event: before it, the call was sent. If only
+    one call requested it, and it was acknowledged, the event precedes the answer."""
     causes: defaultdict[Hashable, list[Entry]] = defaultdict(list)
     for entry in entries:
         for effect in _effects(entry):
@@ -106,7 +106,7 @@ def _writes(events: Sequence[Event], entries: Sequence[Entry]) -> Iterator[Step]
 
 
 def _effect(event: Event) -> Hashable:
-    """What identifies an event among those that clients ask for; None for one that a server causes by itself."""
+    """Return a key of an event that clients request; None for an event that a server causes by itself."""
     told: dict[str, Any] = event.payload
     match event.kind:
         case "suggested":
@@ -133,7 +133,8 @@ def _effect(event: Event) -> Hashable:
 
 
 def _effects(entry: Entry) -> Iterator[Hashable]:
-    """The events that a call may have caused. Those of a suggestion without an answer are not known."""
+    """Return the keys of the events that a call may have caused; those of a suggestion without an answer are
+    unknown."""
     match entry.kind:
         case "suggest" if entry.fate == "acknowledged":
             yield "leased", entry.trial, entry.attempt
@@ -160,7 +161,7 @@ def _effects(entry: Entry) -> Iterator[Hashable]:
 
 
 def _answers(entries: Sequence[Entry]) -> Iterator[Step]:
-    """An answer has seen all events up to its revision, and none after it."""
+    """An answer reflects all events up to its revision, and none after it."""
     for entry in entries:
         if entry.revision is not None:
             place = entry.revision + AFTER
@@ -168,7 +169,7 @@ def _answers(entries: Sequence[Entry]) -> Iterator[Step]:
 
 
 def _listings(log: Log, entries: Sequence[Entry], end: float) -> Iterator[Step]:
-    """Each trial of a list was as it is shown there, and there were no others."""
+    """A list of trials was correct and complete at some position."""
     first_seen = {number: shown[0][0] for number, shown in log.shown.items()}
     births = [first_seen[number] for number in sorted(first_seen)]
     spans: dict[tuple[int, Shown], list[Span]] = {}
@@ -189,7 +190,7 @@ def _listings(log: Log, entries: Sequence[Entry], end: float) -> Iterator[Step]:
 
 
 def _miscounted(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """The counts in an answer are those of its revision."""
+    """The counts in an answer agree with its revision."""
     for entry in entries:
         if entry.revision is not None and entry.counts is not None:
             there = log.counts.get(entry.revision)
@@ -206,7 +207,7 @@ def _counted(counts: Counts) -> dict[str, int]:
 
 
 def _held_by_two(events: Sequence[Event], entries: Sequence[Entry], lease_seconds: float) -> Iterator[str]:
-    """By the clients' clock, a lease that ran out had its full length since it was given or last renewed."""
+    """By the clients' clock, an expired lease had its full length since it began or was renewed."""
     handed: dict[tuple[int | None, int | None], Entry] = {}
     held: dict[tuple[int | None, int | None], Entry] = {}
     for entry in entries:

@@ -1,7 +1,7 @@
-"""An HTTP proxy before all servers, in a process of its own, that spoils a share of the requests.
+"""An HTTP proxy for all servers, in a separate process, that injects faults into a share of the requests.
 
-It knows of HTTP/1.1 what it needs: a head, and a body of Content-Length bytes. Requests go to the servers in turn; one
-that nobody takes, or whose server dies over it, gets a 502 or no answer at all.
+It supports only the needed part of HTTP/1.1: a head, and a body of Content-Length bytes. Requests go to the servers in
+turn. A request that no server accepts, or whose server dies, gets a 502 or no answer.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from tests.acceptance.chaos.apart import Commands, apart
 Fault = Literal["lose request", "delay request", "lose answer", "delay answer", "hang up", "duplicate", "repeat later"]
 
 SHARES: dict[Fault, float] = {
-    "lose request": 0.025,  # the servers never see it
+    "lose request": 0.025,  # the servers never receive it
     "delay request": 0.025,
-    "lose answer": 0.025,  # it is done, and nobody is told
+    "lose answer": 0.025,  # it is performed, but the client gets no answer
     "delay answer": 0.025,
-    "hang up": 0.025,  # at once, so that the client asks again while a server is still at it
-    "duplicate": 0.025,  # twice at the same moment, and one of the two answers
-    "repeat later": 0.025,  # once more when it is long answered
+    "hang up": 0.025,  # at once, so that the client repeats it while a server still performs it
+    "duplicate": 0.025,  # sent twice at the same moment; the client gets one of the answers
+    "repeat later": 0.025,  # sent again long after the answer
 }
-"""Of all requests, how many each fault befalls."""
+"""The share of requests for each fault."""
 LONGEST_DELAY = 1.0
 LONGEST_REPEAT = 3.0
-"""Seconds after which a request may come once more."""
+"""The maximum time in seconds after which a request is repeated."""
 BAD_GATEWAY = b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\nContent-Length: 17\r\n\r\nno server answers"
 
 _Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -44,14 +44,14 @@ class Proxy:
         self._commands = commands
 
     def calm(self) -> Counter[str]:
-        """No faults from now on; how many there were of each kind."""
+        """Inject no more faults. Return how many there were of each kind."""
         counts: Counter[str] = self._commands.send("calm")
         return counts
 
 
 @contextmanager
 def proxy(ports: Sequence[int], seed: int) -> Iterator[Proxy]:
-    """A proxy before the servers on these ports of the loopback interface."""
+    """Run a proxy for the servers on these ports of the loopback interface."""
     with apart(_Spoiler, list(ports), seed) as commands:
         yield Proxy(commands)
 
@@ -67,12 +67,12 @@ class _Spoiler:
         self._afterwards: set[asyncio.Task[object]] = set()
 
     def obey(self, _: str) -> Counter[str]:
-        """Spoil no more requests."""
+        """Inject no more faults."""
         self._shares = dict.fromkeys(self._shares, 0.0)
         return self._counts
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection of a client, request by request."""
+        """Serve a connection of a client, request by request."""
         with closing(writer):
             try:
                 while request := await _message(reader):
@@ -83,10 +83,10 @@ class _Spoiler:
                     writer.write(answer)
                     await writer.drain()
             except ConnectionError:
-                return  # the client has gone
+                return  # the client has disconnected
 
     async def _spoiled(self, request: bytes) -> bytes | None:
-        """The answer that the client is to get; None to hang up."""
+        """Return the answer for the client; None to close the connection."""
         fault = self._draw()
         match fault:
             case "lose request":
@@ -115,7 +115,7 @@ class _Spoiler:
         return None
 
     async def _forward(self, request: bytes) -> bytes | None:
-        """What a server answers; a 502 or None if there is none, or if it dies meanwhile."""
+        """Return a server's answer; a 502 or None if no server answers, or it dies meanwhile."""
         for _ in self._ports:
             port = next(self._turns)
             try:
@@ -154,14 +154,14 @@ class _Spoiler:
         await asyncio.sleep(self._random.uniform(0.0, longest))
 
     def _start(self, work: Coroutine[object, object, object]) -> None:
-        """Go on with something that nobody waits for."""
+        """Run a task in the background."""
         task = asyncio.create_task(work)
         self._afterwards.add(task)  # the loop itself keeps no reference
         task.add_done_callback(self._afterwards.discard)
 
 
 async def _message(reader: asyncio.StreamReader) -> bytes | None:
-    """A request or an answer, as it came; None if the other side closed before its end."""
+    """Return a request or an answer unchanged; None if the other side closed the connection before its end."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
         return head + await reader.readexactly(_length(head))

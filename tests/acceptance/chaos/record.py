@@ -1,4 +1,4 @@
-"""What a server says about a study, all of it, read at rest."""
+"""Everything that a server returns about a study, read while nothing changes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Record:
     observations: list[Observation]
     events: list[Event]
     curves: Mapping[int, Sequence[CurvePoint]]
-    """By trial: what the current attempt has reported."""
+    """Trial -> reports of the current attempt."""
 
 
 def read(study: Study) -> Record:
-    """Read a study that nobody works on any more."""
+    """Read a study that no client changes any more."""
     trials = list(study.trials())
     curves = {trial.number: list(study.curve(trial)) for trial in trials if trial.curve is not None}
     return Record(study.info(), trials, list(study.observations()), list(study.events()), curves)

@@ -1,4 +1,4 @@
-"""``adabkb serve`` that replaces a model process after seconds without a word, and not after minutes."""
+"""``adabkb serve`` that replaces a silent model process after seconds, not minutes."""
 
 from __future__ import annotations
 

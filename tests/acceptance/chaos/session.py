@@ -1,4 +1,4 @@
-"""A client whose every call is entered in its ledger, and compared with what may become of it."""
+"""A client that records every call in its ledger, and compares the outcome with the allowed ones."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from tests.acceptance.chaos.ledger import Entry, Fate, Kind, Ledger
 T = TypeVar("T")
 
 EXPECTED = NoTrialAvailable | Conflict | ConnectionFailed | Unavailable
-"""Errors that a storm explains."""
+"""Errors that the faults explain."""
 DONE: Set[Fate] = {"acknowledged"}
 DONE_OR_REFUSED: Set[Fate] = {"acknowledged", "refused"}
 NOT_YET = "request_in_progress"
-"""The code of a refusal that says nothing: an earlier try of the same call is still under way."""
+"""The code of a refusal without information: an earlier attempt of the same call is still in progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made(Generic[T]):
-    """A call, and what became of it."""
+    """A call and its outcome."""
 
     kind: Kind
     study: str
     fate: Fate
     answer: T | None
     reason: str | None
-    """Of there being no trial."""
+    """The reason why there is no trial."""
     over: bool
     """Whether the study is complete."""
     started: datetime
@@ -58,14 +58,14 @@ class Made(Generic[T]):
 
 
 class Session:
-    """The calls of one client. It gives up, at last, but never asks for something else under the same key."""
+    """The calls of one client. It may give up, but never uses a key for another request."""
 
     def __init__(self, client: Client, ledger: Ledger) -> None:
         self.ledger = ledger
         self._client = client
 
     def create(self, plan: Plan) -> Study | None:
-        """Create a study or open it; None if the client gave up. One that was edited since is another one by now."""
+        """Create a study or open it; None if the client gave up. An edited study has another definition."""
 
         def action() -> Study:
             return self._client.create_study(plan.id, plan.parameters, direction=plan.direction, **plan.settings)
@@ -87,23 +87,24 @@ class Session:
         return made
 
     def observe(self, study: Study, trial: Trial, value: float) -> Answer | None:
-        """Tell a trial's result, for the first time or again; None if the client gave up, or the trial was stopped."""
+        """Report a trial's result, for the first time or again; None if the client gave up, or the trial was
+        stopped."""
         made = self._call("observe", study.id, lambda: study.observe(trial, value), DONE_OR_REFUSED)
         self._enter(made, trial=trial.number, attempt=trial.attempt, value=value, observation=_seq(made.answer))
         return made.answer
 
     def contradict(self, study: Study, trial: Trial, value: float) -> None:
-        """Tell another result of an attempt that has one."""
+        """Report another result for an attempt that has one."""
         made = self._call("observe", study.id, lambda: study.observe(trial, value), {"refused"})
         self._enter(made, trial=trial.number, attempt=trial.attempt, value=value)
 
     def add_result(self, study: Study, parameters: Parameters, value: float) -> None:
-        """Tell a result at a point that nobody suggested."""
+        """Report a result at a user-supplied point."""
         made = self._call("point", study.id, lambda: study.add_result(parameters, value))
         self._enter(made, value=value, parameters=parameters, observation=_seq(made.answer))
 
     def observe_many(self, study: Study, items: Sequence[dict[str, Any]]) -> list[BatchItem]:
-        """Tell many results at once; none if the client gave up."""
+        """Report many results at once; empty if the client gave up."""
         made = self._call("observe", study.id, lambda: study.observe_many(items))
         fates: Sequence[BatchItem | None] = made.answer or [None] * len(items)
         for item, told in zip(items, fates, strict=True):
@@ -118,20 +119,20 @@ class Session:
         return made.answer or []
 
     def fail(self, study: Study, trial: Trial) -> Fate:
-        """Tell that a trial failed."""
+        """Report that a trial failed."""
         made = self._call("fail", study.id, lambda: study.fail(trial, "chaos"), DONE_OR_REFUSED)
         self._enter(made, trial=trial.number, attempt=trial.attempt)
         return made.fate
 
     def retry(self, study: Study, trial: Trial) -> None:
-        """Let a failed trial be tried again."""
+        """Retry a failed trial."""
         made = self._call("retry", study.id, lambda: study.retry(trial), DONE_OR_REFUSED)
         self._enter(
             made, trial=trial.number, attempt=made.answer.trial.attempt if made.answer and made.answer.trial else None
         )
 
     def release(self, study: Study, trial: Trial) -> None:
-        """Give a trial back."""
+        """Release a trial."""
         made = self._call("release", study.id, lambda: study.release(trial), DONE_OR_REFUSED)
         self._enter(made, trial=trial.number, attempt=trial.attempt)
 
@@ -142,7 +143,7 @@ class Session:
         return made.fate
 
     def report(self, study: Study, trial: Trial, reports: tuple[tuple[int, float], ...]) -> Made[Reported]:
-        """Report values on the way."""
+        """Report intermediate values."""
         made = self._call("report", study.id, lambda: study.report_many(trial, reports), DONE_OR_REFUSED)
         stopped = made.answer is not None and made.answer.stop
         self._enter(made, trial=trial.number, attempt=trial.attempt, reports=reports, stopped=stopped)
@@ -164,20 +165,20 @@ class Session:
         self._enter(made, observation=observation, value=value)
 
     def exclude(self, study: Study, observation: int) -> None:
-        """Take an observation out of the model."""
+        """Exclude an observation."""
 
         self._enter(self._call("exclude", study.id, lambda: study.exclude(observation)), observation=observation)
 
     def pause(self, study: Study) -> None:
-        """Issue no more."""
+        """Pause a study."""
         self._enter(self._call("pause", study.id, study.pause))
 
     def resume(self, study: Study) -> None:
-        """Go on."""
+        """Resume a study."""
         self._enter(self._call("resume", study.id, study.resume))
 
     def read(self, study: Study, look: Callable[[], object]) -> None:
-        """Look at something; what it says of the study's counts is checked, and else only that it can be said."""
+        """Read something. The counts in the answer are checked; otherwise, only that there is an answer."""
         self._enter(self._call("read", study.id, look))
 
     def read_trials(self, study: Study) -> None:
@@ -186,7 +187,7 @@ class Session:
         self._enter(made, listed=made.answer or ())
 
     def _call(self, kind: Kind, study: str, action: Callable[[], T], fates: Set[Fate] = DONE) -> Made[T]:
-        """Make a call; a fate that is none of ``fates`` is a violation, except that anybody may give up."""
+        """Make a call. An outcome that is not in ``fates`` is a violation, except that the client may give up."""
         started, asked = datetime.now(UTC), time.monotonic()
         answer: T | None = None
         error: AdaBKBError | None = None
@@ -229,6 +230,6 @@ def _seq(answer: Answer | None) -> int | None:
 
 
 def _told(answer: object) -> dict[str, Any]:
-    """What an answer says of the study, as an entry has it."""
+    """Return the study's counts in an answer, for an entry."""
     study = getattr(answer, "study", answer)
     return {"revision": study.revision, "counts": study.counts} if isinstance(study, StudySummary) else {}

@@ -1,4 +1,4 @@
-"""One run: servers on one database, clients, faults; then calm, and the check."""
+"""One run: servers on one database, clients and faults; then recovery, and the check."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from tests.acceptance.chaos.proxy import proxy
 from tests.acceptance.chaos.worker import Worker
 
 RETURN_SECONDS = 120.0
-"""How long the clients may take to come home once everything is calm."""
+"""Seconds within which the clients must end once the faults have ended."""
 PATIENT, IMPATIENT = 60.0, 1.0
-"""Seconds for which a client repeats a call; every fourth gives up soon, and does not know what happened."""
+"""Seconds for which a client repeats a call. Every fourth client gives up soon, and does not know the outcome."""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """What a run is to be: it ends after so many kills and so many answered operations, or after so many seconds, or
-    after the last fault."""
+    """The plan of a run. It ends after a number of kills and of answered operations, after a time, or after the last
+    fault."""
 
     clients: int = 64
     kills: int = 200
@@ -42,36 +42,36 @@ class Plot:
     seconds: float = float("inf")
     seed: int = 1
     studies: int = 8
-    """At work at any time."""
+    """Number of current studies at any time."""
     budgets: range = range(100, 301)
     replays: int = 10
-    """Studies to replay."""
+    """Number of studies to replay."""
     rest: float = 0.0
-    """Seconds between two operations of a client, on average."""
+    """Mean seconds between two operations of a client."""
     once: bool = False
-    """Whether every kind of fault strikes once, and the run ends with the last one."""
+    """Whether each kind of fault is injected once, and the run ends after the last one."""
     recovery_seconds: float = RECOVERY_SECONDS
-    """In which a server has to be at work again after a fault."""
+    """Seconds within which a server must recover from a fault."""
     return_seconds: float = RETURN_SECONDS
-    """In which the calls of all clients have to end after the storm."""
+    """Seconds within which the calls of all clients must end after the faults."""
 
 
 @dataclass
 class Outcome:
-    """What a run was."""
+    """The outcome of a run."""
 
     seconds: float = 0.0
-    """Of the storm alone."""
+    """Duration of the part with faults."""
     kills: int = 0
     answered: int = 0
-    """Operations that were not given up: what the plot counts."""
+    """The number of answered operations, which the plan limits."""
     operations: Counter[Kind] = field(default_factory=Counter)
     """All, by kind."""
     fates: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     """All, by kind: those of the schedule and those of the proxy."""
     longest_recovery: float = 0.0
-    """Seconds after a fault until all servers were at work again."""
+    """The longest time in seconds from a fault until all servers had recovered."""
     studies: int = 0
     trials: int = 0
     observations: int = 0
@@ -81,11 +81,11 @@ class Outcome:
 
 
 Progress = Callable[[float, int, int], None]
-"""Is told the seconds, the kills and the operations so far."""
+"""Called with the seconds, the kills and the operations so far."""
 
 
 def run(store: Store, setup: Setup, plot: Plot, progress: Progress = lambda *_: None) -> Outcome:
-    """Storm and check."""
+    """Run the clients and the faults, then check."""
     outcome = Outcome()
     board = Board(plot.studies, plot.seed, plot.budgets)
     with ExitStack() as stack:
@@ -109,10 +109,10 @@ def run(store: Store, setup: Setup, plot: Plot, progress: Progress = lambda *_: 
 def _storm(
     running: Cluster, schedule: FaultSchedule, board: Board, plot: Plot, outcome: Outcome, progress: Progress
 ) -> Books:
-    """Let the clients work while everything dies.
+    """Run the clients while faults are injected.
 
     Raises:
-        ServerDied: a server did so by itself, or was not at work again after a fault.
+        ServerDied: a server ended by itself, or did not recover from a fault.
     """
     started = time.monotonic()
     calm, home = threading.Event(), threading.Event()
@@ -154,8 +154,8 @@ def _enough(plot: Plot, seconds: float, schedule: FaultSchedule, books: Books) -
 
 
 def _look(client: Client, board: Board, books: Books, outcome: Outcome) -> list[Plan]:
-    """Compare what is stored with what the clients know; the studies that there are, since the last ones of the board
-    may not have been created."""
+    """Compare the stored data with the clients' records, for the studies that exist: the last ones may not have been
+    created."""
     there = {info.id for info in client.studies()}
     outcome.violations += [
         f"an acknowledged study is lost: {entry}" for entry in books.created() if entry.study not in there

@@ -1,4 +1,4 @@
-"""The storm in short, with two servers: the same faults and checks as ``python -m tests.acceptance.chaos``."""
+"""A short chaos run with two servers, with the same faults and checks as ``python -m tests.acceptance.chaos``."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ SHORT = Plot(
     recovery_seconds=PATIENCE,
     return_seconds=2 * PATIENCE,
 )
-"""Some twenty seconds of storm, or on a machine that has much else to do as long as it takes. With this seed
-models are killed once they have been at work. What costs time is operations, of which some hundred are enough to have
-some at work whenever something strikes.
+"""About twenty seconds, or longer on a busy machine. With this seed, models are killed after they have been used.
+Operations take most of the time; some hundreds are enough to have some in progress at each fault.
 """
 
 

@@ -1,4 +1,4 @@
-"""The ledger check finds what it is for: a true record passes, and each falsification of it is named."""
+"""The ledger check accepts a correct record, and reports each falsified one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.servers import server_on
 
 @dataclass(frozen=True)
 class Story:
-    """A study, and what its clients know of it."""
+    """A study, and the records of its clients."""
 
     plan: Plan
     record: Record
@@ -49,12 +49,12 @@ class Story:
         return early, late
 
     def with_entry(self, entry: Entry, **facts: Any) -> Story:
-        """The story with other facts of a call."""
+        """Return the story with a changed entry."""
         changed = [replace(each, **facts) if each is entry else each for each in self.entries]
         return replace(self, entries=changed)
 
     def with_events(self, change: Callable[[Event], Event | None]) -> Story:
-        """The story with other events; None takes one out."""
+        """Return the story with changed events; None removes an event."""
         events = [changed for event in self.record.events if (changed := change(event))]
         return replace(self, record=replace(self.record, events=events))
 
@@ -83,7 +83,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         session.read_trials(study)
         session.fail(study, failed)
         session.retry(study, failed)
-        session.retry(study, failed)  # as of another worker that was told of the failure too
+        session.retry(study, failed)  # as if another worker also knew of the failure
         session.release(study, released)
         session.heartbeat(study, kept)
         session.report(study, kept, ((1, 0.3125), (2, 0.375)))
@@ -287,7 +287,7 @@ def stale_list(story: Story) -> Story:
 
 
 def stale_trial(story: Story) -> Story:
-    """One of them; the others, and their number, are as they were."""
+    """Change one trial, but not the number of trials."""
     early, late = story.reads(lists=True)
     return story.with_entry(late, listed=(late.listed[0], early.listed[1], *late.listed[2:]))
 
@@ -324,7 +324,7 @@ def logged_after_later_calls(story: Story) -> Story:
 
 
 def lease_cut_short(story: Story) -> Story:
-    """By the clients' clock; the servers say that it has run out."""
+    """By the clients' clock; the servers report that it expired."""
     lost = story.first("expired")
     attempts = {
         entry.attempt: entry for entry in story.entries if entry.kind == "suggest" and entry.trial == lost.trial
@@ -392,7 +392,7 @@ def test_a_falsified_record_is_named(story: Story, falsify: Callable[[Story], St
 
 
 def test_a_late_copy_of_a_refused_call_may_queue_its_point_once_a_trial_was_stopped(story: Story) -> None:
-    """A stopped trial gives a part of the budget back, and a refusal is not kept under its key."""
+    """A stopped trial frees a part of the budget, and a refusal is not stored under its key."""
     queued, stopped = story.entry("queue"), story.entry("report")
     assert stopped.started < story.first("stopped").created_at
     early = {"started": stopped.started, "ended": stopped.ended, "asked": stopped.asked, "answered": stopped.answered}

@@ -1,4 +1,4 @@
-"""What one client of the storm does: the work of an honest worker, and everything that befalls or tempts one."""
+"""A client of the chaos run: it works like a normal worker, and also does everything that workers may do wrong."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from tests.acceptance.chaos.ledger import Ledger
 from tests.acceptance.chaos.session import Session
 
 MOST_HELD = 4
-"""Trials that a worker holds at once."""
+"""The maximum number of trials that a worker holds."""
 REMEMBERED = 20
-"""Results that a worker comes back to."""
+"""The number of results that a worker may report or correct again."""
 CALL_SECONDS = 10.0
 
 
 @dataclass
 class Job:
-    """A trial in a worker's hands."""
+    """A trial that a worker holds."""
 
     plan: Plan
     study: Study
     trial: Trial
     step: int = 0
-    """The last one that was reported, or tried to be."""
+    """The last step whose report was sent."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Worker:
         self._told: deque[Told] = deque(maxlen=REMEMBERED)
 
     def work(self, over: threading.Event) -> None:
-        """Do one thing after the other until it is over."""
+        """Perform operations until the run is over."""
         mix = {
             self._ask: 25,
             self._tell: 32,
@@ -82,13 +82,13 @@ class Worker:
             self._list: 1,
         }
         actions, weights = list(mix), list(mix.values())
-        # Without an outbox, so that nothing is sent that is not in the worker's own record.
+        # Without an outbox, so that every request is in the worker's records.
         with Client(self._url, timeout=CALL_SECONDS, retry_for=self._patience, outbox=False) as client:
             self._session = Session(client, self.ledger)
             while not over.is_set():
                 try:
                     self._dice.choices(actions, weights)[0]()
-                except Exception:  # a bug of the client's or of this program: either way to be seen
+                except Exception:  # a bug of the client or of this program, which must be reported
                     self.ledger.surprises.append(f"{self.ledger.worker}: {traceback.format_exc()}")
                     over.wait(1.0)
                 if self._rest:
@@ -105,17 +105,17 @@ class Worker:
             self._held += [Job(plan, study, trial) for trial in made.answer or ()]
             if made.over:
                 self._board.complete(plan)
-            elif made.reason == "paused" and self._dice.random() < 0.2:  # whoever paused it may have given up
+            elif made.reason == "paused" and self._dice.random() < 0.2:  # the worker that paused it may have given up
                 self._session.resume(study)
 
     def _renew(self) -> None:
         if self._held:
             job = self._held[-1]
             if self._session.heartbeat(job.study, job.trial) == "refused" and self._dice.random() < 0.5:
-                self._held.remove(job)  # the other half brings its result all the same
+                self._held.remove(job)  # the other half of the workers still report the result
 
     def _report(self) -> None:
-        """Up to three values at once. A step that was tried is not tried again with another value."""
+        """Report up to three values at once. A step is never reported with two values."""
         if self._held and (job := self._held[-1]).step < MAX_STEPS:
             last = min(job.step + self._dice.randint(1, 3), MAX_STEPS)
             steps, job.step = range(job.step + 1, last + 1), last
@@ -154,7 +154,7 @@ class Worker:
             self._tell_of(job)
 
     def _tell_many(self) -> None:
-        """A batch: the trials held in one study, a point, and one that must be refused."""
+        """Report a batch: the trials held in one study, a point, and an item that must be refused."""
         if not self._held:
             return
         first = self._held[-1]
@@ -183,7 +183,7 @@ class Worker:
 
     def _correct(self) -> None:
         if told := self._recall():
-            self._told.remove(told)  # once only: a correction that comes again, late, must find nothing to change
+            self._told.remove(told)  # only once: a late repetition of a correction must change nothing
             self._session.correct(told.job.study, told.observation, self._value(told.job.trial.parameters))
 
     def _exclude(self) -> None:
@@ -222,7 +222,7 @@ class Worker:
             self._session.read_trials(chosen[1])
 
     def _choose(self) -> tuple[Plan, Study] | None:
-        """One of the studies at work, created if need be; None if that could not be done."""
+        """Return one of the current studies, which is created if necessary; None if that failed."""
         plan = self._board.pick(self._dice)
         if plan.id not in self._studies:
             study = self._session.create(plan)
@@ -232,7 +232,7 @@ class Worker:
         return plan, self._studies[plan.id]
 
     def _take(self) -> Job | None:
-        """A trial to bring to an end: mostly the newest, so that others grow old and their leases run out."""
+        """Return a trial to finish: mostly the newest, so that the leases of others expire."""
         if not self._held:
             return None
         return self._held.pop(-1 if self._dice.random() < 0.8 else 0)
@@ -257,5 +257,5 @@ class Worker:
 
 
 def distinct_values(worker: int) -> Iterator[float]:
-    """What to add to results rounded to five digits so that no two are the same, whoever tells them."""
+    """Return increments for results rounded to five digits, so that no two results of any workers are equal."""
     return (number * 1e-12 for number in range(worker * 100_000, (worker + 1) * 100_000))

@@ -1,4 +1,4 @@
-"""What happens before any crash, and the operations that are killed."""
+"""The history before a crash, and the operations during which the server is killed."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from tests.acceptance.crash.server import Call, Operation
 
 STUDY, OTHER = "/v1/studies/s", "/v1/studies/other"
 OVER_AT_ONCE = 0.001
-"""Seconds of a lease: less than one request takes."""
+"""Duration of a lease in seconds, shorter than a request."""
 HOURS = 4 * 3600.0
 
 
 EITHER = {"sqlite": "paper", "postgresql": "auto"}
-"""What a crash leaves depends on the database and on what the model writes, but not on the pair of them."""
+"""The state after a crash depends on the database and on the model's rows, but not on their combination."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """An operation, and what is peculiar to the state that it meets."""
+    """An operation, and the state before it."""
 
     name: str
     operation: Operation
     before: tuple[Operation, ...] = ()
     profiles: Mapping[str, str] = field(default_factory=lambda: EITHER)
-    """By kind of database, that of the study with a history."""
+    """Kind of database -> profile of the study with a history."""
     repeated: int | None = None
-    """The status of a repetition, where it is another one."""
+    """The status of a repeated request, if it differs."""
 
 
 def definition(study: str | None, profile: str, **more: Any) -> dict[str, Any]:
-    """A small study; the server draws its id if there is none."""
+    """A small study. Without an id, the server generates one."""
     parameters = [
         {"name": "x", "kind": "float", "low": -1, "high": 2},
         {"name": "n", "kind": "int", "low": 1, "high": 9},
@@ -44,7 +44,7 @@ def definition(study: str | None, profile: str, **more: Any) -> dict[str, Any]:
 
 
 def results(count: int) -> list[dict[str, Any]]:
-    """Results of points that nobody suggested."""
+    """Results at user-supplied points."""
     points = [{"x": -1 + 3 * index / count, "n": 1 + 5 * index % 9} for index in range(count)]
     return [{"parameters": point, "value": (point["x"] - 0.3) ** 2 + (point["n"] - 4) ** 2 / 9} for point in points]
 
@@ -55,7 +55,7 @@ def post(path: str, **body: Any) -> Call:
 
 
 def history(profile: str) -> list[Operation]:
-    """A study with ten results, and with trials 2 and 3 at work."""
+    """A study with ten results, and with the active trials 2 and 3."""
     return [
         post("/v1/studies", **definition("s", profile, max_attempts=2)),
         post(f"{STUDY}/observations", items=results(9)),
@@ -70,7 +70,7 @@ def renew(trial: int, seconds: float, study: str = STUDY) -> Call:
 
 
 LEASES = (
-    # Trial 4 waits, expired; the leases of 5 and 6 are over and nobody has noticed, 6 by its last attempt.
+    # Trial 4 waits after an expired lease; the leases of 5 and 6 have expired unnoticed, for 6 in its last attempt.
     post(f"{STUDY}/suggest", count=3, lease_seconds=OVER_AT_ONCE),
     renew(4, HOURS),
     renew(5, HOURS),
@@ -85,14 +85,14 @@ LEASES = (
 POINT = {"x": 1.25, "n": 7}
 
 OTHER_STUDY = post("/v1/studies", **definition("other", "auto", tolerance=1e9, failure_limit=1))
-"""Complete as soon as there is a gap at all, which takes nine results; paused by one failure."""
+"""Complete as soon as there is a gap, which takes nine results; paused by one failure."""
 
 STEPS = "/v1/studies/steps"
 HALF_TRAINED = (
     post("/v1/studies", **definition("steps", "auto", early_stopping={"rule": "asha", "max_steps": 9})),
     post(f"{STEPS}/suggest", count=2),
 )
-"""A study that stops trials, and two of them at work."""
+"""A study with an early-stopping rule, and two active trials."""
 
 EDIT = Call(
     "PATCH",
@@ -102,10 +102,10 @@ EDIT = Call(
         "defaults": {"b": True},
     },
 )
-"""Leaves some results and a trial that waits outside."""
+"""Excludes some results and a waiting trial from the space."""
 
 ONE = {"sqlite": "auto", "postgresql": "auto"}
-"""Where the model takes no part, or it is another study's."""
+"""For operations without a model, or with that of another study."""
 
 DIFFERENT = {
     "create a study whose id is drawn",
@@ -126,7 +126,7 @@ DIFFERENT = {
     "share a study",
     "sweep two studies",
 }
-"""Names of cases whose commits differ the most; each of the others commits as one of these does."""
+"""Names of the cases whose commits differ most; each other case has the same commits as one of these."""
 
 CASES = [
     Case("create a study", post("/v1/studies", **definition("new", "auto")), profiles=ONE),

@@ -20,7 +20,7 @@ Lived = Callable[[str, str], tuple[Databases, str]]
 
 @pytest.fixture(scope="session")
 def lived(postgresql_server: sa.Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lived]:
-    """For a kind of database and a profile: where databases come from, and the URL of one that has a history."""
+    """For a kind of database and a profile: the source of databases, and the URL of one with a history."""
     preload()
     sources: dict[str, Databases] = {
         "sqlite": SQLiteDatabases(tmp_path_factory.mktemp("crash")),

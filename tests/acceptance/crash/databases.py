@@ -13,10 +13,10 @@ import sqlalchemy as sa
 
 
 class Databases(Protocol):
-    """Where databases come from."""
+    """A source of databases."""
 
     def copy(self, original: str | None = None) -> AbstractContextManager[str]:
-        """For a block, the URL of a copy of a database that nobody has open, or of an empty one."""
+        """Yield the URL of a copy of a closed database, or of an empty one."""
         ...
 
 
@@ -28,13 +28,13 @@ class SQLiteDatabases:
 
     @contextmanager
     def copy(self, original: str | None = None) -> Iterator[str]:
-        """The write-ahead log is no part of a closed database."""
+        """A closed database has no write-ahead log."""
         file = self._folder / f"{uuid.uuid4().hex}.db"
         if original is not None:
             shutil.copyfile(str(sa.make_url(original).database), file)
         yield f"sqlite:///{file}"
         for leftover in self._folder.glob(f"{file.name}*"):
-            leftover.unlink(missing_ok=True)  # a model process may be about to leave
+            leftover.unlink(missing_ok=True)  # a model process may be ending
 
 
 class PostgreSQLDatabases:
@@ -45,7 +45,7 @@ class PostgreSQLDatabases:
 
     @contextmanager
     def copy(self, original: str | None = None) -> Iterator[str]:
-        """The server copies a database that it has as a template."""
+        """The server copies a template database."""
         name = f"crash_{uuid.uuid4().hex}"
         template = "template1" if original is None else sa.make_url(original).database
         with self._server.connect() as connection:

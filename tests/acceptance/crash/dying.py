@@ -1,8 +1,8 @@
-"""A server process that does one operation and may be killed in it, at a point of our choice.
+"""A server process that performs one operation, and may be killed at a chosen point of it.
 
-A database holds nothing of a transaction but from its commit on. So between two commits all instructions are alike, and
-a death before the first commit and one after each stand for every instruction, the beginning of the reply included. The
-end of the reply divides them once more: who has it does not ask again.
+A database shows a transaction only from its commit on. So all instructions between two commits are equivalent, and
+kills before the first commit and after each commit cover every instruction up to the reply. A kill after the reply is
+another case, since a client with a reply does not repeat its request.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from tests.acceptance.crash.server import Answer, Call, Operation, application, 
 
 KEY = "the-same-for-every-try"
 
-_PROCESSES = multiprocessing.get_context("forkserver")  # forks where no thread runs, with the imports done
+_PROCESSES = multiprocessing.get_context("forkserver")  # it has no threads, and has imported everything
 
 
 def preload() -> None:
-    """Before the first process is forked. Not as this is imported: every process of the tests does that, and forks."""
+    """Preload modules before the first process is forked. Not at import, since every test process imports this
+    module."""
     _PROCESSES.set_forkserver_preload([__name__, "psycopg", *PRELOADED, "tests.acceptance.crash.warmed"])
 
 
@@ -40,7 +41,7 @@ class Point:
 
     when: Literal["before commit", "after commit", "after reply"]
     commit: int = 0
-    """Which commit of the process, from 1."""
+    """Number of the commit in the process, from 1."""
 
     def __str__(self) -> str:
         return f"{self.when} {self.commit or ''}".rstrip()
@@ -51,14 +52,14 @@ AFTER_REPLY = Point("after reply")
 
 @dataclass(frozen=True)
 class Survival:
-    """What a process that nobody killed did."""
+    """The outcome of a process that was not killed."""
 
     answer: Answer
     commits: int
 
 
 def points(operation: Operation, survival: Survival) -> Iterator[Point]:
-    """One for each of the states in which a death of the process that survived could have left the database."""
+    """Return a point for each state in which a kill could have left the database."""
     yield Point("before commit", 1)
     for commit in range(1, survival.commits + 1):
         yield Point("after commit", commit)
@@ -67,7 +68,7 @@ def points(operation: Operation, survival: Survival) -> Iterator[Point]:
 
 
 def survive(database_url: str, operation: Operation) -> Survival:
-    """Let a new process do the operation."""
+    """Perform the operation in a new process."""
     reports, exit_code = _process(database_url, operation, None)
     assert exit_code == 0, f"the process ended with {exit_code}"
     survival = reports[-1]
@@ -76,14 +77,14 @@ def survive(database_url: str, operation: Operation) -> Survival:
 
 
 def die(database_url: str, operation: Operation, death: Point) -> bool:
-    """Let a new process begin the operation and be killed in it; whether the client got the reply before."""
+    """Perform the operation in a new process that is killed. Return whether the client got the reply before."""
     reports, exit_code = _process(database_url, operation, death)
     assert exit_code == -signal.SIGKILL, f"not killed {death}; the process ended with {exit_code}"
     return AFTER_REPLY in reports
 
 
 def _process(database_url: str, operation: Operation, death: Point | None) -> tuple[list[Point | Survival], int | None]:
-    """What the process reported before its end, and its exit code."""
+    """Return the reports of the process, and its exit code."""
     receiver, sender = _PROCESSES.Pipe(duplex=False)
     process = _PROCESSES.Process(target=_main, args=(database_url, operation, death, sender))
     process.start()
@@ -110,7 +111,7 @@ def _main(database_url: str, operation: Operation, death: Point | None, sender: 
 
 
 def _share_forkserver() -> None:
-    """Let the model process be forked by the same process as this one: Python 3.11 would start another for it."""
+    """Fork the model process from the same fork server as this process; Python 3.11 would start another one."""
     shared: Any = forkserver._forkserver
     shared.ensure_running = lambda: None
 
@@ -123,7 +124,7 @@ async def _perform(database_url: str, operation: Operation, reach: Callable[[Poi
 
 
 class _Commits:
-    """Counts the commits of an engine; each is a point before it and one after it."""
+    """Counts the commits of an engine. There is a point before and after each."""
 
     def __init__(self, engine: Engine, reach: Callable[[Point], None]) -> None:
         self.count = 0
@@ -133,7 +134,7 @@ class _Commits:
         engine.dialect.do_commit = self._do_commit  # type: ignore[method-assign]
 
     def _do_commit(self, dbapi_connection: PoolProxiedConnection) -> None:
-        with self._guard:  # studies commit on several threads
+        with self._guard:  # several threads commit
             self.count += 1
             number = self.count
         self._reach(Point("before commit", number))
@@ -142,7 +143,7 @@ class _Commits:
 
 
 def _door(app: ASGIApp, reach: Callable[[Point], None]) -> ASGIApp:
-    """The application, the end of whose reply is a point."""
+    """Wrap the application, so that the end of its reply is a point."""
 
     async def door(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_and_reach(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""The real application in this process, asked over ASGI: no socket. Its models are in a process of their own."""
+"""The real application in this process, called through ASGI without a socket. A separate process computes models."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Call:
 
 
 Operation = Call | Callable[[Service], None]
-"""What a server does: answer a request, or a chore of its own."""
+"""An operation of a server: an answer to a request, or background work."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of an operation; a chore's answer is empty."""
+    """The answer to an operation; empty for background work."""
 
     status: int = 0
     document: Any = None
@@ -49,7 +49,7 @@ class Server:
         self._client = client
 
     async def perform(self, operation: Operation, key: str | None = None) -> Answer:
-        """Do it, and wait for the answer; with an idempotency key, as a client that may have to repeat it."""
+        """Perform an operation, and return its answer. A request has an idempotency key, so that it can be repeated."""
         if not isinstance(operation, Call):
             await run_sync(operation, self._service)
             return Answer()
@@ -66,7 +66,7 @@ class Server:
         return response.json()
 
     async def _ask(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """The response; a busy server is asked again, as the client does."""
+        """Return the response. If the server is busy, repeat the request, as the client does."""
         for _ in range(TRIES):
             response = await self._client.request(method, path, **request)
             if response.status_code != 503:
@@ -76,13 +76,13 @@ class Server:
 
 
 def application(database_url: str, model_processes: int = 1) -> FastAPI:
-    """A new application, with a model process as in production, which sweeps when it is told to only."""
+    """Return a new application with a model process, as in production. It sweeps only on request."""
     return create_app(Settings(database=database_url, sweep_seconds=3600, model_processes=model_processes))
 
 
 @asynccontextmanager
 async def running(app: FastAPI, door: ASGIApp | None = None) -> AsyncIterator[Server]:
-    """The application between its start and its stop; requests enter through the door, if it is not the app's own."""
+    """Run the application within the block. Requests go through ``door``, if given."""
     transport = httpx.ASGITransport(app=door or app)
     async with (
         app.router.lifespan_context(app),
@@ -92,6 +92,6 @@ async def running(app: FastAPI, door: ASGIApp | None = None) -> AsyncIterator[Se
 
 
 async def perform_all(database_url: str, operations: Iterable[Operation], key: str | None = None) -> list[Answer]:
-    """Let a new server do operations in turn."""
+    """Perform operations in turn on a new server."""
     async with running(application(database_url)) as server:
         return [await server.perform(operation, key) for operation in operations]

@@ -1,4 +1,4 @@
-"""What a server holds, as far as it is the same in two runs of the same requests."""
+"""The state of a server, restricted to what is equal in two runs of the same requests."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tests.acceptance.crash.server import Call, Server
 
 VIEWS = ("export", "tree?limit=1000", "dictionary?limit=1000", "model", "access")
 PASSING = {"study", "deletion"}
-"""A deletion that is taken back uses up a number of PostgreSQL's."""
+"""Fields with numbers of PostgreSQL sequences, which rolled-back deletions also increase."""
 ROUNDED = {"gap", "beta", "effective_dimension", "mean", "std", "lcb", "ucb"}
 
 
 async def aftermath(server: Server) -> dict[str, Any]:
-    """What each study issues next, and then all that it holds.
+    """Return the next suggestion of each study, and then its full state.
 
-    In this order, as the next decision brings the model to the end of the log, where a crash may have left it behind.
+    The order matters: the next decision updates the model to the end of the log, behind which a crash may have left it.
     """
     found = {"/v1/trash": await server.read("/v1/trash")}
     for study in (await server.read("/v1/studies"))["items"]:
@@ -30,11 +30,11 @@ async def aftermath(server: Server) -> dict[str, Any]:
 
 
 def comparable(document: Any) -> Any:
-    """A document without the times, drawn ids and last digits, which differ, and without summaries of the study.
+    """Return a document without times, random ids, last digits and summaries of the study, which may differ.
 
-    Those are of the moment: a result is answered with the study before or after the model's update. The end of a lease
-    becomes hours from the trial's creation; figures are rounded, as a factorisation that is computed anew differs in
-    its last digits from one that was updated.
+    A summary in the answer to a result may be from before or after the model's update. The end of a lease is converted
+    to hours from the trial's creation. Numbers are rounded, since a new factorization and an updated one differ in the
+    last digits.
     """
     if isinstance(document, list):
         return [comparable(item) for item in document]

@@ -1,12 +1,13 @@
-"""Whatever instruction a server dies at: nothing acknowledged is lost, nothing is done twice, and what comes next is
-what would have come without the crash.
+"""A server may be killed at any instruction: nothing acknowledged is lost, nothing is done twice, and the server
+continues as it would have without the crash.
 
-Every operation is killed before its first commit, after each, and after its reply. A client that got no reply repeats
-it with the same idempotency key, one that got it does not. In the end all is as on a server that lived.
+The server is killed before the first commit of every operation, after each commit, and after the reply. A client
+without a reply repeats the request with the same idempotency key. In the end, the state equals that of a server that
+was not killed.
 
-The logs are equal even where an operation commits in steps. A result is one transaction, its key included; the steps
-after it write what follows from the log alone (the model's rows, the completion of the study), so it does not matter
-which request takes them. Overdue leases likewise: whoever comes first expires them.
+The logs are equal even where an operation commits in steps. A result and its key are one transaction. The later steps
+depend only on the log (the model's rows, the completion of the study), so any request may perform them. The same holds
+for overdue leases: the first request expires them.
 """
 
 from __future__ import annotations
@@ -33,8 +34,7 @@ EVERY = [
     for place, backend in enumerate(BACKENDS)
     for number, case in enumerate(sorted(CASES, key=lambda case: case.name not in DIFFERENT))
 ]
-"""``make test`` has the cases that differ, alternately on one kind of database and on the other; ``make chaos`` has all
-cases on both."""
+"""``make test`` runs the cases that differ, each on one kind of database; ``make chaos`` runs all cases on both."""
 
 
 @pytest.mark.parametrize(("backend", "case"), EVERY)
@@ -57,9 +57,9 @@ def test_a_crash_at_any_point_changes_nothing(lived: Lived, backend: str, case: 
 
 
 async def _next_server(database_url: str, repeated: Operation | None) -> tuple[Answer | None, dict[str, Any]]:
-    """The answer of a new server to what is repeated, if anything is, and what follows.
+    """Return the answer of a new server to the repeated operation, if any, and the state after it.
 
-    Its models are in this process, which spares the start of another: they are read from the same rows there.
+    It computes models in this process, which saves the start of another one.
     """
     async with running(application(database_url, model_processes=0)) as server:
         answer = None if repeated is None else await server.perform(repeated, KEY)

@@ -1,6 +1,7 @@
-"""Imported once by the process that servers and model processes are forked from: it has served requests then.
+"""Imported once by the fork server of servers and model processes, which then has served requests.
 
-A process that has done so needs a tenth of the time for the next one. What a crash leaves is not a matter of that.
+A process forked after that needs a tenth of the time for its first request. This does not affect the state after a
+crash.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ PROFILES = ("auto", "paper")
 
 
 async def _serve(folder: str, profile: str) -> None:
-    """What servers are asked before and after a crash; without a model process, which would be forked from this one."""
+    """Perform the requests of the tests, without a model process, which would be forked from this process."""
     async with running(application(f"sqlite:///{folder}/{profile}.db", model_processes=0)) as server:
         for operation in history(profile):
             await server.perform(operation, "a-key")
@@ -30,4 +31,4 @@ with tempfile.TemporaryDirectory() as _folder:
     for _profile in PROFILES:
         asyncio.run(_serve(_folder, _profile))
 
-gc.freeze()  # or the collector of each process that is forked would copy the memory that it shares with this one
+gc.freeze()  # otherwise, garbage collection in each forked process would copy the shared memory

@@ -1,4 +1,4 @@
-"""The Grafana board asks only for what a server exposes."""
+"""The Grafana dashboard uses only metrics and labels that a server exposes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_metric_and_label_of_the_board_is_exposed(other_sqlite: str) -> No
         (label, value) for family in families for sample in family.samples for label, value in sample.labels.items()
     }
     for label, pattern in {found for expression in expressions() for found in MATCHED.findall(expression)}:
-        if label != "status":  # by which a request may fail
+        if label != "status":  # an expression may filter by it
             assert any(re.fullmatch(pattern, value) for name, value in labels if name == label), (label, pattern)
     by = {
         name.strip()

@@ -1,4 +1,5 @@
-"""Dockerfile and docker-compose.yml: no container engine runs here, so they are read, and what they run is run."""
+"""Dockerfile and docker-compose.yml: no container engine is available, so the tests read the files and run their
+commands."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of the client, likewise."""
+    """The wheel of the client, built as in the image."""
     return built(tmp_path_factory.mktemp("client"), ROOT / "client")
 
 
@@ -70,8 +71,8 @@ def docs_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, client_wheel: Path, docs_wheel: Path) -> Path:
-    """The wheels, installed into an empty environment, with links to what the extra ``server`` needs and to nothing
-    else: to install that anew takes longer than all tests here. Returns the folder of the wheel's commands."""
+    """The wheels in an empty environment, with links to the packages of the extra ``server`` only, since installing
+    them takes longer than all tests here. Returns the folder of the commands."""
     environment = wheel.parent / "venv"
     venv.create(environment)
     python = environment / "bin" / "python"
@@ -101,7 +102,7 @@ def test_image_copies_only_what_exists() -> None:
 
 
 def test_image_has_what_the_documentation_copies() -> None:
-    """Its build is strict, so a link to a file that the image does not have would end it."""
+    """The strict build fails for a link to a file that is not in the image."""
     sent = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     for page in (ROOT / "docs").rglob("*.md"):
         for link in re.findall(r"\]\((\.\./[^)#\s]+)", page.read_text()):
@@ -167,7 +168,7 @@ def test_client_and_documentation_are_wheels_of_which_the_server_needs_the_same_
 def test_a_checkout_needs_the_folders_beside_it_and_a_release_the_packages_of_its_version(
     environment: dict[str, str], places: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that pip installs a checkout without an index of ours."""
+    """So pip can install a checkout without a package index."""
     monkeypatch.delenv("ADABKB_RELEASE", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -177,7 +178,7 @@ def test_a_checkout_needs_the_folders_beside_it_and_a_release_the_packages_of_it
 
 
 def test_the_client_alone_works_with_what_its_wheel_names(client_wheel: Path, tmp_path: Path, server: str) -> None:
-    """Nothing of the server is beside it, so that a worker of a cluster needs no more."""
+    """It needs no part of the server, so it is enough for the workers of a cluster."""
     with zipfile.ZipFile(client_wheel) as archive:
         archive.extractall(tmp_path)
     (described,) = tmp_path.glob("*.dist-info")
@@ -196,7 +197,7 @@ def test_the_client_alone_works_with_what_its_wheel_names(client_wheel: Path, tm
 
 
 def test_the_documentation_needs_no_other_host(docs_wheel: Path) -> None:
-    """Nothing inline is left that the policy of the page refuses, and nothing is loaded from elsewhere."""
+    """It has no inline code, which the content security policy refuses, and loads nothing from other hosts."""
     with zipfile.ZipFile(docs_wheel) as archive:
         site = [file for file in archive.namelist() if file.startswith("adabkb_docs/pages/")]
         pages = {file: archive.read(file).decode() for file in site if file.endswith(".html")}
@@ -256,7 +257,7 @@ def test_the_commands_of_image_and_compose_run_from_the_wheel(
 
 
 def test_every_trial_of_the_readme_is_of_the_model_in_an_empty_environment(installed: Path, tmp_path: Path) -> None:
-    """``adabkb serve`` with no cache of any kind, then the example: nothing quasi-random, an estimate at the end."""
+    """``adabkb serve`` without any cache, then the example: no quasi-random points, and an estimate at the end."""
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     told = "print({trial.origin for trial in study.trials()}, study.info().counts.completed)\n"
     program = example.replace("Client()", "Client(address)") + told

@@ -1,5 +1,5 @@
-"""Drills, on both databases, while workers work: a backup and its restore, servers replaced one after the other, a
-migration that only adds, a database that is newer than the server, and the way back."""
+"""Drills on both databases under load: backup and restore, a rolling update, an additive migration, a database newer
+than the server, and rollback."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ Results = dict[int, tuple[float, object]]
 
 @dataclass
 class Lab:
-    """Two servers of one database, each with workers that evaluate trials until the drill is over."""
+    """Two servers on one database, each with workers that evaluate trials until the drill ends."""
 
     url: str
     servers: list[ExitStack]
     addresses: list[str]
 
     def replace(self, number: int) -> None:
-        """Stop a server, and start another in its place."""
+        """Stop a server, and start another one instead."""
         self.servers[number].close()
         port = urlsplit(self.addresses[number]).port
         assert port is not None
@@ -53,11 +53,11 @@ class Lab:
             server.close()
 
     def results(self) -> Results:
-        """By number: value and parameters."""
+        """Number -> value and parameters."""
         return results(self.url)
 
     def after_some_results(self) -> Results:
-        """Those that there are once the workers have told a few more."""
+        """Return the results once the workers have reported some more."""
         before = len(self.results())
         with Client(self.addresses[0]) as client, Client(self.addresses[1]) as other:
             while client.study("s").info().counts.observations < before + 4:
@@ -66,7 +66,7 @@ class Lab:
 
 
 def server(url: str, port: int = 0) -> AbstractContextManager[str]:
-    """One that answers all that it has begun before it stops, as ``adabkb serve`` does."""
+    """A server that answers pending requests before it stops, as ``adabkb serve`` does."""
     return serving(create_app(Settings(database=url, model_processes=0)), port, grace_seconds=GRACE_SECONDS)
 
 
@@ -83,14 +83,14 @@ def lab(migrated_url: str) -> Iterator[Lab]:
 
 
 def evaluated(x: float) -> float:
-    """Takes some time, or the workers leave the drills none, and the check at the end many results to replay."""
+    """Sleeps, since otherwise the workers would slow down the drills and store many results to replay."""
     time.sleep(0.1)
     return (x - 0.3) ** 2
 
 
 @contextmanager
 def working(lab: Lab) -> Iterator[None]:
-    """Workers at each server, who end with the block; none of them meets an error."""
+    """Run workers at each server within the block. No worker may get an error."""
     over = threading.Event()
 
     def stop_when_over(study: Study, _: Trial) -> None:
@@ -117,7 +117,7 @@ def working(lab: Lab) -> Iterator[None]:
 
 
 def check_sound(url: str) -> None:
-    """Rows and log agree, and every suggestion comes out the same again."""
+    """Check that rows and log agree, and that a replay gives the same suggestions."""
     with closing(Database(url)) as database:
         assert list(examine(database)) == []
         done = replay(Service(database), "s")
@@ -137,7 +137,7 @@ def test_backup_restore_and_replacing_one_server_after_the_other_under_load(lab:
         command("data", "backup", tmp_path / "backup.db", "--database", lab.url)
         after = lab.after_some_results()
         command("data", "restore", tmp_path / "backup.db", "--database", restored)
-        for number in range(2):  # while the other one serves
+        for number in range(2):  # while the other one is running
             lab.replace(number)
             lab.after_some_results()
     lab.stop()

@@ -1,5 +1,5 @@
-"""deploy/: no container engine and no systemd runs here, so its files are compared with the published schemas and read,
-and what they run is tried."""
+"""deploy/: no container engine and no systemd is available, so the tests compare the files with published schemas, read
+them and run their commands."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def manifests() -> list[dict[str, Any]]:
 
 
 def containers(node: Any) -> Iterator[dict[str, Any]]:
-    """All containers of a manifest, wherever they are."""
+    """All containers of a manifest, at any depth."""
     if isinstance(node, dict):
         yield from node.get("containers", ())
         for value in node.values():
@@ -68,13 +68,13 @@ def deployments() -> dict[str, Any]:
 
 
 def pod_labels(name: str) -> dict[str, str]:
-    """Of the pods of a deployment."""
+    """The labels of a deployment's pods."""
     labels: dict[str, str] = deployments()[name]["template"]["metadata"]["labels"]
     return labels
 
 
 def sections(unit: Path) -> configparser.ConfigParser:
-    """A unit; of a name that it gives several times, the last value."""
+    """The sections of a unit; if a name occurs several times, its last value."""
     parser = configparser.ConfigParser(strict=False, interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read_string(unit.read_text())
@@ -86,7 +86,7 @@ KUBERNETES = [*MANIFESTS, *sorted((DEPLOY.parent / "examples" / "kubernetes").gl
 
 @pytest.mark.parametrize("file", KUBERNETES, ids=lambda file: f"{file.parent.parent.name}-{file.stem}")
 def test_kubernetes_knows_every_field_and_its_type(file: Path) -> None:
-    """An older version of it, and the newest."""
+    """For an older version of Kubernetes and the newest."""
     for document in yaml.safe_load_all(file.read_text()):
         for version in ("1.30", "1.37"):
             kubernetes_validate.validate(document, version, strict=True)
@@ -156,7 +156,7 @@ def test_compose_has_two_servers_behind_caddy_and_believes_nobody_else() -> None
 
 
 def test_compose_has_two_model_workers_that_nobody_connects_to() -> None:
-    """They get the settings of the servers, and all of them the time to answer what they have."""
+    """They have the settings of the servers, and enough time to answer pending requests."""
     services = compose()["services"]
     workers = [service for service in services.values() if service.get("command", [""])[0] == "work"]
     assert len(workers) == 2
@@ -167,7 +167,7 @@ def test_compose_has_two_model_workers_that_nobody_connects_to() -> None:
 
 
 def test_probes_of_a_model_worker_tell_ready_not_ready_and_hanging_apart(tmp_path: Path) -> None:
-    """By the file that its command names. One that is not ready is not restarted, and one that hangs is."""
+    """They use the status file of its command. A worker that is not ready is not restarted; one that hangs is."""
     file = tmp_path / "status"
     [worker] = deployments()["adabkb-worker"]["template"]["spec"]["containers"]
     [service, _] = [service for service in compose()["services"].values() if service.get("command", [""])[0] == "work"]
@@ -190,12 +190,12 @@ def test_probes_of_a_model_worker_tell_ready_not_ready_and_hanging_apart(tmp_pat
 
 
 def _hosts(value: str) -> set[str]:
-    """The names that a server answers to; those that the environment gives are left out."""
+    """The host names that a server accepts, without those from the environment."""
     return set(listed(re.sub(r"\$\{[^}]*\}", "", value)))
 
 
 def test_nothing_migrates_by_itself_and_every_recipe_has_a_backup_each_day() -> None:
-    """A database that a new version has migrated cannot be served by the old one, so a backup comes first."""
+    """The old version cannot serve a database that a new one has migrated, so a backup comes first."""
     services = compose()["services"]
     started = {name: service for name, service in services.items() if "profiles" not in service}
     assert not [name for name, service in started.items() if "migrate" in str(service.get("command"))]
@@ -222,7 +222,7 @@ def test_the_backup_of_compose_keeps_its_files_where_commands_find_them() -> Non
 
 
 def test_a_pods_memory_holds_what_its_processes_may_take() -> None:
-    """Else the pod is killed where a study would have got quasi-random points."""
+    """Otherwise the pod would be killed in cases in which a study should get quasi-random points."""
     for deployment in deployments().values():
         [server] = deployment["template"]["spec"]["containers"]
         given = {entry["name"]: entry.get("value") for entry in server["env"]}
@@ -232,7 +232,7 @@ def test_a_pods_memory_holds_what_its_processes_may_take() -> None:
 
 
 def test_pods_get_no_settings_from_the_service_and_the_server_answers_to_its_name() -> None:
-    """Kubernetes sets ADABKB_PORT in every pod beside a Service adabkb, to an address, unless it is told not to."""
+    """Kubernetes sets ADABKB_PORT in every pod beside a Service adabkb, to an address, unless this is disabled."""
     shown = [*yaml.safe_load_all((DEPLOY.parent / "examples/kubernetes/server.yaml").read_text())]
     for documents in (manifests(), shown):
         [service] = [document["metadata"]["name"] for document in documents if document["kind"] == "Service"]
@@ -244,7 +244,7 @@ def test_pods_get_no_settings_from_the_service_and_the_server_answers_to_its_nam
 
 def test_caddy_takes_the_caddyfile_with_the_values_of_compose(tmp_path: Path) -> None:
     environment = {"ADABKB_SITE": "optimizer.lab.example", "ADABKB_TLS": "admin@lab.example", "ADABKB_ROOT_PATH": "/bo"}
-    environment |= {"XDG_DATA_HOME": str(tmp_path)}  # for its authority's keys
+    environment |= {"XDG_DATA_HOME": str(tmp_path)}  # for the keys of its certificate authority
     command = [str(CADDY), "adapt", "--config", str(CADDYFILE), "--adapter", "caddyfile", "--validate"]
     adapted = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert adapted.returncode == 0, adapted.stderr
@@ -294,7 +294,7 @@ def test_a_policy_lets_the_ingress_prometheus_and_workers_in_and_nobody_else() -
 
 
 def test_no_secret_is_in_a_manifest_or_a_log() -> None:
-    """The address of the database comes from a secret, and no pod prints a token."""
+    """The database URL comes from a secret, and no pod prints a token."""
     for manifest in manifests():
         for each in containers(manifest):
             [database] = [entry for entry in each["env"] if entry["name"] == "ADABKB_DATABASE"]
@@ -331,7 +331,7 @@ def test_the_backup_of_compose_is_healthy_while_its_newest_file_is_young(tmp_pat
 
 
 def test_the_servers_of_compose_are_no_superusers_of_postgresql(postgresql_server: sa.Engine) -> None:
-    """The script that PostgreSQL's image runs in a new volume, on a real server; its user can make the schema."""
+    """The script that PostgreSQL's image runs in a new volume, run on a real server. Its user can create the schema."""
     services = compose()["services"]
     [script] = [volume for volume in services["database"]["volumes"] if "initdb.d" in volume]
     assert "postgresql://adabkb:${ADABKB_PASSWORD" in services["server-1"]["environment"]["ADABKB_DATABASE"]
@@ -414,7 +414,7 @@ def test_a_misspelt_directive_or_value_is_a_fault(wrong: str) -> None:
 
 
 def test_systemd_analyze_finds_no_fault_in_the_units(tmp_path: Path) -> None:
-    """Where it is installed, with the programs of this machine; the test of directives does without it."""
+    """If it is installed, with the programs of this machine. The test of directives does not need it."""
     for unit in UNITS:
         text = unit.read_text().replace("/opt/adabkb/bin/adabkb", str(ADABKB)).replace("/usr/bin/caddy", str(CADDY))
         (tmp_path / unit.name).write_text(text)

@@ -1,4 +1,4 @@
-"""The Caddyfile, under a real Caddy, in front of two real servers; and whom a server believes who asks."""
+"""The Caddyfile with a real Caddy in front of two real servers, and the client addresses that a server trusts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Lab:
 
     @contextmanager
     def client(self, address: str | None = None, source: str = "127.0.0.1") -> Iterator[httpx.Client]:
-        """Of Caddy, or of a server itself, from an address of this machine."""
+        """A client of Caddy or of a server itself, from an address of this machine."""
         transport = httpx.HTTPTransport(verify=self.trusted, local_address=source)
         bearer = {"Authorization": f"Bearer {self.token}"}
         with httpx.Client(base_url=address or self.address, transport=transport, headers=bearer, timeout=60) as client:
@@ -88,7 +88,7 @@ def caddy() -> Iterator[None]:
 
 
 def certificates(folder: Path, address: str) -> ssl.SSLContext:
-    """Those of Caddy's own authority, once all is up."""
+    """The certificates of Caddy's own authority, once everything is running."""
     deadline, context = time.monotonic() + STARTING, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     while True:
         try:
@@ -128,7 +128,7 @@ def test_each_study_has_one_follower_whichever_server_gets_its_requests_and_anot
 
 
 def audited(client: httpx.Client, name: str, headers: dict[str, str] | None = None) -> str:
-    """The address that the audit log has for the making of a token."""
+    """The address in the audit log for the creation of a token."""
     made = client.post("/v1/tokens", json={"name": name, "scopes": ["read"]}, headers=headers)
     assert made.status_code == 201
     entries = client.get("/v1/audit").json()["items"]
@@ -136,7 +136,7 @@ def audited(client: httpx.Client, name: str, headers: dict[str, str] | None = No
 
 
 def test_prometheus_is_let_in_with_a_token_that_reads(lab: Lab) -> None:
-    """By Caddy with its own certificate, as under systemd; without a token nobody is."""
+    """Through Caddy with its own certificate, as under systemd. Without a token, the request is refused."""
     with lab.client() as client:
         answer = client.post("/v1/tokens", json={"name": "prometheus", "scopes": ["read"]})
         client.headers["Authorization"] = f"Bearer {answer.json()['token']}"

@@ -1,4 +1,4 @@
-"""Code blocks of the documentation: found in pages, and run."""
+"""Find and run the code blocks of the documentation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Block(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request as a page shows it."""
+    """A request in a page."""
 
     method: str
     path: str
@@ -33,13 +33,13 @@ class Request(NamedTuple):
 
 
 def blocks(page: Path) -> list[Block]:
-    """The blocks of a page in order, those of list items too."""
+    """The blocks of a page in order, including those in list items."""
     fence = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
     return [Block(language, dedent(text)) for _, language, text in fence.findall(page.read_text())]
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:
-    """Each command of a console with what it prints, in which three dots stand for anything. ``> `` continues one."""
+    """Each command of a console with its output, where three dots match anything. ``> `` continues a command."""
     for example in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         first, *rest = example.splitlines()
         more = [line[2:] for line in rest if line.startswith("> ")]
@@ -47,7 +47,7 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether a command prints what a page shows."""
+    """Whether the output of a command matches the page."""
     return bool(re.fullmatch(re.escape(shown).replace(re.escape("..."), ".*"), printed.strip(), re.DOTALL))
 
 
@@ -80,7 +80,7 @@ def curl(command: str) -> Request:
 
 
 def requests(page: Path) -> list[Request]:
-    """The requests that a page lists as such, a blank line between two."""
+    """The requests in an HTTP block, separated by blank lines."""
     texts = [text for block in blocks(page) if block.language == "http" for text in block.text.strip().split("\n\n")]
     parts = [(line.split(" "), body) for line, _, body in (text.partition("\n") for text in texts)]
     return [Request(method, path, body) for (method, path), body in parts]

@@ -1,4 +1,5 @@
-"""Commands that pages show and that cannot run here: what they name exists, and takes the arguments that they give."""
+"""Check the commands in pages that cannot run here: the files that they name exist, and the programs accept their
+arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ Words = Sequence[str]
 
 
 def check(command: str) -> None:
-    """Fail where a command names what there is not."""
+    """Fail if a command names something that does not exist."""
     words = shlex.split(command, comments=True)
     while words:
         end = words.index("&&") if "&&" in words else len(words)
@@ -31,7 +32,7 @@ def check(command: str) -> None:
 
 
 def accepts(program: typer.Typer, arguments: Words) -> None:
-    """Fail where a program does not take these arguments."""
+    """Fail if a program does not accept these arguments."""
     command: Any = typer.main.get_command(program)
     name, context = "", None
     while hasattr(command, "get_command"):
@@ -55,7 +56,7 @@ def _check(words: Words) -> None:
 
 
 def _nothing(arguments: Words) -> None:
-    """Of a program of the system, which every administrator knows."""
+    """Do not check the arguments of a system program."""
 
 
 def _adabkb(arguments: Words) -> None:

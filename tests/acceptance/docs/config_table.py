@@ -1,7 +1,7 @@
-"""The tables of constants in docs/algorithm.md. ``python -m tests.acceptance.docs.config_table`` writes them anew.
+"""The tables of constants in docs/algorithm.md. ``python -m tests.acceptance.docs.config_table`` writes them.
 
-What a study can give is made from the fields of the two ``Config`` and their docstrings. Of what is fixed under
-``auto`` the names and values are the code's, the meanings the document's own, kept when the table is written.
+The configurable constants come from the fields of the two ``Config`` and their docstrings. For the constants that are
+fixed under ``auto``, the names and values come from the code, and the meanings from the document, which keeps them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def table(config: type) -> str:
 
 
 def constants() -> dict[str, Any]:
-    """``module.NAME`` -> value of what is fixed under ``auto``, in the order of the code."""
+    """``module.NAME`` -> value of each constant that is fixed under ``auto``, in the order of the code."""
     names = sorted(module.name for module in pkgutil.iter_modules(parts.__path__))
     names.remove("policy")
     modules = [policy, *(import_module(f"{parts.__name__}.{name}") for name in names)]
@@ -67,18 +67,18 @@ def constants() -> dict[str, Any]:
 
 
 def constants_table(meanings: Mapping[str, str]) -> str:
-    """One row per constant, with the meaning that is known of it."""
+    """One row per constant, with its meaning."""
     rows = [f"| `{name}` | {shown(value)} | {meanings.get(name, '')} |" for name, value in constants().items()]
     return "\n".join(["| constant | value | meaning |", "|---|---|---|", *rows]) + "\n"
 
 
 def meanings() -> dict[str, str]:
-    """Those in the document, by constant."""
+    """The meanings in the document, by constant."""
     return dict(re.findall(r"^\| `(\w+\.\w+)` \| [^|]* \| (.*) \|$", written(CONSTANTS), re.MULTILINE))
 
 
 def shown(value: object) -> str:
-    """As a reader would write it."""
+    """A value in mathematical notation."""
     if isinstance(value, np.ndarray) and len(value) > 1:
         return f"{value[0]:g} to {value[-1]:g} in steps of {value[1] - value[0]:g}"
     if isinstance(value, tuple | np.ndarray):
@@ -89,7 +89,7 @@ def shown(value: object) -> str:
 
 
 def short(value: float) -> str:
-    """Six digits, as repr would."""
+    """A number with six significant digits."""
     return repr(float(f"{value:.6g}"))
 
 
@@ -99,13 +99,13 @@ def tables() -> dict[str, str]:
 
 
 def written(name: str) -> str:
-    """A table as the document has it."""
+    """A table in its present form in the document."""
     begin, end = marks(name)
     return DOCUMENT.read_text().split(begin)[1].split(end)[0]
 
 
 def marks(name: str) -> tuple[str, str]:
-    """What stands before and after a table."""
+    """The comments before and after a table."""
     return f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
 
 

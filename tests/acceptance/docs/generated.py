@@ -78,7 +78,7 @@ def escaped(text: str) -> str:
 
 
 def metrics() -> str:
-    """What /metrics has of the service's own."""
+    """The service's own metrics at /metrics."""
     running: Service = create_app(Settings(database="sqlite:///unused.db")).state.service
     families = [*running.metrics.registry.collect(), *of_studies([])]
     suffixes = {"counter": "_total"}
@@ -132,13 +132,13 @@ def helps() -> Iterator[tuple[str, str]]:
 
 
 def scaling() -> str:
-    """What a suggestion costs, from the committed results."""
+    """The cost of a suggestion, from the committed results."""
     cells = json.loads((RESULTS / "scaling.json").read_text())["cells"]
     return markdown(scaling_benchmark.HEADER, scaling_benchmark.rows(cells))
 
 
 def calibration() -> str:
-    """How often the 90% interval holds the truth, from the committed results."""
+    """The coverage of the 90% interval, from the committed results."""
     results = json.loads((RESULTS / "calibration.json").read_text())
     return markdown(calibration_benchmark.header(results["counts"]), calibration_benchmark.rows(results["cells"]))
 
@@ -150,18 +150,18 @@ def left_out() -> str:
 
 
 def comparison() -> str:
-    """Ours beside others in a few numbers, from the committed results."""
+    """The optimizer compared with others in a few numbers, from the committed results."""
     return quality_report.comparison(quality_store.load(RESULTS / "quality.json"))
 
 
 def services() -> str:
-    """This service beside others, each cell with its source."""
+    """This service compared with others, each cell with its source."""
     found = other_services.load()
     return markdown(["", *found.services.values()], found.rows())
 
 
 def against_tpe() -> str:
-    """Ours beside TPE alone, from the same results."""
+    """The optimizer compared with TPE alone, from the same results."""
     return quality_report.against(quality_store.load(RESULTS / "quality.json"), "tpe")
 
 
@@ -175,18 +175,18 @@ def gaps() -> str:
 
 
 def ablation() -> str:
-    """What each mechanism of ``auto`` gains, from the committed results."""
+    """The gain from each mechanism of ``auto``, from the committed results."""
     found = json.loads((RESULTS / "ablation.json").read_text())["mechanisms"]
     return markdown(ablation_benchmark.HEADER, ablation_benchmark.rows(found))
 
 
 def stopping() -> str:
-    """What stop rules save and lose, from the committed results."""
+    """The savings and losses of stop rules, from the committed results."""
     return markdown(stopping_benchmark.HEADER, stopping_benchmark.rows(json.loads(STOPPING.read_text())["rules"]))
 
 
 def chaos() -> str:
-    """What the storms came to, from the committed results."""
+    """The outcomes of the chaos runs, from the committed results."""
     results = json.loads((RESULTS / "chaos.json").read_text())
     return markdown(chaos_run.HEADER, chaos_run.rows(results["setups"]))
 
@@ -198,13 +198,13 @@ def throughput() -> str:
 
 
 def calls() -> str:
-    """What a call takes, from the same."""
+    """The duration of a call, from the same results."""
     cells = json.loads((RESULTS / "service.json").read_text())["cells"]
     return markdown(service_report.CALLS, service_report.calls(cells))
 
 
 def processor() -> str:
-    """What a pair costs each part, from the same."""
+    """The processor time of a pair in each part, from the same results."""
     cells = json.loads((RESULTS / "service.json").read_text())["cells"]
     return markdown(service_report.PROCESSOR, service_report.processor(cells))
 
@@ -220,7 +220,7 @@ def growth() -> str:
 
 
 def constants() -> str:
-    """What a study can give of each system, from the models of its definition."""
+    """The configurable constants of each algorithm, from the models of the definition."""
     having: dict[tuple[str, str, str], list[str]] = {}
     for system, model in SYSTEMS.items():
         for name, field in model.model_fields.items():
@@ -240,7 +240,7 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def speed() -> str:
-    """How long a step of the paper's algorithm takes, by what it does to the dictionary."""
+    """The duration of a step of the paper's algorithm, by its change of the dictionary."""
     kinds = ("unchanged", "one added", "drawn", "redrawn")
     steps = json.loads((RESULTS / "speed.json").read_text())["steps"]
     by_size: dict[tuple[int, int], dict[str, Any]] = {}
@@ -255,49 +255,49 @@ def speed() -> str:
 
 
 def neighbours() -> str:
-    """What studies on one server do to each other."""
+    """The effects of studies on one server on each other."""
     results = json.loads((RESULTS / "neighbours.json").read_text())
     return markdown(neighbours_benchmark.HEADER, neighbours_benchmark.rows(results["situations"]))
 
 
 def reads() -> str:
-    """What slow reads do to suggestions and to readiness."""
+    """The effects of slow reads on suggestions and readiness."""
     situations = json.loads((RESULTS / "reads.json").read_text())["situations"]
     return markdown(reads_benchmark.HEADER, reads_benchmark.rows(situations))
 
 
 def removal() -> str:
-    """What the deletion of a large study does to others."""
+    """The effects of the deletion of a large study on others."""
     databases = json.loads((RESULTS / "removal.json").read_text())["databases"]
     return markdown(removal_benchmark.HEADER, removal_benchmark.rows(databases))
 
 
 def sizing() -> str:
-    """What a server costs."""
+    """The resources that a server needs."""
     measured = json.loads((RESULTS / "sizing.json").read_text())["measured"]
     return markdown(sizing_benchmark.HEADER, sizing_benchmark.rows(measured))
 
 
 def fleet() -> str:
-    """What 2,000 workers see of a server."""
+    """The latencies that 2,000 workers observe."""
     measured = json.loads((RESULTS / "fleet.json").read_text())["measured"]
     return markdown(fleet_benchmark.HEADER, fleet_benchmark.rows(measured))
 
 
 def lost() -> str:
-    """What it costs that one of several servers is lost."""
+    """The cost of the loss of one of several servers."""
     measured = json.loads((RESULTS / "lost.json").read_text())["measured"]
     return markdown(lost_benchmark.header(measured), lost_benchmark.rows(measured))
 
 
 def laboratories() -> str:
-    """What laboratories of some sizes need."""
+    """The resources for laboratories of some sizes."""
     measured = json.loads((RESULTS / "sizing.json").read_text())["measured"]
     return markdown(sizing_benchmark.NEEDS, sizing_benchmark.needs(measured["postgresql"]))
 
 
 def outcomes(name: str) -> str:
-    """What studies as labs have them come to, from the committed results."""
+    """The outcomes of realistic studies, from the committed results."""
     return "\n\n".join(f"{each.title}:\n\n{markdown(each.header, each.rows)}" for each in outcomes_report.tables(name))
 
 
@@ -307,7 +307,7 @@ def program(file: str, language: str) -> str:
 
 
 def stories(name: str) -> str:
-    """A story beside plain baselines, from the committed results."""
+    """A story compared with simple baselines, from the committed results."""
     runs = json.loads((RESULTS / "stories.json").read_text())["runs"][name]
     return markdown(stories_benchmark.HEADER, stories_benchmark.rows(name, runs))
 
@@ -351,7 +351,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
 
 
 def written(name: str) -> str:
-    """The section as the document has it."""
+    """The section in its present form in the document."""
     text = (DOCS / SECTIONS[name][0]).read_text()
     return text.split(f"<!-- {name}:begin -->\n")[1].split(f"<!-- {name}:end -->")[0].rstrip("\n")
 

@@ -10,7 +10,7 @@ Schema = Mapping[str, Any]
 
 
 def reference(document: Mapping[str, Any]) -> str:
-    """Every call with its parameters, its body and its answers; then every object that they exchange."""
+    """Every call with its parameters, its body and its answers; then every object in them."""
     schemas = document["components"]["schemas"]
     calls = [
         "\n".join(_call(method, path, call))

@@ -1,6 +1,6 @@
-"""``python -m tests.acceptance.docs.palettes``: the PNG pictures of the documentation, reduced to 256 colours each.
+"""``python -m tests.acceptance.docs.palettes``: reduce the PNG pictures of the documentation to 256 colors each.
 
-The wheel contains them. They then take about a third of their size, and look the same.
+The wheel contains them. They look the same, at about a third of the size.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ PICTURES = sorted((Path(__file__).parents[3] / "docs/images").glob("*.png"))
 
 
 def has_palette(picture: Path) -> bool:
-    """Whether the colours of a PNG file are indices of a palette: its colour type is 3."""
+    """Whether a PNG file has a palette: its color type is 3."""
     with picture.open("rb") as file:
         return file.read(26)[25] == 3
 
 
 def reduce(picture: Path) -> None:
-    """Give a PNG file a palette."""
+    """Convert a PNG file to a palette."""
     with Image.open(picture) as image:
         reduced = image.convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     reduced.save(picture, optimize=True)

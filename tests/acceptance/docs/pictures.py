@@ -124,7 +124,7 @@ def _by_the_paper(client: Client, name: str, results: int) -> Study:
 
 
 def _bars(study: Study) -> tuple[Figure, Axes, list[Cell]]:
-    """A figure of one parameter with the function and the results, and the leaves to be drawn on it."""
+    """A figure of one parameter with the function and the results, and the leaves to draw on it."""
     figure = Figure(figsize=(8, 3), layout="constrained")
     axes = figure.add_subplot()
     axes.plot(GRID, [hills(x) for x in GRID], color=GREY, ls=":")
@@ -152,7 +152,7 @@ def _dots(axes: Axes, study: Study) -> None:
 
 
 def draw(folder: Path, address: str) -> None:
-    """Write all pictures, as SVG that is the same whenever the numbers are."""
+    """Write all pictures as SVG. Equal numbers give equal files."""
     with mpl.rc_context(STYLE), Client(address) as client:
         for name, make in PICTURES.items():
             make(client).savefig(folder / f"{name}.svg", metadata={"Date": None})

@@ -1,4 +1,4 @@
-"""The comparison with other services: read from ``docs/build/comparison.yaml``, and made into the table of its page."""
+"""The comparison with other services: read from ``docs/build/comparison.yaml`` and written as a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOT_FOUND = "not found"
 
 
 class Cell(NamedTuple):
-    """What one service does about one question; without an address if nothing was found."""
+    """The answer for one service and one question; without a source if nothing was found."""
 
     service: str
     answer: str
@@ -21,7 +21,7 @@ class Cell(NamedTuple):
     address: str
 
     def markdown(self) -> str:
-        """As the page shows it: the answer is the link."""
+        """The answer as a link to its source."""
         if not self.address:
             return self.answer
         return f"[{self.answer}]({self.address})" + f": {self.part}" * bool(self.part)
@@ -32,7 +32,7 @@ class Comparison:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.services: dict[str, str] = content["services"]
-        """Names and versions, as the heads of columns have them, by their keys."""
+        """Names and versions for the column headings, by key."""
         self.groups: dict[str, dict[str, list[Cell]]] = {
             group: {question: list(self._cells(cells, content["sources"])) for question, cells in questions.items()}
             for group, questions in content["groups"].items()
@@ -40,7 +40,8 @@ class Comparison:
         """Cells by question, by group."""
 
     def rows(self) -> Iterator[list[str]]:
-        """Those of the table; each group but the first one repeats the names of the services, for who scrolls."""
+        """The rows of the table. Each group but the first one repeats the names of the services, for readers who
+        scroll."""
         for index, (group, questions) in enumerate(self.groups.items()):
             names = [f"**{name}**" for name in self.services.values()] if index else [""] * len(self.services)
             yield [f"**{group}**", *names]
@@ -53,12 +54,12 @@ class Comparison:
             if cell == NOT_FOUND:
                 yield Cell(service, NOT_FOUND, "", "")
             else:
-                assert cell.keys() <= {"answer", "what", "source"}, cell  # a text with a comma needs quotes
+                assert cell.keys() <= {"answer", "what", "source"}, cell  # a string with a comma needs quotes
                 place, _, path = cell["source"].partition(":")
                 address = sources[place] + path if place in sources else cell["source"]
                 yield Cell(service, cell["answer"], cell.get("what", ""), address)
 
 
 def load() -> Comparison:
-    """From the repository. All values are texts, also ``yes`` and ``no``."""
+    """Read the file of the repository. All values are strings, including ``yes`` and ``no``."""
     return Comparison(yaml.load(FILE.read_text(), Loader=yaml.BaseLoader))

@@ -1,4 +1,4 @@
-"""Reads the tables of a page."""
+"""Read the tables of a page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def cells(row: str) -> list[str]:
 
 
 def tables(text: str) -> Iterator[list[list[str]]]:
-    """The cells of all rows of each table; the line below the heading is among them."""
+    """The cells of all rows of each table, including the line below the heading."""
     without_code = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     for block in re.findall(r"(?:^ *\|.*\n)+", without_code + "\n", re.MULTILINE):
         yield [cells(row) for row in block.splitlines()]

@@ -1,4 +1,4 @@
-"""docs/algorithm.md keeps to the code."""
+"""docs/algorithm.md agrees with the code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.acceptance.docs import config_table
 
 @pytest.mark.parametrize("name", sorted(config_table.tables()))
 def test_the_tables_of_constants_are_those_of_the_code(name: str) -> None:
-    """``python -m tests.acceptance.docs.config_table`` writes them anew."""
+    """``python -m tests.acceptance.docs.config_table`` updates them."""
     assert config_table.written(name) == config_table.tables()[name]
 
 

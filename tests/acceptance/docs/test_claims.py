@@ -1,4 +1,4 @@
-"""Whoever reads how fast or how good something is can look at the measurement: a link leads to its file."""
+"""Each claim about speed or quality links to the file with its measurement."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ CLAIM = re.compile(
     re.IGNORECASE,
 )
 REASONED = ("decisions/", "algorithm.md", "glossary.md", "mistakes.md", "reference/", "command-line.md", "http.md")
-"""Pages that tell what the code does, not how well. A decision tells of its measurement as it was then."""
+"""Pages about what the code does, not how well. Decisions state past measurements."""
 
 
 def sections(page: Path) -> Iterator[str]:
-    """The parts of a page between its headings of second order, without code."""
+    """The sections of a page below its second-level headings, without code."""
     yield from re.split(
         r"^## ", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL), flags=re.MULTILINE
     )

@@ -1,4 +1,4 @@
-"""docs/command-line.md: its commands run, and print what it shows."""
+"""docs/command-line.md: its commands run, and their output matches the page."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.integration.cli.shell import adabkb
 
 PAGE = blocks.DOCS / "command-line.md"
 HELP = "$ adabkb --help"
-"""Where the guide ends and the help of all commands, which is made from the code, begins."""
+"""The end of the guide, and the beginning of the generated help of all commands."""
 
 
 def examples() -> Iterator[tuple[str, str]]:
-    """Each command of the guide with what it prints."""
+    """Each command of the guide with its output."""
     for block in blocks.blocks(PAGE):
         if block.text.startswith(HELP):
             return
@@ -29,7 +29,7 @@ def examples() -> Iterator[tuple[str, str]]:
 
 
 def printed(command: str) -> str:
-    """What a command prints. A shell is started only where one is needed: that, and the command in it, take long."""
+    """Return the output of a command. A shell is started only if it is needed, since that is slow."""
     if command.startswith("adabkb ") and "<<" not in command:
         return adabkb(*shlex.split(command)[1:])
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"

@@ -1,4 +1,4 @@
-"""The documentation keeps to the code: generated sections, links, commands, the tree of folders."""
+"""The documentation agrees with the code: generated sections, links, commands, the tree of folders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (RO
 
 @pytest.mark.parametrize("section", sorted(generated.SECTIONS))
 def test_generated_sections_are_up_to_date(section: str) -> None:
-    """``python -m tests.acceptance.docs.generated`` writes them anew."""
+    """``python -m tests.acceptance.docs.generated`` updates them."""
     assert generated.written(section) == generated.SECTIONS[section][1]()
 
 
@@ -37,7 +37,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("picture", palettes.PICTURES, ids=lambda picture: picture.name)
 def test_pictures_have_a_palette_of_colours(picture: Path) -> None:
-    """``python -m tests.acceptance.docs.palettes`` gives them one, with which the wheel is smaller."""
+    """``python -m tests.acceptance.docs.palettes`` converts them, which makes the wheel smaller."""
     assert palettes.has_palette(picture)
 
 

@@ -1,4 +1,4 @@
-"""docs/glossary.md: in order, and of words that are in use."""
+"""docs/glossary.md: its terms are sorted and in use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TERMS = re.findall(r"^\*\*(.+)\.\*\* ", GLOSSARY.read_text(), re.MULTILINE)
 
 
 def in_words(text: str) -> str:
-    """Lower case, each word followed by one space; names of the code fall into their words."""
+    """Return the text in lower case with single spaces, and names of the code split into words."""
     return re.sub(r"[\W_]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)).casefold()
 
 

@@ -1,4 +1,4 @@
-"""Nothing is mocked, as CONTRIBUTING says: no test replaces a function, a constant or an object of ours."""
+"""Nothing is mocked, as CONTRIBUTING says: no test replaces a function, a constant or an object of this project."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 TESTS = Path(__file__).parents[2]
 OURS = ("adabkb_", "benchmarks", "examples", "tests")
 ELSEWHERE = "unit"
-"""Folder whose tests may change constants of an algorithm: no setting has them, as all servers decide alike. The names
-of constants are in capital letters."""
+"""Folder whose tests may change constants (names in capitals) of an algorithm. These have no setting, since all servers
+must decide alike."""
 ALLOWED = {
     "integration/inference/test_host.py": "the model raises what no input is known to make it raise",
     "integration/storage/newer.py": "a later version of this code, which has one migration more, does not exist yet",
 }
-"""The only other files that may replace something of ours, with the reason."""
+"""The only other files that may replace something, with the reason."""
 
 
 def foreign(tree: ast.Module) -> set[str]:
-    """The names that a file imports from packages that are not ours."""
+    """The names that a file imports from other packages."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -33,8 +33,7 @@ def foreign(tree: ast.Module) -> set[str]:
 
 
 def replaced(source: str, *, constants: bool = True) -> Iterator[int]:
-    """The lines of a file that replace something which is not of a foreign package, perhaps without those that replace
-    constants."""
+    """The lines of a file that replace something of this project, optionally without those that replace constants."""
     tree = ast.parse(source)
     known = foreign(tree)
     for node in ast.walk(tree):
@@ -57,7 +56,7 @@ def _is_of_constant(call: ast.Call) -> bool:
 
 
 def _replaces(function: ast.expr) -> bool:
-    """Whether a call is one of ``monkeypatch.setattr``, ``patch.object``, ``patch`` and their like."""
+    """Whether a call is ``monkeypatch.setattr``, ``patch.object``, ``patch`` or similar."""
     if isinstance(function, ast.Attribute):
         is_patch = function.attr == "patch" and ast.unparse(function.value).endswith("mock")
         of_patch = function.attr in ("object", "dict", "multiple") and ast.unparse(function.value).endswith("patch")

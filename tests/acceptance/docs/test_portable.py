@@ -18,11 +18,11 @@ MISSING = {
     "socket": {"AF_UNIX", "SO_REUSEPORT"},
     "asyncio": {"open_unix_connection", "start_unix_server"},
 }
-"""What is missing from others."""
+"""Names that are missing from other modules on Windows."""
 
 
 def unportable(source: str) -> Iterator[str]:
-    """What a file uses at its import that is missing on Windows."""
+    """The names missing on Windows that a file uses at import."""
     waiting: list[ast.AST] = [ast.parse(source)]
     while waiting:
         node = waiting.pop()
@@ -40,7 +40,7 @@ def unportable(source: str) -> Iterator[str]:
 
 
 def run_at_import(node: ast.AST) -> Iterable[ast.AST]:
-    """The parts of a statement that run when its module is imported, without those that can handle an error."""
+    """The parts of a statement that run at import, without those inside an error handler."""
     if isinstance(node, ast.Try | ast.Lambda):
         return []
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

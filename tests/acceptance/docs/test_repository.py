@@ -1,4 +1,4 @@
-"""What a newcomer reads and what GitHub runs: it keeps to the code, to pyproject.toml and to the published schemas."""
+"""The files for contributors and for GitHub agree with the code, with pyproject.toml and with published schemas."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def steps(path: Path) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_a_guide_names_is_there(guide: Path) -> None:
-    """Paths of the repository, targets of make, modules that are run, files of tests."""
+    """Paths of the repository, make targets, modules and test files."""
     text = guide.read_text()
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = set(re.findall(r"(?<=`make )[a-z-]+|(?<=run: make )[a-z-]+", text))
@@ -104,7 +104,7 @@ def test_the_citation_is_of_this_project_and_its_newest_release() -> None:
 
 
 def test_supported_pythons_are_the_same_everywhere() -> None:
-    """The classifiers, the tests of the workflow and what the documentation says; the oldest is the one required."""
+    """In the classifiers, the workflow and the documentation; the oldest is the required version."""
     named = [each.rpartition(" ")[2] for each in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", each)]
     assert workflow(GITHUB / "workflows/checks.yml")["jobs"]["tests"]["strategy"]["matrix"]["python"] == named
     assert PROJECT["requires-python"] == f">={named[0]}"
@@ -121,7 +121,7 @@ def test_supported_pythons_are_the_same_everywhere() -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_workflows_may_do_little_and_run_what_was_reviewed(path: Path) -> None:
-    """No permission but those that a job names, actions by commit, checkouts without credentials, and a time limit."""
+    """Only permissions that a job names, actions pinned to commits, checkouts without credentials, and a time limit."""
     found = workflow(path)
     assert found["permissions"] == {}
     for name, job in found["jobs"].items():
@@ -160,7 +160,7 @@ def test_the_recipes_and_their_steps_name_the_newest_release() -> None:
 
 
 def test_one_command_sets_the_version_everywhere(tmp_path: Path) -> None:
-    """In a copy of the files: a release is named by all of them, a version of development by the package alone."""
+    """In a copy of the files: all of them name a release, and only the package names a development version."""
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
     for name in (*NAME_THE_VERSION, *NAME_THE_RELEASE):
         copied = tmp_path / name
@@ -191,7 +191,7 @@ def test_a_tag_without_a_section_in_the_changelog_is_not_built() -> None:
 
 
 def test_each_fragment_of_the_changelog_has_a_known_kind_and_a_text() -> None:
-    """towncrier ignores a file without a kind, so its change would be in no release."""
+    """towncrier ignores a file without a kind, so its change would be missing from the release notes."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["towncrier"]
     kinds = [kind["directory"] for kind in settings["type"]]
     for fragment in (ROOT / "changelog.d").iterdir():

@@ -1,4 +1,4 @@
-"""The comparison with other services says of each cell where it comes from."""
+"""Each cell of the comparison with other services has a source."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_GITHUB = re.compile(r"/[\w.-]+/[\w.-]+/(?:(?:issues|pull)/\d+|blob/(?P<versio
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_cell_has_an_answer_and_its_source(cell: services.Cell) -> None:
-    """Nothing is known of this service without a page of ours, and a part is named."""
+    """Each answer for this service links to its documentation, and partial answers say which part."""
     assert cell.answer in ANSWERS | LICENCES
     assert bool(cell.address) == (cell.answer != services.NOT_FOUND)
     assert cell.address or cell.service != "here"
@@ -34,7 +34,7 @@ def test_a_cell_has_an_answer_and_its_source(cell: services.Cell) -> None:
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_source_is_a_page_of_ours_for_here_and_an_address_for_others(cell: services.Cell) -> None:
-    """A file of a repository is that of a version or a commit, so that it stays what it was."""
+    """A link to a file in a repository names a version or a commit, so that its content does not change."""
     address = urlsplit(cell.address)
     if cell.service == "here":
         assert not address.scheme

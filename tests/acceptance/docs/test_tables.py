@@ -1,4 +1,4 @@
-"""Rows of the tables in the documentation are whole."""
+"""Rows of the tables in the documentation are complete."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def test_every_row_has_a_cell_for_each_column_and_no_cell_is_cut(page: Path) -> 
 
 
 def rows(section: str) -> dict[str, list[str]]:
-    """The rows of a generated section of one table, as the page has it, by the first cell that is code."""
+    """The rows of a generated section with one table, by the first cell with code."""
     [[_, _, *found]] = tables(generated.written(section))
     return {next(cell for cell in row if cell.startswith("`")).strip("`"): row for row in found}
 
 
 def words(text: str | None) -> str:
-    """A text without its line breaks."""
+    """Text without line breaks."""
     return " ".join((text or "").split())
 
 

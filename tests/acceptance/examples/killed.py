@@ -1,4 +1,4 @@
-"""An evaluation that dies, for worker processes, which import this module."""
+"""An evaluation that is killed, for worker processes, which import this module."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.waiting import wait_for
 
 
 def killed_once(folder: Path, trial: LeasedTrial) -> float:
-    """Train, once there are two processes, but end one of them as the system does that has no memory left."""
+    """Train once there are two processes, but kill one of them, as the system does when memory runs out."""
     trial.annotate({"gpu": os.environ["CUDA_VISIBLE_DEVICES"]})
     (folder / str(os.getpid())).touch()
     wait_for(lambda: len(list(folder.iterdir())) >= 2)

@@ -1,6 +1,6 @@
-"""The pictures of docs/stories, of real runs. ``python -m tests.acceptance.examples.pictures`` draws them anew.
+"""The pictures of docs/stories, of real runs. ``python -m tests.acceptance.examples.pictures`` draws them.
 
-Names of stories, such as ``network``, draw only theirs.
+With names of stories, such as ``network``, it draws only their pictures.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ AXES = {
 
 
 def compared(name: str) -> None:
-    """The medians of the methods over the budget, with what lies between the 10% and 90% quantiles of the seeds."""
+    """The medians of the methods over the budget, with bands from the 10% to the 90% quantile over the seeds."""
     runs = json.loads(stories.OUT.read_text())["runs"][name]
     figure = Figure(figsize=(6.4, 3.0), layout="constrained")
     axes = figure.add_subplot()
@@ -73,7 +73,7 @@ def network(address: str) -> None:
 
 
 def cluster(address: str) -> None:
-    """Which task of an array on a real Slurm had which trial; the first one is ended as at its time limit."""
+    """The trials of each task of an array on a real Slurm. The first task is ended as at its time limit."""
     with tempfile.TemporaryDirectory() as folder, Client(address) as client:
         (Path(folder) / "data").symlink_to(EXAMPLES / "data")
         here = Path(shutil.copytree(EXAMPLES / "stories/cluster", Path(folder) / "stories/cluster"))
@@ -95,7 +95,7 @@ def cluster(address: str) -> None:
 
 
 def reaction(address: str) -> None:
-    """What the chemist sees; and what the page says at the end."""
+    """The page as the chemist sees it, and its sentences at the end."""
     with in_a_tab(address) as page:
         chemist = Chemist(page, IMAGES)
         chemist.works(stories.BUDGETS["reaction"])
@@ -117,7 +117,7 @@ def agent(address: str) -> None:
 
 
 def photographed(address: str, study: str, part: str, name: str) -> None:
-    """Save what the page of a study has in an element."""
+    """Save a picture of an element of a study's page."""
     with in_a_tab(address) as page:
         page.goto(f"/studies/{study}")
         page.locator("#assessment:not([aria-busy])").wait_for()
@@ -129,7 +129,7 @@ def photographed(address: str, study: str, part: str, name: str) -> None:
 
 @contextmanager
 def in_a_tab(address: str) -> Iterator[Page]:
-    """A tab of a Chromium."""
+    """A tab of Chromium."""
     with (
         sync_playwright() as playwright,
         playwright.chromium.launch(**launching()) as browser,

@@ -43,7 +43,7 @@ PartitionName=main Nodes={host} Default=YES State=UP
 
 @dataclass(frozen=True)
 class Slurm:
-    """A cluster of one node with four processors, which runs."""
+    """A running cluster of one node with four processors."""
 
     folder: Path
     environment: dict[str, str]
@@ -56,7 +56,7 @@ class Slurm:
 
 @contextmanager
 def slurm(folder: Path, **environment: str) -> Iterator[Slurm]:
-    """Start a controller and a node, whose jobs have some variables."""
+    """Start a controller and a node. Jobs have the given environment variables."""
     subprocess.run(["apt-get", "download", "-q", *PACKAGES], cwd=folder, check=True, capture_output=True)
     for package in folder.glob("*.deb"):
         subprocess.run(["dpkg-deb", "-x", package, folder], check=True)

@@ -1,4 +1,4 @@
-"""Scripts of other tools, each before and after it was changed to use a study: few lines differ, and both run."""
+"""Scripts for other tools, before and after the change to a study: few lines differ, and both run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGES = {
 }
 MOST_LINES = 5
 STUDIES = {"ax": ("from-ax", 8), "optuna": ("from-optuna", 10), "ray": ("from-tune", 4), "wandb": ("from-wandb", 4)}
-"""By tool the study that the script works on, and how many results it stores there."""
+"""Tool -> the study of the script, and the number of results that it stores."""
 
 
 def changes(tool: str) -> list[str]:
@@ -67,5 +67,5 @@ def test_the_changed_script_works_on_its_study(tool: str, server: str, tmp_path:
     ],
 )
 def test_the_script_runs_with_its_tool_alone(script: str, tmp_path: Path) -> None:
-    """Those of Ax and W&B are not run: Ax is not installed for the tests, and a sweep needs the service of W&B."""
+    """Except for Ax, which is not installed for the tests, and W&B, whose sweeps need its service."""
     subprocess.run([sys.executable, str(FOLDER / f"{script}.py")], cwd=tmp_path, check=True, capture_output=True)

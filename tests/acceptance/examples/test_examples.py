@@ -1,4 +1,4 @@
-"""The examples work as their readers will run them: those of one process in this one, the others as programs."""
+"""The examples work. Those with one process run in this process, the others as programs."""
 
 import os
 import pty
@@ -47,8 +47,8 @@ def finish(program: subprocess.Popen[str]) -> str:
 
 
 def printed(script: str, *arguments: str, **environment: str) -> str:
-    """What an example prints. It runs as the main program, in this process, which has imported scikit-learn already: a
-    process of its own would take most of its time for that."""
+    """Return the output of an example. It runs as the main program in this process, since a new process would spend
+    most of its time on importing scikit-learn."""
     with (
         pytest.MonkeyPatch.context() as here,
         warnings.catch_warnings(),
@@ -64,17 +64,17 @@ def printed(script: str, *arguments: str, **environment: str) -> str:
 
 @dataclass(frozen=True)
 class Demo:
-    """One that was run to its end."""
+    """A demo that has ended."""
 
     folder: Path
     output: str
     page: str
-    """The study's page at the end, while the study could still be watched."""
+    """The study's page at the end, while the server was still running."""
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """At a terminal, in a folder with the database of an earlier one, and with somebody's file."""
+    """At a terminal, in a folder with the database of an earlier demo and another file."""
     folder = tmp_path_factory.mktemp("demo")
     (folder / "thesis.txt").write_text("years of work")
     with server_on(f"sqlite:///{folder}/demo.db") as address, Client(address) as client:
@@ -92,7 +92,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 
 
 def until(output: Iterable[str], text: str) -> Iterator[str]:
-    """The lines up to the first one with a text."""
+    """Return the lines up to the first one that contains a text."""
     for line in output:
         yield line
         if text in line:
@@ -168,7 +168,7 @@ def test_the_space_of_an_example_is_edited_twice_and_its_results_go_on_to_count(
 
 
 def test_the_digits_example_measures_what_the_model_recommends(server: str) -> None:
-    """Two workers make a different run each time; benchmarks.calibration measures how often two std cover."""
+    """With two workers, each run differs; benchmarks.calibration measures the coverage of two standard deviations."""
     output = printed("examples/digits_svm.py", "14", ADABKB_URL=server)
     assert "14 trials evaluated here; the study ended by budget" in output
     found = re.search(r"by the model (\S+) ± (\S+), measured (\S+)", output)
@@ -205,7 +205,7 @@ def test_the_example_with_a_budget_of_seconds_ends_when_they_are_spent(server: s
 
 
 def test_the_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: Path) -> None:
-    """In a kernel, as a notebook's reader runs it; the one in the repository has no outputs."""
+    """In a kernel. The notebook in the repository has no outputs."""
     notebook = nbformat.read(ROOT / "examples" / "notebook.ipynb", as_version=4)  # type: ignore[no-untyped-call]
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs for cell in cells)

@@ -1,4 +1,4 @@
-"""The recipes for batch systems: their scripts run here, against real servers, as the batch system would run them."""
+"""The recipes for batch systems: their scripts run with real servers, as the batch system would run them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ BUDGET = json.loads((EXAMPLES / "program/study.json").read_text())["budget"]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of the recipes, because they write files beside themselves."""
+    """A copy of the recipes, since they write files to their own folder."""
     for name in ("program", "slurm", "tmux"):
         shutil.copytree(EXAMPLES / name, tmp_path / name)
     return tmp_path
 
 
 def task(script: Path, number: int, **environment: str) -> subprocess.Popen[str]:
-    """A task of an array that was submitted in the script's folder, as Slurm starts it."""
+    """A task of an array submitted in the script's folder, started as Slurm does."""
     slurm = {
         "SLURM_SUBMIT_DIR": str(script.parent),
         "SLURM_ARRAY_JOB_ID": "4711",
@@ -59,7 +59,7 @@ def ended(process: subprocess.Popen[str], code: int = 0) -> str:
 
 
 ONE_TRIAL_A_WORKER = '[ -z "${GATE:-}" ] || mkdir "$GATE-$PPID" || exec sleep 3600\n'
-"""A line of a program: its second evaluation for the same worker goes on until it is ended."""
+"""A line of a program: the second evaluation of a worker runs until it is killed."""
 
 
 def is_complete(study: Study) -> bool:
@@ -82,7 +82,7 @@ def test_a_slurm_array_with_its_server_goes_on_in_the_next_job(folder: Path) -> 
         study = client.study("svm")
         wait_for(lambda: len({trial.worker for trial in study.trials("completed")}) == 2)
     for process in reversed(first):  # the one with the server last
-        os.kill(process.pid, signal.SIGTERM)  # what --signal=B:TERM@60 does
+        os.kill(process.pid, signal.SIGTERM)  # as by --signal=B:TERM@60
         ended(process, 128 + signal.SIGTERM)
     before = trials(folder)
     assert {trial["state"] for trial in before} == {"completed", "released"}
@@ -144,7 +144,7 @@ def trials(folder: Path) -> list[dict[str, Any]]:
 
 
 def lives(group: int) -> bool:
-    """Whether any process is left of a group, but those that have ended and were not waited for."""
+    """Whether any process of a group is running, apart from zombies."""
     rows = subprocess.check_output(["ps", "-eo", "pgid=,stat="], text=True).splitlines()
     return any(int(number) == group and not state.startswith("Z") for number, state in map(str.split, rows))
 
@@ -215,7 +215,7 @@ def test_the_containers_of_kubernetes_do_what_the_recipe_says(server: str) -> No
     assert run(spec["initContainers"][0]) == "Study svm is running.\n"
     assert run(spec["containers"][0]).startswith("Study svm is complete (budget)")
     assert run(spec["initContainers"][0]) == "Study svm is complete.\n"
-    # Otherwise orphans of a program stay, as the command is the first process of its container.
+    # Otherwise orphans of a program remain, since the command is the first process of its container.
     assert spec["shareProcessNamespace"] is True
 
 
@@ -248,6 +248,6 @@ def test_the_images_of_kubernetes_are_those_that_the_recipe_builds_from_this_rep
         file = recipe / options[1] if options else root / "Dockerfile"
         for source in re.findall(r"^COPY (?!--from)(\S+)", file.read_text(), re.MULTILINE):
             assert source == "." or any(Path(source).is_relative_to(each) for each in sent)
-        # The package is on no registry: what is installed is what was copied.
+        # The package is in no registry, so the copied files are installed.
         [installed] = re.findall(r"pip install .*'(\S+)\[[\w,]+\]'", file.read_text())
         assert installed in (".", "/src")

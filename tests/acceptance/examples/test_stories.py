@@ -1,4 +1,4 @@
-"""The stories of the documentation run as their pages say, with what goes wrong in them."""
+"""The stories of the documentation run as described, including their failures."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_networks_that_fall_behind_are_stopped_within_the_budget(server: str) ->
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Path:
-    """A copy of the story's folder, because tasks write beside it."""
+    """A copy of the story's folder, since tasks write files there."""
     (tmp_path / "data").symlink_to(EXAMPLES / "data")
     return Path(shutil.copytree(EXAMPLES / "stories/cluster", tmp_path / "stories/cluster"))
 

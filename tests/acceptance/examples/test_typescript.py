@@ -1,4 +1,5 @@
-"""The example in TypeScript: types of the OpenAPI document, compiled strictly, and run on Node with a real server."""
+"""The example in TypeScript: it uses types from the OpenAPI document, compiles in strict mode, and runs on Node with a
+real server."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ FILES = ("package.json", "package-lock.json", "study.ts")
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the example, with its packages and the types of the document."""
+    """A copy of the example, with its packages and the generated types."""
     folder = tmp_path_factory.mktemp("typescript")
     for name in FILES:
         shutil.copy(EXAMPLE / name, folder)

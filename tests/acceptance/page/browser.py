@@ -1,4 +1,4 @@
-"""A real Chromium for the tests of the page: a package carries it; where that does not run, the machine's own."""
+"""A real Chromium for the tests of the web interface: from a package or, if that does not run, from the machine."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ FLAGS = [
     "--disable-gpu",
     "--disable-sync",
     "--no-first-run",
-    "--no-sandbox",  # of which a container has none; the tests visit nothing but their own server
+    "--no-sandbox",  # containers do not support the sandbox; the tests visit only their own server
 ]
 
 
 def launching() -> dict[str, Any]:
-    """What Playwright needs to launch the package's Chromium, with the libraries and the fonts that the machine lacks.
-    It is built without windows, and takes two thirds of the processor time of one that people use."""
+    """Return Playwright's options to launch the package's Chromium, with the libraries and fonts that the machine
+    lacks. This headless build takes two thirds of the processor time of a normal one."""
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         own = next(filter(None, map(shutil.which, NAMES)), None)
         assert own, f"the package's Chromium does not run on this machine; install one, as {' or '.join(NAMES)}"
@@ -49,17 +49,17 @@ def launching() -> dict[str, Any]:
 
 
 def axe() -> str:
-    """The source of axe-core, which looks for what people with disabilities cannot use."""
+    """The source of axe-core, which finds accessibility problems."""
     return (packages() / "axe-core" / "axe.min.js").read_text("utf-8")
 
 
 def packages() -> Path:
-    """The packages that the lock of these tests names, fetched once."""
+    """The packages in the lock file of these tests, downloaded once."""
     return installed("browser", HERE)
 
 
 def _unpacked() -> Path:
-    """The folder of the package's Chromium, which takes the place that it has for temporary files."""
+    """The folder of the package's Chromium, which unpacks itself into the temporary folder."""
     modules, folder, unpacking = packages(), FOLDER / "chromium", FOLDER / "unpacking"
     with alone(FOLDER):
         if not folder.exists():

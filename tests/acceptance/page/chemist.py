@@ -1,4 +1,4 @@
-"""A chemist who runs a study on the page alone, click by click: docs/stories/reaction.md."""
+"""A chemist who runs a study only through the web interface: docs/stories/reaction.md."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tests.acceptance.page.test_exclusions import add_parameter
 STUDY = "arylation"
 UNITS = {"concentration": "M", "temperature": "°C"}
 BOILED_OVER, OTHER_BATH, EMPTY_BOTTLE, OWN_IDEA = 2, 4, 6, 7
-"""Experiments in which something happens, by their number."""
+"""Numbers of the experiments with incidents."""
 
 
 class Chemist:
-    """Does experiments in a tab of the browser.
+    """Runs experiments in a tab of the browser.
 
     Args:
         page: the tab.
-        pictures: the folder for pictures of what the chemist sees; none by default.
+        pictures: the folder for screenshots; None for no screenshots.
     """
 
     def __init__(self, page: Page, pictures: Path | None = None) -> None:
@@ -33,17 +33,17 @@ class Chemist:
         self.missing = ""
         """The ligand whose bottle is empty."""
         self.conclusion = ""
-        """What the page says about stopping, at the end."""
+        """The sentence about stopping at the end."""
 
     def works(self, experiments: int) -> None:
-        """Do a whole study, from the form to the report."""
+        """Run a whole study, from the form to the report."""
         self._creates_the_study(experiments)
         happenings: dict[int, Callable[[], None]] = {
             BOILED_OVER: self._lets_it_boil_over,
             OTHER_BATH: self._finds_the_bath_at_another_temperature,
             EMPTY_BOTTLE: self._finds_a_bottle_empty,
         }
-        for number in range(1, experiments):  # the point that needs the empty bottle is one of the budget
+        for number in range(1, experiments):  # the point that needs the empty bottle counts towards the budget
             if number == OWN_IDEA:
                 self._queues_an_own_idea()
             self._asks_for_the_next_point()
@@ -91,7 +91,7 @@ class Chemist:
             page.wait_for_url("**/trials/*")
 
     def _point(self) -> dict[str, str]:
-        """What the page asks for, by parameter."""
+        """Return the suggested values by parameter."""
         cells = self._page.locator("table.point td").all_inner_texts()
         return dict(zip(VALUES, cells, strict=True))
 
@@ -105,7 +105,7 @@ class Chemist:
         self._is_done()
 
     def _is_done(self) -> None:
-        """Wait for the message that follows the reload of the page."""
+        """Wait for the message after the reload of the page."""
         expect(
             self._page.get_by_text(re.compile(r"The (result of trial \d+ is stored|trial has failed)\."))
         ).to_be_visible()
@@ -130,7 +130,7 @@ class Chemist:
         expect(page.get_by_text(f"temperature = {other}")).to_be_visible()
 
     def _finds_a_bottle_empty(self) -> None:
-        """Give the point back, exclude its ligand from now on, and measure another point instead."""
+        """Release the point, exclude its ligand, and measure another point instead."""
         page = self._page
         self.missing = self._point()["ligand"]
         page.get_by_role("button", name="Give back").click()
@@ -179,7 +179,7 @@ class Chemist:
         self._takes_a_picture("report")
 
     def _takes_a_picture(self, name: str, part: Locator | None = None) -> None:
-        """Save what the tab shows, or a part of it."""
+        """Save a screenshot of the tab or a part of it."""
         if self._pictures is not None:
             picture = self._pictures / f"story-reaction-{name}.png"
             (part or self._page).screenshot(path=picture)

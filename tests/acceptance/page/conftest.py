@@ -16,7 +16,7 @@ expect.set_options(timeout=1000 * PATIENCE)
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """A Chromium, for this folder: while Playwright runs, no other test of the process can have an event loop."""
+    """A Chromium for this folder. While Playwright runs, no other test of the process can have an event loop."""
     with sync_playwright() as playwright, playwright.chromium.launch(**launching()) as browser:
         yield browser
 
@@ -31,7 +31,7 @@ def database(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="module")
 def site(database: str) -> Iterator[str]:
-    """The address of a server that has no studies yet."""
+    """The address of a server without studies."""
     with server_on(database) as address:
         yield address
 

@@ -1,5 +1,5 @@
 """The pictures of the web interface in docs/page.md and docs/guides/by-hand.md, of a real server in a real Chromium.
-``python -m tests.acceptance.page.pictures`` takes them anew.
+``python -m tests.acceptance.page.pictures`` takes them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OFFSETS = {"XPhos": 0.0, "SPhos": 12.0, "PPh3": 40.0}
 
 
 def reacted(api: httpx.Client, study: str, best_at: float, experiments: int) -> None:
-    """A study of a reaction that is best with XPhos at a temperature."""
+    """A study of a reaction with an optimum at XPhos and a certain temperature."""
     checked(api.post("/v1/studies", json={**REACTION, "id": study}))
     for _ in range(experiments):
         (trial,) = checked(api.post(f"/v1/studies/{study}/suggest", json={"worker": "berta"}))["trials"]

@@ -1,6 +1,6 @@
-"""The scripts and the style sheet of the page: their format, what a linter finds, and their types.
+"""The scripts and the style sheet of the page: check their format, lint and types.
 
-``python -m tests.acceptance.page.scripts`` prints what is wrong; with ``--write`` it formats them first.
+``python -m tests.acceptance.page.scripts`` prints the problems; with ``--write`` it formats the files first.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ SETTINGS = ("biome.json", "tsconfig.json", "tests/acceptance/page/scripts.d.ts")
 
 
 def faults(folder: Path = ROOT) -> str:
-    """What is wrong in a checkout, or in a copy of its settings and scripts; empty if nothing is."""
+    """Return the problems in a checkout, or in a copy of its settings and scripts."""
     biome = _run(folder, "@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "--colors=off", "--log-level=error")
     return biome + _run(folder, "typescript/bin/tsc", "--project", str(folder)) + "".join(_too_long(folder))
 
 
 def _too_long(folder: Path) -> Iterator[str]:
-    """The formatter breaks no text and no comment, so that a line of them can be longer than it allows."""
+    """Return lines that are too long. The formatter does not wrap strings and comments."""
     most = json.loads((folder / "biome.json").read_text())["formatter"]["lineWidth"]
     for path in sorted([*(folder / ASSETS).glob("*.js"), *(folder / ASSETS).glob("*.css")]):
         for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):

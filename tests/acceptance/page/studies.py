@@ -1,4 +1,4 @@
-"""Studies for the tests of the page, made by a real client of a real server."""
+"""Studies for the tests of the web interface, created by a real client on a real server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 HOSTILE = """<img src=x onerror=alert(1)>"'{{7*7}}</script><script>alert(2)</script>"""
-"""What must be shown as the text that it is, wherever it stands."""
+"""Text that pages must always show literally."""
 
 PARAMETERS: list[dict[str, Any]] = [
     {"name": "rate", "kind": "float", "low": 1e-4, "high": 1.0, "scale": "log"},
@@ -26,7 +26,7 @@ def loss(point: dict[str, Any]) -> float:
 
 
 def tuned(api: httpx.Client, study: str = "digits", results: int = 24) -> None:
-    """A study that goes well: two workers, a failure, an excluded result, and a trial under way."""
+    """A typical study: two workers, a failure, an excluded result, and an active trial."""
     definition = {"id": study, "direction": "minimize", "parameters": PARAMETERS, "budget": 40, "seed": 5}
     tags = {"owner": "anna", "project": "vision"}
     checked(api.post("/v1/studies", json={**definition, "tags": tags}))
@@ -42,7 +42,7 @@ def tuned(api: httpx.Client, study: str = "digits", results: int = 24) -> None:
 
 
 def hostile(api: httpx.Client) -> None:
-    """A study with markup in every text that a user gives."""
+    """A study with markup in every string from users."""
     parameters = [
         {"name": HOSTILE, "kind": "float", "low": 0, "high": 1},
         {"name": "b" + HOSTILE, "kind": "categorical", "choices": [HOSTILE, "plain"]},
@@ -58,7 +58,7 @@ def hostile(api: httpx.Client) -> None:
 
 
 def checked(answer: httpx.Response) -> dict[str, Any]:
-    """The body of an answer that is no refusal."""
+    """The body of a successful answer."""
     assert answer.status_code < 400, answer.text
     body: dict[str, Any] = answer.json()
     return body

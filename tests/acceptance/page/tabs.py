@@ -1,4 +1,4 @@
-"""A tab of the browser that tells on the page: whatever the console says, what fails, what asks."""
+"""A tab of the browser that records all problems: console messages, failed requests and dialogs."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ PHONE = {"width": 375, "height": 760}
 DESKTOP = {"width": 1280, "height": 860}
 
 REFUSALS = (401, 422, 503)
-"""Of requests that a test makes the server refuse."""
+"""Statuses of requests that a test makes the server refuse."""
 REFUSAL = re.compile(r"the server responded with a status of (\d+)")
 LEFT = re.compile(r"^console: htmx:(afterRequest|sendAbort)\b")
-"""What htmx says if somebody leaves a page that is loading a part of itself. Of a request that fails it says more."""
+"""The messages of htmx if a user leaves a page that is loading a part of itself. For a failed request there are
+more."""
 
 
 @contextmanager
 def tab(
     browser: Browser, address: str, *, size: dict[str, int] = DESKTOP, refused: Collection[int] = (), **options: Any
 ) -> Iterator[Page]:
-    """A tab of a fresh profile. At its end, nothing may have gone wrong in it, except what the server ``refused``, by
-    the statuses of its answers."""
+    """A tab with a new profile. At its end, it must have no problems, except answers with the statuses ``refused``."""
     troubles: list[str] = []
     context = browser.new_context(base_url=address, viewport=size, **options)  # type: ignore[arg-type]
     context.set_default_timeout(1000 * PATIENCE)
@@ -55,7 +55,7 @@ def drawn(page: Page, *charts: str) -> None:
 
 
 def accessible(page: Page) -> list[str]:
-    """What axe-core finds that is serious."""
+    """The serious problems that axe-core finds."""
     page.evaluate(axe())
     found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]

@@ -1,4 +1,4 @@
-"""What the page's routes answer, without a browser: to people pages, to programs what they got before."""
+"""The answers of the page's routes, without a browser: pages for people, and the API's answers for programs."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_refusal_is_a_page_too(api: httpx.Client) -> None:
 
 
 def test_a_trial_of_a_long_study_is_explained_by_a_second_request(other_sqlite: str) -> None:
-    """The page of the trial itself does not read the log before it."""
+    """The page of the trial itself does not read the earlier log."""
     with server_on(other_sqlite) as address, httpx.Client(base_url=address, timeout=60) as api:
         tuned(api, results=3)
         short = api.get("/studies/digits/trials/2", headers=BROWSER).text

@@ -1,4 +1,4 @@
-"""The sentences at the top of a study's page, and whether one can believe its model."""
+"""The sentences at the top of a study's page, and the checks of its model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAB: list[dict[str, Any]] = [
 
 
 def lab(api: httpx.Client, study: str, results: int, **changes: object) -> None:
-    """Yields that rise with the temperature, of which one was entered wrongly; with two of the three catalysts."""
+    """Yields that rise with the temperature, with one wrong entry, and only two of the three catalysts."""
     body = {"id": study, "direction": "maximize", "parameters": LAB, "seed": 1, **changes}
     checked(api.post("/v1/studies", json=body))
     for number in range(results):
@@ -50,7 +50,7 @@ def test_the_page_has_the_sentences_of_the_api(browser: Browser, site: str, api:
 def test_the_outlier_leads_to_its_result_and_is_gone_when_it_is_corrected(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
-    """The sentences follow without the page being loaded again."""
+    """The sentences are updated without a reload."""
     lab(api, "typo", 22)
     with tab(browser, site) as page:
         page.goto("/studies/typo")
@@ -79,7 +79,7 @@ def test_a_choice_that_was_never_tried_is_one_click_away(browser: Browser, site:
 
 def test_a_range_is_widened_and_narrowed_again(browser: Browser, site: str, api: httpx.Client) -> None:
     lab(api, "edge", 5)
-    for number in range(16):  # sound ones
+    for number in range(16):  # without outliers
         point = {"temperature": 100 - number * 5, "catalyst": "XPhos"}
         checked(api.post("/v1/studies/edge/observe", json={"parameters": point, "value": 80 - number * 2.5}))
     with tab(browser, site) as page:

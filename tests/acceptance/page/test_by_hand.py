@@ -1,4 +1,4 @@
-"""The forms and dialogs of the page in a real Chromium: what a person without a programme does."""
+"""The forms and dialogs of the page in a real Chromium, as used without a program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.acceptance.page.tabs import REFUSALS, drawn, tab
 
 @contextmanager
 def new_study(browser: Browser, site: str, name: str) -> Iterator[Page]:
-    """The form for a new study with one parameter, and with what limits points and results unfolded."""
+    """The form for a new study with one parameter, and with the sections on limits open."""
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill(name)
@@ -239,7 +239,7 @@ def pastes_metrics_beyond_a_bound(page: Page) -> None:
 def bounds_are_drawn(page: Page, api: httpx.Client) -> None:
     drawn(page, "history")
     expect(page.locator("#history-said")).to_contain_text("5 results; the best is ")
-    expect(page.locator("#history-said")).not_to_contain_text("the best is −9")  # beyond its bound
+    expect(page.locator("#history-said")).not_to_contain_text("the best is −9")  # it violates a bound
     page.get_by_label("The charts show").select_option("seconds")
     expect(page.locator("#history-said")).to_have_text("5 results.")
     drawn(page, "contour" if page.locator("#contour-x option").count() > 1 else "slices")

@@ -33,7 +33,7 @@ def create(api: httpx.Client, study: str, *parameters: dict[str, Any]) -> None:
 def test_charts_are_drawn_along_the_parameters_that_have_an_order(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
-    """Rows have none; they are named in the table of results, in the importances, and where a point is shown."""
+    """Rows have no order; the table of results, the importances and points show their names."""
     create(api, "dyed", DYE, HEAT)
     with tab(browser, site) as page:
         page.goto("/studies/dyed")

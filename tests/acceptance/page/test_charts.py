@@ -1,4 +1,4 @@
-"""The charts of a study in a real Chromium: what they show, what they leave out, how they are saved."""
+"""The charts of a study in a real Chromium: their content, and how they are saved."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def site(database: str) -> Iterator[str]:
 
 
 def test_what_constraints_and_conditions_leave_out_is_shown(browser: Browser, site: str, api: httpx.Client) -> None:
-    """Points that constraints forbid are hatched, and two parameters that never exist together are no error."""
+    """Points that constraints exclude are hatched, and two parameters that are never active together cause no error."""
     both = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("a", "b")]
     made_of = {"name": "kind", "kind": "categorical", "choices": ["oil", "water"]}
     fat = {"name": "fat", "kind": "float", "low": 0, "high": 1, "when": {"kind": ["oil"]}}
@@ -69,7 +69,7 @@ def evaluated(api: httpx.Client, **definition: Any) -> None:
 
 
 def test_what_a_busy_server_puts_off_is_asked_for_again(browser: Browser, site: str) -> None:
-    """Of a study that never changes any more, too: 503 and Retry-After are no failure of a chart."""
+    """Also for a study that does not change: 503 with Retry-After is not a failure of a chart."""
     requests: list[int] = []
 
     def busy(route: Route) -> None:
@@ -87,7 +87,7 @@ def test_what_a_busy_server_puts_off_is_asked_for_again(browser: Browser, site: 
 
 
 def test_curves_are_drawn_of_trials_that_report(browser: Browser, site: str, api: httpx.Client) -> None:
-    """The chart is thinned by the server; a stopped trial says what it came to."""
+    """The server thins the chart; a stopped trial shows its estimate."""
     parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
     rule = {"rule": "patience", "no_gain_for": 5, "max_steps": 900}
     definition = {"id": "epochs", "direction": "minimize", "parameters": parameters, "early_stopping": rule}
@@ -256,7 +256,7 @@ def with_curves(api: httpx.Client, odd: str) -> None:
     rule = {"rule": "patience", "no_gain_for": 5, "max_steps": 9}
     shared = {"direction": "minimize", "parameters": parameters, "early_stopping": rule, "seed": 1}
     checked(api.post("/v1/studies", json={"id": "curved", **shared}))
-    for number in range(1, 16):  # so many that the gap is known
+    for number in range(1, 16):  # enough for a gap
         (trial,) = checked(api.post("/v1/studies/curved/suggest", json={"worker": odd}))["trials"]
         value = (trial["parameters"][odd] - 0.4) ** 2
         reports = {"reports": [{"step": step, "value": value + 1 / step} for step in (1, 2, 3)]}

@@ -1,4 +1,4 @@
-"""Several studies in one chart, and studies too large for a point of each result, in a real Chromium."""
+"""Several studies in one chart, and studies with too many results for single points, in a real Chromium."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.integration.storage.rows import NOW, observation
 from tests.servers import server_on
 
 LARGE, EVERY, FAR = 20_000, 2_000, 40.0
-"""Results of a study; one in so many is far from the others, with this value."""
+"""Number of results of the study; one in this many is an outlier; the outliers' value."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def site(database: str) -> Iterator[str]:
 
 
 def grow(database: str) -> None:
-    """Write the rows of the large study's results, which takes a request each otherwise."""
+    """Write the rows of the large study's results directly, since that is faster than requests."""
     values = np.random.default_rng(7).normal(10.0, 1.0, LARGE)
     values[::EVERY] = FAR
     rows = [observation(seq, float(value), "large", observed_at=NOW) for seq, value in enumerate(values, 1)]
@@ -52,7 +52,7 @@ def grow(database: str) -> None:
 
 
 def reporting(api: httpx.Client, name: str, best: float) -> None:
-    """A study of two trials that report; the second one is better."""
+    """A study with two reporting trials, of which the second is better."""
     parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
     checked(api.post("/v1/studies", json={"id": name, "direction": "minimize", "parameters": parameters}))
     for number, end in enumerate((9.0, best), start=1):
@@ -154,7 +154,7 @@ def test_learning_curves_are_compared_across_studies_and_across_trials(browser: 
 
 
 def test_20000_results_are_a_density_and_no_band(browser: Browser, site: str) -> None:
-    """Of normal values the middle is dark and the edges are light; the few far ones are points."""
+    """For normal values, the middle is dark and the edges are light; the few outliers are points."""
     with tab(browser, site) as page:
         page.goto("/studies/large")
         page.locator("#history").scroll_into_view_if_needed()

@@ -93,6 +93,24 @@ def test_the_page_asks_for_the_context_and_shows_the_best_point_of_it(
     assert checked(api.get("/v1/studies/gluing/trials/13"))["parameters"]["humidity"] == 0.73
 
 
+def test_the_page_asks_for_the_context_of_a_front(browser: Browser, site: str, api: httpx.Client) -> None:
+    objectives = [{"metric": name, "direction": "maximize"} for name in ("strength", "speed of work")]
+    checked(api.post("/v1/studies", json={"id": "fronts", "objectives": objectives, "parameters": PARAMETERS}))
+    for number in range(4):
+        context = {"humidity": 0.2 * number, "machine": "A"}
+        (trial,) = checked(api.post("/v1/studies/fronts/suggest", json={"context": context}))["trials"]
+        metrics = {"strength": trial["parameters"]["speed"], "speed of work": -trial["parameters"]["speed"]}
+        checked(api.post("/v1/studies/fronts/observe", json={"trial": trial["number"], "metrics": metrics}))
+    with tab(browser, site) as page:
+        page.goto("/studies/fronts")
+        form = page.locator("#best-context")
+        form.get_by_label("humidity").fill("0.3")
+        form.get_by_label("machine").select_option("B")
+        with page.expect_response(lambda answer: "/front?context=" in answer.url) as answered:
+            form.get_by_role("button", name="Show the front").click()
+        assert {each["parameters"]["machine"] for each in answered.value.json()["model"]} == {"B"}
+
+
 def test_the_context_fits_a_phone(browser: Browser, site: str, api: httpx.Client) -> None:
     gluing(api)
     with tab(browser, site, size=PHONE) as page:

@@ -1,4 +1,4 @@
-"""The form for a new study and the definition of a study: one becomes the other, in a real Chromium."""
+"""The conversion between the form for a new study and its definition, in a real Chromium."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ DRAWN = 40
 
 
 def corpus() -> dict[str, dict[str, Any]]:
-    """The definitions of the tests of combinations and of systems, and some with all that a form may get wrong."""
+    """The definitions from the tests of combinations and of algorithms, and some that are difficult for a form."""
     found = {name: made([name]).model_dump(mode="json", exclude_defaults=True) for name in FEATURES}
     found |= {f"drawn {k}": made(drawn(k)).model_dump(mode="json", exclude_defaults=True) for k in range(DRAWN)}
     found |= {
@@ -73,11 +73,12 @@ def corpus() -> dict[str, dict[str, Any]]:
 
 CORPUS = corpus()
 NOT_IN_FIELDS = {"odd": {"parameters"}, "measured": {"quantities", "metrics"}}
-"""What has no field: the unit of a parameter without numbers, all words of a cost. Bounded metrics are also listed."""
+"""Definitions with parts without a field: the unit of a parameter without numbers, and labels of a cost. Metrics with
+bounds are also listed."""
 
 
 def as_json(page: Page) -> Any:
-    """The definition as the page writes it."""
+    """The definition as JSON from the page."""
     return json.loads(page.get_by_label("Definition", exact=True).input_value())
 
 
@@ -93,7 +94,7 @@ def open_form(page: Page) -> None:
 
 
 def test_the_form_has_a_field_for_all_that_a_definition_may_say(browser: Browser, site: str) -> None:
-    """Each definition fills in the form, whose fields say the same again."""
+    """Each definition fills in the form, whose fields give the same definition."""
     with tab(browser, site) as page:
         open_form(page)
         said = """async (given) => {
@@ -111,7 +112,8 @@ def test_the_form_has_a_field_for_all_that_a_definition_may_say(browser: Browser
 
 
 def covering() -> list[str]:
-    """A few definitions that have all features together, a system of the paper, and those that a form may get wrong."""
+    """A few definitions that together have all features, an algorithm of the paper, and those that are difficult for a
+    form."""
     found, lacking = ["odd", "measured", "system paper"], set(FEATURES)
     for k in range(DRAWN):
         if not lacking.isdisjoint(drawn(k)):
@@ -125,7 +127,7 @@ def covering() -> list[str]:
 def test_studies_created_through_the_page_are_those_of_the_api(
     browser: Browser, site: str, api: httpx.Client, names: list[str]
 ) -> None:
-    """Written as JSON, then named in the form: the stored definitions are equal."""
+    """The definitions stored through JSON and through the form are equal."""
     checked(api.post("/v1/studies", json={"id": "old", **made(["bounds"]).model_dump(mode="json", exclude={"id"})}))
     for angle in range(0, 360, 60):
         point = {"angle": angle, "speed": 4, "glue": "fast", "count": 2}
@@ -149,7 +151,7 @@ def test_studies_created_through_the_page_are_those_of_the_api(
 
 
 def test_the_json_follows_the_form_and_says_what_is_wrong_with_it(browser: Browser, site: str) -> None:
-    """A text that is no JSON stays, and nothing is sent; what the form cannot show goes to the service as it stands."""
+    """Invalid JSON is kept and not sent; a definition that the form cannot show is sent unchanged."""
     with tab(browser, site, size=PHONE, refused=REFUSALS) as page:
         open_form(page)
         text, said = page.get_by_label("Definition", exact=True), page.locator("#json-said")
@@ -216,7 +218,7 @@ def test_each_field_has_help_which_is_that_of_the_api(browser: Browser, site: st
 
 
 def test_a_study_like_an_older_one_has_its_present_definition(browser: Browser, site: str, api: httpx.Client) -> None:
-    """With the rows of its catalogue that are offered, and its present limits; without its name and its seed."""
+    """With the available rows of its catalogue and its current limits, but without its id and its seed."""
     table = "dye,size\nred,1.5\nblue,2\ngreen,3"
     parameters = [{"name": "dye", "kind": "catalogue", "table": table}, X]
     definition = {"direction": "maximize", "parameters": parameters, "budget": 9, "seed": 3, "robust": True}
@@ -239,7 +241,7 @@ def test_a_study_like_an_older_one_has_its_present_definition(browser: Browser, 
 
 
 def test_exclusions_of_an_older_study_are_in_the_table_again(browser: Browser, site: str, api: httpx.Client) -> None:
-    """Those at the end of its constraints that the table can make; they can be changed there."""
+    """Those at the end of its constraints that the table can represent; they can be edited there."""
     parameters = [X, {"name": "flow rate", "kind": "int", "low": 1, "high": 9}, {"name": "in", "kind": "bool"}]
     constraints = ["not (x > 0.9)", "x <= 0.1 * n", 'not (x > 0.5 and "flow rate" == 3)', 'not ("in" == True)']
     parameters.append({"name": "n", "kind": "float", "low": 1, "high": 20})
@@ -259,7 +261,7 @@ def test_exclusions_of_an_older_study_are_in_the_table_again(browser: Browser, s
 
 
 def test_exclusions_name_values_of_every_kind(browser: Browser, site: str, api: httpx.Client) -> None:
-    """Nothing, lists and the empty text as well, in the table and back."""
+    """Including null, lists and the empty string, in both directions."""
     choices = ["", None, [1, "a b", False], "plain"]
     definition = {
         "direction": "minimize",
@@ -314,7 +316,7 @@ def test_a_chemist_creates_a_study_with_the_keyboard(browser: Browser, site: str
         page.goto("/new")
 
         def keys(*texts: str) -> None:
-            """Type each text into the next field; an empty one leaves its field as it is."""
+            """Type each string into the next field; an empty string leaves its field unchanged."""
             for text in texts:
                 page.keyboard.press("Tab")
                 page.keyboard.type(text)

@@ -1,4 +1,4 @@
-"""The documentation at /docs/ in a real Chromium, on a real server: every page that its navigation leads to."""
+"""The documentation at /docs/ in a real Chromium, on a real server: every page of its navigation."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def site(database: str) -> Iterator[str]:
 
 
 def places() -> list[str]:
-    """The pages, without the copies of files outside of the documentation."""
+    """The pages, without copies of files outside the documentation."""
     found = (path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.html"))
     return sorted(place for place in found if place != "404.html" and not place.startswith("files/"))
 
 
 def test_every_page_loads_all_it_needs_from_the_server_and_fits_a_phone(browser: Browser, site: str) -> None:
-    """Without scripts, which are the same on all pages and take most of the time; decisions are texts alone."""
+    """Without scripts, which are the same on all pages and take most of the time. Decisions are plain text."""
     asked: dict[str, int] = {}
     with tab(browser, site, size=PHONE, java_script_enabled=False) as page:
         page.on("response", lambda response: asked.update({response.url: response.status}))
@@ -48,7 +48,7 @@ def test_every_page_loads_all_it_needs_from_the_server_and_fits_a_phone(browser:
 
 
 def test_every_link_of_every_page_leads_to_a_file_and_every_anchor_to_a_heading(site: str) -> None:
-    """The build looks at Markdown; this looks at what came of it, navigation and generated references included."""
+    """The build checks Markdown; this checks the HTML, including navigation and generated references."""
     found: dict[str, tuple[bool, set[str]]] = {}
     broken = []
     with httpx.Client(base_url=site, timeout=60) as client:

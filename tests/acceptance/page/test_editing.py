@@ -26,8 +26,8 @@ def reacting(api: httpx.Client, study: str) -> None:
 
 
 def test_a_space_and_its_rules_are_edited_after_a_preview(browser: Browser, site: str, api: httpx.Client) -> None:
-    """A wider range, a choice more, an exclusion, a new parameter and a stopping rule; faults are told at their
-    fields, and nothing is stored before the person has seen what changes."""
+    """A wider range, another choice, an exclusion, a new parameter and a stopping rule. Errors appear at their fields,
+    and nothing is stored before the preview."""
     reacting(api, "reacting")
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/studies/reacting")

@@ -27,7 +27,7 @@ def add_parameter(page: Page, number: int, name: str, kind: str, *values: str) -
 
 
 def coupling(page: Page, name: str) -> None:
-    """The form for a study with a parameter of each kind, some with names and values that need care."""
+    """The form for a study with a parameter of each kind, some with special characters in names and values."""
     page.goto("/new")
     page.get_by_label("ID", exact=True).fill(name)
     page.get_by_label("The result should be").select_option("maximize")
@@ -63,7 +63,7 @@ def test_combinations_become_constraints_which_no_point_violates(
         cell(page, "n", 2).fill("3")
         cell(page, "ligand", 3).select_option("2\"-in 'x'")
         cell(page, "temperature", 3).fill("≤ 40")
-        add_combination(page)  # nothing is chosen there, so it excludes nothing
+        add_combination(page)  # without a choice, it excludes nothing
         assert accessible(page) == []
         page.get_by_role("button", name="Create the study").click()
         page.wait_for_url("**/studies/coupling")

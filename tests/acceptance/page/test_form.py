@@ -1,4 +1,4 @@
-"""The form for a new study in a real Chromium: what is known beforehand, conditions, costs, several objectives."""
+"""The form for a new study in a real Chromium: prior knowledge, conditions, costs, several objectives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, tab
 
 
 def add_parameter(page: Page, number: int, name: str, kind: str, **fields: str) -> Locator:
-    """A row of the form, with what one knows unfolded."""
+    """Add a parameter to the form, with the section for prior knowledge open."""
     if number > 1:
         page.get_by_role("button", name="Add a parameter").click()
     row = page.get_by_role("group", name=f"Parameter {number}")
@@ -27,7 +27,7 @@ def unfolded(row: Locator) -> Locator:
 
 
 def exists_where(row: Locator, parent: str, value: str | None = None) -> Locator:
-    """A condition on another parameter."""
+    """Add a condition on another parameter."""
     row.get_by_role("button", name="Add a condition").click()
     condition = row.get_by_role("group", name="Condition").last
     condition.get_by_role("combobox", name="Parameter").select_option(parent)
@@ -40,7 +40,7 @@ ODD = ["1,4-dioxane", "a; b", """say "no" or 'yes'""", "sgd: 3 = best", "007", "
 
 
 def test_a_choice_may_contain_any_character(browser: Browser, site: str, api: httpx.Client) -> None:
-    """Also where it has a weight, and where another parameter depends on it. A summary says what is a number."""
+    """Also in weights and in conditions of other parameters. A summary shows which choices are numbers."""
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("odd")
@@ -109,7 +109,7 @@ NUMBERS = "Numbers that describe the values"
 def test_a_table_gives_a_choice_its_values_and_numbers_that_describe_them(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
-    """As a spreadsheet copies it, with decimal commas. What is wrong is told at the table, with its line."""
+    """As copied from a spreadsheet, with decimal commas. Errors appear at the table, with their line."""
     with tab(browser, site) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("described")
@@ -146,7 +146,7 @@ def test_a_table_gives_a_choice_its_values_and_numbers_that_describe_them(
 def test_a_catalogue_is_pasted_from_a_spreadsheet_and_its_numbers_are_shown(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
-    """A fault of the table is told at its field; a trial shows the numbers of its row."""
+    """An error in the table appears at its field; a trial shows the numbers of its row."""
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("molecules")
@@ -173,7 +173,7 @@ def test_a_catalogue_is_pasted_from_a_spreadsheet_and_its_numbers_are_shown(
 
 
 def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str, api: httpx.Client) -> None:
-    """Faults are told at their fields, which are unfolded for it; the form says what each field means."""
+    """Errors appear at their fields, whose sections open; the form explains each field."""
     with tab(browser, site, size=PHONE, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("net")

@@ -1,4 +1,4 @@
-"""What happens elsewhere is shown, and told, where somebody has a page open: real browsers, servers and receivers."""
+"""Open pages show changes by others, and send notifications: with real browsers, servers and receivers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ window.Notification = class {
   addEventListener() {}
 };
 """
-"""Stands for the notifications of a browser with windows: this one has none, and denies them."""
+"""Replaces the notifications of the browser, since headless Chromium denies them."""
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def test_photographs_are_added_shown_and_deleted_on_the_page_of_a_trial(
 
 
 def test_who_may_only_read_by_now_is_told_why_no_file_is_added(browser: Browser, site: str, tmp_path: Path) -> None:
-    """The last test of this server, as it closes it."""
+    """The last test of this server, since it stops the server."""
     tokens: dict[str, str] = {}
     for name, scope in {"root": "admin", "ann": "work", "ben": "work"}.items():
         headers = {"Authorization": f"Bearer {tokens['root']}"} if tokens else {}

@@ -1,4 +1,4 @@
-"""Logging in, in a real browser; and that no page of another site uses the server through it."""
+"""Login in a real browser, and protection against pages of other sites."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def evil(site: str) -> Iterator[str]:
             self.wfile.write(PAGE.replace("SERVER", site).encode())
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Do not log."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Evil) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -78,11 +78,11 @@ def test_the_page_to_try_the_api_works_under_its_policy(site: str, browser: Brow
 def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(
     site: str, database: str, browser: Browser
 ) -> None:
-    """The last test of this server, as it closes it."""
+    """The last test of this server, since it stops the server."""
     admin = httpx.post(f"{site}/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()["token"]
     with closing(Database(database)) as opened, opened.writing() as connection:
         grants.replace(connection, "s", {"root": "own"})
-    with tab(browser, site, refused=(*REFUSALS, 404)) as page:  # what a page still asks of the study that it deletes
+    with tab(browser, site, refused=(*REFUSALS, 404)) as page:  # the page still requests parts of the deleted study
         page.goto("/login")
         page.get_by_label("Token").fill(f"{admin[:-1]}{'0' if admin[-1] != '0' else '1'}")
         page.get_by_role("button", name="Log in").click()
@@ -94,7 +94,7 @@ def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(
         assert page.evaluate("document.cookie") == ""
         expect(page.get_by_role("row", name="s root")).to_be_visible()
         link = shared(page, site)
-        with tab(browser, site, refused=REFUSALS) as reader:  # before the link's token is known there
+        with tab(browser, site, refused=REFUSALS) as reader:  # before the browser has the link's token
             reader.goto(link)
             expect(reader.get_by_role("heading", name="Events")).to_be_visible()
             assert "#" not in reader.url
@@ -109,7 +109,7 @@ def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(
 
 
 def without_an_answer(browser: Browser, site: str, token: str) -> None:
-    """By a token that is typed in, and by that of a link."""
+    """With a typed token, and with the token of a link."""
     with browser.new_page(base_url=site) as page:
         page.goto("/login")
         page.route("**/*", lambda route: route.abort())
@@ -129,7 +129,7 @@ def without_an_answer(browser: Browser, site: str, token: str) -> None:
 
 
 def foreign_link(page: Page, site: str, admin: str) -> None:
-    """A page of another site leads to a link with a token of its owner: whoever is logged in is asked first."""
+    """Another site opens a share link with its own token: a logged-in user must confirm first."""
     headers = {"Authorization": f"Bearer {admin}"}
     eve = httpx.post(f"{site}/v1/tokens", json={"name": "eve", "scopes": ["work"]}, headers=headers).json()["token"]
     who = "fetch('/v1/tokens/self').then(answer => answer.json()).then(found => found.user)"
@@ -143,7 +143,7 @@ def foreign_link(page: Page, site: str, admin: str) -> None:
 
 
 def shared(page: Page, site: str) -> str:
-    """Share the study with somebody, take that back and give it again; return a link for reading it."""
+    """Share the study with a user, revoke that and share it again; return a read-only link."""
     page.goto("/studies/s")
     page.get_by_role("link", name="Share").click()
     page.get_by_label("User").fill("b b")

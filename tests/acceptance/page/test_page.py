@@ -1,5 +1,5 @@
-"""The page in a real Chromium, on a real server: every path that a person takes. On PostgreSQL; the charts are on
-SQLite, and ``test_answers.py`` asks both."""
+"""The main user paths in a real Chromium, on a real server with PostgreSQL. The tests of charts use SQLite, and
+``test_answers.py`` uses both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.servers import free_port, server_on, serving
 
 CHARTS = ("history", "gap", "importance", "parallel", "slices", "contour", "partition", "timeline")
 SCREENSHOTS = os.environ.get("ADABKB_SCREENSHOTS")
-"""A folder to write pictures of the pages to, such as docs/images, which has those that the documentation shows."""
+"""The folder for screenshots, such as docs/images, which has those of the documentation."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def site(database: str) -> Iterator[str]:
 
 
 def picture(page: Page, name: str, height: int = 1240) -> None:
-    """Its upper part, for the documentation."""
+    """Save its upper part, for the documentation."""
     if SCREENSHOTS and page.viewport_size:
         there = min(height, page.evaluate("document.documentElement.scrollHeight"))
         area = {"x": 0, "y": 0, "width": page.viewport_size["width"], "height": there}
@@ -95,7 +95,7 @@ def test_what_users_write_is_shown_as_text(browser: Browser, site: str) -> None:
         ):
             page.goto(path)
             if path.endswith("/hostile"):
-                drawn(page, *(chart for chart in CHARTS if chart != "gap"))  # which so few results do not tell
+                drawn(page, *(chart for chart in CHARTS if chart != "gap"))  # it needs more results
                 expect(page.locator("#recommendation")).to_contain_text(HOSTILE)
                 expect(page.locator("#feed")).to_contain_text(HOSTILE)
             expect(page.locator("main")).to_contain_text(HOSTILE)
@@ -103,7 +103,7 @@ def test_what_users_write_is_shown_as_text(browser: Browser, site: str) -> None:
 
 
 def test_tabs_follow_what_workers_do(browser: Browser, site: str, api: httpx.Client) -> None:
-    """Without being loaded again: the figures, the feed, the trials; the list of studies too."""
+    """Numbers, feed, trials and the list of studies are updated without a reload."""
     definition = {
         "id": "live",
         "direction": "minimize",
@@ -148,7 +148,7 @@ def test_lists_are_searched_sorted_and_paged(browser: Browser, site: str, api: h
 
 
 def test_the_keyboard_is_enough(browser: Browser, site: str) -> None:
-    """The skip link comes first, a dialog takes the focus and gives it back."""
+    """The skip link comes first; a dialog takes the focus and returns it."""
     with tab(browser, site) as page:
         page.goto("/studies/digits")
         page.keyboard.press("Tab")
@@ -163,7 +163,7 @@ def test_the_keyboard_is_enough(browser: Browser, site: str) -> None:
 
 
 def test_a_page_outlives_its_server(browser: Browser, database: str) -> None:
-    """It says that the server is gone, keeps what it knew, and goes on by itself once the server is back."""
+    """It says that the server is down, keeps its content, and continues once the server is back."""
     settings = Settings(database=database, model_processes=0)
     port = free_port()
     with serving(create_app(settings), port) as address:

@@ -1,4 +1,4 @@
-"""Results that come in parts, on the page: entered with gaps, listed, and completed in the table."""
+"""Partial results on the page: entered with missing numbers, listed, and completed in the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a study in a real Chromium: all of it without scrolling, printed, and each chart saved by itself."""
+"""The report of a study in a real Chromium: complete without scrolling, printed, and each chart saved separately."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def saved(page: Page, chart: str, kind: str) -> bytes:
 
 
 def rendered(page: Page, drawing: bytes) -> Image.Image:
-    """A drawing as Chromium shows it where nothing but the file is there."""
+    """Render an image file without any other resources."""
     alone = page.context.browser.new_context()  # type: ignore[union-attr]
     try:
         other = alone.new_page()

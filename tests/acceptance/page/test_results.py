@@ -1,4 +1,5 @@
-"""The results of a study in a real Chromium: excluded ones, points that were run differently, pasted tables."""
+"""The results of a study in a real Chromium: excluded ones, points that differ from the suggested ones, pasted
+tables."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ PARAMETERS = [
 
 
 def baked(api: httpx.Client, study: str) -> None:
-    """Three trials: the largest result is excluded, and the second trial was run for other minutes."""
+    """Three trials: the largest result is excluded, and the second trial ran for a different time than suggested."""
     checked(api.post("/v1/studies", json={"id": study, "direction": "maximize", "parameters": PARAMETERS, "seed": 1}))
     for number in (1, 2, 3):
         checked(api.post(f"/v1/studies/{study}/suggest", json={}))
@@ -54,7 +55,7 @@ def test_pasted_results_are_corrected_and_excluded_at_any_time(browser: Browser,
     with tab(browser, site, refused=REFUSALS) as page:
         pasted(page, "pasting", "minutes;solvent;strength;value\n30,5;1,4-dioxane;2,5;6\n40;water;0.5;8,25\n")
         expect(page.get_by_text("Stored: 2 results.")).to_be_visible()
-        page.reload()  # which ends the message with its Undo
+        page.reload()  # removes the message with Undo
         in_definition = page.get_by_role("row", name="solvent choice")
         expect(in_definition).to_contain_text('“1,4-dioxane”, “tube 1/2"; wide”, “water”')
         page.get_by_label("Show").select_option("own")
@@ -108,7 +109,7 @@ def test_a_fault_of_a_pasted_table_names_line_column_and_remedy(browser: Browser
 
 
 def looked_at(page: Page, study: str, table: str) -> None:
-    """The page with a table pasted, as it is understood."""
+    """The preview of a pasted table."""
     page.goto(f"/studies/{study}")
     page.get_by_role("button", name="Add a result").click()
     page.get_by_role("button", name="Paste a table instead").click()

@@ -18,7 +18,7 @@ FAULTS = [
     ("eight.js", 'import { figure } from "./words.js";\nexport const three = figure(1, 2, 3);\n', "TS2554"),
     ("nine.js", "export const other = echart;\n", "TS2552"),
 ]
-"""A file, its content, and the name of its fault."""
+"""A file, its content, and the name of its error."""
 
 
 def test_each_fault_is_found_in_its_file(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Logging in at an identity provider, in a real browser: in, out, everywhere, without rights, and after the end."""
+"""Login at an identity provider in a real browser: login, logout, logout everywhere, missing rights, and expired
+sessions."""
 
 from __future__ import annotations
 
@@ -39,14 +40,14 @@ def house(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @contextmanager
 def visit(browser: Browser, house: House, **options: Any) -> Iterator[Page]:
-    """A tab. The form of the provider wants a font of the internet, and gets an empty one."""
+    """A tab. The provider's form requests a font from the internet, which is replaced by an empty one."""
     with tab(browser, house.address, **options) as page:
         page.context.route(re.compile(r"^https://"), lambda route: route.fulfill(content_type="text/css", body=""))
         yield page
 
 
 def log_in(page: Page, subject: str) -> None:
-    """From a page that asks for a login, at the provider and back."""
+    """Log in from a page that requires it, at the provider and back."""
     page.get_by_role("link", name=BUTTON).click()
     page.get_by_placeholder("Enter any login").fill(subject)
     page.get_by_placeholder("and password").fill("any")
@@ -104,7 +105,7 @@ def test_an_expired_session_is_noticed_on_the_open_page_and_renewed_in_place(hou
             page.wait_for_timeout(200)
         page.get_by_role("link", name="Log in", exact=True).click()
         expect(page.get_by_text("Your session expired at")).to_be_visible()
-        page.get_by_role("link", name=BUTTON).click()  # the provider still knows who this is
+        page.get_by_role("link", name=BUTTON).click()  # the session at the provider still exists
         page.wait_for_url("**/account")
         expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
 

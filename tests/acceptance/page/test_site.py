@@ -1,4 +1,5 @@
-"""/docs/: the built site as files, people and programs at /docs, and what is said where the site is not installed."""
+"""/docs/: the files of the built site, answers for people and programs at /docs, and the message without an installed
+site."""
 
 from __future__ import annotations
 

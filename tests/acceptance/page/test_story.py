@@ -1,4 +1,4 @@
-"""docs/stories/reaction.md: a chemist runs a whole study by clicks, and things go wrong."""
+"""docs/stories/reaction.md: a chemist runs a whole study in the browser, with incidents."""
 
 from __future__ import annotations
 

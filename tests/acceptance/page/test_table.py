@@ -37,8 +37,8 @@ def api(lab: str) -> Iterator[httpx.Client]:
 
 
 def filled(api: httpx.Client, study: str = "suzuki") -> str:
-    """One row of each kind: 1 is completed, 2 corrected, 3 excluded, 4 failed, 5 was run otherwise, 6 is under way;
-    two results at one point are somebody's own."""
+    """One row of each kind: 1 is completed, 2 corrected, 3 excluded, 4 failed, 5 ran at another point, 6 is active; two
+    results at one point are user-supplied."""
     checked(api.post("/v1/studies", json={"id": study, **STUDY}))
     for number, value in enumerate([50.0, 60.0, 99.0, None, 70.0], 1):
         worker = "anna" if number % 2 else "ben"
@@ -121,7 +121,7 @@ def test_the_table_is_sorted_by_any_column(browser: Browser, lab: str, api: http
 def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
     browser: Browser, lab: str, api: httpx.Client
 ) -> None:
-    """By keyboard alone. What is wrong is said in the row, and changes nothing."""
+    """With the keyboard only. Errors appear in the row, and change nothing."""
     filled(api)
     with tab(browser, lab, refused=REFUSALS) as page:
         page.goto("/studies/suzuki")
@@ -167,7 +167,7 @@ def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
 def test_a_row_that_is_edited_stays_though_the_table_is_being_read(
     browser: Browser, lab: str, api: httpx.Client
 ) -> None:
-    """A result comes, and while the table is read for it somebody begins to edit a row."""
+    """A result arrives, and while the table is being reloaded, a user begins to edit a row."""
     filled(api)
     with tab(browser, lab) as page:
         page.goto("/studies/suzuki")
@@ -207,7 +207,7 @@ def looked_at(page: Page, table: str) -> None:
 def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
     browser: Browser, lab: str, api: httpx.Client
 ) -> None:
-    """Names with units, decimal commas, uncertainties, lines without a result, and columns that mean nothing."""
+    """Names with units, decimal commas, uncertainties, lines without a result, and unused columns."""
     checked(api.post("/v1/studies", json={"id": "notes", **STUDY}))
     with tab(browser, lab, size=PHONE, refused=REFUSALS) as page:
         page.goto("/studies/notes")
@@ -272,7 +272,7 @@ def test_a_file_that_is_saved_gives_the_same_results_in_a_new_study(
 
 
 def results(api: httpx.Client, study: str) -> list[Any]:
-    """What counts of a study, whatever trial it is of, and in whatever order it came."""
+    """The results of a study that count, regardless of their trials and their order."""
     items = checked(api.get(f"/v1/studies/{study}/observations"))["items"]
     counting = [each for each in items if not each["excluded"]]
     return sorted((sorted(each["parameters"].items()), each["value"], each["std_error"] or 0) for each in counting)

@@ -1,4 +1,4 @@
-"""Names, units and natural bounds in a real Chromium: typed in, read everywhere, changed in a running study."""
+"""Labels, units and natural bounds in a real Chromium: entered, shown on all pages, and changed in a running study."""
 
 from __future__ import annotations
 

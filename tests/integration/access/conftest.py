@@ -20,7 +20,7 @@ from tests.servers import server_on
 
 
 def give_token(database: Database, user: str, scope: str, **more: Any) -> str:
-    """A token that is in the database from now on."""
+    """Store a new token in the database."""
     minted = secrets.mint()
     fields: dict[str, Any] = dict.fromkeys(("studies", "link", "expires_at", "revoked_at", "used_at", "quotas")) | more
     row = TokenRow(
@@ -39,7 +39,7 @@ def give_token(database: Database, user: str, scope: str, **more: Any) -> str:
 
 @dataclass(frozen=True)
 class Guarded:
-    """A server that asks for tokens."""
+    """A server that requires tokens."""
 
     address: str
     database: Database

@@ -1,4 +1,4 @@
-"""The administrator's commands, and that no server beyond loopback starts without tokens."""
+"""The administrator's commands; a server beyond loopback does not start without tokens."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.servers import ADABKB, server_on
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ADABKB_TOKEN", "ADABKB_URL", "ADABKB_DATABASE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ADABKB_MODEL_PROCESSES", "0")  # a server that only starts needs none
+    monkeypatch.setenv("ADABKB_MODEL_PROCESSES", "0")  # these servers only start, so they need no models
 
 
 def test_an_administrator_makes_tokens_and_users_share(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """From an empty folder to a study that two users work on, as docs/security.md shows it."""
+    """From an empty folder to a study of two users, as in docs/security.md."""
     folder = tmp_path_factory.mktemp("lab")
     url = f"sqlite:///{folder}/adabkb.db"
     database = ("--database", url)
@@ -87,7 +87,7 @@ def test_beyond_loopback_a_server_takes_tokens_or_the_word_of_its_administrator(
 ) -> None:
     folder = tmp_path_factory.mktemp("open")
     url = f"sqlite:///{folder}/adabkb.db"
-    beyond = "LOCALHOST"  # a name that is of loopback here, which the server does not know
+    beyond = "LOCALHOST"  # a name of loopback that the server does not recognize
     serve = ("serve", "--host", beyond, "--port", "0", "--database", url)
     refused = adabkb(*serve, code=1)
     assert "adabkb token create admin --scope admin" in refused
@@ -97,7 +97,7 @@ def test_beyond_loopback_a_server_takes_tokens_or_the_word_of_its_administrator(
 
 
 def started(*arguments: str) -> str:
-    """What a server says that starts, before it listens."""
+    """Return the output of a server at startup, before it listens."""
     with subprocess.Popen([*ADABKB, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         line = process.stdout.readline()

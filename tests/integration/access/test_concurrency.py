@@ -1,4 +1,4 @@
-"""Limits on what is in use at the same time, at their edges."""
+"""Limits on concurrent use, at their boundaries."""
 
 from __future__ import annotations
 

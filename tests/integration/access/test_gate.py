@@ -1,4 +1,4 @@
-"""Who a token belongs to, who pays for its requests, and what a gate remembers; without a server."""
+"""The caller of a token, the payer of its requests, and cached grants, without a server."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_token_with_quotas_pays_itself_and_others_pay_as_their_user(database: 
 
 
 def test_a_link_spends_the_slowest_token_of_the_owner(database: Database, gate: Gate) -> None:
-    """A token without a rate of its own is the fastest."""
+    """A token without its own rate has no limit."""
     link = give_token(database, "ann", "read", link="s")
     own = (None, {"requests_per_second": 3.0}, {"requests_per_second": 1.0}, {"studies": 1})
     ids = [id_of(give_token(database, "ann", "work", quotas=quotas)) for quotas in own]

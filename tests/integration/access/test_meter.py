@@ -1,4 +1,4 @@
-"""What users spend, as one server counts it in memory."""
+"""Usage of users, counted in the memory of one server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from adabkb_service.storage.usage import Usage
 
 
 class Timer:
-    """Seconds that pass when a test says so."""
+    """A clock that a test advances."""
 
     now = 100.0
 
@@ -46,7 +46,7 @@ def caller(**quotas: Any) -> Caller:
 
 
 def test_processor_time_of_the_server_is_charged_and_comes_back(meter: Meter, timer: Timer) -> None:
-    """Two seconds a second, so an overdraft of 3 s is over after 1.5 s, and one second is there after 2 s."""
+    """At two seconds per second, an overdraft of 3 s ends after 1.5 s, and one second is available after 2 s."""
     ann = caller(model_seconds_per_minute=120)
     meter.worked(ann, 123.0)
     with pytest.raises(TooManyRequests, match="User 'ann' is limited to 120 processor seconds a minute") as raised:
@@ -95,7 +95,7 @@ def test_without_a_quota_of_storage_nothing_is_read_or_charged(meter: Meter, dat
     assert meter.spending(who) is None
     with database.reading() as connection:
         connection.close()
-        meter.read_storage(connection, who)  # it would fail
+        meter.read_storage(connection, who)  # it would fail if it read
 
 
 def test_storage_is_read_again_after_a_second_and_counted_meanwhile(
@@ -106,7 +106,7 @@ def test_storage_is_read_again_after_a_second_and_counted_meanwhile(
     assert spend is not None
 
     def is_read() -> bool:
-        """Whether the database is asked, which knows of no trials: three more fit then."""
+        """Whether the database was read: it has no trials, so three more fit then."""
         with database.reading() as connection:
             meter.read_storage(connection, ann)
         try:
@@ -128,7 +128,7 @@ def test_a_charge_is_undone_unless_the_usage_was_read_meanwhile(meter: Meter, ti
     ann = caller(studies=9, trials=3, megabytes=1e-5)
     spend = meter.spending(ann)
     assert spend is not None
-    spend(Usage(9, 9, 99))()  # nothing is known yet, and so nothing is refused or undone
+    spend(Usage(9, 9, 99))()  # no usage is known yet, so nothing is refused or undone
     with database.reading() as connection:
         meter.read_storage(connection, ann)
         undo = spend(Usage(0, 2, 5))
@@ -148,7 +148,7 @@ def test_a_charge_is_undone_unless_the_usage_was_read_meanwhile(meter: Meter, ti
 
 @pytest.mark.parametrize("name", ["studies", "trials", "megabytes"])
 def test_a_quota_is_reached_and_not_exceeded(name: str) -> None:
-    """What adds nothing of a kind is taken, even if there is too much of it."""
+    """An addition of 0 is accepted even if the quota is exceeded."""
     scale = 10**6 if name == "megabytes" else 1
     quotas, unit = (
         Quotas(**{name: 2}),

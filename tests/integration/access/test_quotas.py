@@ -1,4 +1,4 @@
-"""Quotas of tokens: what is refused, how, and what is still taken."""
+"""Quotas of tokens: what is refused, how, and what is still accepted."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def named(name: str) -> dict[str, Any]:
 
 
 def test_a_user_owns_so_many_studies_and_a_deleted_one_makes_room(guarded: Guarded) -> None:
-    """Opening one that there is needs no room; neither a shared study nor one of another user takes any."""
+    """Opening an existing study does not count, nor do shared studies or those of other users."""
     with guarded.client(guarded.token("two", "work", quotas={"studies": 2})) as user:
         assert [user.post("/v1/studies", json=named(f"two-{i}")).status_code for i in range(2)] == [201, 201]
         assert "2 studies" in refused(user.post("/v1/studies", json=named("two-2")), "quota_exceeded")
@@ -177,7 +177,7 @@ def caller(token: str, **quotas: Any) -> Caller:
 
 
 def test_whose_models_work_for_too_long_waits_and_nobody_else_does() -> None:
-    """Whoever last let the model of a study work pays for it, also if it costs more than there is."""
+    """The user who last requested work from a study's model pays for it, even beyond the quota."""
     now = 0.0
     meter = Meter(lambda: now)
     heavy, light = caller("a", model_seconds_per_minute=6.0), caller("b", model_seconds_per_minute=6.0)
@@ -196,7 +196,7 @@ def test_whose_models_work_for_too_long_waits_and_nobody_else_does() -> None:
 
 
 def test_a_model_is_paid_for_by_the_token_that_lets_it_work(guarded: Guarded) -> None:
-    """A first suggestion takes some milliseconds. Results of trials are taken all the same."""
+    """A first suggestion takes some milliseconds. Results of trials are still accepted."""
     with guarded.client(guarded.token("cpu", "work", quotas={"model_seconds_per_minute": 0.001})) as user:
         user.post("/v1/studies", json=named("cpu"))
         trials = user.post("/v1/studies/cpu/suggest", json={"count": 3}).json()["trials"]
@@ -210,7 +210,7 @@ def test_a_model_is_paid_for_by_the_token_that_lets_it_work(guarded: Guarded) ->
 
 
 def test_defaults_of_the_server_are_for_tokens_without_quotas_of_their_own(tmp_path: Path) -> None:
-    """But not for administrators."""
+    """They do not apply to administrators."""
     url = f"sqlite:///{tmp_path}/defaults.db"
     made = {
         name: json.loads(adabkb("token", "create", name, *more, "--json", "--database", url))

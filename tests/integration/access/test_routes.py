@@ -1,4 +1,4 @@
-"""Every route of the OpenAPI document, with every kind of token that must not do. A route that is new is among them."""
+"""Every route of the OpenAPI document with every kind of insufficient token. New routes are included automatically."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Call = tuple[str, str]
 
 
 def calls(*needs: Need) -> list[Call]:
-    """Method and path of each route that needs one of these, about the study "s"."""
+    """Method and path of each route that needs one of these rights, for the study "s"."""
     values = {
         "study_id": "s",
         "number": "1",
@@ -69,7 +69,7 @@ OF_STUDY = [(method, path) for method, path in GUARDED if "/studies/s" in path a
 
 
 def _altered(token: str) -> str:
-    """The same token but for its last digit."""
+    """The token with another last digit."""
     return f"{token[:-1]}{(int(token[-1], 16) + 1) % 16:x}"
 
 
@@ -81,7 +81,7 @@ def test_every_route_declares_what_it_needs_and_few_need_nothing() -> None:
 
 @pytest.mark.parametrize("kind", ["none", "wrong", "foreign", "expired", "revoked"])
 def test_without_a_good_token_no_call_does_anything(guarded: Guarded, kind: str) -> None:
-    """Nor says anything but that; the token is in no answer."""
+    """The answer says nothing else, and does not contain the token."""
     past = utc_now() - timedelta(seconds=1)
     tokens: dict[str, str | None] = {
         "none": None,
@@ -170,7 +170,7 @@ KEPT = {
     "/v1/studies/{study_id}/links": "link",
     "/v1/studies/{study_id}/webhooks": "webhook",
 }
-"""Calls whose id a later request needs."""
+"""Calls whose answers have ids that later requests need."""
 
 
 def route_of(method: str, path: str) -> GuardedRoute:
@@ -181,8 +181,8 @@ def route_of(method: str, path: str) -> GuardedRoute:
 
 @on_either("scope", ["narrowest", "admin"])
 def test_a_good_token_gets_through_everywhere(migrated_url: str, scope: str) -> None:
-    """Each route answers a valid request with success: to the owner by the narrowest scope that is enough, and to an
-    administrator whose studies these are not."""
+    """Each route answers a valid request with success: for the owner with the narrowest sufficient scope, and for an
+    administrator who does not own the studies."""
     with closing(Database(migrated_url)) as database:
         with database.writing() as connection:
             people.add(connection, person("zoe"))

@@ -1,4 +1,4 @@
-"""Whose a study is, with whom it is shared, and links to it."""
+"""Owners of studies, shares and links."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_study_changes_hands(people: People) -> None:
 
 
 def test_a_study_is_given_only_to_somebody_who_has_a_token(people: People, guarded: Guarded) -> None:
-    """A mistyped name would take it from everybody but administrators."""
+    """With a mistyped name, only administrators could access it."""
     ann = people["ann"]
     ann.post("/v1/studies", json={**DEFINITION, "id": "kept"})
     guarded.token("gone", "work", revoked_at=utc_now())
@@ -113,7 +113,7 @@ def test_a_link_reads_one_study_until_it_is_taken_back_or_the_study_is_deleted(
 
 
 def test_a_study_of_nobody_is_the_administrators_alone(guarded: Guarded, people: People) -> None:
-    """As are all that were made before there were tokens."""
+    """Like all studies created before the first token."""
     root = people["root"]
     root.post("/v1/studies", json={**DEFINITION, "id": "old"})
     with guarded.database.writing() as connection:
@@ -125,7 +125,7 @@ def test_a_study_of_nobody_is_the_administrators_alone(guarded: Guarded, people:
 
 
 def test_the_client_shares_and_links(guarded: Guarded) -> None:
-    """As ``AsyncClient``, which has the same procedures."""
+    """So does ``AsyncClient``, which has the same procedures."""
     dot = Client(guarded.address, guarded.token("dot", "work"))
     eli = Client(guarded.address, guarded.token("eli", "work"))
     with dot, eli:

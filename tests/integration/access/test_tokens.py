@@ -1,4 +1,4 @@
-"""Tokens: what they allow, for how long, and that their secrets are nowhere."""
+"""Tokens: what they allow, for how long, and that their secrets appear nowhere."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_no_secret_is_stored_listed_exported_or_logged(
 
 
 def test_a_key_of_one_user_gives_no_answer_to_another(guarded: Guarded) -> None:
-    """Whoever guesses an idempotency key, and what was sent with it, learns nothing."""
+    """A user who guesses another user's idempotency key and request learns nothing."""
     made = {**DEFINITION, "id": "keyed"}
     with guarded.client(guarded.token("ann", "work")) as ann, guarded.client(guarded.token("bob", "work")) as bob:
         key = {"Idempotency-Key": "k1"}
@@ -117,7 +117,7 @@ def test_a_key_of_one_user_gives_no_answer_to_another(guarded: Guarded) -> None:
 
 
 def test_an_idempotency_key_makes_one_token_at_most(guarded: Guarded, admin: httpx.Client) -> None:
-    """The secret cannot be answered again, so a repetition is refused and says which token to revoke."""
+    """The secret cannot be returned again, so a repetition is refused, and names the token to revoke."""
     headers, body = {"Idempotency-Key": "once"}, {"name": "gpu", "scopes": ["work"]}
     made = admin.post("/v1/tokens", json=body, headers=headers)
     assert made.status_code == 201
@@ -147,7 +147,7 @@ def test_the_time_of_the_last_use_is_stored_without_a_commit_per_request(guarded
 
 
 class Timer:
-    """Seconds that pass when a test says so."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -157,8 +157,8 @@ class Timer:
 
 
 def test_a_grant_is_remembered_for_some_seconds_and_a_refusal_never(guarded: Guarded) -> None:
-    """Of two servers on one database: what one allows the other one does at once, what one forbids the other one does
-    no longer a little later."""
+    """With two servers on one database, a permission granted by one is valid on the other at once; a revoked one is
+    still valid there for some seconds."""
     timer, token = Timer(), guarded.token("gus", "work")
     other = Gate(guarded.database, utc_now, is_open=False, timer=timer)
     with pytest.raises(StudyNotFound):
@@ -180,7 +180,7 @@ def test_a_grant_is_remembered_for_some_seconds_and_a_refusal_never(guarded: Gua
 
 
 def test_the_first_token_closes_a_server_that_runs(other_sqlite: str) -> None:
-    """By the API at once, and whoever made it: rows of tokens stay, so that revoking the last one opens nothing."""
+    """At once, for any creator. Rows of tokens remain, so revoking the last one does not open the server."""
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as client:
         assert client.get("/v1/tokens/self").json()["user"] is None
         assert client.post("/v1/studies", json=DEFINITION).status_code == 201

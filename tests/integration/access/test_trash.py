@@ -1,4 +1,4 @@
-"""Deleting puts a study into the trash, and restoring brings all of it back."""
+"""Deletion moves a study to the trash, and restoration brings all of it back."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def ann(guarded: Guarded) -> Iterator[httpx.Client]:
 
 
 def lines(client: httpx.Client, study: str) -> list[str]:
-    """The export, without the times that a request changes."""
+    """The export, without times that requests change."""
     return client.get(f"/v1/studies/{study}/export").text.splitlines()
 
 
 def worked_on(client: httpx.Client, study: str) -> None:
-    """A study with results, a trial at work and a kept answer, shared with bob."""
+    """A study with results, an active trial and a stored answer, shared with bob."""
     client.post("/v1/studies", json={**DEFINITION, "id": study})
     client.post(f"/v1/studies/{study}/suggest", json={"count": 3, "lease_seconds": 3600})
     client.post(f"/v1/studies/{study}/observe", json={"trial": 1, "value": 1.0}, headers={"Idempotency-Key": "told"})
@@ -54,6 +54,25 @@ def test_a_restored_study_goes_on_where_it_was(ann: httpx.Client) -> None:
     assert ann.post("/v1/studies/back/observe", json={"trial": 2, "value": 2.0}).status_code == 200
     assert "back" not in {each["study"] for each in ann.get("/v1/trash").json()["items"]}
     assert ann.post("/v1/studies/back/restore").json()["code"] == "deletion_not_found"
+
+
+def test_links_work_again_but_those_that_somebody_revoked(guarded: Guarded, ann: httpx.Client) -> None:
+    ann.post("/v1/studies", json={**DEFINITION, "id": "linked"})
+    links = [ann.post("/v1/studies/linked/links").json() for _ in range(3)]
+    assert ann.delete(f"/v1/studies/linked/links/{links[0]['id']}").status_code == 204
+    assert ann.delete("/v1/studies/linked").status_code == 204
+    with guarded.client(guarded.token("root", "admin")) as root:
+        assert root.delete(f"/v1/tokens/{links[1]['id']}").status_code == 204
+
+    def reads() -> list[int]:
+        return [guarded.send(link["token"], "GET", "/v1/studies/linked").status_code for link in links]
+
+    assert reads() == [401, 401, 401]
+    assert ann.post("/v1/studies", json={**DEFINITION, "id": "linked"}).status_code == 201  # another study of this id
+    assert reads() == [401, 401, 401]
+    assert ann.delete("/v1/studies/linked", params={"purge": "true"}).status_code == 204
+    assert ann.post("/v1/studies/linked/restore").status_code == 200
+    assert reads() == [401, 401, 200]
 
 
 def test_the_id_is_free_at_once_and_several_of_one_id_are_told_apart(ann: httpx.Client) -> None:
@@ -107,7 +126,7 @@ def test_the_trash_of_others_is_as_if_it_were_empty(
 
 
 def test_after_thirty_days_it_is_gone_though_the_clock_may_jump(guarded: Guarded, ann: httpx.Client) -> None:
-    """A clock that is far ahead for a moment deletes nothing: the time has to pass."""
+    """A clock that is far ahead for a moment deletes nothing."""
     day = timedelta(days=1)
     ann.post("/v1/studies", json={**DEFINITION, "id": "late"})
     ann.delete("/v1/studies/late")

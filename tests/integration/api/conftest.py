@@ -20,7 +20,7 @@ def study(api: httpx.Client) -> str:
 
 
 def pointers(response: httpx.Response) -> list[str]:
-    """Where a problem points; checks that it is one, and complete."""
+    """Return the pointers of a problem, after checking that it is complete."""
     assert response.headers["content-type"] == "application/problem+json"
     problem = response.json()
     fields = {"type", "title", "status", "detail", "instance", "code", "request_id", "retryable", "remedy", "errors"}

@@ -1,4 +1,4 @@
-"""The service in this process, and what it costs to answer hostile requests."""
+"""The service in this process, with the cost of answers to hostile requests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class App:
         self._client = client
 
     def send(self, method: str, path: str, **request: Any) -> tuple[httpx.Response, float]:
-        """The answer, and the processor seconds that it took, of all threads."""
+        """Return the answer, and the processor seconds of all threads."""
         before = time.process_time()
         answer = self._portal.call(partial(self._client.request, method, path, **request))
         return answer, time.process_time() - before

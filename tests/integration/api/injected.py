@@ -1,4 +1,4 @@
-"""Errors that are raised at a call of a function of ours, in a server within this process."""
+"""Raise errors at calls of this project's functions, in a server within this process."""
 
 from __future__ import annotations
 
@@ -15,25 +15,24 @@ import adabkb_service
 
 PACKAGE = str(Path(adabkb_service.__file__).parent)
 TRUSTED = (f"{PACKAGE}/study/scheduler.py", f"{PACKAGE}/api/connections.py")
-"""The first moves names between queues, and calls nothing that could fail. Neither does what releases a lock. Calls of
-the second are those of the event loop to a connection: it ends one that fails, as attack/test_connections shows."""
+"""The first moves names between queues, and calls nothing that could fail; neither does the release of a lock. The
+second is called by the event loop, which closes a connection whose call fails, as attack/test_connections shows."""
 RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-"""A call that is resumed and fails so ends without its ``except`` and ``finally``, as nothing real does."""
+"""An error injected into a resumed call would skip its ``except`` and ``finally``, which real errors do not."""
 AT_WORK = ("studies", "event loop")
-"""How the names of the threads begin that take, perform and answer requests."""
+"""Prefixes of the names of the threads that receive, perform and answer requests."""
 
 
 class Fault:
-    """Raises an error at one call of the threads that take, perform and answer requests, by its number since the fault
-    was armed."""
+    """Raises an error at one call in these threads, given by its number since ``arm``."""
 
     def __init__(self, error: type[Exception]) -> None:
         self.at = 0
-        """Of the call; 0 once the error was raised."""
+        """The number of the call; 0 once the error was raised."""
         self.where = ""
         """Module and function of the call."""
         self.threads: set[str] = set()
-        """Of AT_WORK, those of whose calls one has failed."""
+        """The names in AT_WORK of the threads in which a call has failed."""
         self._error, self._count = error, 0
 
     def arm(self, at: int) -> None:
@@ -64,7 +63,7 @@ class Fault:
 
 @contextmanager
 def injecting(error: type[Exception]) -> Iterator[Fault]:
-    """A fault, active in threads that start within the block."""
+    """Inject errors into threads that start within the block."""
     made, before = Fault(error), (threading.gettrace(), threading.getprofile())
     threading.settrace(made.trace)
     threading.setprofile(made.trace_again)

@@ -1,4 +1,4 @@
-"""Fields that requests may leave out, and those that answers leave out while they have their default."""
+"""Fields that requests may omit, and fields that answers omit while they have their default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be meant is refused with pointers, and nothing is written."""
+"""Invalid input is refused with pointers, and nothing is written."""
 
 from __future__ import annotations
 
@@ -122,8 +122,11 @@ def test_a_study_that_makes_no_sense_is_refused_where_it_makes_none(
 
 REMEDIES: list[tuple[dict[str, Any], str]] = [
     ({"kind": "gp-usb"}, "must be one of ada-bkb, ada-bbkb"),
-    ({"norm_bound": 2}, "those that have it: profile paper"),
-    ({"kind": "gp-ucb", "qbar": 3}, "points_per_axis; those that have it: profile paper, ada-bbkb, bkb, random-bkb"),
+    ({"norm_bound": 2}, "kinds with this constant: profile paper"),
+    (
+        {"kind": "gp-ucb", "qbar": 3},
+        "points_per_axis; kinds with this constant: profile paper, ada-bbkb, bkb, random-bkb",
+    ),
     ({"kind": "gp-ucb", "beta": "igp"}, "'theory' or 'authors'"),
     ({"kind": "gp-ucb", "delta": -1}, "must be at least 1e-300"),
     ({"kind": "gp-ucb", "points_per_axis": 10_000}, "at most 2222 per axis fit"),
@@ -349,7 +352,7 @@ def test_only_json_is_taken(server: str) -> None:
 
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_body_over_the_limit_is_refused(server: str, chunked: bool) -> None:
-    """By its declared length, or when it has come that far."""
+    """Because of its declared length, or once too many bytes have arrived."""
     body = b'{"id": "' + b"a" * 10 * 2**20 + b'"}'
     content = iter([body]) if chunked else body
     refused = httpx.post(f"{server}/v1/studies", content=content, headers=JSON)
@@ -397,7 +400,7 @@ def test_the_same_id_with_another_definition_says_what_differs(api: httpx.Client
 
 
 def test_what_can_be_changed_is_compared_with_what_it_is_now(api: httpx.Client, study: str) -> None:
-    """And only if it is given: a client that says nothing about the budget does not contradict it."""
+    """And only if it is given: a client that omits the budget does not contradict it."""
     api.patch(study, json={"budget": 5, "tags": {"by": "me"}})
     for given in ({}, {"budget": 5}, {"tags": {"by": "me"}, "lease_seconds": 3600}):
         assert api.post("/v1/studies", json={**DEFINITION, **given}).status_code == 200

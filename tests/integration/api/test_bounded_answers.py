@@ -1,7 +1,7 @@
-"""Whatever is sent, the answer stays small and the work is linear in the bytes sent: on every route.
+"""On every route, the answer is small and the work linear in the size of the request.
 
-Requests go through the ASGI app in this process, and what is measured is processor time, of a body of some size and
-of one four times as large: the load of the machine does not matter.
+Requests go through the ASGI app in this process. The tests compare the processor times of a body and of one four times
+as large, so the load of the machine does not matter.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["app"]
 
 SMALL, GROWTH = 2_000, 4
 SLACK = 3.0
-"""How much more than linear the larger request may take: quadratic work takes ``GROWTH`` times more than linear."""
+"""Allowed factor beyond linear growth; quadratic work takes ``GROWTH`` times more than linear work."""
 NOISE_SECONDS = 0.15
 FIXED_BYTES = 150_000
-"""Of an answer: 100 errors of a pointer, a detail and a code, in more bytes than characters."""
+"""The maximum size of an answer: 100 errors with pointer, detail and code, in non-ASCII characters."""
 BATCH_BYTES = 1_500_000
-"""The same, of 1,000 items with a detail and an error each, and 1,000 errors more."""
+"""The same for a batch: 1,000 items with a detail and an error each, and 1,000 more errors."""
 
 SOUND: dict[str, dict[str, Any]] = {
     "createStudy": STUDY,
@@ -50,13 +50,17 @@ SOUND: dict[str, dict[str, Any]] = {
     "observeBatch": {"items": [{"trial": 1, "value": 1}]},
     "correctObservation": {},
     "predict": {"points": [{"x": 0}]},
-    "createToken": {"name": "a", "scopes": ["read"], "expires_at": "2020-01-01T00:00:00Z"},  # or it closes the server
+    "createToken": {
+        "name": "a",
+        "scopes": ["read"],
+        "expires_at": "2020-01-01T00:00:00Z",
+    },  # expired; otherwise it would close the server
     "changeToken": {"quotas": {"studies": 1}},
     "changeAccess": {"shared_with": {"bob": "read"}},
     "createLink": {},
     "restoreStudy": {"deletion": 1},
 }
-"""A body that each operation takes: a hostile field stands in or beside it."""
+"""A valid body for each operation, into which or beside which a hostile field is put."""
 
 
 OPERATIONS = [
@@ -113,14 +117,14 @@ BODIES: dict[str, Callable[[int], bytes]] = {
 def excesses(
     app: App, method: str, path: str, request: Callable[[int], dict[str, Any]], most: int = FIXED_BYTES
 ) -> list[str]:
-    """What is too large or too slow about the answers to a request of some size and to one four times as large.
+    """Return in which ways the answers to a request and to one four times as large are too large or too slow.
 
     Args:
         app: the service.
-        method: of the request.
-        path: of the request.
-        request: the rest of it, by its size.
-        most: bytes of an answer, beyond twice those that were sent.
+        method: the method of the request.
+        path: the path of the request.
+        request: returns the rest of the request for a size.
+        most: the maximum number of bytes of an answer, beyond twice those of the request.
 
     Returns:
         A sentence for each excess; none if the answers are small and the work is linear in the size.
@@ -137,7 +141,7 @@ def excesses(
             found.append(f"{path}: the service failed: {answer.text[:1000]}")
             return taken
         sizes: dict[str, tuple[int, int]] = {}
-        if method != "GET" or answer.status_code >= 400:  # else it is as long as what is stored
+        if method != "GET" or answer.status_code >= 400:  # other answers depend on the stored data
             sizes["content"] = len(answer.content), most + 2 * len(sent.get("content", b""))
         if answer.status_code >= 400:
             limits = {"errors": MOST_ERRORS, "detail": LONGEST_MESSAGE, "instance": LONGEST_POINTER}
@@ -146,10 +150,10 @@ def excesses(
         return taken
 
     large = seconds(GROWTH * SMALL)
-    if large <= NOISE_SECONDS and not too_large:  # then it is soon, whatever the small one takes, and was looked at
+    if large <= NOISE_SECONDS and not too_large:  # fast enough, whatever the small one takes
         return found
     small = seconds(SMALL)
-    if large > GROWTH * SLACK * small + NOISE_SECONDS:  # once more: the first time, something else may have been done
+    if large > GROWTH * SLACK * small + NOISE_SECONDS:  # again: the first time may include other work
         small, large = seconds(SMALL), seconds(GROWTH * SMALL)
     if large > GROWTH * SLACK * small + NOISE_SECONDS:
         found.append(f"{path}: {small:.2f} s, then {large:.2f} s")
@@ -165,7 +169,7 @@ def as_json(body: Any) -> dict[str, Any]:
 
 
 def test_every_operation_that_takes_a_body_is_attacked() -> None:
-    """As JSON; the bytes of a file are looked at nowhere."""
+    """As JSON; the content of a file is not processed."""
     calls = [call for methods in DOCUMENT["paths"].values() for call in methods.values()]
     in_json = {
         call["operationId"] for call in calls if "application/json" in call.get("requestBody", {}).get("content", {})
@@ -178,8 +182,8 @@ def test_every_operation_that_takes_a_body_is_attacked() -> None:
 def test_a_hostile_body_gets_a_small_answer_soon(
     app: App, method: str, path: str, operation: dict[str, Any], is_sample: bool
 ) -> None:
-    """As a whole, beside the known fields, and in each of them. The sample has some kinds of values for each field, and
-    all kinds for the fields of an operation together."""
+    """As a whole, beside the known fields, and in each of them. The sample has some kinds of values per field, and all
+    kinds per operation."""
     sound = SOUND[operation["operationId"]]
     most = BATCH_BYTES if operation["operationId"] == "observeBatch" else FIXED_BYTES
     target = path_of(path, "narrow")
@@ -211,8 +215,8 @@ STUDIES = ["narrow", "wide", "vast"]
 @pytest.mark.parametrize("study", STUDIES)
 @pytest.mark.parametrize("kind", POINTS)
 def test_a_hostile_point_gets_a_small_answer_soon(app: App, study: str, kind: str, is_sample: bool) -> None:
-    """Also where the study has many long names, or many long choices. The sample has one request for each study and
-    kind of point, and each request for each study."""
+    """Also for studies with many long names or choices. The sample has one request per study and kind of point, and
+    each request for each study."""
     root, point = f"/v1/studies/{study}", POINTS[kind]
     several: Callable[[int], list[Any]] = lambda n: [point(n // 100)] * (n // 10)  # noqa: E731
     items: Callable[[int], Any] = lambda n: [{"parameters": found, "value": 1} for found in several(n)]  # noqa: E731
@@ -243,8 +247,7 @@ TEXTS: dict[str, Callable[[int], str]] = {
 def test_hostile_parameters_get_a_small_answer_soon(
     app: App, method: str, path: str, operation: dict[str, Any], is_sample: bool
 ) -> None:
-    """Those of path, query and headers, and headers that all routes have. The sample has one text for each parameter,
-    and all texts for those of an operation together."""
+    """In path, query and headers. The sample has one value per parameter, and all values per operation."""
     given = [(known["name"], known["in"]) for known in operation.get("parameters", [])]
     given += [("x-request-id", "header"), ("content-type", "header"), ("accept", "header"), ("more", "query")]
     sound = {
@@ -292,7 +295,7 @@ def test_a_content_length_may_begin_with_noughts(app: App) -> None:
 
 @pytest.mark.parametrize("seconds", [5e-324, 1e-9, 4e-7, 1e-6])
 def test_the_shortest_lease_is_a_lease(app: App, seconds: float) -> None:
-    """It ends after it begins, and is then expired like any other."""
+    """It ends after it begins, and then expires like any other."""
     (trial,) = app.post("/v1/studies/narrow/suggest", {"lease_seconds": seconds}).json()["trials"]
     assert trial["leased_until"] > trial["started_at"]
     renewed = app.post(f"/v1/studies/narrow/trials/{trial['number']}/heartbeat", {"lease_seconds": seconds})

@@ -1,4 +1,4 @@
-"""Answers that one has need not be sent again, and large ones are sent compressed."""
+"""Known answers are not sent again, and large ones are compressed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_an_answer_that_one_has_is_not_sent_again(api: httpx.Client, study: str,
     ):
         again = api.get(f"{study}{path}", headers={"If-None-Match": known})
         assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
-    api.post(f"{study}/trials/1/heartbeat", json={"lease_seconds": 77})  # which no event of the log says
+    api.post(f"{study}/trials/1/heartbeat", json={"lease_seconds": 77})  # this is not in the log
     api.patch(study, json={"tags": {"a": "b"}})
     changed = api.get(f"{study}{path}", headers={"If-None-Match": first.headers["etag"]})
     assert (changed.status_code, changed.headers["etag"] != first.headers["etag"]) == (200, True)

@@ -1,4 +1,5 @@
-"""What is acknowledged is durable: kill -9 between any two requests changes nothing; a failed commit is no 200."""
+"""Acknowledged requests are durable: kill -9 between two requests changes nothing, and a failed commit is not answered
+by 200."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tests.servers import server_on, server_process
 
 
 def rounds(address: str, study: str, count: int) -> list[dict[str, Any]]:
-    """Ask for two, tell one: there is always something pending."""
+    """Request two trials and report one result, so that there are always pending trials."""
     points = []
     with httpx.Client(base_url=f"{address}/v1/studies/{study}", timeout=60) as client:
         for _ in range(count):
@@ -38,7 +39,7 @@ def test_a_killed_server_goes_on_as_if_it_had_not_been(migrated_url: str) -> Non
 
 
 def test_a_commit_that_fails_is_not_acknowledged(migrated_url: str) -> None:
-    """A constraint that is checked at COMMIT only, after everything else went well."""
+    """By a constraint that is checked only at COMMIT."""
     with server_on(migrated_url) as address, httpx.Client(base_url=address, timeout=60) as client:
         client.post("/v1/studies", json=DEFINITION)
         client.post("/v1/studies/s/suggest")
@@ -50,7 +51,7 @@ def test_a_commit_that_fails_is_not_acknowledged(migrated_url: str) -> None:
 
 
 def sabotage(database_url: str) -> None:
-    """From now on, a transaction that stores an observation fails as it commits."""
+    """Make each transaction that stores an observation fail at its commit."""
     database = Database(database_url)
     insert = "INSERT INTO saboteur VALUES ('nowhere')"
     trigger = f"CREATE TRIGGER t AFTER INSERT ON observations BEGIN {insert}; END"

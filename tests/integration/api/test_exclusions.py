@@ -1,4 +1,4 @@
-"""A study over HTTP of which most combinations of choices are excluded."""
+"""A study over HTTP in which most combinations of choices are excluded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of trials: stored, bounded, by right, served so that no browser runs them, and not lost with their study."""
+"""Files of trials: storage, limits, rights, safe delivery to browsers, and restoration with their study."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_files_come_back_from_the_trash_and_go_with_an_export(api: httpx.Client,
     altered = [line.replace(before[0]["digest"], "0" * 64) for line in lines]
     other = Database(f"sqlite:///{tmp_path}/third.db")
     migration.upgrade(other)
-    with pytest.raises(Exception, match="content is not what size and digest say"):
+    with pytest.raises(Exception, match="content does not match size and digest"):
         import_study(other, altered)
     strayed = [json.dumps({**json.loads(line), "trial": 9}) if '"type": "file"' in line else line for line in lines]
     with pytest.raises(Exception, match="the file belongs to trial 9, which does not exist"):

@@ -1,5 +1,5 @@
-"""One follower per study among the servers on a PostgreSQL: requests go to it, whichever server gets them, and when it
-is gone, stopped or not heard, the others do without."""
+"""One follower per study among the servers on a PostgreSQL database: any server forwards requests to it. If it is dead,
+stopped or unreachable, the others perform them."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ class One:
         return int(self.app.state.service.inference.load.cache_bytes)
 
     def sees(self, count: int) -> bool:
-        """Whether it knows of so many servers; one that is alone, or cannot know, does everything itself."""
+        """Whether it sees this number of servers; a single or disconnected server performs everything itself."""
         return len(self.app.state.forwarding.servers) == count
 
 
 @pytest.fixture
 def two(other_postgresql: str) -> Iterator[list[One]]:
-    """Two servers on one database that know of each other."""
+    """Two servers on one database that see each other."""
     with ExitStack() as stack:
         servers = [started(stack, other_postgresql) for _ in range(2)]
         know_each_other(servers)
@@ -87,7 +87,7 @@ def know_each_other(servers: list[One]) -> None:
 
 
 def one_for_each(servers: list[One], **definition: Any) -> list[str]:
-    """A new study for each of two servers that know of each other, which it follows."""
+    """Create a study for each of two servers, which follows it."""
     names = [f"s{number}" for number in range(64)]
     found = [next(name for name in names if each.app.state.forwarding.other(name) is None) for each in servers]
     for name in found:
@@ -97,7 +97,7 @@ def one_for_each(servers: list[One], **definition: Any) -> list[str]:
 
 
 def pairs(clients: list[httpx.Client], study: str, count: int) -> list[dict[str, Any]]:
-    """The points of so many pairs, each call to another server than the one before."""
+    """Perform a number of pairs, alternating between the servers, and return their points."""
     points, url = [], f"/v1/studies/{study}"
     for index in range(count):
         asked = clients[index % len(clients)].post(f"{url}/suggest", json={})
@@ -111,7 +111,7 @@ def pairs(clients: list[httpx.Client], study: str, count: int) -> list[dict[str,
 
 
 def check_once(client: httpx.Client, study: str, count: int) -> None:
-    """Each of so many pairs is stored once."""
+    """Check that each pair is stored once."""
     counts = client.get(f"/v1/studies/{study}").json()["counts"]
     assert counts["trials"] == counts["completed"] == counts["observations"] == count
 
@@ -159,7 +159,7 @@ def test_a_key_has_one_effect_whichever_servers_get_it(two: list[One]) -> None:
 
 
 def test_a_forwarded_request_without_a_key_has_one_effect_if_it_is_performed_twice(two: list[One]) -> None:
-    """As when its follower has performed it and dies before it answers: it is forwarded with a key."""
+    """It is forwarded with a key, for the case that its follower performs it and dies before it answers."""
     asked, follower = two
     path = f"/v1/studies/{one_for_each(two)[1]}"
     point = {"parameters": {"x": 0.5, "n": 3}, "value": 1.0}
@@ -174,14 +174,14 @@ def test_a_forwarded_request_without_a_key_has_one_effect_if_it_is_performed_twi
 
 
 def keys(server: One) -> list[str]:
-    """Those that are stored, in the order in which they came."""
+    """The stored keys, in order."""
     with server.app.state.service.database.reading() as connection:
         table = idempotency_keys.c
         return list(connection.execute(sa.select(table.key).order_by(table.created_at)).scalars())
 
 
 def again(server: One, method: str, path: str, *, headers: dict[str, str] | None = None, **request: Any) -> Any:
-    """What a server answers to a request under the last key that is stored."""
+    """Return a server's answer to a request with the last stored key."""
     return server.client.request(
         method, path, headers={**(headers or {}), "Idempotency-Key": keys(server)[-1]}, **request
     )
@@ -212,14 +212,14 @@ def bearer(token: dict[str, Any]) -> dict[str, str]:
 
 
 def first_token(servers: list[One]) -> dict[str, str]:
-    """An administrator's, which all servers ask for from now on."""
+    """Create an administrator's token, so that all servers require tokens from now on."""
     made = servers[0].client.post("/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()
     wait_for(lambda: all(each.client.get("/v1/studies").status_code == 401 for each in servers))
     return bearer(made)
 
 
 def test_quotas_hold_whichever_server_performs_a_request(two: list[One]) -> None:
-    """The one that performs it has not met the user before."""
+    """The server that performs it has had no request of this user before."""
     root = first_token(two)
     quotas = {"name": "ann", "scopes": ["work"], "quotas": {"trials": 4}}
     ann = bearer(two[0].client.post("/v1/tokens", json=quotas, headers=root).json())
@@ -232,7 +232,7 @@ def test_quotas_hold_whichever_server_performs_a_request(two: list[One]) -> None
 
 
 def test_the_follower_asks_again_for_the_right_to_a_request(two: list[One]) -> None:
-    """A token may be revoked after the other server has admitted a request, which remembers it for some seconds."""
+    """A token may be revoked while the other server, which admitted the request, still has the grant cached."""
     root = first_token(two)
     (asks,) = (each for each in two if each.app.state.forwarding.other("s") is not None)
     (follows,) = (each for each in two if each is not asks)
@@ -256,7 +256,7 @@ def test_the_follower_asks_again_for_the_right_to_a_request(two: list[One]) -> N
 
 
 def load(servers: list[httpx.Client], names: list[str], count: int) -> None:
-    """So many pairs of each study, in turns."""
+    """Perform a number of pairs of each study, in turn."""
     for _ in range(count):
         for name in names:
             pairs(servers, name, 1)
@@ -297,9 +297,9 @@ def test_a_server_that_stops_gets_no_new_requests_and_answers_those_it_has(other
 
 
 def test_a_killed_follower_is_replaced_and_no_point_is_without_the_model(other_postgresql: str) -> None:
-    """Under load, all of it sent to the other server: no call fails, no result is lost, none is there twice."""
+    """Under load on the other server, no call fails, and each result is stored once."""
     with ExitStack() as stack, ThreadPoolExecutor(1) as workers:
-        stays = started(stack, other_postgresql, suggestion_seconds=5.0)  # then a point is without the model
+        stays = started(stack, other_postgresql, suggestion_seconds=5.0)  # after that, a point would be quasi-random
         killed = stack.enter_context(server_process(other_postgresql))
         wait_for(lambda: stays.sees(2))
         names = followed_by_other(stays)
@@ -348,11 +348,11 @@ CUT = """
     WHERE datname = current_database() AND (query = 'SELECT' OR pid IN (SELECT process FROM servers))
     ORDER BY random() LIMIT 1
 """
-"""End one of the connections on which servers listen, or talk."""
+"""Close one of the connections for messages between servers."""
 
 
 def test_messages_that_are_lost_hold_up_nobody(two: list[One], other_postgresql: str) -> None:
-    """The connections for messages are cut, again and again."""
+    """The connections for messages are closed repeatedly."""
     names, clients = one_for_each(two), [each.client for each in two]
     engine = sa.create_engine(Database(other_postgresql).url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
     cuts = 0

@@ -1,4 +1,4 @@
-"""A client that a generator makes from the OpenAPI document can run a study, and sends only what its user says."""
+"""A client generated from the OpenAPI document can run a study, and sends only the fields that its user sets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Generated:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The name of a package that openapi-python-client has made, and has made without a warning."""
+    """The name of a package that openapi-python-client has generated without a warning."""
     folder = tmp_path_factory.mktemp("generated")
     (folder / "openapi.json").write_text(json.dumps(DOCUMENT))
     (folder / "config.yaml").write_text("post_hooks: []\n")
@@ -80,7 +80,7 @@ def test_a_generated_client_runs_a_study(generated: Generated) -> None:
 
 
 def test_a_generated_client_changes_only_what_its_user_names(generated: Generated) -> None:
-    """Once it overwrote the value of an observation with 0.0, and resumed a paused study."""
+    """An earlier one overwrote the value of an observation with 0.0, and resumed a paused study."""
     models, call = generated.models, generated.call
     call("studies.create_study", body=models.StudyDefinition.from_dict({**DEFINITION, "lease_seconds": 60.0}))
     (trial,) = call("studies.suggest", "svm").trials

@@ -67,7 +67,7 @@ def test_a_key_that_came_with_other_fixed_values_is_refused(api: httpx.Client, s
 
 
 def test_a_key_of_a_deleted_study_is_forgotten(api: httpx.Client) -> None:
-    """A study created anew under the same id answers for itself, not with what the deleted one answered."""
+    """A new study with the same id does not return answers of the deleted one."""
     key = {"Idempotency-Key": "k-1"}
     answers = []
     for parameter in ("x", "y"):
@@ -80,7 +80,7 @@ def test_a_key_of_a_deleted_study_is_forgotten(api: httpx.Client) -> None:
 
 
 def test_concurrent_duplicates_have_one_effect(api: httpx.Client, study: str) -> None:
-    """Whoever comes while the first is still at it is told to come again, and then gets the same answer."""
+    """A request during the first one is asked to retry, and then gets the same answer."""
     key = {"Idempotency-Key": "k-1"}
 
     def send(_: int) -> httpx.Response:
@@ -100,7 +100,7 @@ def test_concurrent_duplicates_have_one_effect(api: httpx.Client, study: str) ->
 
 @contextmanager
 def slow_model(service: Service, study_id: str) -> Iterator[None]:
-    """For the block, the process that has the model of a study, one of two, is stopped."""
+    """Stop one of two model processes, the one with the model of a study, within the block."""
     wait_for(lambda: len(service.inference.load.pids) == 2)
     pid = service.inference.load.pids[zlib.crc32(study_id.encode()) % 2]
     os.kill(pid, signal.SIGSTOP)
@@ -129,7 +129,7 @@ def test_while_a_request_is_in_progress_another_of_its_key_is_told_to_come_again
 
 
 def test_a_study_that_is_busy_holds_up_no_other(database_url: str) -> None:
-    """More requests wait for one study than the server has threads: another study's is answered all the same."""
+    """More requests wait for one study than the server has threads, but requests for another study are answered."""
     app = create_app(Settings(database=database_url, model_processes=2))
     limits = httpx.Limits(max_connections=100)
     with serving(app) as address, httpx.Client(base_url=address, timeout=60, limits=limits) as api:

@@ -1,4 +1,4 @@
-"""Each request is answered, whatever fails between its arrival and its answer, and nothing acknowledged is lost."""
+"""Each request is answered whatever fails meanwhile, and nothing acknowledged is lost."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from tests.servers import server_on
 from tests.waiting import wait_for
 
 STEP = 61
-"""Of so many calls in a row, one fails in ``make test``, and each in ``make attack``."""
+"""One in this many calls fails in ``make test``; in ``make attack``, each call fails once."""
 
 SECONDS = 60.0
-"""For an answer. A request that waits for something that does not come takes longer."""
+"""Timeout of an answer, which a request that waits forever would exceed."""
 
 
 class Sender:
-    """Sends requests, again if need be, over a connection of its own each: the server closes it after an error."""
+    """Sends requests, with retries, each over a new connection, since the server closes connections after errors."""
 
     def __init__(self, address: str, fault: Fault, status: int) -> None:
-        """``status`` is that of an answer to a request that the fault has met."""
+        """``status`` is the expected status of a request that the fault affected."""
         self._address, self._fault, self._status = address, fault, status
         self._keys = itertools.count()
 
     def __call__(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """What a request is answered in the end."""
+        """Return the final answer to a request."""
         headers = {"Idempotency-Key": str(next(self._keys))} if method in ("POST", "PATCH") else {}
         answer = self._send(method, path, headers, body)
         if answer.status_code >= 400:
@@ -40,7 +40,9 @@ class Sender:
             assert answer.status_code == self._status, (self._fault.where, answer.text)
             assert (answer.headers.get("Retry-After") is not None) == (self._status == 503), self._fault.where
             answer = self._send(method, path, headers, body)
-            while answer.status_code == 409 and answer.json()["code"] == "request_in_progress":  # the first one, still
+            while (
+                answer.status_code == 409 and answer.json()["code"] == "request_in_progress"
+            ):  # the first one is still in progress
                 time.sleep(0.1)
                 answer = self._send(method, path, headers, body)
         assert answer.status_code in (200, 201), (self._fault.where, answer.text)
@@ -52,15 +54,15 @@ class Sender:
             return client.request(method, path, headers=headers, json=body)
 
 
-@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # which does without a function that fails
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # it ignores a failing function
 @pytest.mark.parametrize("step", [STEP, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("error", "status"), [(RuntimeError, 500), (MemoryError, 503)])
 def test_whatever_fails_while_requests_are_performed_they_are_answered(
     other_sqlite: str, step: int, error: type[Exception], status: int
 ) -> None:
-    """At each call of a function of ours, on the event loop and on a study's thread, from the arrival of the first
-    request until the last answer. Each request is then repeated with its key; requests of another study are performed
-    by the same thread."""
+    """At each call of this project's functions, on the event loop and on a study's thread, from the first request to
+    the last answer. Each request is then repeated with its key; the same thread also performs requests for another
+    study."""
     reached: list[str] = []
     with (
         injecting(error) as fault,
@@ -69,7 +71,9 @@ def test_whatever_fails_while_requests_are_performed_they_are_answered(
     ):
         for name, limits in (("s", {"pending_limit": 1}), ("quiet", {})):
             assert api.post("/v1/studies", json={**DEFINITION, "id": name, **limits}).status_code == 201
-        wait_for(lambda: api.get("/readyz").status_code == 200)  # the engine is loaded, or suggestions wait for it
+        wait_for(
+            lambda: api.get("/readyz").status_code == 200
+        )  # the engine is loaded, so suggestions do not wait for it
         send = Sender(address, fault, status)
         for at in itertools.count(1, step):
             fault.arm(at)
@@ -81,7 +85,7 @@ def test_whatever_fails_while_requests_are_performed_they_are_answered(
             send("POST", "/v1/studies/s/predict", {"points": [trial["parameters"]]})
             send("POST", "/v1/studies/s/observe", {"trial": trial["number"], "value": float(at)})
             assert send("GET", path)["value"] == at
-            if fault.at:  # there are fewer calls
+            if fault.at:  # there were fewer calls
                 break
             reached.append(fault.where)
         fault.arm(0)

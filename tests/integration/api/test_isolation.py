@@ -1,4 +1,4 @@
-"""One study's fault stays one study's."""
+"""An error in one study does not affect others."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tests.waiting import wait_for
 
 @contextmanager
 def changing(url: str) -> Iterator[Database]:
-    """The database of a server, to be changed behind its back."""
+    """Open the database of a server, to change it directly."""
     database = Database(url)
     yield database
     database.close()
 
 
 def alone(address: str, method: str, path: str, **options: Any) -> httpx.Response:
-    """A request over a connection of its own: the server closes it after an internal error."""
+    """Send a request over a new connection, since the server closes connections after internal errors."""
     with httpx.Client(base_url=address, timeout=30) as client:
         return client.request(method, path, **options)
 
@@ -38,7 +38,7 @@ def damage(database: Database, study: str) -> None:
 
 
 def test_a_study_that_cannot_be_read_affects_no_other(migrated_url: str) -> None:
-    """Leases of the others expire, lists show them, and a server starts."""
+    """Leases of the other studies expire, lists show them, and a server starts."""
     with changing(migrated_url) as database:
         with server_on(migrated_url) as address, httpx.Client(base_url=address, timeout=60) as api:
             for name in ("damaged", "sound"):
@@ -46,7 +46,9 @@ def test_a_study_that_cannot_be_read_affects_no_other(migrated_url: str) -> None
                 assert api.post(f"/v1/studies/{name}/suggest", json={"lease_seconds": 3600}).status_code == 200
             damage(database, "damaged")
         with database.writing() as connection:
-            connection.execute(sa.text("UPDATE trials SET leased_until = '2030-01-01 00:00:00'"))  # beyond its length
+            connection.execute(
+                sa.text("UPDATE trials SET leased_until = '2030-01-01 00:00:00'")
+            )  # beyond the length of the lease
         with server_on(migrated_url, sweep_seconds=0.05) as address, httpx.Client(base_url=address, timeout=60) as api:
             assert api.post("/v1/studies/sound/suggest", json={"lease_seconds": 0.2}).status_code == 200
             with database.writing() as connection:
@@ -62,7 +64,7 @@ def test_a_study_that_cannot_be_read_affects_no_other(migrated_url: str) -> None
 
 
 def test_a_request_whose_study_is_put_aside_meanwhile_is_answered(other_sqlite: str) -> None:
-    """The server keeps one study at a time, and many are asked for at the same moment."""
+    """The server caches one study, and many are requested at the same moment."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
@@ -77,7 +79,7 @@ def test_a_request_whose_study_is_put_aside_meanwhile_is_answered(other_sqlite: 
                     assert api.post("/v1/studies", json={**DEFINITION, "id": name}).status_code == 201
 
                 def ask(name: str) -> set[int]:
-                    page = f"/studies/{name}"  # on a thread of the server, as pages are
+                    page = f"/studies/{name}"  # rendered on a thread of the server, as all pages
                     return {api.get(page, headers={"Accept": "text/html"}).status_code for _ in range(20)}
 
                 assert set().union(*workers.map(ask, names)) == {200}
@@ -86,7 +88,7 @@ def test_a_request_whose_study_is_put_aside_meanwhile_is_answered(other_sqlite: 
 
 
 def test_what_is_not_committed_costs_no_quota(migrated_url: str) -> None:
-    """The database refuses a second suggestion, again and again; once it takes one, there is room for it."""
+    """The database repeatedly refuses a second suggestion; once it accepts one, the quota still allows it."""
     with changing(migrated_url) as database:
         token = give_token(database, "ann", "work", quotas={"trials": 2})
     headers = {"Authorization": f"Bearer {token}"}

@@ -1,4 +1,4 @@
-"""The largest definitions that the limits allow work, and large bodies hold up nobody."""
+"""The largest allowed definitions work, and large bodies do not block other requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGE: dict[str, Any] = {
 
 
 def test_a_study_with_a_prior_of_two_megabytes_is_created_and_used(other_postgresql: str) -> None:
-    """PostgreSQL ends a transaction that is idle for long, so nothing may compute for long within one."""
+    """PostgreSQL aborts idle transactions, so long computations must not run within one."""
     with (
         server_on(other_postgresql, holder_seconds=3.0, contention_seconds=0.1) as address,
         httpx.Client(base_url=address, timeout=120) as client,
@@ -77,7 +77,7 @@ def test_others_are_answered_while_a_large_body_is_validated(other_sqlite: str) 
 def test_a_large_body_means_what_a_small_one_does(
     api: httpx.Client, study: str, path: str, body: Any, status: int
 ) -> None:
-    """With an idempotency key, too, which goes by the body as it was sent."""
+    """Also with an idempotency key, whose fingerprint depends on the body as sent."""
     raw = json.dumps(body)
     large = raw[:1] + " " * 2**16 + raw[1:]
     headers = {"Content-Type": "application/json"}

@@ -1,4 +1,4 @@
-"""What takes as long as a study is large holds up no other study: deleting it, and bringing it back."""
+"""Deleting and restoring a large study does not block other studies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of requests, and of what is said about errors: so many are listed, in so many characters."""
+"""Limits of requests, and of the number and length of listed errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "http.md"
 @pytest.mark.parametrize("count", [1, 2, MOST_ERRORS, MOST_ERRORS + 1, 50_000])
 @pytest.mark.parametrize("beside", ["observe", "trials"])
 def test_so_many_errors_are_listed_and_the_others_counted(app: App, count: int, beside: str) -> None:
-    """Unknown parameters are found by the study, unknown fields by the shape of the body."""
+    """Unknown parameters are detected by the study, unknown fields by the schema of the body."""
     point = {"parameters": {"x": 0.5, **names(count)}, "value": 1}
     body = point if beside == "observe" else {"parameters": {"x": 0.5}, **names(count)}
     problem = app.post(f"/v1/studies/narrow/{beside}", body).json()
@@ -108,7 +108,7 @@ def test_a_call_may_have_so_many_items(app: App, path: str, name: str, item: Any
 
 
 def test_a_body_may_have_so_many_values(app: App) -> None:
-    """The list is one of them, and commas in texts are none."""
+    """The list counts as one, and commas in strings do not count."""
     most = '[",,\\",",' + "0," * (MAX_VALUES - 3) + "0]"
     for body, code in ((most, "model_attributes_type"), (most.replace("[", "[0,"), "too_many_values")):
         answer, _ = app.send("POST", "/v1/studies", content=body, headers=JSON)
@@ -137,7 +137,7 @@ def test_the_sentence_about_a_request_has_so_many_characters(app: App) -> None:
 
 
 def test_what_differs_is_named_in_few_words(app: App) -> None:
-    """Down to the fields of parameters; of many differences, the first ones."""
+    """Down to the fields of parameters; only the first of many differences."""
     axis = {**FLOAT, "name": WIDE["parameters"][0]["name"], "high": 2}
     one = app.post("/v1/studies", WIDE | {"parameters": [axis, *WIDE["parameters"][1:]]})
     assert one.status_code == 409

@@ -1,4 +1,4 @@
-"""A server whose system gives it no more memory: it refuses what it cannot do, loses nothing, and serves the rest."""
+"""A server that cannot allocate more memory refuses what it cannot do, loses nothing, and serves other requests."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.servers import server_process
 from tests.waiting import PATIENCE, wait_for
 
 MARGIN = 16 * 2**20
-"""Bytes that the server may take beyond those that it has. Batches at work take more, together."""
+"""Bytes that the server may allocate in addition. The batches together need more."""
 ITEMS = 1000
-"""Of a batch."""
+"""Number of items of a batch."""
 RESULT = {"parameters": {"x": 0.5, "n": 3}, "value": 1.0}
 LARGE, SMALL = "/v1/studies/large/observations", "/v1/studies/small/observe"
 REQUESTS: list[tuple[str, dict[str, Any], int]] = [
@@ -28,21 +28,21 @@ REQUESTS: list[tuple[str, dict[str, Any], int]] = [
     (SMALL, RESULT, 1),
     (LARGE, {"items": [RESULT] * ITEMS}, ITEMS),
 ] * 3
-"""Path, body, and results that are stored then."""
+"""Path, body, and number of results stored by the request."""
 
 
 @pytest.mark.long
 def test_what_there_is_no_memory_for_is_refused_for_now_and_other_studies_go_on(other_sqlite: str) -> None:
-    """Batches that fill the memory, all at once, beside small requests to another study. What was refused is stored
-    once its request is repeated, and everything once only."""
+    """Concurrent batches fill the memory, beside small requests to another study. Refused results are stored when their
+    request is repeated, and everything is stored once."""
     answers = Counter[tuple[str, int]]()
     with server_process(other_sqlite) as server, ThreadPoolExecutor(8) as pool:
         for name in ("large", "small", "warm"):
             assert httpx.post(f"{server.address}/v1/studies", json={**DEFINITION, "id": name}).status_code == 201
 
         def is_taken(key: int) -> bool:
-            """Send a request; if it is not acknowledged, the server asks for it again. A connection that there is no
-            memory for is ended, so that its client tries again."""
+            """Send a request, and return whether it was acknowledged. If not, the server asks for a retry, or closes a
+            connection for lack of memory."""
             path, body, _ = REQUESTS[key]
             try:
                 answer = httpx.post(
@@ -61,7 +61,7 @@ def test_what_there_is_no_memory_for_is_refused_for_now_and_other_studies_go_on(
             body = {"items": [RESULT]}
             return httpx.post(f"{server.address}/v1/studies/warm/observations", json=body, timeout=PATIENCE).is_success
 
-        # Threads need memory, too, and what is imported late: they are there before it is taken away.
+        # Threads and late imports also need memory, so they are created before the limit is set.
         assert all(pool.map(is_stored, range(40)))
         pid, keys = server.process.pid, range(len(REQUESTS))
         before = resource.prlimit(pid, resource.RLIMIT_AS)

@@ -1,4 +1,4 @@
-"""What /metrics says of requests, results, queues and studies."""
+"""/metrics: requests, results, queues and studies."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_late_and_repeated_results_are_counted_and_no_dry_run(client: httpx.Clie
 def test_each_phase_of_suggest_and_observe_is_timed(client: httpx.Client) -> None:
     client.post("/v1/studies/s/suggest")
     client.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
-    client.get("/v1/studies/s")  # it waits for what the model has learned
+    client.get("/v1/studies/s")  # it waits until the model has processed the results
     found = figures(client)
     for operation, phase in (
         ("suggest", "queue"),
@@ -88,7 +88,7 @@ def test_without_the_setting_no_study_is_named(other_sqlite: str) -> None:
 
 
 def test_metrics_cost_a_request_less_than_a_twentieth_of_a_millisecond() -> None:
-    """All that a suggest adds, measured by processor time, so that a busy machine does not count."""
+    """All metrics of a suggest, measured in processor time, so that the load of the machine does not matter."""
     metrics, times = Metrics(), 2000
 
     def one_request() -> None:

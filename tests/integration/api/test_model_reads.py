@@ -1,4 +1,5 @@
-"""Reads of models that do not answer take nothing from other requests, and end with their deadline or their reader."""
+"""Reads of models that do not answer do not block other requests, and end at their deadline or when the client
+disconnects."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ def answers(api: httpx.Client, study: str) -> bool:
 
 @pytest.fixture
 def server(other_sqlite: str, request: pytest.FixtureRequest) -> Iterator[tuple[str, int]]:
-    """A server with two model processes; its address, and the process of the study that is to be stopped. The parameter
-    is for how long requests wait."""
+    """A server with two model processes. Yields its address, and the model process of the study to stop. The parameter
+    is the timeout of requests."""
     number = zlib.crc32(STOPPED.encode()) % 2
     assert zlib.crc32(SOUND.encode()) % 2 != number
     waits = {"request_seconds": request.param} if hasattr(request, "param") else {}
@@ -57,7 +58,7 @@ def server(other_sqlite: str, request: pytest.FixtureRequest) -> Iterator[tuple[
 
 @contextmanager
 def readers(address: str, path: str, count: int) -> Iterator[list[socket.socket]]:
-    """Clients that have sent a request each, and have not read the answers."""
+    """Clients that have sent a request each without reading the answer."""
     host, port = address.removeprefix("http://").split(":")
     opened = []
     try:
@@ -71,7 +72,7 @@ def readers(address: str, path: str, count: int) -> Iterator[list[socket.socket]
 
 
 def answered(each: socket.socket) -> dict[str, Any] | None:
-    """The problem that a client was answered; None if there is no answer yet, or only a part of it."""
+    """Return the problem in the answer to a client; None if there is no complete answer yet."""
     each.setblocking(False)
     try:
         head, _, body = each.recv(65536, socket.MSG_PEEK).partition(b"\r\n\r\n")
@@ -92,7 +93,7 @@ def waiting_messages(api: httpx.Client) -> float:
 
 
 def test_reads_of_a_model_that_does_not_answer_hold_up_nothing_else(server: tuple[str, int]) -> None:
-    """Neither readiness, nor admission, nor lists, nor suggestions and results, nor reads of other models."""
+    """They do not block readiness, admission, lists, suggestions, results or reads of other models."""
     address, pid = server
     most = model_reads.MOST_OF_STUDY + model_reads.MOST_IN_LINE
     with httpx.Client(base_url=address, timeout=30) as api:
@@ -117,22 +118,22 @@ def test_reads_of_a_model_that_does_not_answer_hold_up_nothing_else(server: tupl
             assert api.post(f"/v1/studies/{STOPPED}/observe", json=OWN).status_code == 200
             assert len(refused) == READS - most
             assert waiting_messages(api) > 0
-        # Who has left makes room, although the model has not answered yet ...
+        # Disconnected clients free their places, although the model has not answered yet ...
 
         def all_wait() -> bool:
             with readers(address, f"/v1/studies/{STOPPED}/importance", most) as clients:
-                time.sleep(0.5)  # in which a refusal comes
+                time.sleep(0.5)  # within which a refusal would arrive
                 return not any(answered(each) for each in clients)
 
         wait_for(all_wait)
-        os.kill(pid, signal.SIGCONT)  # ... and nothing is left to do for them
+        os.kill(pid, signal.SIGCONT)  # ... and no work is left for them
         wait_for(lambda: waiting_messages(api) == 0)
         assert api.get(f"/v1/studies/{STOPPED}/importance").status_code == 200
 
 
 @pytest.mark.parametrize("server", [3.0], indirect=True)
 def test_a_read_ends_with_its_deadline(server: tuple[str, int]) -> None:
-    """Also one that waits in line for the reads before it."""
+    """Also a read that waits for earlier reads."""
     address, _ = server
     path = f"/v1/studies/{STOPPED}/importance"
     with readers(address, path, model_reads.MOST_OF_STUDY + 1) as clients:

@@ -1,5 +1,5 @@
-"""Model workers (``adabkb work``): while there are any, they follow the studies, and servers compute no models. When
-one is killed, stopped or told to end, no request fails."""
+"""Model workers (``adabkb work``): while any is alive, workers follow the studies, and servers compute no models. If
+one is killed, stopped or ended, no request fails."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from tests.waiting import wait_for
 
 
 def sees(server: One, count: int) -> bool:
-    """Whether a server knows of so many model workers."""
+    """Whether a server sees this number of model workers."""
     return len(server.app.state.forwarding.model_workers) == count
 
 
 def studies(server: One, count: int, **definition: object) -> list[str]:
-    """New studies, a few for each follower."""
+    """Create a few studies for each follower."""
     by_follower: dict[str | None, list[str]] = {}
     for name in (f"s{number}" for number in range(64)):
         by_follower.setdefault(server.app.state.forwarding.other(name), []).append(name)
@@ -46,12 +46,12 @@ def studies(server: One, count: int, **definition: object) -> list[str]:
 
 
 def have_come(server: One, name: str, count: int) -> None:
-    """Wait until so many results of a study are stored."""
+    """Wait until this number of results of a study is stored."""
     wait_for(lambda: server.client.get(f"/v1/studies/{name}").json()["counts"]["observations"] >= count)
 
 
 def results_by_worker(server: One) -> dict[str | None, float]:
-    """The results that a server counts, and those of each model worker for which it speaks."""
+    """The numbers of results in a server's metrics: its own, and those of each model worker."""
     families = list(text_string_to_metric_families(server.client.get("/metrics").text))
     assert len({family.name for family in families}) == len(families), "each family is there once"
     [results] = [family for family in families if family.name == "adabkb_observations"]
@@ -60,7 +60,7 @@ def results_by_worker(server: One) -> dict[str | None, float]:
 
 
 def ended(worker: subprocess.Popen[str]) -> None:
-    """Tell a worker to end, and wait until it has."""
+    """End a worker by a signal, and wait for its end."""
     worker.terminate()
     assert worker.wait(60) == -signal.SIGTERM
 
@@ -105,7 +105,7 @@ def test_a_worker_computes_the_models_until_it_ends_and_no_request_fails(
 
 
 def test_two_workers_share_the_studies_and_when_one_is_killed_the_other_one_follows_them(other_postgresql: str) -> None:
-    """Under load: no call fails, no result is lost or there twice, and no suggestion is without the model."""
+    """Under load, no call fails, each result is stored once, and no suggestion is quasi-random."""
     with ExitStack() as stack, ThreadPoolExecutor(2) as clients:
         asked = started(stack, other_postgresql, suggestion_seconds=5.0)
         killed, last = clients.map(lambda _: stack.enter_context(worker_process(other_postgresql)), range(2))
@@ -140,7 +140,7 @@ def test_two_workers_share_the_studies_and_when_one_is_killed_the_other_one_foll
 
 
 def test_a_worker_follows_studies_once_it_has_loaded_the_engine(other_postgresql: str) -> None:
-    """Until then its suggestions would wait, and those of the servers would not."""
+    """Before that, its suggestions would wait, but those of the servers would not."""
     app = create_app(Settings(database=other_postgresql, model_processes=1), is_model_worker=True)
 
     async def start() -> None:

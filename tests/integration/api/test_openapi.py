@@ -1,4 +1,4 @@
-"""The OpenAPI document is true: no request it allows, or forbids, gets an answer it does not know."""
+"""The OpenAPI document is correct: no valid or invalid request gets an undocumented answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance,
 DOCUMENT = create_app(Settings(database="sqlite:///never-opened.db")).openapi()
 CONFIG = SchemathesisConfig.from_dict({"generation": {"allow-x00": True}})
 SOME, MANY = 3, 100
-"""Requests that are generated for each operation: in ``make test``, and in ``make attack``."""
+"""Number of generated requests per operation in ``make test`` and in ``make attack``."""
 
 
 def operations() -> list[tuple[str, str]]:
@@ -43,7 +43,7 @@ def operations() -> list[tuple[str, str]]:
 @OF_ATTACKS
 @pytest.mark.parametrize(("method", "path"), operations())
 def test_no_generated_request_gets_an_undocumented_answer(server: str, method: str, path: str, is_sample: bool) -> None:
-    """Valid and invalid requests, on a study that exists, has trials and results."""
+    """Valid and invalid requests to a study with trials and results."""
     with httpx.Client(base_url=server) as client:
         client.post("/v1/studies", json=DEFINITION)
         client.post("/v1/studies/s/suggest", json={"count": 2})
@@ -90,14 +90,14 @@ def test_references_resolve() -> None:
 
 
 def test_bounds_of_numbers_are_json_schemas() -> None:
-    """Clients and generators know minimum and maximum; ge and le are pydantic's."""
+    """Clients and generators know minimum and maximum, but not pydantic's ge and le."""
     assert not [node for node in nodes(DOCUMENT) if node.keys() & {"ge", "gt", "le", "lt"}]
     count = DOCUMENT["components"]["schemas"]["SuggestBody"]["properties"]["count"]
     assert (count["minimum"], count["maximum"]) == (1, 100)
 
 
 def test_a_partial_update_has_no_defaults() -> None:
-    """Generated clients send the defaults of a schema, and would overwrite what the user did not mention."""
+    """Generated clients send the defaults of a schema, which would overwrite fields that the user did not set."""
     patches = [methods["patch"] for methods in DOCUMENT["paths"].values() if "patch" in methods]
     assert len(patches) == 6
     for patch in patches:
@@ -108,8 +108,8 @@ def test_a_partial_update_has_no_defaults() -> None:
 
 
 def test_fields_with_a_default_are_optional_in_a_request_and_present_in_an_answer() -> None:
-    """Of what both have, such as an algorithm, there are two schemas. Neither has a ``default``, by which some
-    generators make a field required."""
+    """Types in both, such as an algorithm, have two schemas. Neither has a ``default``, for which some generators
+    require the field."""
     schemas = DOCUMENT["components"]["schemas"]
     assert schemas["AutoProfile-Input"].get("required", []) == []
     assert set(schemas["AutoProfile-Output"]["required"]) == {"kind", "profile", "delta"}
@@ -133,7 +133,7 @@ def test_every_json_body_and_answer_has_an_example_that_is_valid() -> None:
 
 
 def test_examples_are_what_a_server_answers() -> None:
-    """``python -m tests.integration.api.examples`` records them anew. Times and the last digits may differ."""
+    """``python -m tests.integration.api.examples`` records them. Times and the last digits may differ."""
     kept, now = json.loads(examples.FILE.read_text()), examples.recorded()
     assert shape(kept) == shape(now)
     assert {name: example.get("request") for name, example in kept.items()} == {

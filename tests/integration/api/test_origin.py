@@ -1,7 +1,7 @@
-"""No web page of another site can use a server through the browser of somebody who can: neither by requests across
-sites, nor by a name of its own that leads to the server (DNS rebinding).
+"""No web page of another site can use a server through a user's browser: neither by cross-site requests, nor by DNS
+rebinding.
 
-The requests are those that Chromium sends, as seen from a page of another origin; docs/security.md has the whole story.
+The requests are those that Chromium sends for a page of another origin; see docs/security.md.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tests.servers import server_on
 NOTEBOOK = "https://notebook.lab.example"
 EVIL = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
 OLD = {"Origin": "https://evil.example"}
-"""Of a browser without Sec-Fetch-Site, or to a server that is neither on loopback nor behind TLS."""
+"""Headers of a browser without Sec-Fetch-Site, or for a server that is neither on loopback nor behind TLS."""
 NEIGHBOUR = {"Origin": "http://127.0.0.1:8888", "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"}
-"""Another server of the same machine, such as Jupyter."""
+"""Headers for a page of another server on the same machine, such as Jupyter."""
 FRAMED = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}
 SANDBOXED = {"Origin": "null"}
 LINK = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}

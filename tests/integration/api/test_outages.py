@@ -1,4 +1,5 @@
-"""While the database cannot be used the server lives, says why, and asks to come again; then it goes on by itself."""
+"""While the database cannot be used, the server runs, gives the reason and asks for retries; then it recovers by
+itself."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ KEY = {"Idempotency-Key": "k-1"}
 
 
 def check_outage(api: httpx.Client, cause: str) -> None:
-    """Every request is told to come again; the process lives; readiness says why."""
+    """Check that every request is asked to retry, that the process runs, and that readiness gives the reason."""
     for path, body in [
         ("/v1/studies/s/observe", {"trial": 1, "value": 1.0}),
         ("/v1/studies/s/suggest", {}),
@@ -46,14 +47,14 @@ def check_outage(api: httpx.Client, cause: str) -> None:
 
 
 def learn(api: httpx.Client) -> None:
-    """Give a second study some results, which the model has not all taken in."""
+    """Add results to a second study, not all of which the model has processed."""
     assert api.post("/v1/studies", json={**DEFINITION, "id": "r"}).status_code == 201
     items = [{"parameters": {"x": x / 10, "n": 1 + x % 9}, "value": float(x)} for x in range(10)]
     assert api.post("/v1/studies/r/observations", json={"items": items}).status_code == 200
 
 
 def check_reading(api: httpx.Client) -> None:
-    """What needs no write is answered: the study, its lists, its export and its page."""
+    """Check that reads are answered: the study, its lists, its export and its page."""
     paths = ["", "/trials", "/observations", "/trials/1", "/trials/1/why", "/events", "/export", "/export?format=csv"]
     answers = {path: api.get(f"/v1/studies/s{path}") for path in paths}
     answers |= {f"r{path}": api.get(f"/v1/studies/r{path}") for path in ("", "/recommendation", "/export")}
@@ -64,7 +65,7 @@ def check_reading(api: httpx.Client) -> None:
 
 
 def check_recovery(api: httpx.Client, url: str) -> None:
-    """Ready again; what was refused is done, once."""
+    """Check that the server is ready, and that the refused requests are performed once."""
     deadline = time.monotonic() + PATIENCE
     while (ready := api.get("/readyz")).status_code != 200:
         assert time.monotonic() < deadline, ready.text
@@ -80,7 +81,7 @@ def check_recovery(api: httpx.Client, url: str) -> None:
 
 @contextmanager
 def client(address: str) -> Iterator[httpx.Client]:
-    """With a study of which one trial is issued."""
+    """A client of a server with a study that has issued one trial."""
     with httpx.Client(base_url=address, timeout=60) as api:
         assert api.post("/v1/studies", json=DEFINITION).status_code == 201
         assert api.post("/v1/studies/s/suggest").status_code == 200
@@ -100,7 +101,7 @@ def test_a_full_disk(other_sqlite: str) -> None:
 
 
 def test_a_disk_that_becomes_read_only(other_sqlite: str, tmp_path: Path) -> None:
-    """As after an error of the disk: no write to an open file succeeds, and none can be opened to write."""
+    """As after a disk error: writes to open files fail, and no file can be opened for writing."""
     with server_process(other_sqlite, (*without_privileges(), *ADABKB)) as server, client(server.address) as api:
         _, most = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
         learn(api)
@@ -128,7 +129,7 @@ def test_a_server_does_not_start_on_what_it_cannot_write_and_says_so(sqlite_temp
 
 
 def test_a_file_that_is_deleted_or_replaced_takes_nothing(tmp_path: Path) -> None:
-    """SQLite would go on with a file that has no name any more, and lose what it commits when the server ends."""
+    """SQLite would continue with the unlinked file, whose commits would be lost when the server ends."""
     path, aside = tmp_path / "adabkb.db", tmp_path / "aside.db"
     url = f"sqlite:///{path}"
     with server_on(url) as address, client(address) as api:
@@ -142,7 +143,8 @@ def test_a_file_that_is_deleted_or_replaced_takes_nothing(tmp_path: Path) -> Non
 
 
 def test_too_few_file_descriptors(other_sqlite: str) -> None:
-    """Connections that take them all up are turned away; the server says why, and goes on when they are gone."""
+    """If connections use all of them, new ones are refused; the server gives the reason, and recovers when they are
+    closed."""
     with server_process(other_sqlite) as server, client(server.address) as api:
         host, port = server.address.removeprefix("http://").split(":")
         used = max(map(int, os.listdir(f"/proc/{server.process.pid}/fd")))
@@ -163,7 +165,7 @@ def test_too_few_file_descriptors(other_sqlite: str) -> None:
 
 
 def test_a_database_that_is_away(other_postgresql: str, postgresql_server: sa.Engine) -> None:
-    """PostgreSQL ends all connections and takes no new ones, then does again."""
+    """PostgreSQL closes all connections and accepts no new ones for a while."""
     name = sa.make_url(other_postgresql).database
     with server_on(other_postgresql) as address, client(address) as api, postgresql_server.connect() as admin:
         admin.exec_driver_sql(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false")
@@ -185,7 +187,7 @@ def test_all_connections_in_use(database_url: str) -> None:
 
 
 def test_what_the_database_undoes_for_anothers_sake_is_done_again(other_postgresql: str) -> None:
-    """PostgreSQL undoes the first three tries of each transaction; the client notices nothing."""
+    """PostgreSQL rolls back the first three attempts of each transaction; the client does not notice."""
     with server_on(other_postgresql) as address, client(address) as api:
         database = Database(other_postgresql)
         with database.writing() as connection:

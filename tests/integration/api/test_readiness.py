@@ -1,4 +1,4 @@
-"""/readyz says which part of the server does not do its work; /healthz asks none of them."""
+"""/readyz names the parts of the server that do not work; /healthz checks none."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def until_unready(client: httpx.Client, parts: list[str]) -> None:
 
 
 def test_a_sweeper_that_does_not_come_round_is_named(other_sqlite: str) -> None:
-    """Each of its rounds fails: somebody has renamed the table that it reads."""
+    """Each sweep fails, because the table that it reads was renamed."""
     settings = {"sweep_seconds": 0.1, "sweep_late_seconds": 0.1}
     with server_on(other_sqlite, **settings) as address, httpx.Client(base_url=address) as client:
         until_unready(client, [])
@@ -49,7 +49,7 @@ def test_a_sweeper_that_does_not_come_round_is_named(other_sqlite: str) -> None:
 
 
 def test_a_sweeper_that_comes_round_seldom_is_not_missed(other_sqlite: str) -> None:
-    """Its next round is in an hour."""
+    """Its next sweep is in an hour."""
     with (
         server_on(other_sqlite, sweep_seconds=3600, sweep_late_seconds=1e-6) as address,
         httpx.Client(base_url=address) as client,

@@ -1,4 +1,4 @@
-"""What a study answers about itself: lists, model, events, export, health."""
+"""Reads: lists, model, events, export, health."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def test_a_recommendation_is_by_the_model_and_by_observation(api: httpx.Client, 
     assert found["observed"] == {key: best[key] for key in ("parameters", "value", "trial")}
     assert found["model"]["mean"] == pytest.approx(best["value"], abs=0.5)
     assert found["model"]["parameters"] in [result["parameters"] for result in results]
-    assert found["gap"] is None  # of four results
+    assert found["gap"] is None  # four results are too few
 
 
 def test_a_minimised_study_is_predicted_in_its_own_sign(api: httpx.Client, told: str) -> None:
-    """The engine maximises; nobody outside may notice."""
+    """The engine always maximizes, which must not be visible."""
     results = api.get(f"{told}/observations").json()["items"]
     body = {"points": [result["parameters"] for result in results]}
     predictions = api.post(f"{told}/predict", json=body).json()["predictions"]
@@ -152,7 +152,7 @@ def test_text_comes_back_as_it_was_sent(api: httpx.Client) -> None:
     failed = {"trial": 1, "status": "failed", "reason": POISON[1]}
     assert api.post("/v1/studies/s/observe", json=failed).json()["trial"]["reason"] == POISON[1]
     row, *rows = csv.DictReader(io.StringIO(api.get("/v1/studies/s/export?format=csv").text))
-    escaped = [f"'{text}" if text.startswith("=") else text for text in POISON]  # or a spreadsheet would compute it
+    escaped = [f"'{text}" if text.startswith("=") else text for text in POISON]  # since spreadsheets would execute it
     assert [row[f"parameters.{POISON[0]}"] for row in rows] == escaped
     assert {row["worker"], row["reason"]} <= set(escaped)
 
@@ -224,7 +224,7 @@ def test_a_request_id_is_taken_over_if_it_is_sane(server: str) -> None:
 
 
 def test_the_page_to_try_the_api_needs_no_other_host(api: httpx.Client) -> None:
-    """Labs are offline: what /docs loads comes from the server itself."""
+    """Labs may be offline, so the page loads everything from the server itself."""
     page = api.get("/docs").text
     loaded = re.findall(r"""(?:src|href)=["']([^"']+)["']""", page)
     assert len(loaded) >= 3
@@ -233,7 +233,7 @@ def test_the_page_to_try_the_api_needs_no_other_host(api: httpx.Client) -> None:
 
 
 def test_head_answers_where_get_does(server: str) -> None:
-    """With its status and its headers, without a body. A stream of events does not keep it waiting."""
+    """With the same status and headers, without a body. An event stream does not block it."""
     with httpx.Client(base_url=server, timeout=60) as client:
         client.post("/v1/studies", json=DEFINITION)
         for path in ("/", "/docs", "/healthz", "/metrics", "/v1/studies", "/v1/studies/s", "/v1/studies/nowhere"):

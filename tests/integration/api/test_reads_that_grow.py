@@ -1,4 +1,4 @@
-"""Reads cost about the same in a database a hundred times as large: SQL statements, and what SQLite does for them."""
+"""Reads cost about the same in a database a hundred times as large, in SQL statements and in steps of SQLite."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from tests.waiting import wait_for
 
 SIZES = {"small": 1, "large": 100}
 TRIALS, STUDIES = 1000, 100
-"""Of the small one; the large one has a hundred times as many: 100,000 and 10,000."""
+"""Numbers in the small database; the large one has a hundred times as many."""
 BATCH = 50
-"""Steps of SQLite that are counted as one."""
+"""Number of SQLite steps that count as one."""
 COUNTED = 15
-"""Steps that counting a row may take. To read a whole row takes many times as many."""
+"""The maximum number of steps to count a row. Reading a whole row takes many times as many."""
 SEVERAL = [{"metric": "loss", "direction": "minimize"}, {"metric": "size", "direction": "minimize"}]
 LOOKED_THROUGH = 45
-"""The same for each row of the table of results, which are counted, and looked through for repetitions."""
+"""The same for each row of the table of results, which is counted and checked for repeats."""
 
 
 @dataclass
 class Effort:
-    """What the database was asked for."""
+    """The cost of a read for the database."""
 
     statements: list[str]
     steps: int = 0
@@ -75,7 +75,7 @@ def labs(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def fill(database: Database, factor: int) -> None:
-    """The study "s" with trials and results, and others as it was at first."""
+    """Fill the study "s" with trials and results, and create other, empty studies."""
     body = {"id": "s", "direction": "minimize", "parameters": PARAMETERS}
     create(Service(database), StudyDefinition.model_validate(body))
     count = TRIALS * factor
@@ -96,12 +96,12 @@ def fill(database: Database, factor: int) -> None:
 
 
 def named(prefix: str) -> Callable[[sa.ColumnElement[int]], sa.ColumnElement[str]]:
-    """Texts that differ."""
+    """Different strings."""
     return lambda number: prefix + sa.cast(number, sa.String)
 
 
 def add_result(database: Database) -> None:
-    """One more of the study "s"."""
+    """Add a result to the study "s"."""
     with database.writing() as connection:
         row = studies.get(connection, "s")
         seq, head = row.observations + 1, row.study_seq + 1
@@ -112,7 +112,7 @@ def add_result(database: Database) -> None:
 
 @contextmanager
 def counted() -> Iterator[Effort]:
-    """What all databases of this process are asked for meanwhile."""
+    """Count the cost of all reads of this process within the block."""
     effort = Effort([])
 
     def note(_: object, __: object, statement: str, *___: object) -> None:
@@ -135,7 +135,7 @@ def counted() -> Iterator[Effort]:
 
 
 def efforts(labs: dict[str, Lab], work: Callable[[Lab], object]) -> tuple[Effort, Effort]:
-    """Of the small and of the large database."""
+    """The costs for the small and the large database."""
     found = []
     for lab in labs.values():
         with counted() as effort:
@@ -176,7 +176,7 @@ def test_a_later_page_costs_the_same(labs: dict[str, Lab]) -> None:
 
 
 def test_the_list_of_the_page_reads_what_is_new_in_a_study(labs: dict[str, Lab]) -> None:
-    """It counts the studies, but reads neither all of them nor the results that it knows."""
+    """It counts the studies, but reads neither all of them nor known results."""
     for lab in labs.values():
         assert ">s</a>" in lab.get("/").text
         add_result(lab.database)
@@ -197,7 +197,7 @@ def test_the_table_of_the_page_counts_rows_and_reads_those_that_it_shows(labs: d
 
 @pytest.fixture
 def unswept(sqlite_template: Path, tmp_path: Path) -> Iterator[str]:
-    """Address of a server that does nothing between requests, so that what is counted is theirs."""
+    """Address of a server that is idle between requests, so that only requests are counted."""
     file = tmp_path / "adabkb.db"
     shutil.copy(sqlite_template, file)
     with server_on(f"sqlite:///{file}", sweep_seconds=3600.0) as address:
@@ -205,7 +205,7 @@ def unswept(sqlite_template: Path, tmp_path: Path) -> Iterator[str]:
 
 
 def wait_until_nothing_is_written(client: httpx.Client, study: str, results: int) -> None:
-    """Until the figures of the model are those of all results, and are stored."""
+    """Wait until the statistics of the model include all results and are stored."""
     wait_for(lambda: client.get(study).json()["model"]["dictionary"] == results)
     is_quiet = False
     while not is_quiet:
@@ -215,7 +215,7 @@ def wait_until_nothing_is_written(client: httpx.Client, study: str, results: int
 
 
 def test_cells_and_fronts_take_as_many_statements_however_many_results_there_are(unswept: str) -> None:
-    """And write nothing: to read the tree, its rows are not stored."""
+    """And they write nothing: reading the tree does not store its rows."""
     with httpx.Client(base_url=unswept, timeout=60) as client:
         for name, goals in (("tree", {"direction": "minimize"}), ("front", {"objectives": SEVERAL})):
             for results in (10, 60):

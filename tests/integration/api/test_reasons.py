@@ -1,4 +1,4 @@
-"""Where there is no estimate, the answer says why."""
+"""If there is no estimate, the answer gives the reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POINT = {"x": 0.5, "n": 3}
 
 
 def reasons(api: httpx.Client) -> tuple[str | None, str | None]:
-    """Of the recommendation, and of the study's missing gap."""
+    """The reasons in the recommendation and for the missing gap."""
     found = api.get("/v1/studies/s/recommendation").json()
     assert (found["model"] is None) <= (found["reason"] is not None)
     info = api.get("/v1/studies/s").json()
@@ -59,7 +59,7 @@ def test_where_no_result_keeps_the_outcome_constraints(api: httpx.Client) -> Non
 
 
 def test_of_a_model_that_cannot_follow_the_log(other_sqlite: str) -> None:
-    """Somebody has damaged the event of a result."""
+    """The event of a result was damaged."""
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as api:
         assert api.post("/v1/studies", json=DEFINITION).status_code == 201
         observe(api, 0.5)

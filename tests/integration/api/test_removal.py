@@ -1,4 +1,4 @@
-"""Large studies are deleted and restored in short transactions, and nobody sees more or less than a whole study."""
+"""Large studies are deleted and restored in short transactions, and readers always see a whole study or none."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from tests.servers import server_process, serving
 from tests.waiting import wait_for
 
 OTHERS = 10
-"""Rows that a transaction changes beside those of the study that it removes or restores."""
+"""The maximum number of other rows that a transaction changes."""
 REPORTS, MANY = 3000, 6000
 ROWS = 10_000
-"""In each of three tables of a study that is removed for seconds."""
+"""Number of rows in each of three tables of a study whose removal takes seconds."""
 STUDY = "/v1/studies/s"
 
 
@@ -56,7 +56,7 @@ def service_on(database: Database, **settings: Any) -> Iterator[tuple[httpx.Clie
 
 
 def reported_on(client: httpx.Client, count: int) -> None:
-    """A study with a trial that has reported thousands of values, and with the result of another."""
+    """A study with a trial that reported thousands of values, and a result of another trial."""
     rule = {"rule": "asha", "max_steps": count}
     assert client.post("/v1/studies", json={**DEFINITION, "early_stopping": rule}).status_code == 201
     client.post(f"{STUDY}/suggest", json={"count": 2, "lease_seconds": 3600}).raise_for_status()
@@ -67,7 +67,7 @@ def reported_on(client: httpx.Client, count: int) -> None:
 
 
 def grown(database: Database) -> None:
-    """The study "s", whose rows it takes seconds to remove."""
+    """The study "s", whose removal takes seconds."""
     with database.writing() as connection:
         studies.create(connection, study("s"))
         copies(connection, trial(1), ROWS, number=lambda number: number + 0)
@@ -76,7 +76,7 @@ def grown(database: Database) -> None:
 
 
 def rows_of(database: Database, name: str) -> dict[str, int]:
-    """Table -> how many rows of the study "s" it has; without those that have none."""
+    """Table -> number of rows of the study "s", without zeros."""
     found = {}
     with database.reading() as connection:
         for table in metadata.sorted_tables:
@@ -94,7 +94,7 @@ def count(database: Database, table: str) -> int:
 
 
 def test_no_transaction_of_a_deletion_changes_many_rows(database: Database) -> None:
-    """Into the trash, out of it, and for good; counted by the database."""
+    """To the trash, from the trash, and permanently; the database counts the rows."""
     with service_on(database) as (client, service):
         reported_on(client, REPORTS)
         before = client.get(f"{STUDY}/export").text
@@ -111,7 +111,7 @@ def test_no_transaction_of_a_deletion_changes_many_rows(database: Database) -> N
 
 
 def test_no_transaction_deletes_many_old_entries(database: Database) -> None:
-    """Of the audit log, or from the trash."""
+    """Neither from the audit log nor from the trash."""
     old = utc_now() - timedelta(days=DAYS + 1)
     entries = [AuditRow(old, "refused", "unknown", None, None, "192.0.2.1")] * (3 * MOST_ROWS)
     with database.writing() as connection:
@@ -130,7 +130,7 @@ def test_no_transaction_deletes_many_old_entries(database: Database) -> None:
 
 
 def test_what_a_killed_server_has_not_removed_another_one_removes(database: Database) -> None:
-    """Meanwhile nobody sees the study, and afterwards nothing of it is left."""
+    """Meanwhile, the study is not visible; afterwards, no row of it is left."""
     url = database.url.render_as_string(hide_password=False)
     grown(database)
     whole = rows_of(database, "s")
@@ -156,7 +156,7 @@ def test_what_a_killed_server_has_not_removed_another_one_removes(database: Data
 
 @pytest.mark.long
 def test_a_study_that_a_killed_server_has_not_restored_is_in_the_trash(database: Database) -> None:
-    """Nobody sees what was written of it, which is removed before the study can be restored."""
+    """The rows written so far are not visible, and are removed before the study can be restored."""
     url = database.url.render_as_string(hide_password=False)
     with service_on(database) as (client, _):
         reported_on(client, MANY)
@@ -179,7 +179,7 @@ def test_a_study_that_a_killed_server_has_not_restored_is_in_the_trash(database:
 
 
 def test_a_study_created_anew_during_a_removal_has_its_own_rows_only(database: Database) -> None:
-    """And the removal takes none of them."""
+    """And the removal deletes none of them."""
     grown(database)
     with service_on(database) as (client, _), ThreadPoolExecutor(1) as pool:
         deleting = pool.submit(client.delete, STUDY, params={"purge": "true"})

@@ -1,4 +1,4 @@
-"""The report of a study as Markdown: what it says, to whom, and that it can be checked."""
+"""The report of a study as Markdown: its content, its readers, and its verifiable hash."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def report(api: httpx.Client, study: str) -> str:
 
 
 def tables(text: str) -> list[list[list[str]]]:
-    """The texts of the cells of each table, as a reader of CommonMark shows them."""
+    """The text of the cells of each table, as rendered from CommonMark."""
     found: list[list[list[str]]] = []
     for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(text):
         assert token.type != "html_block", token.content

@@ -1,4 +1,4 @@
-"""What a server says when it starts with a wrong clock, and what it does not say when it stops."""
+"""The log of a server that starts with a wrong clock, and of one that stops."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_requests_that_have_not_come_wholly_are_refused_when_the_server_stops(
 
 
 def _answer(connection: socket.socket) -> str:
-    """All that comes over a connection until its end."""
+    """Return all bytes from a connection until its end."""
     parts = []
     with connection, suppress(ConnectionResetError):
         while part := connection.recv(4096):

@@ -1,4 +1,4 @@
-"""An error that says that the machine is short of something asks to come again; any other is an unexpected one."""
+"""An error for lack of a resource is answered by 503 with a retry; any other is an unexpected error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def no_memory() -> None:
 
 
 class Field(BaseModel):
-    """Its only field cannot be sent."""
+    """A model whose only field cannot be serialized."""
 
     value: Annotated[int, PlainSerializer(lambda _: no_memory())] = 0
 
@@ -35,7 +35,7 @@ def raised(work: Callable[[], object]) -> Exception:
 
 
 def while_answering() -> None:
-    """As Starlette does where the answer has begun."""
+    """Raise the error as Starlette does after the start of the response."""
     try:
         no_memory()
     except MemoryError as error:

@@ -1,4 +1,4 @@
-"""Prefer: wait= on suggest: a request waits for a trial as long as it is told, and holds nothing that others need."""
+"""Prefer: wait= on suggest: a request waits for a trial up to the given time, without blocking others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Answers = Callable[[], "Future[httpx.Response]"]
 
 @dataclass
 class Lab:
-    """A server with one study, of which one trial is out and no more may be."""
+    """A server with one study whose only allowed pending trial is issued."""
 
     app: FastAPI
     client: httpx.Client
@@ -33,16 +33,16 @@ class Lab:
     url: str
 
     def asks(self, seconds: int = 60, headers: dict[str, str] | None = None) -> Future[httpx.Response]:
-        """A worker's request for a trial; it waits already when this returns."""
+        """Send a worker's request for a trial, and return once it waits."""
         before, asked_before = self.app.state.service.changes.waiting_for_trial, self.questions()
         given = {"Prefer": f"wait={seconds}", **(headers or {})}
         asked = self.workers.submit(self.client.post, "/v1/studies/s/suggest", json={}, headers=given)
         self.until(lambda: self.app.state.service.changes.waiting_for_trial > before)
-        self.until(lambda: self.questions() >= asked_before + 2)  # when it came, and when it had its place
+        self.until(lambda: self.questions() >= asked_before + 2)  # on arrival, and once it waits
         return asked
 
     def questions(self) -> float:
-        """How often the study was asked for a trial."""
+        """How often a trial of the study was requested."""
         registry = self.app.state.service.metrics.registry
         return float(registry.get_sample_value("adabkb_suggest_seconds_count") or 0.0)
 
@@ -58,14 +58,14 @@ class Lab:
 
 @pytest.fixture
 def lab(migrated_url: str) -> Iterator[Lab]:
-    """Nothing is found by looking again: every trial that comes must have been announced."""
+    """A server that does not poll, so waiters depend on notifications."""
     with lab_on(migrated_url) as lab:
         yield lab
 
 
 @pytest.fixture
 def looking_lab(migrated_url: str) -> Iterator[Lab]:
-    """Those who wait look again all the time."""
+    """A server whose waiters poll often."""
     with lab_on(migrated_url, look_seconds=0.05) as lab:
         yield lab
 
@@ -85,7 +85,7 @@ def lab_on(url: str, look_seconds: float = 3600.0, **others: Any) -> Iterator[La
 
 
 def number(answer: httpx.Response) -> int:
-    """Of the one trial in an answer."""
+    """The number of the only trial in an answer."""
     [trial] = answer.json()["trials"]
     return int(trial["number"])
 
@@ -160,7 +160,7 @@ def test_who_has_left_gets_no_trial(lab: Lab) -> None:
 
 
 def test_one_who_repeats_a_request_while_it_waits_gets_the_same_trial(lab: Lab) -> None:
-    """As after a broken connection; the server may not have noticed yet that the first one is gone."""
+    """As after a lost connection, which the server may not have noticed yet."""
     asked = [lab.asks(headers={"Idempotency-Key": "k"}) for _ in range(2)]
     lab.client.patch("/v1/studies/s", json={"pending_limit": 9})
     assert {number(each.result(PATIENCE)) for each in asked} == {2}
@@ -213,7 +213,7 @@ def test_a_stream_hears_what_another_server_commits(looking_lab: Lab) -> None:
 
 @contextmanager
 def events_of(lab: Lab) -> Iterator[Iterator[str]]:
-    """The kinds of the events that a stream of the study sends."""
+    """The kinds of the events in a stream of the study."""
     headers = {"Accept": "text/event-stream"}
     with lab.client.stream("GET", "/v1/studies/s/events", headers=headers) as stream:
         yield (line.removeprefix("event: ") for line in stream.iter_lines() if line.startswith("event: "))

@@ -1,4 +1,5 @@
-"""Webhooks: real servers send signed messages to a real receiver, through failures and restarts, and nowhere else."""
+"""Webhooks: real servers send signed messages to a real receiver, despite failures and restarts, and to no other
+address."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ PROMPT = {"webhook_networks": LOOPBACK, "sweep_seconds": 0.02, "webhook_retry_se
 
 @contextmanager
 def server(url: str, **settings: Any) -> Iterator[httpx.Client]:
-    """A client of a server that looks for messages often, and may send them to loopback."""
+    """A client of a server that checks for messages often, and may send them to loopback."""
     with server_on(url, **{**PROMPT, **settings}) as address, httpx.Client(base_url=address, timeout=60) as api:
         yield api
 
@@ -106,13 +107,34 @@ def test_no_message_is_lost_while_the_receiver_fails_and_the_server_stops(databa
                 api.post(f"{path}/observe", json={"trial": number, "value": number})
             wait_for(lambda: receiver.received)
         with server(database_url, webhook_networks="") as api:
-            api.post(f"{path}/suggest")  # a server that may not send there
+            api.post(f"{path}/suggest")  # this server may not send to loopback
             api.post(f"{path}/observe", json={"trial": 4, "value": 4})
         with server(database_url) as api:
             wait_for(lambda: len(receiver.accepted) >= 4)
             wait_for(lambda: the_webhook(api)["delivered"] == 4)
             assert (the_webhook(api)["attempts"], the_webhook(api)["error"]) == (0, None)
     assert told(receiver) == [("trial.done", number) for number in range(1, 5)]
+
+
+def test_webhooks_of_a_restored_study_continue_with_their_secrets(database_url: str) -> None:
+    with receiving(statuses=[500]) as receiver, server(database_url, webhook_retry_seconds=3600) as api:
+        path = study(api)
+        secret = added(api, receiver, "trial.reserved", "trial.done")["secret"]
+        reserved(api)
+        wait_for(lambda: the_webhook(api)["error"])
+        before = the_webhook(api)
+        assert api.delete(path).status_code == 204
+        assert api.post(f"{path}/restore").status_code == 200
+        api.post(f"{path}/observe", json={"trial": 1, "value": 3})
+        wait_for(lambda: the_webhook(api)["delivered"] == 2)
+        assert told(receiver) == [("trial.reserved", 1), ("trial.done", 1)]
+        assert receiver.received[0][0]["Webhook-Id"] == receiver.received[1][0]["Webhook-Id"]
+        for headers, body in receiver.received:
+            Webhook(secret).verify(body, dict(headers))
+        changed = {"delivered", "delivered_at", "attempts", "failing_since", "error", "next_attempt_at"}
+        assert {name: value for name, value in the_webhook(api).items() if name not in changed} == {
+            name: value for name, value in before.items() if name not in changed
+        }
 
 
 def test_several_servers_send_each_message_once(database_url: str) -> None:
@@ -198,7 +220,7 @@ def test_what_is_no_address_is_refused(api: httpx.Client, url: str) -> None:
 
 
 def test_a_name_that_leads_inside_the_network_gets_nothing(database_url: str) -> None:
-    """Whatever it resolves to is checked when a message is sent."""
+    """The resolved address is checked when a message is sent."""
     with socket.create_server(("127.0.0.1", 0)) as listener, server(database_url, webhook_networks="") as api:
         study(api)
         added(api, f"http://localhost:{listener.getsockname()[1]}/", "trial.reserved")
@@ -238,7 +260,7 @@ def test_a_receiver_that_does_not_answer_holds_up_nobody(database_url: str) -> N
 
 
 def test_a_receiver_that_answers_byte_by_byte_has_not_answered_in_time(database_url: str) -> None:
-    """No single read lasts as long as the limit, so only the limit of the whole request can end it."""
+    """Each read takes less than the limit, so only the limit of the whole request can end it."""
     with (
         socket.create_server(("127.0.0.1", 0)) as slow,
         ThreadPoolExecutor(1) as pool,
@@ -253,7 +275,7 @@ def test_a_receiver_that_answers_byte_by_byte_has_not_answered_in_time(database_
 
 
 def answer_slowly(server: socket.socket) -> None:
-    """Answer one request with a byte in each tenth of a second, until the client ends the connection."""
+    """Answer one request with a byte every 0.1 s, until the client closes the connection."""
     connection, _ = server.accept()
     with connection, suppress(OSError):
         while True:

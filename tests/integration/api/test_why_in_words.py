@@ -1,4 +1,4 @@
-"""The words that explain a trial follow from the numbers in the same answer, in seeded studies of several kinds."""
+"""The sentences that explain a trial agree with the numbers in the same answer, in seeded studies of several kinds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ OUTLOOKS = {
     "expects no better result here, but one is possible.": lambda lead, std: -2 * std <= lead <= 0,
     "expects no better result here, and one is unlikely.": lambda lead, std: lead < -2 * std,
 }
-"""Each sentence, and when it is true: of the lead of the expected value over the best result, and its deviation."""
+"""Each sentence, and when it is true, given the lead of the expected value over the best result and its standard
+deviation."""
 NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
 COMPARED = re.compile(
     rf"It expected {NUMBER} ± {NUMBER}; the best result so far is {NUMBER}, "
@@ -63,7 +64,7 @@ def test_no_sentence_contradicts_the_numbers(kind: str, api: httpx.Client) -> No
 
 
 def follows(decision: dict[str, Any], expected: dict[str, float] | None, sign: float) -> None:
-    """Whether the sentences that compare are there if there is something to compare, and are true."""
+    """Whether the comparing sentences are present if there is something to compare, and true."""
     words, best = decision["in_words"], decision["best"]
     said = [sentence for sentence in OUTLOOKS if sentence in words]
     if expected is None or best is None or best.get("feasible") is False:
@@ -97,6 +98,6 @@ def explained(api: httpx.Client, kind: str, seed: int) -> Iterator[dict[str, Any
 
 
 def measured(point: dict[str, Any], rng: np.random.Generator) -> float:
-    """Several hills, one of them the highest, and noise."""
+    """Several maxima, one of them global, and noise."""
     shift = (0.0, 0.4, -0.3)[point["kind"]]
     return math.sin(6 * (point["x"] + shift)) + (math.log10(point["rate"]) + 2) ** 2 / 4 + float(rng.normal(0, 0.05))

@@ -1,4 +1,4 @@
-"""What an attack on an early version found, where no other test defends it: docs/security.md has the whole list."""
+"""Findings of an attack on an early version that no other test covers; docs/security.md has the whole list."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ STREAM = {"Accept": "text/event-stream"}
 
 @contextmanager
 def held(url: str, study: str) -> Iterator[None]:
-    """Somebody else holds what a writer of the study needs: on SQLite the only lock, on PostgreSQL that of its row."""
+    """Hold the lock that a writer of the study needs: on SQLite the only lock, on PostgreSQL that of its row."""
     with closing(Database(url)) as other, other.writing() as holder:
         holder.execute(sa.text("UPDATE studies SET paused = paused WHERE id = :study"), {"study": study})
         yield
 
 
 def test_a_batch_that_is_refused_waits_for_no_lock(database_url: str) -> None:
-    """So whoever sends wrong batches holds up nobody who writes."""
+    """So invalid batches do not block writers."""
     with server_on(database_url, lock_seconds=60) as address, httpx.Client(base_url=address, timeout=50) as client:
         client.post("/v1/studies", json=DEFINITION)
         client.post("/v1/studies/s/suggest")
@@ -77,7 +77,7 @@ def test_idle_event_streams_ask_the_database_once_for_all_of_them(tmp_path: Path
 
 
 def test_a_page_of_large_studies_ends_early_and_the_next_one_goes_on(tmp_path: Path) -> None:
-    """A page has 8 MB at most; a study that has more is a page of its own."""
+    """A page has at most 8 MB; a larger study is a page by itself."""
     large = {"parameters": [categorical(f"p{i}", 60) for i in range(100)]}
     with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, httpx.Client(base_url=address) as client:
         for name in range(7):
@@ -96,7 +96,7 @@ def test_a_page_of_large_studies_ends_early_and_the_next_one_goes_on(tmp_path: P
 
 
 def categorical(name: str, choices: int) -> dict[str, Any]:
-    """A parameter whose choices are long texts."""
+    """A parameter whose choices are long strings."""
     return {"name": name, "kind": "categorical", "choices": [f"{choice} " + "x" * 480 for choice in range(choices)]}
 
 
@@ -155,7 +155,7 @@ def test_a_model_process_has_so_much_memory_and_lives_on_when_it_wants_more() ->
 
 
 def test_large_bodies_are_worked_on_one_at_a_time(tmp_path: Path) -> None:
-    """So that small requests share the interpreter with one of them, and not with all."""
+    """So that small requests share the interpreter with only one of them."""
     at_work, most = Counter[str](), Counter[str]()
 
     def count(_: FrameType, step: str) -> None:
@@ -174,7 +174,7 @@ def test_large_bodies_are_worked_on_one_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_deep_document_and_a_hundred_thousand_parameters_are_refused_soon(tmp_path: Path) -> None:
-    """Each in less time and memory than a usual request with as many bytes would take."""
+    """Each takes less time and memory than a normal request of the same size."""
     many: dict[str, Any] = {**DEFINITION, "parameters": [{"name": f"p{i}", "kind": "bool"} for i in range(100_000)]}
     with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, httpx.Client(base_url=address, timeout=60) as client:
         for body in (json.dumps(many).encode(), b'{"parameters":' * 100_000, b"[" * 5_000_000):

@@ -1,4 +1,4 @@
-"""Any byte in any place of a request to any route: never an error of the server, on both databases."""
+"""Any byte at any place of a request to any route never causes a server error, on both databases."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ IN_QUERIES = ["%00", "%ED%A0%80", "%E2%80%AE", "9" * 400, "-1", "1e999", "nan", 
 IN_HEADERS = [b"\xed\xa0\x80", b"\xe2\x80\xae", b'"', b"9" * 400, b"-1", b"x" * 3000]
 IN_BODIES = [r"\u0000", r"\ud800", r"\u202e", r"\uffff", "x" * 3000]
 UNSTORABLE = (b"%00", b"%ED%A0%80", b"\xed\xa0\x80")
-"""What PostgreSQL refuses and SQLite stores."""
+"""Strings that PostgreSQL refuses and SQLite stores."""
 MARK = "hostile"
 
 
 class Call(NamedTuple):
-    """A request with something hostile in one place."""
+    """A request with a hostile string in one place."""
 
     method: str
     address: str
     headers: tuple[tuple[str, bytes], ...] = ()
 
     def has(self, hostile: Iterable[bytes]) -> bool:
-        """Whether any of these is in it."""
+        """Whether the request contains any of these."""
         sent = b" ".join([self.address.encode(), *(value for _, value in self.headers)])
         return any(each in sent for each in hostile)
 
@@ -101,15 +101,15 @@ def ann(guarded: Guarded) -> Iterator[httpx.Client]:
 
 
 def renewed(ann: httpx.Client) -> None:
-    """The study is there, whatever a call has done."""
+    """Restore the study, whatever a call has done."""
     if ann.post("/v1/studies", json={**DEFINITION, "id": "bytes"}).status_code == 201:
         ann.post("/v1/studies/bytes/suggest", json={})
         ann.post("/v1/studies/bytes/observe", json={"trial": 1, "value": 1})
 
 
 def sample(*, on_sqlite: bool) -> list[Call]:
-    """Every seventh call: a route has more than seven, and seven has no divisor in common with the numbers of kinds.
-    On PostgreSQL also every third of those with what it cannot store."""
+    """Every seventh call, since routes have more than seven, and seven is coprime to the numbers of kinds. On
+    PostgreSQL also every third of those with strings that it cannot store."""
     unstorable = [] if on_sqlite else [call for call in CALLS if call.has(UNSTORABLE)][::3]
     return [*CALLS[::7], *unstorable]
 
@@ -131,7 +131,7 @@ def test_no_byte_in_an_address_or_a_header_is_an_error_of_the_server(
 
 
 def leaves(value: Any, put: Any) -> Iterator[Any]:
-    """The value, each time with another text or name in it replaced."""
+    """Yield the value with one string or name replaced, for each of them."""
     if isinstance(value, str):
         yield put
     elif isinstance(value, list):
@@ -203,7 +203,7 @@ def test_no_character_in_a_body_is_an_error_of_the_server(ann: httpx.Client, roo
 
 
 def test_a_name_that_comes_twice_is_refused(ann: httpx.Client) -> None:
-    """Two readers may take different ones of the two values."""
+    """Different parsers may use different ones of the two values."""
     body = json.dumps({**DEFINITION, "id": "twice"}).replace('"seed": 3', '"seed": 3, "seed": 4')
     refused = ann.post("/v1/studies", content=body, headers={"Content-Type": "application/json"})
     assert (refused.status_code, "'seed' twice" in refused.json()["detail"]) == (400, True)

@@ -1,4 +1,4 @@
-"""Charts of large studies, which read for long, leave connections of the database to everything else."""
+"""Charts of large studies, whose reads take long, leave database connections for other requests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_few_charts_are_read_at_a_time_and_one_of_each_user(other_postgresql: st
                 for k in range(READS)
             ]
             wait_for(lambda: blocked() == at_once)
-            time.sleep(0.5)  # in which the others would begin
+            time.sleep(0.5)  # within which the others would begin
             assert blocked() == at_once
             assert server.send(tokens[0], "GET", "/readyz").status_code == 200
             locking.rollback()

@@ -1,5 +1,5 @@
-"""Slow and oversized headers and bodies, too many connections and streams: each is refused with what may be done, and
-others get their answers meanwhile. The limits here are small, so that the tests are short."""
+"""Slow and oversized headers and bodies, too many connections and streams: each is refused with a remedy, while others
+are answered. The limits are small, so that the tests are short."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Patient with headers, bodies and idle connections."""
+    """A server with long timeouts for headers, bodies and idle connections."""
     limits = {"header_limit": HEADER, "connections": CONNECTIONS_ALLOWED, "bodies_limit": BODIES, "streams": STREAMS}
     with server_on(f"sqlite:///{tmp_path_factory.mktemp('wire')}/adabkb.db", **limits) as found:
         assert httpx.post(f"{found}/v1/studies", json={**DEFINITION, "id": "s"}).status_code == 201
@@ -33,14 +33,14 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Not so patient."""
+    """A server with short timeouts."""
     limits = {"header_seconds": 0.2, "body_seconds": 0.3, "idle_seconds": 0.2}
     with server_on(f"sqlite:///{tmp_path_factory.mktemp('hasty')}/adabkb.db", **limits) as found:
         yield found
 
 
 def refused(found: Answer, status: int) -> str:
-    """The detail of a refusal of a connection, which is as complete as any other."""
+    """Return the detail of a refused connection, after checking that the problem is complete."""
     kind = CONNECTIONS[status]
     assert found.status == found.problem["status"] == status
     assert (found.problem["code"], found.problem["remedy"]) == (kind.code, kind.remedy)
@@ -63,7 +63,7 @@ def test_a_header_up_to_the_limit_is_taken_and_a_longer_one_refused(address: str
 
 
 def test_a_header_without_end_is_refused_at_the_limit(address: str) -> None:
-    """Whatever it consists of: the server holds no more of it."""
+    """Whatever its content is; the server stores no more of it."""
     for endless in (b"X: " + b"a" * HEADER, b"X: a\r\n" * HEADER, b"a" * HEADER):
         with connection(address) as sock:
             sock.sendall(get(ending="\r\n") + endless)
@@ -101,7 +101,7 @@ def test_a_header_in_many_pieces_within_the_time_is_taken(address: str) -> None:
 
 
 def test_clients_that_send_nothing_keep_nobody_out(address: str) -> None:
-    """Half a header, half a body, a used connection: the one that has waited for longest leaves for a new one."""
+    """Half a header, half a body, an idle connection: a new connection replaces the one that has waited longest."""
     half = get("/v1/studies", "Content-Type: application/json", "Content-Length: 9", ending="\r\n\r\n{")
     with ExitStack() as stack:
         idle = []
@@ -115,7 +115,7 @@ def test_clients_that_send_nothing_keep_nobody_out(address: str) -> None:
 
 
 def test_a_connection_that_cannot_begin_is_ended() -> None:
-    """Whatever the error is: its client does not wait for an answer that nobody will give."""
+    """Whatever the error is, so that its client does not wait in vain."""
     app = FastAPI()
     app.state.connection_limits = ConnectionLimits(header_seconds="soon")  # type: ignore[arg-type]
     with serving(app) as address, pytest.raises((httpx.NetworkError, httpx.RemoteProtocolError)):
@@ -140,19 +140,19 @@ def test_more_event_streams_than_allowed_are_refused_and_others_go_on(address: s
 
 
 def test_bodies_are_refused_when_too_many_bytes_of_them_are_held(address: str) -> None:
-    """Those of clients that do not finish, too; when they leave, there is room again."""
+    """Including those of clients that do not finish; when they disconnect, new bodies are accepted."""
     head = get("/v1/studies", "Content-Type: application/json", "Content-Length: 90000").replace(b"GET", b"POST")
     body = json.dumps({**DEFINITION, "id": "b", "tags": {"a": "t" * 50_000}})
     with connection(address) as sock:
         sock.sendall(head + b" " * 80_000)
         with httpx.Client(base_url=address, timeout=60) as client:
             while (found := client.post("/v1/studies", content=body, headers=JSON)).status_code == 422:
-                pass  # it has not read the other one yet
+                pass  # the server has not read the other one yet
             assert (found.status_code, found.json()["code"]) == (503, "busy")
             assert client.post("/v1/studies", json={**DEFINITION, "id": "small"}).status_code == 201
     with httpx.Client(base_url=address, timeout=60) as client:
         while (found := client.post("/v1/studies", content=body, headers=JSON)).status_code == 503:
-            pass  # it has not noticed yet
+            pass  # the server has not noticed yet
         assert found.status_code == 422
 
 
@@ -177,7 +177,7 @@ def test_bodies_are_refused_when_too_many_bytes_of_them_are_held(address: str) -
     ids=range(14),
 )
 def test_what_two_readers_could_read_differently_gets_no_more_than_one_answer(address: str, smuggled: bytes) -> None:
-    """A request hidden in it is not performed: it would be answered by 404 with its name."""
+    """A request smuggled in it is not performed: it would be answered by 404 with its path."""
     hidden = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with connection(address) as sock:
         sock.sendall(smuggled + hidden)

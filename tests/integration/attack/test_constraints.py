@@ -1,4 +1,4 @@
-"""Constraints on parameters that are to stop a server, or to make it fail."""
+"""Constraints on parameters that try to block a server, or to make it fail."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ WIDE = [FloatAxis(f"p{k}", 0.0, 1.0) for k in range(100)]
 DISTANCES = [
     "+".join(f"abs(p{(k + j) % 100}-0.{k + 11})" for k in range(24)) + f" <= {0.02 + j / 1e4}" for j in range(20)
 ]
-"""Each pair of them can be satisfied at few points, so interval arithmetic bisects for long."""
+"""Few points satisfy each pair of them, so interval arithmetic needs many bisections."""
 OVERFLOWS = ["exp(1000) >= p0", *("+".join(f"p{(k + j) % 100}" for k in range(80)) + " <= 100" for j in range(19))]
-"""They hold for floating point with infinities, and at no point exactly, so all points are looked at exactly."""
+"""They hold in floating point with infinities, but at no point exactly, so all points are checked exactly."""
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_other_requests_are_answered_while_constraints_are_checked(server: str) 
     ],
 )
 def test_twenty_long_constraints_take_a_bounded_time_of_a_processor(texts: list[str]) -> None:
-    """They took 12 to 28 seconds; now it is 1.5 to 3."""
+    """They took 12 to 28 s in an early version, and now take 1.5 to 3 s."""
     assert max(map(len, texts)) <= LONGEST
     before = time.thread_time()
     assert problems(texts, Space(tuple(WIDE)))

@@ -1,4 +1,5 @@
-"""An import takes no altered file that a request could not have made: what it takes can be read everywhere."""
+"""An import accepts an altered file only if requests could have produced it, so that all data can be read
+everywhere."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ HISTORY: list[tuple[str, str, dict[str, Any]]] = [
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The lines of a study with what a study may have."""
+    """The exported lines of a study with all kinds of data."""
     url = f"sqlite:///{tmp_path_factory.mktemp('exported')}/adabkb.db"
     with server_on(url) as address, httpx.Client(base_url=address, timeout=60) as client:
         client.post("/v1/studies", json=STUDY, headers={"Idempotency-Key": "k"}).raise_for_status()
@@ -76,7 +77,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def altered(value: Any, put: Any) -> Iterator[Any]:
-    """The value, each time with something in it replaced."""
+    """Yield the value with one part replaced, for each part."""
     if isinstance(value, dict):
         for name, item in value.items():
             if item != put or type(item) is not type(put):
@@ -88,7 +89,7 @@ def altered(value: Any, put: Any) -> Iterator[Any]:
 
 
 def sample(line: dict[str, Any]) -> Iterator[Any]:
-    """The line, each time with something else in it replaced by the next value: every sixth place."""
+    """Yield the line with one part replaced by the next value, for every sixth part."""
     for turn, put in enumerate(VALUES):
         yield from islice(altered(line, put), turn, None, 6 * len(VALUES))
 
@@ -97,7 +98,7 @@ def sample(line: dict[str, Any]) -> Iterator[Any]:
 def test_what_an_import_takes_can_be_read_everywhere(
     exported: list[str], tmp_path: Path, sqlite_template: Path, is_sample: bool
 ) -> None:
-    """Each line but the kept answers, which are repeated and never read, with any value replaced."""
+    """Each line with any value replaced, except stored answers, which are only repeated."""
     file = tmp_path / "adabkb.db"
     file.write_bytes(sqlite_template.read_bytes())
     url, outcomes = f"sqlite:///{file}", Counter[str]()
@@ -131,7 +132,7 @@ def test_what_an_import_takes_can_be_read_everywhere(
 
 
 def refusal(database: Database, lines: list[str]) -> str | None:
-    """What an import says of a file that it refuses; None if it takes the file."""
+    """Return the error of an import; None if it accepts the file."""
     try:
         import_study(database, lines)
     except AdaBKBError as error:

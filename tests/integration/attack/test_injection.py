@@ -1,4 +1,4 @@
-"""Texts that mean something to SQL, HTML, a log, a terminal or a spreadsheet: everywhere they stay what they are."""
+"""Strings with a meaning in SQL, HTML, logs, terminals or spreadsheets are treated as plain text everywhere."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NAMES = [text[:200] for text in TEXTS if not set(text) & set("\r\n")]
 
 @pytest.fixture(scope="module")
 def attacked(module_migrated_url: str) -> Iterator[tuple[httpx.Client, str]]:
-    """A server with a study that has such a text in every field that takes one."""
+    """A server with a study that has such a string in every string field."""
     app = create_app(Settings(database=module_migrated_url, model_processes=0))
     with serving(app) as address, httpx.Client(base_url=address, timeout=60) as client:
         yield client, module_migrated_url
@@ -111,7 +111,7 @@ def test_texts_are_stored_shown_and_exported_as_they_are(attacked: tuple[httpx.C
 
 
 def tables(url: str) -> None:
-    """All are there, and no statement came from a text."""
+    """Check that all tables exist, and that no statement came from a string."""
     database = Database(url)
     with database.reading() as connection:
         assert set(sa.inspect(connection).get_table_names()) >= set(metadata.tables)

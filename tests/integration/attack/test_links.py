@@ -1,4 +1,4 @@
-"""What a link to a study reads: its study. Of its owner and of the server it tells nothing."""
+"""A link to a study reads only this study, and nothing about its owner or the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ READS = {
     "/version",
     "/assets/{version}/{name}",
 }
-"""Beside its study: lists have that alone."""
+"""Lists, which show only its study."""
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def link(guarded: Guarded) -> str:
 
 
 def test_a_link_reads_its_study_and_nothing_else(guarded: Guarded, link: str) -> None:
-    """Every route, so that one which is new is among them."""
+    """On every route; new routes are included automatically."""
     with guarded.client(link) as reader:
         for route in app.ROUTES:
             assert isinstance(route, GuardedRoute)

@@ -1,4 +1,4 @@
-"""The same as a nuisance to somebody else: a victim's requests while others attack, as ``make attack`` runs it."""
+"""Long tests of ``make attack``: the latency of a victim's requests during attacks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.long
 
 ROUNDS = 150
 FACTOR, SLACK_SECONDS = 3.0, 0.25
-"""The victim's 99% stays within so many times its baseline, and the time that a busy machine takes at a whim."""
+"""The victim's 99% quantile may be this factor times its baseline, plus a slack for a busy machine."""
 JSON = {"Content-Type": "application/json"}
 STREAM = {"Accept": "text/event-stream"}
 
@@ -30,7 +30,7 @@ Attack = Callable[[str], object]
 
 
 def victim(address: str, study: str) -> float:
-    """The 99% of the seconds of a round: to ask and to tell."""
+    """The 99% quantile of the seconds of a pair of suggest and observe."""
     seconds = []
     with httpx.Client(base_url=address, timeout=60, transport=httpx.HTTPTransport(retries=5)) as client:
         client.post("/v1/studies", json={**DEFINITION, "id": study, "algorithm": {"profile": "auto"}})
@@ -46,7 +46,7 @@ def victim(address: str, study: str) -> float:
 
 
 def _patient(client: httpx.Client, path: str, body: object) -> httpx.Response:
-    """A request, again if its idle connection had to leave."""
+    """Send a request, again if its idle connection was closed."""
     while True:
         with suppress(httpx.RemoteProtocolError, httpx.ReadError):
             return client.post(path, json=body)
@@ -54,7 +54,7 @@ def _patient(client: httpx.Client, path: str, body: object) -> httpx.Response:
 
 @contextmanager
 def going_on(address: str, attack: Attack, threads: int) -> Iterator[None]:
-    """The attack, again and again, by so many at a time."""
+    """Repeat the attack in several threads within the block."""
     ended = threading.Event()
 
     def work() -> None:
@@ -72,7 +72,7 @@ def going_on(address: str, attack: Attack, threads: int) -> Iterator[None]:
 
 
 def idle(address: str, opening: bytes = b"", count: int = 500) -> None:
-    """Connections that go no further, in each of two threads: more than there may be."""
+    """Open stalled connections, in two threads more than the limit."""
     with ExitStack() as stack:
         for _ in range(count):
             stack.enter_context(connection(address)).sendall(opening)
@@ -92,7 +92,7 @@ def endless(address: str) -> None:
 
 
 def streams(address: str) -> None:
-    """As many event streams as there may be."""
+    """Open the maximum number of event streams."""
     with ExitStack() as stack:
         client = stack.enter_context(httpx.Client(base_url=address, limits=httpx.Limits(max_connections=None)))
         for _ in range(100):
@@ -123,7 +123,7 @@ ATTACKS: dict[str, tuple[Attack, int]] = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, float]]:
-    """Its address, and what the victim takes without an attack."""
+    """The server's address, and the victim's latency without an attack."""
     file: Path = tmp_path_factory.mktemp("victim") / "adabkb.db"
     with server_process(f"sqlite:///{file}", model_processes=1) as process:
         victim(process.address, "warm")

@@ -1,4 +1,4 @@
-"""No user, and no client without a token, takes all that a server has: streams, waits, requests, connections."""
+"""No user and no client without a token can use up a server's streams, waits, requests or connections."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONNECTIONS = 8
 
 @pytest.fixture(scope="module")
 def guarded(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    """With small limits, and two users: ann's study "s" is shared with bob, and has a trial that nobody else gets."""
+    """A server with small limits and two users: ann's study "s" is shared with bob, and its only trial is issued."""
     path = tmp_path_factory.mktemp("shares") / "adabkb.db"
     path.write_bytes(sqlite_template.read_bytes())
     url = f"sqlite:///{path}"
@@ -41,12 +41,12 @@ def guarded(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def opened(stack: ExitStack, client: httpx.Client) -> httpx.Response:
-    """An event stream that goes on until the stack ends."""
+    """Open an event stream that ends with the stack."""
     found = stack.enter_context(client.stream("GET", "/v1/studies/s/events", headers=STREAM))
     if found.status_code == 200:
         lines = found.iter_lines()
         assert next(lines) == "retry: 1000"
-        stack.callback(list, (lines,))  # kept, since a stream ends with its lines
+        stack.callback(list, (lines,))  # keeps a reference, since the stream would end without one
     else:
         found.read()
     return found
@@ -73,7 +73,7 @@ def test_a_user_has_so_many_streams_with_all_tokens_and_links(guarded: Guarded) 
 
 
 def test_a_user_has_so_many_requests_at_a_time(guarded: Guarded) -> None:
-    """Here two streams, a wait and one that is refused as the fourth is at work."""
+    """Here two streams and a wait; a request beyond the fourth is refused."""
     ann = guarded.token("ann", "work")
     with ExitStack() as stack, ThreadPoolExecutor(2) as threads:
         client = stack.enter_context(guarded.client(ann))
@@ -147,7 +147,7 @@ def is_served(sock: socket.socket) -> bool:
 
 
 def test_many_connections_of_one_address_end_none_of_another(address: str) -> None:
-    """That of the victim has been idle for longest."""
+    """Although the victim's connection has been idle longest."""
     with ExitStack() as stack:
         victim = client_at(stack, address, "127.0.0.2")
         assert is_served(victim)
@@ -164,6 +164,6 @@ def test_answers_that_are_not_read_keep_nobody_out(address: str) -> None:
             sock = client_at(stack, address, "127.0.0.3")
             sock.sendall(large)
         health, deadline = {503}, time.monotonic() + 30
-        while health != {200}:  # at first the server writes to all of them
+        while health != {200}:  # at first, the server can still write to all of them
             assert time.monotonic() < deadline
             health = {httpx.get(f"{address}/healthz", timeout=60).status_code for _ in range(2 * CONNECTIONS)}

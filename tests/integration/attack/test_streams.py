@@ -1,4 +1,4 @@
-"""Whoever may not read a study any more hears no more of it, also on a stream that is open."""
+"""A user who loses access to a study receives no more events, even on an open stream."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STREAM = {"Accept": "text/event-stream"}
 
 @contextmanager
 def heard(server: Guarded, token: str, study: str) -> Iterator[Iterator[str]]:
-    """The lines of a stream, after that of the study's first event."""
+    """The lines of a stream after the study's first event."""
     with server.client(token) as client, client.stream("GET", f"/v1/studies/{study}/events", headers=STREAM) as opened:
         assert opened.status_code == 200
         lines = opened.iter_lines()
@@ -32,14 +32,14 @@ def heard(server: Guarded, token: str, study: str) -> Iterator[Iterator[str]]:
 
 
 def rest(server: Guarded, token: str, study: str, is_open: list[str]) -> list[str]:
-    """The kinds of events that come until the stream ends."""
+    """The kinds of events until the stream ends."""
     with heard(server, token, study) as lines:
         is_open.append(token)
         return [line for line in lines if line.startswith("event: ")]
 
 
 def test_streams_end_with_their_token_their_share_and_their_link(guarded: Guarded) -> None:
-    """What ends them is done in the database, as another server does it. That of a good token goes on."""
+    """The revocations are made in the database, as by another server. The stream of a valid token continues."""
     with guarded.client(guarded.token("ann", "work")) as ann, guarded.client(guarded.token("dee", "work")) as dee:
         for name in ("heard", "other"):
             ann.post("/v1/studies", json={**DEFINITION, "id": name})

@@ -1,4 +1,4 @@
-"""Bytes on a connection, as no library for HTTP would send them."""
+"""Raw bytes on a connection, which no HTTP library would send."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """The answer of the server."""
 
     status: int
     problem: Any
-    """The document, if it is a problem."""
+    """The problem document, if it is one."""
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def get(path: str = "/healthz", *headers: str, ending: str = "\r\n\r\n") -> byte
 
 
 def rest(sock: socket.socket) -> bytes:
-    """Everything up to the end of the connection, however it ends."""
+    """Return all bytes up to the end of the connection, however it ends."""
     found = b""
     try:
         while piece := sock.recv(65536):
@@ -43,7 +43,7 @@ def rest(sock: socket.socket) -> bytes:
 
 
 def answer(sock: socket.socket) -> Answer:
-    """One answer that has a length."""
+    """Read one answer with a Content-Length."""
     with sock.makefile("rb") as file:
         status = int(file.readline().split()[1])
         headers = dict(line.lower().split(b": ", 1) for line in iter(file.readline, b"\r\n"))

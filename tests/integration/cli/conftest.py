@@ -31,7 +31,7 @@ def create(module_client: Client) -> Callable[..., Study]:
 
 
 def creator(client: Client) -> Callable[..., Study]:
-    """Creates studies of names of their own."""
+    """Creates studies with unique names."""
     numbers = count(1)
 
     def create(**settings: Any) -> Study:

@@ -1,4 +1,4 @@
-"""The command in this process, which spares its start."""
+"""Run the command in this process, which saves its startup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adabkb_service.cli.main import app
 
 
 def adabkb(*arguments: str, code: int = 0, stdin: str | None = None) -> str:
-    """Run a command; what it printed (to stderr, if it failed and said why there)."""
+    """Run a command, and return its output (stderr if it failed with a message there)."""
     result = CliRunner().invoke(app, list(arguments), input=stdin)
     assert result.exit_code == code, result.output
     return result.stderr or result.stdout if code else result.stdout

@@ -1,4 +1,4 @@
-"""The calls of the API from the command line: the verbs of the client, and what they change."""
+"""The calls of the API from the command line, and their effects."""
 
 from __future__ import annotations
 
@@ -348,7 +348,7 @@ def test_watching_shows_what_happens_until_the_study_is_complete(create: Callabl
 
 
 def test_every_call_of_the_api_can_be_made(address: str) -> None:
-    """A call that is added to the API needs a command."""
+    """A new call of the API needs a command."""
     x, results = ("x=1", "n=2"), '{"parameters": {"x": 1, "n": 3}, "value": 1}'
     with proxy(address) as through:
         for arguments, stdin in [
@@ -398,13 +398,13 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("access", "whoami"), None),
         ]:
             adabkb(*arguments, "--url", through.url, stdin=stdin)
-        for refused in (("link", "all"), ("unlink", "all", "0" * 12)):  # this server asks for no tokens
+        for refused in (("link", "all"), ("unlink", "all", "0" * 12)):  # this server requires no tokens
             adabkb("access", *refused, "--url", through.url, code=1)
-        adabkb("study", "front", "all", "--url", through.url, code=1)  # one objective has none
+        adabkb("study", "front", "all", "--url", through.url, code=1)  # a study with one objective has no front
         nowhere = ["all", "0" * 12]
         webhooks = (["add-webhook", "all", "http://127.0.0.1/"], ["change-webhook", *nowhere, "--on"])
         for unknown in (*webhooks, ["remove-webhook", *nowhere]):
-            adabkb("study", *unknown, "--url", through.url, code=1)  # no address of the internet, and no such webhook
+            adabkb("study", *unknown, "--url", through.url, code=1)  # not a public address, and no such webhook
     called = {(method, re.sub(r"\?.*", "", path)) for method, path, _ in through.sent}
     for path, calls in httpx.get(f"{address}/openapi.json", timeout=60).json()["paths"].items():
         pattern = re.sub(r"\\{.*?\\}", "[^/]+", re.escape(path))
@@ -427,7 +427,7 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
 
 @contextmanager
 def listening() -> Iterator[tuple[str, list[str | None]]]:
-    """A server that notes who asks."""
+    """A server that records the tokens of requests."""
     tokens: list[str | None] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Catalogues on the command line: a study of a table, and rows that are added and withdrawn."""
+"""Catalogues on the command line: a study from a table, and added and withdrawn rows."""
 
 from __future__ import annotations
 

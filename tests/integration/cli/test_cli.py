@@ -1,4 +1,4 @@
-"""The command line: thin over the API, JSON everywhere, errors that say what to do."""
+"""The command line: a thin layer over the API, with JSON output and errors with remedies."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def test_the_settings_table_names_every_setting_with_its_help() -> None:
 
 
 def test_an_open_stream_does_not_keep_the_server_from_stopping(other_sqlite: str) -> None:
-    """SIGTERM ends a stream of events properly and at once; the client sees its end, not a cut."""
+    """SIGTERM ends an event stream properly and at once, not by closing the connection in the middle."""
     with server_process(other_sqlite) as server:
         assert httpx.post(f"{server.address}/v1/studies", json=DEFINITION).status_code == 201
         address, accept = f"{server.address}/v1/studies/s/events", {"Accept": "text/event-stream"}
@@ -330,7 +330,7 @@ def test_a_file_of_something_else_is_refused_and_left_as_it_was(
 
 
 def test_a_shell_completes_commands_options_and_the_ids_of_studies(server: str) -> None:
-    """As bash asks for it, by the variables that ``--install-completion`` sets up."""
+    """As bash requests completions, with the variables that ``--install-completion`` sets."""
     with Client(server) as client:
         client.create_study("tuned", {"x": Float(0, 1)}, direction="minimize")
 

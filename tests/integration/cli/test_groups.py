@@ -1,4 +1,4 @@
-"""The groups of commands: what is said of them, where global options stand, and what becomes of slips."""
+"""The groups of commands: help, positions of global options, and errors for typing mistakes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.integration.cli.shell import adabkb, commands
 from tests.integration.cli.test_calls import listening
 
 SCREEN = 40
-"""Lines of a terminal."""
+"""Number of lines of a terminal."""
 SERVING = {("serve",), ("work",), ("mcp",)}
-"""They run until they are stopped, and print no answer."""
+"""Commands that run until they are stopped, and print no answer."""
 
 
 OF_PROGRAMS = {"report_many", "with_options"}
-"""Calls that a command has no use for: a program repeats ``report``, and options are those of the command."""
+"""Calls without a command: a program repeats ``report``, and options belong to commands."""
 CLIENT = {name for name in dir(Client) if not name.startswith("_")}
 NAMED = {
     ("study", "export"): ("export", "export_excel"),
@@ -35,7 +35,7 @@ NAMED = {
     ("model", "show"): ("model",),
     ("access", "show"): ("access",),
 }
-"""Calls of commands that show or list; of others the name is enough."""
+"""Calls of commands that show or list; other commands have the name of their call."""
 
 
 def groups() -> list[str]:
@@ -110,7 +110,7 @@ def test_each_command_of_a_study_is_a_call_of_the_client_and_the_other_way_round
     found = set[str]()
     for path, _ in commands():
         if path == ("access", "whoami"):
-            continue  # it is about the token, and not about a study
+            continue  # it concerns the token, not a study
         if len(path) == 2 and path[0] in ("study", "trial", "result", "model", "access"):
             names = NAMED.get(path) or (path[1].replace("-", "_"), f"{path[1]}_{path[0]}", f"{path[1]}_{path[0]}s")
             assert (calls | CLIENT) & set(names), path

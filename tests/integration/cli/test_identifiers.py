@@ -1,4 +1,4 @@
-"""An id or a number that there cannot be is named with an example, before a command does anything."""
+"""An invalid id or number is refused with an example, before a command does anything."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from adabkb_service.contract.parameters import StudyId
 from tests.integration.cli.shell import adabkb, commands
 
 NOWHERE = {"ADABKB_URL": "http://127.0.0.1:1", "ADABKB_RETRY_FOR": "0"}
-"""A command that sends something says that nobody is there."""
+"""No server listens there, so a command that sends a request fails."""
 STUDIES = ("", " ", "a/b", "a b", "-", ".a", "caf\N{LATIN SMALL LETTER E WITH ACUTE}", "s\n", "a" * 101)
 NUMBERS = ("", "0", "x", "1.5", "7\n", "\N{ARABIC-INDIC DIGIT ONE}", "2147483648", "9" * 5000)
 TOKENS = ("", "svm", "0123456789AB", "0123456789abc")
 EXAMPLES = {"svm": STUDIES, "7": NUMBERS, "0123456789ab": TOKENS}
-"""What is wrong where such an argument is expected."""
+"""Example -> invalid values for arguments of this form."""
 ARGUMENTS = {
     "study": "svm",
     "transfer_from": "svm",
@@ -32,11 +32,11 @@ ARGUMENTS = {
     "link": "0123456789ab",
     "token": "0123456789ab",
 }
-"""By the name of the parameter."""
+"""Examples by the name of the parameter."""
 OTHERS = {"definition": "-", "file": "-", "name": "ann", "user": "ann", "step": "1", "value": "1"}
-"""Arguments of the same commands that are no identifiers; of all others any text will do."""
+"""Values for other arguments of the same commands; arguments that are not listed accept any string."""
 ACCESS_TOKEN = "--token"
-"""An option of the same name that takes something else."""
+"""An option with the same name and another meaning."""
 
 
 def identifiers() -> Iterator[tuple[tuple[str, ...], Any, list[Any]]]:
@@ -49,7 +49,7 @@ def identifiers() -> Iterator[tuple[tuple[str, ...], Any, list[Any]]]:
 
 
 def line(path: tuple[str, ...], parameter: Any, arguments: list[Any], text: str) -> list[str]:
-    """A command with a text in place of one id, and all others as they may be."""
+    """A command with a string instead of one id, and valid other arguments."""
     option = [] if parameter in arguments else [f"{parameter.opts[0]}={text}"]
     given = [
         text if each is parameter else ARGUMENTS.get(each.name) or OTHERS.get(each.name, "x=1")
@@ -72,7 +72,7 @@ def test_what_cannot_be_an_id_is_named_with_an_example(
     for text in EXAMPLES[example]:
         said = json.loads(adabkb(*line(path, parameter, arguments, text), code=1, stdin="{}"))["error"]
         assert re.search(rf", such as {example}( or .*)?, not '", said), text
-        assert "adabkb " in said  # which lists those that there are
+        assert "adabkb " in said  # a command that lists the valid ones
         assert len(said) < 400
 
 

@@ -1,4 +1,4 @@
-"""``adabkb result import``: the client's import in the words of commands."""
+"""``adabkb result import``: the client's import in terms of the command line."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def test_a_file_is_tried_and_imported_once(create: Callable[..., Study], tmp_pat
     tried = adabkb(*command, "--dry-run", code=1).splitlines()
     assert tried == [
         f"a.csv: 2 rows, 1 would be stored in study '{study.id}'",
-        "rows that do not fit: 1. Correct them, and import again:",
+        "invalid rows: 1. Correct them, and import again:",
         "  line 3, layers: is 9.0, outside [1, 5]",
         "  line 2: lr=0.5 layers=2: 0.75 ± 0.25",
     ]
     assert study.info().counts.observations == 0
     assert json.loads(adabkb(*command, "--json", code=1))["stored"] == 1
-    assert "stored before: 1" in adabkb(*command, code=1)
+    assert "already stored: 1" in adabkb(*command, code=1)
     file.write_text("lr,layers,value\n0.5,3,1\n")
     assert adabkb("result", "import", study.id, str(file)).startswith("a.csv: 1 row, 1 stored in study")
 
@@ -43,7 +43,7 @@ def test_a_file_is_tried_and_imported_once(create: Callable[..., Study], tmp_pat
         (["a.csv", "--column", "lr=rate", "--value", "score", "--std-error", "se"], "Name it: --std-error COLUMN"),
         (["a.csv", "--column", "lr"], "--column 'lr' names no column; give --column PARAM=COLUMN"),
         (["nowhere.csv"], "cannot read nowhere.csv: No such file or directory"),
-        (["a.txt"], "a.txt is of no kind that can be imported; those are .csv"),
+        (["a.txt"], "a.txt cannot be imported; give a file with the ending .csv"),
     ],
 )
 def test_a_wrong_argument_is_named_with_the_remedy(

@@ -1,4 +1,4 @@
-"""The command where the server's packages are not installed: it works, or says what to install."""
+"""The command without the server's packages: it works, or says what to install."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROGRAM = "from adabkb_service.cli import main; main()"
 
 
 def installed(folder: Path, requirements: list[str]) -> Path:
-    """A folder with links to what an installation of these requirements consists of, and to this project's code."""
+    """Create a folder with links to the packages of these requirements, and to this project's code."""
     for code in ("service/adabkb_service", "client/adabkb_client"):
         (folder / Path(code).name).symlink_to(ROOT / code)
     link(folder, distribution("adabkb-service"))  # its version
@@ -29,7 +29,7 @@ def installed(folder: Path, requirements: list[str]) -> Path:
 
 
 def with_requirements(folder: Path, requirements: Iterable[str], extra: str = "") -> Path:
-    """The folder with links to what an installation of these requirements, those of an extra included, consists of."""
+    """Add links to the packages of these requirements, including an extra, to the folder."""
     waiting = [(Requirement(text), extra) for text in requirements]
     found: set[tuple[str, str]] = set()
     while waiting:
@@ -46,7 +46,7 @@ def with_requirements(folder: Path, requirements: Iterable[str], extra: str = ""
 
 def link(folder: Path, package: Distribution) -> None:
     tops = {file.parts[0] for file in package.files or () if file.parts[0] not in ("..", "__pycache__")}
-    tops = {top for top in tops if not top.endswith(".pth")}  # of this checkout
+    tops = {top for top in tops if not top.endswith(".pth")}  # without those of this checkout
     for top in tops:
         if not (folder / top).exists():
             (folder / top).symlink_to(Path(str(package.locate_file(top))))
@@ -66,7 +66,7 @@ def adabkb(packages: Path, *arguments: str, stdin: str = "") -> subprocess.Compl
 
 @pytest.fixture(scope="module")
 def project() -> dict[str, list[str]]:
-    """The requirements by extra; "" for those of the base."""
+    """The requirements by extra; "" for the base requirements."""
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return {"": ["adabkb-client"], **table["optional-dependencies"]}
 

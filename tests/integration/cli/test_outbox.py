@@ -1,4 +1,4 @@
-"""``adabkb outbox``: results that wait for a server, also for one that has moved."""
+"""``adabkb outbox``: results that wait for a server, including one that has moved."""
 
 from __future__ import annotations
 

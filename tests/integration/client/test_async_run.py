@@ -94,7 +94,7 @@ async def exits(x: float) -> None:
 @pytest.mark.parametrize(
     ("function", "kind", "message"),
     [
-        (lambda x: x, TypeError, "must be an async one"),
+        (lambda x: x, TypeError, "the function must be async"),
         (nothing, TypeError, "must be a number, not None"),
         (exits, SystemExit, "0."),
     ],
@@ -111,7 +111,7 @@ def test_a_function_that_does_not_take_the_parameters_is_refused_before_any_tria
     async def function(lr: float) -> float:
         return lr
 
-    with pytest.raises(TypeError, match="with the parameters x by name, but it takes"):
+    with pytest.raises(TypeError, match="with the parameters x by name, but its signature is"):
         run(server, function)
     assert not list(study.trials())
 
@@ -131,7 +131,7 @@ def test_a_function_whose_work_is_cancelled_fails_its_trial_and_the_run_goes_on(
     assert (report.completed, report.failed) == (BUDGET - 2, 2)
     (reason,) = {trial.reason for trial in study.trials("failed")}
     assert reason is not None
-    assert "was cancelled, and the run was not" in reason
+    assert "was cancelled, although the run was not" in reason
 
 
 def test_a_cancelled_run_gives_all_its_trials_back(server: str, study: Study) -> None:

@@ -50,7 +50,7 @@ def test_a_frame_is_as_good_as_a_file(tmp_path: Path) -> None:
         (TABLE.replace("194", "heavy"), {}, "molecules.csv, line 3, column 'mw' must be a finite number, not 'heavy'"),
         (TABLE.replace("caffeine", "aspirin"), {}, "line 3: the row 'aspirin' occurs twice"),
         (TABLE.replace("caffeine", " "), {}, "line 3, column 'molecule' has no name"),
-        (TABLE.replace("180,A", "180,A,9"), {}, "line 2: has 5 cells, and the header 4"),
+        (TABLE.replace("180,A", "180,A,9"), {}, "line 2: has 5 cells, but the header has 4"),
         (TABLE, {"name": "smiles"}, "has no column 'smiles'; it has 'molecule', 'logp'"),
         (TABLE, {"descriptors": ["logP"]}, "has no column 'logP'"),
         ("a,b\nx,y\n", {}, "has no column of numbers"),
@@ -107,7 +107,7 @@ def test_figures_are_of_the_other_parameters(client: Client) -> None:
     study.run(lambda x, **_: x, n_trials=5, progress=False)
     for draw in (study.plot.parallel, study.plot.slice, study.plot.leaves, study.plot.importance):
         assert draw().axes
-    with pytest.raises(ValueError, match="'molecule' is a catalogue, whose rows have no order to be drawn in"):
+    with pytest.raises(ValueError, match="'molecule' is a catalogue, whose rows have no order; leave it out"):
         study.plot.slice("molecule")
 
 

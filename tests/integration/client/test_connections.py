@@ -207,9 +207,9 @@ def test_options_reach_another_process(server: str, certificates: tuple[Path, Pa
     [
         ({"headers": {"X-Key": "secret\n"}}, "header 'X-Key' has a character that headers cannot have"),
         ({"headers": {"X Key": "secret"}}, "header 'X Key' has a character that headers cannot have"),
-        ({"headers": {"X-Key": 7}}, "headers must have texts by name, and header 'X-Key' has int"),
-        ({"proxy": "mia:secret@proxy"}, "proxy must be the address of one, such as http://"),
-        ({"http_client": httpx.Client(), "verify": False}, "verify and proxy are those of the http_client"),
+        ({"headers": {"X-Key": 7}}, "headers must have strings by name, but header 'X-Key' has int"),
+        ({"proxy": "mia:secret@proxy"}, "proxy must be a URL such as http://"),
+        ({"http_client": httpx.Client(), "verify": False}, "verify and proxy cannot be combined with http_client"),
         ({"http_client": httpx.AsyncClient()}, "http_client must be an httpx.Client, not AsyncClient"),
         ({"verify": "nowhere.pem"}, "verify='nowhere.pem' has no certificates in PEM form"),
     ],

@@ -49,13 +49,13 @@ def test_choices_and_descriptors_come_from_a_table(tmp_path: Path, text: str) ->
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("solvent\nwater\n", "one column only; add a column for each descriptor"),
+        ("solvent\nwater\n", "only one column; add a column for each descriptor"),
         (TABLE + "water,1,2\n", "line 5: the choice 'water' occurs twice"),
         (TABLE + "DMF,,153\n", "line 5, column 'polarity' must be a finite number, not ''"),
         (TABLE + "DMF,6.4\n", "line 5, column 'boiling point' must be a finite number, not None"),
         (TABLE + "DMF,inf,153\n", "line 5, column 'polarity' must be a finite number, not 'inf'"),
         (TABLE + ",6.4,153\n", "line 5, column 'solvent' has no choice"),
-        (TABLE + "DMF,6.4,153,9\n", "line 5: has 4 cells, and the header 3"),
+        (TABLE + "DMF,6.4,153,9\n", "line 5: has 4 cells, but the header has 3"),
         ("solvent,polarity,polarity\nwater,1,2\n", "the header has a column twice"),
     ],
 )
@@ -69,7 +69,7 @@ def test_a_table_that_is_wrong_is_refused_with_its_line(tmp_path: Path, text: st
 @pytest.mark.parametrize(
     ("descriptors", "kind", "problem"),
     [
-        ({"polarity": [1.0]}, ValueError, "'polarity' has 1 numbers, and there are 2 choices"),
+        ({"polarity": [1.0]}, ValueError, "'polarity' has 1 numbers, but there are 2 choices"),
         ({"polarity": 1.0}, TypeError, "must have a list of numbers"),
         ({"polarity": "12"}, TypeError, "must have a list of numbers"),
         ([1.0, 2.0], TypeError, "must have lists of numbers by name"),

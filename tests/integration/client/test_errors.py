@@ -58,8 +58,8 @@ def test_an_unknown_study_names_the_methods_that_find_or_create_one(client: Clie
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
-        (lambda client: client.study(5), TypeError, "the id of a study must be a text such as 'svm', not 5 (int)"),
-        (lambda client: client.study(""), ValueError, "the id of a study must be a text without slashes"),
+        (lambda client: client.study(5), TypeError, "the id of a study must be a string such as 'svm', not 5 (int)"),
+        (lambda client: client.study(""), ValueError, "the id of a study must be a string without slashes"),
         (lambda client: client.study("a/b"), ValueError, "such as 'svm', not 'a/b'"),
         (lambda client: client.study("s").predict({"x": 0.5}), TypeError, "points must be a list of dicts"),
         (

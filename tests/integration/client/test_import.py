@@ -178,20 +178,20 @@ def test_a_dry_run_lists_what_does_not_fit_and_what_would_be_stored(study: Study
     report = study.import_results(file, dry_run=True)
     assert str(report).splitlines() == [
         f"results.csv: 8 rows, 1 would be stored in study '{study.id}'",
-        "rows that do not fit: 7. Correct them, and import again:",
+        "invalid rows: 7. Correct them, and import again:",
         "  line 3, x: must be a number, with a point if it has decimals, not '1,5'",
-        "  line 3, std_error: must not be negative, as -1.0 is",
+        "  line 3, std_error: must be 0 or more, not -1.0",
         "  line 4, x: is 1.5, outside [0.0, 1.0]",
         "  line 4, n: is 4.0, not 1 plus a multiple of 2",
         "  line 5, n: is missing; fill it in, or leave the row out",
         "  line 5, value: must be finite; leave the row out if the evaluation has failed",
-        "  line 6, width: is '32', and must be one of 16, 64",
-        "  line 6, kind: is 'tanh', and must be one of null, \"relu\", [64, 64], true",
-        "  line 6, deep: is 'perhaps', and must be one of false, true",
+        "  line 6, width: must be one of 16, 64, not '32'",
+        "  line 6, kind: must be one of null, \"relu\", [64, 64], true, not 'tanh'",
+        "  line 6, deep: must be one of false, true, not 'perhaps'",
         "  line 7, value: is missing; fill it in, or leave the row out",
         "  line 8, x: must be a number, with a point if it has decimals, not 'True'",
         "  line 8, value: must be a number, with a point if it has decimals, not 'nan'",
-        "  line 9, row: has 8 cells, and the header 7; put cells with ',' into quotation marks",
+        "  line 9, row: has 8 cells, but the header has 7; put cells with ',' into quotation marks",
         "  line 2: x=0.5 n=3 width=16 kind='relu' deep=True data='iris': 1.5 ± 0.5",
     ]
     assert stored(study) == []
@@ -220,7 +220,7 @@ def test_rows_without_a_result_are_left_out_by_their_state(line: Study) -> None:
     rows = [{**point, "state": state} for point, state in zip(points(6), states, strict=True)]
     report = line.import_results([*rows, {"x": 0, "value": 9, "excluded": True}])
     assert report.left_out == {"failed": 2, "running": 1, "excluded": 1}
-    assert "left out by their state: 2 failed, 1 running, 1 excluded" in str(report)
+    assert "skipped because of their state: 2 failed, 1 running, 1 excluded" in str(report)
     assert [row.value for row in line.observations()] == [0, 2, 3]
 
 
@@ -257,9 +257,9 @@ def test_a_study_of_optuna_is_imported(create: Callable[..., Study]) -> None:
     assert create(x=Float(0, 1)).import_results(theirs.trials_dataframe()).stored == 3, "its frame knows no constraints"
     opposite = optuna.create_study(direction="minimize")
     opposite.add_trials(theirs.trials)
-    with pytest.raises(ValueError, match=f"is to minimize, and study '{study.id}' to maximize; change the sign"):
+    with pytest.raises(ValueError, match=f"is to minimize, but study '{study.id}' is to maximize; change the sign"):
         study.import_results(opposite)
-    with pytest.raises(ValueError, match="has 2 objectives, and a study here has one"):
+    with pytest.raises(ValueError, match="has 2 objectives, but only a study with one can be imported"):
         study.import_results(optuna.create_study(directions=["maximize", "maximize"]))
 
 
@@ -285,12 +285,16 @@ def test_delimiters_and_a_byte_order_mark_are_recognised(line: Study, tmp_path: 
             r"no column for the value ('value'); the columns are x, score. Name it: value=...",
         ),
         ([{"x": 1, "value": 2}], {"std_error": "se"}, "no column for the std_error ('se'); the columns are x, value."),
-        ([{"x": 1, "value": 2}], {"columns": {"y": "x"}}, "named for 'y', which is not a parameter; those are x"),
-        ([{"x": 1}], {"value": "x"}, "column 'x' would be the value and a parameter; name another column"),
+        ([{"x": 1, "value": 2}], {"columns": {"y": "x"}}, "given for 'y', which is not one of the parameters: x"),
+        ([{"x": 1}], {"value": "x"}, "column 'x' is used for the value and for a parameter; name another column"),
         ([], {}, "there is no result in the results"),
-        ("a.txt", {}, "a.txt is of no kind that can be imported; those are .csv, .jsonl, .csv.gz, .jsonl.gz, .xlsx"),
-        ("a.csv", {}, "a.csv is not encoded as UTF-8 (invalid start byte); save it so"),
-        ("a.jsonl.gz", {}, "a.jsonl.gz is not what its name says: Not a gzipped file"),
+        (
+            "a.txt",
+            {},
+            "a.txt cannot be imported; give a file with the ending .csv, .jsonl, .csv.gz, .jsonl.gz or .xlsx",
+        ),
+        ("a.csv", {}, "a.csv is not encoded as UTF-8 (invalid start byte); save it in UTF-8"),
+        ("a.jsonl.gz", {}, "a.jsonl.gz does not have the format of its name: Not a gzipped file"),
         ("a.xlsx", {}, "a.xlsx is not an Excel file: File is not a zip file"),
         ("twice.csv", {}, "the header has a column twice: x,value,x"),
         ({"x": 1}, {}, "an iterable of dicts or a study of Optuna, not from dict"),
@@ -312,7 +316,7 @@ def test_a_sheet_needs_packages_that_the_refusal_names(
     line: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(ImportError, match="pip install openpyxl, or save it as CSV"):
+    with pytest.raises(ImportError, match="pip install openpyxl\\), or save it as CSV"):
         line.import_results(tmp_path / "a.xlsx")
 
 

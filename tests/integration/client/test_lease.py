@@ -112,7 +112,7 @@ def test_a_lease_is_renewed_early_enough_for_further_attempts() -> None:
 
 
 def test_the_trial_of_a_worker_that_was_killed_is_free_again_soon(server: str, study: Study) -> None:
-    """Although the study leases for an hour."""
+    """Although leases of the study take an hour."""
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, server, study.id], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
@@ -164,7 +164,7 @@ def test_frameworks_without_a_block_start_and_close_a_lease(study: Study) -> Non
     study.lease().close(KeyboardInterrupt())
     forgotten = study.lease().start()
     forgotten.close()
-    forgotten.close(KeyboardInterrupt())  # changes nothing: it is closed
+    forgotten.close(KeyboardInterrupt())  # no effect: it is already closed
     assert [(trial.state, trial.reason) for trial in study.trials()] == [
         ("completed", None),
         ("failed", "ZeroDivisionError: unlucky"),

@@ -1,4 +1,4 @@
-"""``Client.local``: one server per database, for all scripts of the machine, and no longer than one of them lives."""
+"""``Client.local``: one server per database for all scripts on the machine, which stops after the last of them."""
 
 import asyncio
 import fcntl
@@ -26,14 +26,14 @@ SPACE = {"x": Float(0, 1)}
 
 @pytest.fixture
 def database(sqlite_template: Path, tmp_path: Path) -> Path:
-    """One whose schema is made already, in a folder with a name that must be quoted in a URL."""
+    """A migrated database in a folder whose name must be quoted in URLs."""
     (tmp_path / "a study?%20").mkdir()
     return Path(shutil.copy(sqlite_template, tmp_path / "a study?%20" / "study.db"))
 
 
 @contextmanager
 def clients(database: Path, count: int) -> Iterator[list[Client]]:
-    """Some that are made at the same moment."""
+    """Clients created at the same moment."""
     with ThreadPoolExecutor(count) as pool:
         made = list(pool.map(lambda _: Client.local(database, retry_for=0), range(count)))
     yield made
@@ -48,7 +48,7 @@ def server_process() -> psutil.Process:
 
 
 def wait_for_the_end_of_the_server(database: Path) -> None:
-    """Wait until nobody holds the lock that a server has as long as it lives."""
+    """Wait until no process holds the lock of a running server."""
     with open(f"{database}.running") as running:
         taken = threading.Thread(target=fcntl.flock, args=(running, fcntl.LOCK_EX), daemon=True)
         taken.start()
@@ -84,7 +84,7 @@ def test_clients_share_a_server_which_is_started_anew_if_it_dies_and_ends_with_t
             study.add_result({"x": 0.5}, 2.0)
         monkeypatch.delenv("ADABKB_LOCK_SECONDS")
 
-        worker = [sys.executable, "-c", WORKER]  # it finds the server by itself
+        worker = [sys.executable, "-c", WORKER]  # it connects by the name of the database
         told = subprocess.run(worker, input=pickle.dumps(two.study("s")), capture_output=True, check=True).stdout
         assert told.decode().split() == ["1.0", "2.0"]
         assert server_process().pid != first.pid
@@ -132,7 +132,7 @@ def test_a_file_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
 
 def test_a_database_with_a_server_on_another_machine_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "s.db.running").open("w") as running:
-        fcntl.flock(running, fcntl.LOCK_EX)  # on a file system that machines share, such a lock counts for all of them
+        fcntl.flock(running, fcntl.LOCK_EX)  # on a shared file system, such a lock is visible on all machines
         (tmp_path / "s.db.server").write_text("elsewhere\nadabkb: listening on http://127.0.0.1:1\n")
         with pytest.raises(ConnectionFailed, match="in use by a server on the machine elsewhere"):
             Client.local(tmp_path / "s.db")

@@ -1,4 +1,4 @@
-"""Metrics in the clients and the command line: told, shown, imported, and returned by functions and programs."""
+"""Metrics in the clients and the command line: reported, shown, imported, and returned by functions and programs."""
 
 from __future__ import annotations
 

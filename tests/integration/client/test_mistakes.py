@@ -1,4 +1,4 @@
-"""``study.run``: a mistake of the program ends the run at once, says what it is, and costs no trial."""
+"""``study.run``: a programming error ends the run at once with a clear message, and uses up no trial."""
 
 import asyncio
 import functools
@@ -73,10 +73,10 @@ def no_module(x: float) -> float:
         (no_module, "a_module_that_nobody_has"),
         (lambda x: x + undefined, "undefined"),  # type: ignore[name-defined]  # noqa: F821
         (lambda **_: None, "value must be a number, not None"),
-        (lambda x: {"loss": x}, "the keys 'loss'; those of a result are 'value', 'std_error', 'metrics'"),
+        (lambda x: {"loss": x}, "the keys 'loss'; a result may have 'value', 'std_error', 'metrics'"),
         (lambda **_: "0.5", "value must be a number, not '0.5'"),
         (lambda x: np.array([x, x]), "value must be a number, not array"),
-        (lambda x: (x, None, 3), "a tuple does not say what its numbers are"),
+        (lambda x: (x, None, 3), "but the numbers of a tuple have no names"),
         (lambda x: (x, 12.0), 'its standard error is {"value": 0.1, "std_error": 0.01}'),
         (lambda x: {"value": x, "std_error": "small"}, "std_error must be a number"),
         (lambda x: {"value": x, "metrics": {"latency_ms": 12}}, "study 's' has none"),
@@ -94,11 +94,11 @@ def test_a_mistake_stops_the_run_at_the_first_trial_which_is_given_back(
     states = [trial.state for trial in study.trials()]
     assert set(states) == {"released"}
     assert len(states) <= 2
-    assert study.run(lambda x: x).completed == BUDGET  # it has cost nothing
+    assert study.run(lambda x: x).completed == BUDGET  # the error used up no trial
 
 
 def test_a_function_that_does_not_take_the_parameters_is_refused_before_any_trial(study: Study) -> None:
-    with pytest.raises(TypeError, match="with the parameters x by name, but it takes \\(lr\\)") as caught:
+    with pytest.raises(TypeError, match="with the parameters x by name, but its signature is \\(lr\\)") as caught:
         study.run(lambda lr: lr)
     assert not list(study.trials())
     assert len(traceback.extract_tb(caught.tb)) == 2  # the call in this test, and run itself

@@ -1,4 +1,4 @@
-"""What a notebook shows of a study, of lists and of recommendations: escaped, and never in the way of the program."""
+"""Studies, lists and recommendations in notebooks: escaped HTML that never raises an error."""
 
 from itertools import islice
 from pathlib import Path
@@ -93,7 +93,7 @@ def test_only_the_first_items_of_a_long_list_are_shown(client: Client) -> None:
 
 def test_a_recommendation_shows_both_points(poisoned: Study) -> None:
     html = poisoned.recommendation()._repr_html_()
-    assert "<td>by the model</td><td>0.1" in html  # two results leave some room for noise
+    assert "<td>by the model</td><td>0.1" in html  # with two results, the noise is uncertain
     assert "<td>observed</td><td>0.125</td><td>None</td><td>0.25</td>" in html
     assert Recommendation(None, None, None)._repr_html_() == "There is no recommendation before the first result."
 

@@ -1,4 +1,4 @@
-"""Numbers of numpy are numbers wherever a number is taken, and choices mean what they seem to mean."""
+"""NumPy numbers are accepted wherever numbers are, and ambiguous choices are refused."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_numpy_numbers_are_results_and_points(client: Client) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"sgd", "adam"}, "not a set: the order of a set may differ from process to process"),
+        ({"sgd", "adam"}, "not a set: the order of a set may differ between processes"),
         (frozenset({1, 2}), "not a set"),
         ("sgd", r"one value per letter; give a list: \w+\(\['sgd'\]\)"),
         ({"sgd": 1}, "a list of values, not {'sgd': 1}"),

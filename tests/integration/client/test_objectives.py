@@ -1,4 +1,4 @@
-"""Several objectives in the clients and the command line: told, shown, imported, and returned by functions."""
+"""Several objectives in the clients and the command line: reported, shown, imported, and returned by functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result survives a dead server: it is kept on disk, and stored once when the server answers again."""
+"""If the server is down, a result is kept on disk, and stored once when the server answers again."""
 
 import json
 import os
@@ -32,18 +32,18 @@ from tests.waiting import wait_for
 
 @pytest.fixture
 def remote(study: Study, faulty: Proxy) -> Iterator[Study]:
-    """The study as a client sees it that does not wait long for its server."""
+    """The study, through a client with a short ``retry_for``."""
     with Client(faulty.url, retry_for=0.1) as client:
         yield client.study(study.id)
 
 
 def lose(faulty: Proxy) -> None:
-    """Let the server be away for longer than a client waits."""
+    """Make the server unreachable for longer than a client waits."""
     faulty.faults.extend(["lose request"] * 20)
 
 
 def put(client: Client, study: Study, value: float, **body: object) -> KeptResult:
-    """Put a result into the outbox, and return it as it waits there."""
+    """Put a result into the outbox, and return the kept result."""
     assert client.outbox is not None
     told = body or {"parameters": {"x": 0.5, "y": 2.0}}
     kept = KeptResult.of(f"/studies/{study.id}/observe", {**told, "value": value}, uuid.uuid4().hex, None)
@@ -156,7 +156,7 @@ def test_what_several_processes_send_at_once_is_stored_once(study: Study, remote
     clients = [Client(faulty.url) for _ in range(3)]
 
     def deliver(client: Client) -> None:
-        with suppress(Unavailable):  # another one is just telling the same
+        with suppress(Unavailable):  # another process is sending the same result
             client.deliver()
 
     threads = [threading.Thread(target=deliver, args=(client,)) for client in clients]
@@ -399,9 +399,9 @@ def test_a_file_that_cannot_be_read_holds_up_nothing(
         assert client.outbox is not None
         kept = put(client, study, 0.5)
         closed = client.outbox.folder / "1.json"
-        closed.mkdir()  # as unreadable as another user's file, for the superuser too
+        closed.mkdir()  # unreadable like another user's file, even for root
         assert client.outbox.waiting() == [kept]
         assert client.deliver().sent == (kept,)
-        assert "1.json cannot be read, and is left alone" in caplog.text
+        assert "1.json cannot be read, and is skipped" in caplog.text
         assert closed.exists()
     assert values(study) == [0.5]

@@ -1,4 +1,4 @@
-"""Results that come in parts, in the clients, the command line, imports and exports."""
+"""Partial results in the clients, the command line, imports and exports."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_an_empty_cell_is_filled_in_by_the_next_import(study: Study, tmp_path: P
 
 
 def test_a_partial_row_is_found_among_partial_results_first(study: Study, tmp_path: Path) -> None:
-    """Otherwise it would be taken for the complete result, and the complete row would fill in the partial one."""
+    """Otherwise it would match the complete result, and the complete row would complete the partial one."""
     study.add_result({"x": 0.5}, 1.0, metrics={"mass": 2.0, "purity": 0.9})
     study.add_result({"x": 0.5}, 1.0, metrics={"mass": 2.0}, partial=True)
     file = tmp_path / "results.csv"

@@ -1,4 +1,4 @@
-"""Plates through the client, and the tools of agents."""
+"""Plates through the client and through the tools for agents."""
 
 from __future__ import annotations
 

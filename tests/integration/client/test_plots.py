@@ -1,4 +1,4 @@
-"""The figures of ``study.plot`` show what the API says, on the parameters' scales, and say so if there is nothing."""
+"""The figures of ``study.plot`` show the API's data on the parameters' scales, or say that there is nothing to show."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_figures_have_names_and_units_and_intervals_end_at_natural_bounds(connec
 
 @pytest.fixture(scope="module")
 def worked_on(connected: Client) -> Study:
-    """A study after 20 results, of which one is excluded."""
+    """A study with 20 results, one of them excluded."""
     study = connected.create_study("plots", SPACE, direction="minimize", seed=1)
     for _ in range(20):
         trial = study.suggest()
@@ -94,7 +94,7 @@ def test_the_same_figures_can_be_awaited(connected: Client, worked_on: Study) ->
 
 
 def drawn(figure: FigureBase) -> list[Axes]:
-    """Its axes, after it was rendered."""
+    """The axes of a figure, after rendering."""
     assert isinstance(figure, Figure)
     figure.savefig(BytesIO(), format="png", dpi=30)
     return figure.axes
@@ -188,7 +188,7 @@ def test_bars_are_the_indices_the_largest_at_the_top(worked_on: Study) -> None:
 
 
 def test_cells_tile_what_is_drawn(worked_on: Study) -> None:
-    """Leaves and pruned cells together, where the plane through the recommended point meets them."""
+    """Leaves and pruned cells together, in the plane through the recommended point."""
     names = ("lr $x$", "kind")
     axes, *_ = drawn(worked_on.plot.leaves(*names))
     patches = [path for each in axes.collections if isinstance(each, PatchCollection) for path in each.get_paths()]
@@ -202,7 +202,7 @@ def test_cells_tile_what_is_drawn(worked_on: Study) -> None:
 
 
 def test_intervals_cover_a_single_parameter(worked_on: Study) -> None:
-    """Without gaps. (Where the plane lies on the border of two cells, both meet it.)"""
+    """Without gaps. (At a border of two cells, both intersect the plane.)"""
     (axes,) = drawn(worked_on.plot.leaves("n"))
     lines = [each for each in axes.collections if isinstance(each, LineCollection)]
     ends = [np.asarray(each.get_segments()[0])[:, 0].tolist() for each in lines]

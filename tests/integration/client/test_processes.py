@@ -1,4 +1,4 @@
-"""``study.run(..., processes=True)``: what the function does to its process does nothing to the run."""
+"""``study.run(..., processes=True)``: a function that breaks its process does not break the run."""
 
 import os
 import signal
@@ -213,9 +213,9 @@ def test_an_interrupted_run_gives_its_trials_back_and_leaves_no_process_behind(
         if number == signal.SIGKILL:
             process.kill()
         else:
-            os.killpg(process.pid, number)  # as a terminal and a service manager do
+            os.killpg(process.pid, number)  # to the process group, as terminals and service managers do
         process.wait(timeout=60)
-        assert process.stdout.read() == ""  # it ends when all processes have ended, which share it
+        assert process.stdout.read() == ""  # the shared pipe closes when all processes have ended
     states = [trial.state for trial in study.trials()]
     assert states == ["active" if number == signal.SIGKILL else "released"] * 2
 
@@ -226,7 +226,7 @@ def test_a_process_that_is_killed_while_it_is_idle_is_replaced(study: Study) -> 
     def kill_it(_: Study, __: Trial) -> None:
         seen.append(int(study.observations()[-1].value or 0))
         os.kill(seen[-1], signal.SIGKILL)
-        os.waitid(os.P_PID, seen[-1], os.WEXITED | os.WNOWAIT)  # all of its threads have ended; it is not reaped
+        os.waitid(os.P_PID, seen[-1], os.WEXITED | os.WNOWAIT)  # it has ended, but is not reaped
 
     report = study.run(objectives.in_another_process, processes=True, n_trials=3, callbacks=[kill_it])
     assert report.completed == 3

@@ -1,4 +1,4 @@
-"""What a run says while it goes on."""
+"""The progress output of a run."""
 
 import subprocess
 import sys
@@ -52,7 +52,7 @@ with Client(sys.argv[1]) as client:
 def test_without_a_terminal_each_result_is_one_line_on_standard_error(
     server: str, study: Study, mode: str, lines: int
 ) -> None:
-    """Not if the program asks for silence, nor against its own logging."""
+    """Unless the program disables it or has set up logging."""
     done = subprocess.run([sys.executable, "-c", PROGRAM, server, mode], capture_output=True, text=True, check=True)
     assert len(done.stderr.splitlines()) == lines
     assert done.stderr.count("/3\n") == lines
@@ -83,7 +83,7 @@ def test_a_run_does_not_wait_for_itself(client: Client, caplog: pytest.LogCaptur
     study = client.create_study("one", {"x": Float(0, 1)}, direction="maximize", budget=1)
 
     def function(x: float) -> float:
-        """Return once the other worker, which got no trial, has asked who holds one."""
+        """Return once the other worker, which got no trial, has requested the active trials."""
         wait_for(lambda: any("state=active" in record.getMessage() for record in caplog.records))
         return x
 

@@ -1,4 +1,4 @@
-"""Reports of trials before their end, from Python: in runs and processes, awaited, while the server is away."""
+"""Intermediate values from Python: in runs, in processes, asynchronous, and while the server is down."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_reports_wait_in_memory_while_the_server_is_away(
 
 @pytest.mark.usefixtures("study")
 def test_a_report_leaves_no_answer_in_the_database(faulty: Proxy) -> None:
-    """It is idempotent by itself, and there may be thousands of them."""
+    """Reports are idempotent, and there may be thousands."""
     with Client(faulty.url) as client:
         other = client.study("s")
         other.report(other.suggest(), 1, 0.5)

@@ -1,4 +1,4 @@
-"""Whatever happens on the way, a call takes effect exactly once, or says clearly that it did not."""
+"""Despite network failures, a call has exactly one effect, or fails with a clear error."""
 
 import socket
 import threading
@@ -117,7 +117,7 @@ def test_refusals_are_not_repeated(study: Study, faulty: Proxy) -> None:
 
 @pytest.fixture
 def nobody() -> Iterator[str]:
-    """An address at which nobody answers, nor may anybody else begin to."""
+    """An address that is reserved, so that no server can listen there."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{bound.getsockname()[1]}"
@@ -145,7 +145,7 @@ def test_the_traceback_of_a_refusal_shows_the_programs_call_and_little_else(nobo
 def test_a_server_that_has_not_started_yet_is_waited_for_as_long_as_the_program_says(
     nobody: str, retry_for: float, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And not for five seconds, as is usual at the first contact."""
+    """And not only for five seconds, the default at the first contact."""
     begin = time.monotonic()
     with Client(nobody, retry_for=retry_for) as client, pytest.raises(ConnectionFailed):
         client.study("s")
@@ -163,7 +163,7 @@ def test_something_else_that_answers_is_named(faulty: Proxy) -> None:
 
 
 def test_a_refusal_that_is_not_of_this_service_is_named_so() -> None:
-    """Another program's 404 must not read as if the study did not exist."""
+    """A 404 of another program must not look like a missing study."""
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
         threading.Thread(target=other.serve_forever, args=(0.05,), daemon=True).start()
         url = f"http://127.0.0.1:{other.server_port}"

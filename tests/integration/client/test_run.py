@@ -1,4 +1,4 @@
-"""``study.run``: the budget exactly, however evaluations, workers and the server behave."""
+"""``study.run`` uses exactly the budget, whatever evaluations, workers and the server do."""
 
 import math
 import os
@@ -153,7 +153,7 @@ with Client(sys.argv[1]) as client:
 
 
 def test_a_result_that_comes_after_an_interrupt_is_stored(server: str, study: Study) -> None:
-    """As in a notebook, whose process lives on: the function's thread goes on too."""
+    """As in a notebook, where the process and the function's thread continue."""
     subprocess.run([sys.executable, "-c", RETURNS_AFTER_THE_END, server], check=True, timeout=60, capture_output=True)
     assert [trial.state for trial in study.trials()] == ["completed"]
 
@@ -187,7 +187,7 @@ def test_a_trial_that_is_just_being_handed_out_at_the_end_is_given_back_too(stud
 
 
 class Server:
-    """A server process that can be killed and started again. Its models are in it."""
+    """A server process that can be killed and restarted. It computes models itself."""
 
     def __init__(self, database: str) -> None:
         self.database = database
@@ -217,7 +217,7 @@ def mortal(other_sqlite: str) -> Iterator[Server]:
 
 
 def test_a_server_killed_in_the_middle_of_a_run_loses_nothing(mortal: Server) -> None:
-    """It is started again at another port, which might be taken by then; to the client its address stays."""
+    """It is restarted at another port behind a proxy, so that its address for the client stays the same."""
     with proxy(mortal.url) as door, Client(door.url) as client:
         study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1)
         lock = threading.Lock()
@@ -225,7 +225,7 @@ def test_a_server_killed_in_the_middle_of_a_run_loses_nothing(mortal: Server) ->
         restarted: list[Future[None]] = []
 
         def restart(before: int) -> None:
-            wait_for(lambda: len(door.sent) > before)  # a request meets no server
+            wait_for(lambda: len(door.sent) > before)  # a request has failed
             mortal.start()
             door.upstream = mortal.url
 

@@ -1,4 +1,4 @@
-"""``study.run``: when a run ends, and what it tells on the way."""
+"""``study.run``: the end of a run, and callbacks."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ def test_a_run_evaluates_no_more_than_n_trials_however_many_workers_it_has(study
 
 
 def test_a_run_with_parameters_fixed_takes_only_trials_that_have_these_values(client: Client) -> None:
-    """It is over when all points with the values are issued: 3 of 6 here."""
+    """It ends when all points with these values have been issued: 3 of 6 here."""
     study = client.create_study(
         "f",
         {"batch": Categorical([None, (1, 2)]), "n": Int(1, 3), "solvent": Fixed("water")},
@@ -56,7 +56,7 @@ def test_a_run_with_parameters_fixed_takes_only_trials_that_have_these_values(cl
     report = study.run(function, fixed={"batch": (1, 2), "solvent": "water"})
     assert (report.completed, report.reason, study.info().state) == (3, "fixed_exhausted", "running")
     assert sorted(n for batch, n in seen if batch == (1, 2)) == [1, 2, 3]
-    with pytest.raises(NoTrialAvailable, match="all points with these values of fixed and context are issued"):
+    with pytest.raises(NoTrialAvailable, match="all points with these values of fixed and context have been issued"):
         study.suggest(fixed={"batch": (1, 2)})
     with study.trial(fixed={"batch": None, "n": 2}) as trial:
         assert trial.parameters == {"batch": None, "n": 2, "solvent": "water"}
@@ -200,7 +200,7 @@ def test_the_function_can_be_called_with_the_trial(study: Study) -> None:
     assert [trial.value for trial in study.trials()] == [
         trial.number + trial.parameters["x"] for trial in study.trials()
     ]
-    with pytest.raises(TypeError, match=r"calls the function with the trial, but it takes \(\)"):
+    with pytest.raises(TypeError, match=r"calls the function with the trial, but its signature is \(\)"):
         study.run(lambda: 1.0, pass_trial=True)
 
 
@@ -211,11 +211,11 @@ def test_the_function_can_be_called_with_the_trial(study: Study) -> None:
         ({"timeout": 0}, "timeout must be more than 0 seconds, or None for no limit, not 0"),
         ({"workers": 0}, "workers must be at least 1, not 0"),
         ({"engine": "spark"}, "engine must be one of 'ray', 'dask', or None, not 'spark'"),
-        ({"engine": "ray", "processes": True}, "processes=True and engine='ray' exclude each other"),
+        ({"engine": "ray", "processes": True}, "processes=True and engine='ray' cannot be combined"),
         ({"resources": {"num_gpus": 1}}, "resources needs engine='ray' or engine='dask'"),
-        ({"processes": 4}, r"processes must be True or False, not 4; workers=\.\.\. says how many"),
-        ({"catch": [ValueError]}, "catch must be a class of exceptions or a tuple of them"),
-        ({"catch": KeyboardInterrupt}, "catch must be a class of exceptions or a tuple of them"),
+        ({"processes": 4}, r"processes must be True or False, not 4; workers=\.\.\. sets the number of processes"),
+        ({"catch": [ValueError]}, "catch must be an exception class or a tuple of them"),
+        ({"catch": KeyboardInterrupt}, "catch must be an exception class or a tuple of them"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(study: Study, options: dict[str, Any], message: str) -> None:

@@ -1,4 +1,4 @@
-"""No error, log or output has a token or a password, whatever characters it has and whichever way it comes in."""
+"""No error, log or output contains a token or a password, whatever its characters and its source."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ TOKENS = st.one_of(
 )
 
 Way = Callable[[str, str], None]
-"""Takes the address of a server and a token."""
+"""Called with the address of a server and a token."""
 
 
 def by_client(url: str, token: str) -> None:
@@ -117,7 +117,7 @@ def as_url_of_the_command(_: str, token: str) -> None:
 
 
 def by_settings(_: str, token: str) -> None:
-    """The settings that have a secret, and those that somebody may take for one that has."""
+    """Through settings with a secret, and through settings that users may confuse with them."""
     for database in (f"postgresql://me:{token}@127.0.0.1:9/x", f"postgresql://me:{token}@127.0.0.1:nine/x"):
         _command("serve", "--port", "0", "--database", database)
     given = {"TRACES": f"http://me:{token}@collector/ x", "DATABASE": f"nothing://me:{token}@there"}
@@ -127,7 +127,7 @@ def by_settings(_: str, token: str) -> None:
         with patch.dict(os.environ, {f"ADABKB_{name}": value}):
             _load()
     if re.fullmatch(OURS_WHOLE, token):
-        with patch.dict(os.environ, {token.upper(): "1"}):  # the name of the variable has it
+        with patch.dict(os.environ, {token.upper(): "1"}):  # the token is in the name of the variable
             _command("serve", "--port", "0", "--database", "postgresql://127.0.0.1:9/x")
         with TemporaryDirectory() as folder, chdir(folder):
             for line in (f"{token} = 1", f'port = "{token}"', f'token = "{token}"', f"port = {token}"):
@@ -136,7 +136,7 @@ def by_settings(_: str, token: str) -> None:
 
 
 def in_the_log_of_the_server(_: str, token: str) -> None:
-    """Of the server's own form, in whatever a user sent that is logged."""
+    """Tokens of the server's form, in all logged parts of requests."""
     for case in (str.lower, str.upper):
         record = logging.LogRecord("adabkb", logging.ERROR, "", 1, "refused %s", (case(token),), None)
         if re.search(OURS_WHOLE, token):
@@ -156,13 +156,13 @@ def test_no_message_has_the_secret(server: str, way: Way) -> None:
         max_examples=8,
         deadline=None,
         derandomize=True,
-        phases=[Phase.explicit, Phase.generate],  # a token that is shorter tells nothing more
+        phases=[Phase.explicit, Phase.generate],  # shrinking the token would not help
         suppress_health_check=list(HealthCheck),
     )
     @given(TOKENS)
     def check(token: str) -> None:
         if "\0" in token and way in (by_environment, by_variable_of_the_command, by_settings):
-            return  # no variable of an environment can have it
+            return  # it cannot be in an environment variable
         told = _told(way, server, token)
         for secret in re.findall(r"[A-Za-z0-9]{12,}", re.sub(r"adabkb_[0-9a-f]{12}_", "", token)):
             assert secret.lower()[:200] not in told.lower()
@@ -180,7 +180,7 @@ def test_no_message_has_the_secret(server: str, way: Way) -> None:
         ("abcd\tefgh", "a tab (character 5 of 9); copy it again"),
         ("abcd\0efgh", "NUL (character 5 of 9); copy it again"),
         ("abcdéfgh", "LATIN SMALL LETTER E WITH ACUTE (character 5 of 8); copy it again"),
-        ("a" * 8193, "8,193 characters, and a token has at most 8,192"),
+        ("a" * 8193, "8,193 characters, but a token has at most 8,192"),
     ],
 )
 def test_an_error_names_the_field_and_what_is_wrong(
@@ -226,7 +226,7 @@ def _command(*arguments: str, environment: dict[str, str] | None = None) -> None
 
 
 def _told(way: Way, url: str, token: str) -> str:
-    """All that is printed, logged and raised."""
+    """Return everything that is printed, logged and raised."""
     with _captured() as output:
         try:
             way(url, token)

@@ -1,4 +1,4 @@
-"""The settings that an editor completes and a type checker knows are those that the server takes."""
+"""The typed settings for editors and type checkers agree with the server's."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_what_a_setting_consists_of_is_what_the_server_takes(here: type, there: 
     ],
 )
 def test_a_notebook_sees_each_setting_as_an_argument(method: object, settings: type) -> None:
-    """It completes them by the signature, and calls it with the documentation."""
+    """Notebooks complete the settings from the signature."""
     assert callable(method)
     parameters = inspect.signature(method).parameters
     assert settings.__annotations__.keys() <= parameters.keys()

@@ -98,7 +98,7 @@ def test_an_unknown_study_is_not_found(client: Client) -> None:
 
 
 def test_all_studies_are_listed_and_deleted_ones_are_not(client: Client) -> None:
-    """The client asks for 500 at a time."""
+    """The client requests 500 at a time."""
     for number in range(502):
         client.create_study(f"s{number}", {"x": Float(0, 1)}, direction="minimize")
     client.delete_study("s2")
@@ -187,7 +187,7 @@ def test_a_value_that_is_no_number_is_refused_before_it_is_sent(study: Study, va
 
 
 def test_a_batch_tells_the_fate_of_each_item(client: Client) -> None:
-    """The client sends 1,000 at a time; here the last item goes with the second batch."""
+    """The client sends 1,000 at a time; here the last item is in the second batch."""
     space = {"x": Float(0, 1), "y": Float(1, 100, log=True)}
     study = client.create_study("s", space, direction="maximize", seed=1, algorithm={"kind": "random"})
     point = {"x": 0.5, "y": 10.0}

@@ -1,4 +1,4 @@
-"""What programs can rely on: names, and tolerance of a newer server."""
+"""The public interface: names, and compatibility with a newer server."""
 
 import inspect
 import pkgutil
@@ -112,7 +112,7 @@ def test_the_client_needs_nothing_of_the_servers_installation() -> None:
 
 
 def signature(method: object) -> tuple[list[inspect.Parameter], object]:
-    """Its parameters without self, and what it returns."""
+    """The parameters without self, and the return type."""
     assert callable(method)
     found = inspect.signature(method)
     return [each for each in found.parameters.values() if each.name != "self"], found.return_annotation
@@ -120,8 +120,8 @@ def signature(method: object) -> tuple[list[inspect.Parameter], object]:
 
 CALLS = {name for name, _ in inspect.getmembers(StudyCalls, callable) if not name.startswith("_")}
 WRITTEN_ONCE = sorted(CALLS - {"ask", "change", "suggest", "settle", "deliver_reports"})
-"""``suggest`` is written for each client, as it returns one trial without a count; the others are parts of calls, or of
-leased trials."""
+"""``suggest`` is written by hand for each client, since its return type depends on its arguments; the others are parts
+of calls or of leased trials."""
 
 
 @pytest.mark.parametrize("name", WRITTEN_ONCE)
@@ -139,11 +139,11 @@ def test_a_call_written_once_has_the_same_documentation_and_signature_in_both_cl
 
 BLOCKING: dict[type, set[str]] = {
     Client: {"define_by_run"},
-    Study: {"optimize"},  # an objective that asks for its parameters waits for each answer
+    Study: {"optimize"},  # its objective blocks for each answer
     LeasedTrial: {"start", "close"},
 }
 IN_PROCESSES = {"processes", "engine", "resources", "gpus"}
-"""Arguments of ``Study.run`` that an event loop has no use for."""
+"""Arguments of ``Study.run`` that do not apply to event loops."""
 
 
 @pytest.mark.parametrize(

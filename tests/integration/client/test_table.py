@@ -22,7 +22,7 @@ COLUMNS = [
 
 @pytest.fixture
 def tried(client: Client) -> Study:
-    """A study with a trial in each state, a replicate, an excluded result, and a result that nobody suggested."""
+    """A study with a trial in each state, a replicate, an excluded result, and a result at a user-supplied point."""
     study = client.create_study(
         "s",
         {"x": Float(0, 1), "solvent": Categorical(["=CO", "éther", None])},
@@ -117,14 +117,14 @@ def test_a_study_without_trials_has_the_columns_alone(client: Client) -> None:
 
 
 def _plain(cell: Any) -> Any:
-    """A cell of the frame, to be compared."""
+    """A cell of the frame, for comparison."""
     if cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, float) and math.isnan(cell)):
         return None
     return cell.to_pydatetime() if isinstance(cell, pd.Timestamp) else cell
 
 
 def _read(name: str, cell: str) -> Any:
-    """A cell of the CSV, to be compared."""
+    """A cell of the CSV, for comparison."""
     if cell in ("", "null"):
         return None
     if name.endswith("_at"):

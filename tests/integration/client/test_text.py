@@ -1,4 +1,4 @@
-"""What a console shows: one line for a study, a best result and a run; a table for importances and lists."""
+"""Consoles show a study, a best result and a run as one line, and lists as tables."""
 
 import logging
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_lists_of_trials_and_studies_are_tables(client: Client, study: Study) ->
     ]
     assert first.split()[:5] == ["1", "completed", "0.5", "2", "0.25"]
     assert len(others) == 2
-    assert [trial.number for trial in trials] == [1, 2, 3]  # it is not used up
+    assert [trial.number for trial in trials] == [1, 2, 3]  # the list can be read again
     header, line = repr(client.studies()).splitlines()
     assert header.split() == ["id", "state", "completed", "best"]
     assert line.split() == ["s", "running", "2", "of", "4", "4.5"]

@@ -1,4 +1,4 @@
-"""A run that finds no trial lets the server wait for one, and does not poll."""
+"""If there is no trial, a run lets the server wait for one instead of polling."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_who_waits_in_vain_is_told_so_after_that_time(study: Study) -> None:
 
 
 def test_a_wait_is_no_time_out(server: str, study: Study) -> None:
-    """It comes on top of the time that the client gives any answer."""
+    """The wait is added to the client's timeout."""
     study.pause()
     with Client(server, timeout=0.9) as client, pytest.raises(NoTrialAvailable):
         client.study("s").suggest(wait=1)

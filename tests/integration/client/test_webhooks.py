@@ -1,4 +1,4 @@
-"""Webhooks in the client and the command: added, shown, changed and removed, and their messages verified."""
+"""Webhooks in the client and the command line: added, shown, changed and removed, and their messages verified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One word for one thing: commands, requests and the tools of agents name what a call takes as the client does."""
+"""Consistent names: commands, requests and tools for agents name arguments as the client does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.integration.cli.shell import commands
 from tests.integration.client.mcp.agents import in_process
 
 OF_COMMANDS = {"study", "retry_for", "as_json", "server"}
-"""Whom a command asks, how long, and how it prints."""
+"""Parameters of commands for the server, retries and output."""
 VERBS: dict[tuple[str, ...], str] = {
     ("study", "create"): "create_study",
     ("study", "delete"): "delete",
@@ -33,7 +33,7 @@ VERBS: dict[tuple[str, ...], str] = {
     ("access", "show"): "access",
     ("model", "show"): "model",
 }
-"""Calls of commands whose group says half of the name; of others the name is the call."""
+"""Calls of commands whose group is a part of the name; other commands have the name of their call."""
 COMMANDS = {
     "run": {"program": "function", "pattern": "", "logs": "", "grace": ""},
     "create_study": {"definition": "parameters", "descriptors": "", "catalogue": ""},
@@ -58,7 +58,7 @@ COMMANDS = {
     "delete": {"yes": ""},
     "give": {},
 }
-"""What a command takes otherwise: by a file, by a pair of words, or of a terminal alone ("")."""
+"""Arguments that a command has in another form: as a file, as a pair, or only for terminals ("")."""
 DOCUMENT = create_app(Settings(database="sqlite:///never-opened.db")).openapi()
 HTTP = {
     "create_study": ("post", "/v1/studies", {}),
@@ -75,13 +75,13 @@ HTTP = {
     "link": ("post", "/v1/studies/{study_id}/links", {}),
     "give": ("patch", "/v1/studies/{study_id}/access", {"shared_with": ""}),
 }
-"""Where a call goes, and what its body has beside the call's arguments: of other calls of the same address."""
+"""The route of a call, and fields of its body that belong to other calls of the same route."""
 TOOLS = {"key", "study", "limit", "cursor", "caller"}
-"""What a tool takes for agents: a key of its own, the study (also the one that it creates), and the page of a list."""
+"""Arguments only for agents: a key, the study (also one to create), and the page of a list."""
 
 
 def taken(call: str) -> set[str]:
-    """What a call of the client takes."""
+    """The arguments of a call of the client."""
     found: Callable[..., Any] = getattr(Study, call, None) or getattr(Client, call)
     return set(inspect.signature(found).parameters) - {"self"}
 
@@ -90,7 +90,7 @@ def taken(call: str) -> set[str]:
 def test_both_clients_take_the_same(of: type, also: type) -> None:
     for name in {name for name in dir(of) if not name.startswith("_")} & set(dir(also)):
         there, here = getattr(also, name), getattr(of, name)
-        if callable(here) and name != "run":  # processes and clusters are of threads
+        if callable(here) and name != "run":  # processes and clusters need threads
             assert set(inspect.signature(there).parameters) == set(inspect.signature(here).parameters), name
 
 
@@ -114,7 +114,7 @@ CONNECTION = {"url", "token", "local", "timeout", "id"}
 
 
 def _forms(name: str) -> Iterator[str]:
-    """A name in the singular, of an option that is given for each value, and in the plural."""
+    """A name in the singular, for an option that is repeated per value, and in the plural."""
     yield from (name, f"{name}s", f"{name[:-1]}ies", name.removesuffix("s"))
 
 

@@ -1,4 +1,4 @@
-"""A server at which people log in, with the certified provider."""
+"""A server with logins at the certified provider."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class House:
 
 @contextmanager
 def server_at(port: int, url: str, issuer: str, **more: Any) -> Iterator[str]:
-    """A server with a provider, at a port that the provider knows."""
+    """A server with a provider, at a port that is registered there."""
     chosen: dict[str, Any] = settings(issuer, **{"model_processes": 0, **more})
     with serving(create_app(Settings(database=url, **chosen)), port) as address:
         yield address

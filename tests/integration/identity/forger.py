@@ -1,4 +1,4 @@
-"""A provider in the hands of an attacker, or out of order: each test says how its answers are wrong."""
+"""A malicious or broken provider: each test sets how its answers are wrong."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from joserfc.jwk import RSAKey
 from tests.integration.identity.providers import CLIENT, new_key
 
 KEY, STRANGERS = new_key(), new_key()
-"""Keys of the provider, and of somebody else."""
+"""The provider's key, and a foreign one."""
 
 
 @dataclass
 class Forger:
-    """What the provider answers. A test changes it before a request."""
+    """The answers of the provider, which a test changes before a request."""
 
     issuer: str
     metadata: dict[str, Any] = field(default_factory=dict)
-    """Instead of the right ones."""
+    """Replaces parts of the metadata."""
     claims: dict[str, Any] = field(default_factory=dict)
-    """Of the next ID token, instead of the right ones; None leaves one out."""
+    """Replaces claims of the next ID token; None removes one."""
     algorithm: str = "RS256"
     key: RSAKey = field(default_factory=lambda: KEY)
     id_token: str | None = None
-    """Instead of a signed one."""
+    """Replaces the signed ID token."""
     status: int = 200
     body: bytes | None = None
-    """Of each answer, instead of the right one."""
+    """Replaces the body of each answer."""
     userinfo: dict[str, Any] = field(default_factory=dict)
     nonce: str = ""
     asked: list[dict[str, str]] = field(default_factory=list)
-    """Forms that the token endpoint got."""
+    """Forms that the token endpoint received."""
 
     def change(self, **answers: Any) -> None:
-        """Answer otherwise from now on."""
+        """Change the answers from now on."""
         vars(self).update(answers)
 
     def answer(self, path: str) -> Mapping[str, Any]:
@@ -86,7 +86,7 @@ class Forger:
                 [*(urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in parts), ""]
             )
         header = {"alg": self.algorithm, "kid": KEY.kid}
-        if self.algorithm == "HS256":  # the public key as if it were a shared secret
+        if self.algorithm == "HS256":  # with the public key as the shared secret
             signed = f"{_encoded(header)}.{_encoded(claims)}"
             secret = KEY.as_pem(private=False)
             return f"{signed}.{_text(hmac.digest(secret, signed.encode(), hashlib.sha256))}"
@@ -125,7 +125,7 @@ def forging() -> Iterator[Forger]:
             self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Do not log."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         holder.append(Forger(f"http://127.0.0.1:{server.server_address[1]}"))

@@ -1,4 +1,4 @@
-"""OpenID Connect providers for the tests: a certified one, and one that an attacker has in hand."""
+"""OpenID Connect providers for the tests: a certified one, and a malicious one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PEOPLE: dict[str, dict[str, Any]] = {
     "2001": {"preferred_username": "ann", "name": "Another Ann", "groups": ["chemists"]},
     "2002": {"preferred_username": "Ann Lee", "groups": ["chemists"]},
 }
-"""By subject, which is also the name for the login form."""
+"""By subject, which is also the user name in the login form."""
 
 
 def new_key() -> RSAKey:
@@ -38,10 +38,10 @@ def new_key() -> RSAKey:
 
 @dataclass
 class Certified:
-    """The program of ``provider.mjs`` at a port, which is the same after it was started again."""
+    """The program of ``provider.mjs`` at a port that stays the same after a restart."""
 
     redirects: list[str]
-    """Where it may lead a browser back to."""
+    """The registered redirect URIs."""
     key: RSAKey = field(default_factory=new_key)
     port: int = field(default_factory=free_port)
     claims_in_token: bool = False
@@ -50,7 +50,7 @@ class Certified:
 
     @property
     def issuer(self) -> str:
-        """Its name."""
+        """The issuer's URL."""
         return f"http://127.0.0.1:{self.port}"
 
     @contextmanager

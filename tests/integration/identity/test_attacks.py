@@ -1,4 +1,4 @@
-"""What attackers, and providers that are out of order, do with a login. Nobody is logged in by it."""
+"""Attacks on logins, and broken providers. None of them leads to a login."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Target:
 
 @pytest.fixture
 def target(migrated_url: str) -> Iterator[Target]:
-    """With everything as it should be, until the test changes it."""
+    """A target whose provider is correct until the test changes it."""
     with forging() as forger, server_at(free_port(), migrated_url, forger.issuer, tidy_seconds=0.2) as address:
         yield Target(address, forger)
 
 
 def returned(browser: httpx.Client, forger: Forger, target: str = "/account", **answer: str) -> httpx.Response:
-    """Begin a login and end it with the provider's answer, or another one."""
+    """Begin a login, and complete it with the provider's answer or another one."""
     sent = query_of(begin(browser, target))
     forger.nonce = sent["nonce"]
     return browser.get("/login/oidc/callback", params={"code": "c", "state": sent["state"], **answer})
@@ -47,7 +47,7 @@ def is_logged_in(browser: httpx.Client) -> bool:
 
 
 def test_the_forger_itself_is_a_provider(target: Target) -> None:
-    """Otherwise the tests below would show nothing."""
+    """Otherwise, the tests below would prove nothing."""
     with visitor(target.address) as browser:
         assert returned(browser, target.forger).status_code == 303
         assert self_of(browser)["user"] == "ann"
@@ -94,7 +94,7 @@ def test_a_wrong_clock_is_named(target: Target) -> None:
         target.forger.claims = {"iat": NOW + 3600, "exp": NOW + 7200}
         assert "The clock of this server" in text_of(returned(browser, target.forger))
         target.forger.claims = {"iat": NOW - 7200, "exp": NOW - 3600}
-        assert "Set both clocks" in text_of(returned(browser, target.forger))
+        assert "Synchronize both clocks" in text_of(returned(browser, target.forger))
 
 
 def test_a_clock_that_differs_by_a_minute_does_not_matter(target: Target) -> None:

@@ -1,4 +1,4 @@
-"""Logging in at a certified provider: who may do what, for how long, and what the audit log says."""
+"""Login at a certified provider: permissions, durations, and the audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of logins and the commands about them: what is refused at the start, and what the doctor finds."""
+"""The settings for logins and the commands about them: errors at startup, and findings of the doctor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A browser without a screen, that follows the redirects of a login and fills in the provider's form."""
+"""A simple browser that follows the redirects of a login and fills in the provider's form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = {"Accept": "text/html"}
 
 @contextmanager
 def visitor(address: str, **headers: str) -> Iterator[httpx.Client]:
-    """A browser with cookies of its own."""
+    """A browser with separate cookies."""
     with httpx.Client(base_url=address, headers=PAGE | headers, timeout=60) as client:
         yield client
 
@@ -30,7 +30,7 @@ def begin(client: httpx.Client, target: str = "/account") -> str:
 
 
 def at_provider(client: httpx.Client, url: str, subject: str) -> str:
-    """Log in at the certified provider; return where it leads the browser back to."""
+    """Log in at the certified provider. Return the address of its redirect."""
     for _ in range(10):
         if "/login/oidc/callback" in url:
             return url
@@ -47,12 +47,12 @@ def at_provider(client: httpx.Client, url: str, subject: str) -> str:
 
 
 def log_in(client: httpx.Client, subject: str, target: str = "/account") -> httpx.Response:
-    """Log in; the answer to the provider's redirect."""
+    """Log in. Return the answer to the provider's redirect."""
     return client.get(at_provider(client, begin(client, target), subject))
 
 
 def self_of(client: httpx.Client) -> dict[str, Any]:
-    """Who the server takes the browser for."""
+    """The identity of the browser according to the server."""
     answer = client.get("/v1/tokens/self")
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -60,7 +60,7 @@ def self_of(client: httpx.Client) -> dict[str, Any]:
 
 
 def text_of(answer: httpx.Response) -> str:
-    """What a page says."""
+    """The text of a page."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", answer.text.partition("<main")[2])).split())
 
 

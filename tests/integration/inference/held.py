@@ -1,4 +1,4 @@
-"""Models that answer when a test says so."""
+"""Models whose replies a test controls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adabkb_service.storage.database import Database
 
 
 class Held(InProcess):
-    """Models whose replies wait until they are let go."""
+    """Models whose replies are held until the test releases them."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)

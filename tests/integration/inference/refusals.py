@@ -1,4 +1,4 @@
-"""Calls that the system refuses to a process: forks, pipes, threads, folders and sockets. Linux only."""
+"""Make system calls of a process fail: forks, pipes, threads, folders and sockets. Linux only."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SOURCE = Path(__file__).with_suffix(".c")
 
 
 class Refusals:
-    """What is refused to the processes that ``program`` starts, and to their children.
+    """Makes system calls fail in the processes that ``program`` starts, and in their children.
 
     Args:
-        folder: for what this writes.
+        folder: the folder for its files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -37,12 +37,12 @@ class Refusals:
         subprocess.run(command, check=True)
 
     def program(self, *command: str) -> tuple[str, ...]:
-        """A command whose calls can be refused."""
+        """A command whose system calls can fail."""
         return ("env", f"LD_PRELOAD={self._library}", f"REFUSALS={self._folder}", *command)
 
     @contextmanager
     def of(self, call: str, code: int) -> Iterator[None]:
-        """Refuse a call, such as ``fork``, with an error, such as ``errno.ENOMEM``, until the end of the block."""
+        """Make a call, such as ``fork``, fail with an error, such as ``errno.ENOMEM``, within the block."""
         (self._folder / f"{call}.refused").unlink(missing_ok=True)
         new = self._folder / f"{call}.new"
         new.write_text(str(code))
@@ -53,14 +53,14 @@ class Refusals:
             self.end(call)
 
     def end(self, call: str) -> None:
-        """Refuse it no more."""
+        """Stop the failures."""
         (self._folder / call).unlink(missing_ok=True)
 
     def wait_for(self, call: str, times: int = 1) -> None:
-        """Until it was refused so often in this block."""
+        """Wait for this number of failures in the block."""
         wait_for(lambda: self.count(call) >= times)
 
     def count(self, call: str) -> int:
-        """How often it was refused in this block, or in the last one."""
+        """The number of failures in this block or the last one."""
         refused = self._folder / f"{call}.refused"
         return refused.stat().st_size if refused.exists() else 0

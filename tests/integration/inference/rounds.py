@@ -1,4 +1,4 @@
-"""What a few workers do to a study, and what came of it."""
+"""A few rounds of suggest and observe, and their points."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.integration.operations.verbs import Ask, Value, observe, suggest
 
 
 def rounds(running: Service, study_id: str, count: int) -> list[dict[str, Any]]:
-    """Two trials are asked for and told, so many times; their points. None may be made without the model."""
+    """Suggest and observe two trials a number of times. Return their points, none of which may be quasi-random."""
     points = []
     for _ in range(count):
         answer = suggest(running, study_id, Ask(2)).view

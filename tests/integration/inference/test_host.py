@@ -1,4 +1,4 @@
-"""The work of a model process: whatever goes wrong with one study, it is told, and the others go on."""
+"""The work of a model process: an error in one study is reported, and the others continue."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.engine.catalogue import CatalogueAxis
-from adabkb_service.inference.host import ModelHost
+from adabkb_service.inference.host import FEW_RESULTS, ModelHost
 from adabkb_service.inference.messages import Advance, Reply, Superseded, Withdraw
 from adabkb_service.inference.messages import Ask as Question
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.questions import QUESTIONS
 from adabkb_service.inference.reads import Reads
 from adabkb_service.inference.restore import start
-from adabkb_service.inference.step_queue import FOLDS
+from adabkb_service.inference.step_queue import FOLDS, LEARNS, LEARNS_FROM_FEW
 from adabkb_service.inference.store import ModelStore
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create
@@ -44,18 +44,18 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "past_partition": (4, 10, None),
     "members": (-1, 10),
 }
-"""Questions to a study with one objective, and arguments of them."""
+"""Queries of a study with one objective, and their arguments."""
 
 
 class Mistake(Exception):
-    """Nothing that is expected anywhere."""
+    """An error that no code expects."""
 
 
 @on_either("where", ["decide", "has_decided_on_all", "stats", "policy", "fold"])
 def test_whatever_a_model_raises_results_are_kept_and_points_come(
     running: Service, database: Database, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    """And once it raises no more, all is in order again: it has everything."""
+    """And once the error is gone, the model has all results."""
     create(running, definition())
     create(running, definition(id="other"))
     rounds(running, "s", 2)
@@ -81,7 +81,7 @@ def test_whatever_a_model_raises_results_are_kept_and_points_come(
 
 
 def test_events_that_another_server_wrote_between_two_messages_are_folded(running: Service, database: Database) -> None:
-    """The first message waits while the second comes; the events between theirs are in the database only."""
+    """The first message waits when the second arrives; the events between them are only in the database."""
     create(running, definition())
     rounds(running, "s", 6)
     with database.reading() as connection:
@@ -131,7 +131,7 @@ def test_a_model_knows_its_table_whatever_the_process_has_dropped(running: Servi
         study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
     model = start(study, log[0])
     many = "x" * 10_000_000
-    for number in range(30):  # more than a process keeps
+    for number in range(30):  # more than a process caches
         keep(Pieces(many, ({"add": str(number)},)))
     model.fold(log)
     (axis,) = model.definition.space().axes
@@ -166,7 +166,7 @@ def test_a_long_question_leaves_its_study_free_and_can_be_withdrawn(running: Ser
 def test_a_suggestion_passes_the_questions_before_it_and_each_lets_one_of_them_be_answered(
     running: Service, database: Database
 ) -> None:
-    """Also where a further suggestion always waits: questions are answered in the end."""
+    """Also if there is always another suggestion, queries are answered eventually."""
     create(running, definition())
     rounds(running, "s", 3)
     with database.reading() as connection:
@@ -174,7 +174,7 @@ def test_a_suggestion_passes_the_questions_before_it_and_each_lets_one_of_them_b
     told: list[int] = []
     host = ModelHost(ModelStore(database, 2**20), lambda number, _: told.append(number))
     host.post(0, Advance("s", study.incarnation, study.study_seq))
-    while host.step("s"):  # the log is folded in slices, as many as a busy machine takes
+    while host.step("s"):  # the log is folded in slices, whose number depends on the machine
         pass
     told.clear()
     for number in (1, 2, 3):
@@ -186,8 +186,23 @@ def test_a_suggestion_passes_the_questions_before_it_and_each_lets_one_of_them_b
     assert told == [11, 1, 12, 2, 13, 3]
 
 
+def test_a_step_that_learns_says_whether_from_few_results(running: Service, database: Database) -> None:
+    """Hyperparameters are due at 21 results and, as these are more than FEW_RESULTS, at 51."""
+    create(running, definition())
+    host = ModelHost(ModelStore(database, 2**20), lambda *_: None, fold_seconds=math.inf)
+    for first, last, kind in ((0, 21, LEARNS_FROM_FEW), (21, 51, LEARNS)):
+        for number in range(first, last):
+            observe(running, "s", Value(float(number % 7), parameters={"x": number / 60.0, "y": 1.0}))
+        with database.reading() as connection:
+            study = studies.get(connection, "s")
+        host.post(0, Advance("s", study.incarnation, study.study_seq))
+        assert host.step("s")  # it is folded
+        assert host.kind_of_next("s") == kind
+    assert 21 <= FEW_RESULTS < 51
+
+
 def test_readers_of_the_same_are_answered_together(running: Service, database: Database) -> None:
-    """Unless one wants a later state of the study, or asks for something else."""
+    """Unless one needs a later state of the study or another query."""
     create(running, definition())
     rounds(running, "s", 3)
     with database.reading() as connection:

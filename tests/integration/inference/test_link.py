@@ -1,4 +1,4 @@
-"""What the server knows of a model: a reply counts for what it is a reply to, and a death is one death."""
+"""The server's state of a model: a reply belongs to its message, and the death of a process counts once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.integration.operations.verbs import Ask, Value, heartbeat, store, sug
 
 
 def test_a_reply_to_an_earlier_message_is_not_taken_for_one_to_a_later(database: Database, clock: ManualClock) -> None:
-    """A result lets the model decide on one point; two are asked for before it has replied. Both come from it."""
+    """After a result, the model prefetches one point; two are requested before its reply. Both come from the model."""
     held = Held(database)
     running = Service(database, clock=clock, inference=held)
     create(running, definition())
@@ -40,7 +40,7 @@ def test_a_reply_to_an_earlier_message_is_not_taken_for_one_to_a_later(database:
 
 
 def perform_batch(running: Service) -> None:
-    """Do what can be done now."""
+    """Perform the pending work."""
     running.scheduler.work_until(lambda: True)
 
 
@@ -56,7 +56,7 @@ class Noted(InProcess):
 
 
 def test_a_process_that_takes_many_messages_with_it_has_died_once(database: Database, running: Service) -> None:
-    """The study is asked for again at once; only if the next process dies of it too it is left alone for a while."""
+    """The study is tried again at once, but only after a pause if the next process dies, too."""
     now = 0.0
     study = create(running, definition()).view
     noted = Noted(database)
@@ -78,7 +78,7 @@ def test_a_process_that_takes_many_messages_with_it_has_died_once(database: Data
 def test_a_late_reply_about_a_deleted_study_is_not_taken_for_one_about_its_successor(
     database: Database, running: Service
 ) -> None:
-    """A study that is created again has the same id and no results; the figures of the deleted one may be final."""
+    """A study that is created again has the same id and no results; the statistics of the deleted one may be final."""
     create(running, definition())
     with database.reading() as connection:
         study = studies.get(connection, "s")

@@ -1,4 +1,4 @@
-"""A server that is loading the engine: suggestions wait for it and are the model's, and everything else goes on."""
+"""While a server loads the engine, suggestions wait for the model, and all other requests are answered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.integration.api.conftest import DEFINITION
 from tests.loading import loading_server
 
 SECONDS = 6
-"""That loading goes on after a suggestion was asked for: more than it waits for a model that is at work."""
+"""Seconds of loading after a suggestion was requested, more than the timeout for a busy model."""
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def loading(
 
 
 def suggested(client: httpx.Client) -> dict[str, Any]:
-    """Two trials; asked again while the server says that it is still loading."""
+    """Request two trials, again while the server answers that it is still loading."""
     while (answer := client.post("/v1/studies/s/suggest", json={"count": 2})).status_code == 503:
         assert "loading the engine" in answer.json()["detail"]
     found: dict[str, Any] = answer.json()

@@ -1,4 +1,4 @@
-"""Models in processes of their own: the same suggestions whatever becomes of a process, and nobody is held up by it."""
+"""Models in separate processes: a dead or stopped process neither changes suggestions nor blocks other requests."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ def pool(migrated_url: str) -> Iterator[WorkerPool]:
 
 @pytest.fixture
 def beside(database: Database, clock: ManualClock, pool: WorkerPool) -> Service:
-    """A service whose models are in that process."""
+    """A service that computes models in the pool's process."""
     return Service(database, clock=clock, inference=pool)
 
 
 def process_of(pool: WorkerPool) -> int:
-    """The process that runs now, once there is one."""
+    """Wait for a running process, and return it."""
     wait_for(lambda: bool(pool.pids) and is_alive(pool.pids[0]))
     return pool.pids[0]
 
 
 def test_the_server_and_the_commands_of_its_database_load_neither_the_engine_nor_the_client() -> None:
-    """Its models are in other processes. SciPy would double the time until it serves."""
+    """Other processes compute models. Loading SciPy would double the startup time."""
     program = "import sys; from adabkb_service.cli import main, maintenance, server, tokens; "
     program += "print([name for name in ('scipy', 'psycopg', 'adabkb_client') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -76,7 +76,7 @@ def test_the_server_and_the_commands_of_its_database_load_neither_the_engine_nor
 def test_a_process_that_is_killed_in_the_midst_of_a_study_changes_nothing(
     beside: Service, pool: WorkerPool, other_sqlite: str, clock: ManualClock, profile: str
 ) -> None:
-    """Twice: once between two requests, and once while one waits for a decision."""
+    """Killed twice: between two requests, and while a request waits for a decision."""
     other = Database(other_sqlite)
     undisturbed = Service(other, clock=clock)
     create(undisturbed, definition(algorithm={"profile": profile}))
@@ -92,7 +92,7 @@ def test_a_process_that_is_killed_in_the_midst_of_a_study_changes_nothing(
         points += waiting.result()
     assert points == expected
     assert tree(beside, "s", 0, 1000)[0] == tree(undisturbed, "s", 0, 1000)[0]
-    if profile == "auto":  # the other is restored to rounding
+    if profile == "auto":  # the other profile is restored up to rounding
         assert recommendation(beside, "s") == recommendation(undisturbed, "s")
         somewhere = [{"x": 0.5, "y": 1.0}]
         assert predict(beside, "s", somewhere) == predict(undisturbed, "s", somewhere)
@@ -105,7 +105,7 @@ def test_a_process_that_is_killed_in_the_midst_of_a_study_changes_nothing(
 def test_many_studies_at_once_keep_their_models_apart_where_few_of_them_fit_into_memory(
     migrated_url: str, database: Database, clock: ManualClock, capacity: int
 ) -> None:
-    """Or none at all."""
+    """Or if none fits."""
     names = [f"study-{number}" for number in range(6)]
     with pool_on(migrated_url, 2, capacity=capacity) as pool, ThreadPoolExecutor(6) as workers:
         beside = Service(database, clock=clock, inference=pool, threads=2)
@@ -131,7 +131,7 @@ def test_an_error_of_a_question_is_whoever_asked_and_the_process_lives_on(beside
 
 
 def post(pool: WorkerPool, message: Any) -> queue.SimpleQueue[Reply]:
-    """Where the replies to a message arrive."""
+    """Send a message, and return the queue of its replies."""
     replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
     pool.post(message, replies.put)
     return replies
@@ -161,7 +161,7 @@ def test_processes_that_die_as_they_start_are_replaced_and_no_request_fails(
 def test_where_no_process_can_be_started_requests_are_served_without_models(
     database: Database, migrated_url: str, clock: ManualClock
 ) -> None:
-    """There is too little memory: each process ends as it starts."""
+    """With too little memory, each process ends as it starts."""
     with pool_on(migrated_url, memory_megabytes=1) as pool:
         beside = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=0.2))
         create(beside, definition())
@@ -176,8 +176,8 @@ def go_on(pool: WorkerPool, pid: int) -> None:
 
 
 def never(pool: WorkerPool, pid: int) -> None:
-    """It does not go on: the pool finds out that it has been silent for too long. A pool with such a short limit from
-    the start would end processes that are only busy."""
+    """Do not continue the process: the pool detects that it is silent. A pool with such a short limit from the start
+    would end busy processes."""
     patience, pool.silent_seconds = pool.silent_seconds, 0.0
     wait_for(lambda: not is_alive(pid))
     pool.silent_seconds = patience
@@ -187,7 +187,7 @@ def never(pool: WorkerPool, pid: int) -> None:
 def test_without_a_reply_points_are_flagged_and_no_result_is_lost(
     database: Database, migrated_url: str, clock: ManualClock, end: Callable[[WorkerPool, int], None]
 ) -> None:
-    """A process that is stopped; and once it goes on, or another one is there, the model has everything."""
+    """A process is stopped; once it continues or is replaced, the model has all results."""
     with pool_on(migrated_url) as pool:
         beside = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=1.0))
         create(beside, definition())
@@ -210,7 +210,7 @@ def test_without_a_reply_points_are_flagged_and_no_result_is_lost(
 
 
 def test_to_send_to_a_stopped_process_holds_nobody_up(pool: WorkerPool, clock: ManualClock) -> None:
-    """Far more than a pipe holds; nothing of it is lost once the process goes on."""
+    """Even with far more data than a pipe holds, none of which is lost once the process continues."""
     stopped = process_of(pool)
     os.kill(stopped, signal.SIGSTOP)
     event = EventRow("s", 1, "updated", None, {"changes": {"tags": {"text": "x" * 10_000}}}, clock.now)
@@ -244,15 +244,15 @@ def test_what_is_ahead_of_its_rows_is_stored_when_the_pool_is_closed(
     assert not replay(Service(database, clock=clock), "s").changed
 
 
-@pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)  # no step waits for the database
+@pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)  # so no step waits for the database
 def test_a_step_that_takes_long_holds_up_no_other_study_of_its_process(beside: Service, pool: WorkerPool) -> None:
-    """A study that has taken long before has a thread of its own; the replies come in the order of what they take."""
+    """A study with long steps has a separate thread; short steps are answered first."""
     for name in ("heavy", "light"):
         create(beside, definition(id=name))
     points = np.random.default_rng(0).uniform(size=(60_000, 2))
     rounds(beside, "heavy", 3)
     rounds(beside, "light", 1)
-    wait_for(lambda: is_stored(beside, "heavy"))  # it has nothing short left to do, which would make it quick again
+    wait_for(lambda: is_stored(beside, "heavy"))  # it has no short steps left, which would make it count as quick again
     beside.ask("heavy", "predicted", points)
     order: queue.SimpleQueue[str] = queue.SimpleQueue()
     for name, question in (("heavy", ("predicted", (points,))), ("light", ("model_stats", ()))):

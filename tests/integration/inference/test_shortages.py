@@ -1,4 +1,4 @@
-"""Whatever the system refuses while a model process starts: the server says that models are down, and recovers."""
+"""If system calls fail while a model process starts, the server reports that models are down, and recovers."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ from tests.servers import ADABKB, server_process
 from tests.waiting import PATIENCE, wait_for
 
 DESCRIPTORS = 8
-"""More than the start of a model process needs."""
+"""More file descriptors than the start of a model process needs."""
 MANY = 2_000
-"""Values along each axis of a slice that takes more memory than a process has left."""
+"""Number of values along each axis of a slice that needs more memory than a process has left."""
 RESULT = {"parameters": {"x": 0.5, "n": 3}, "value": 1.0}
 MORE_DESCRIPTORS = 4
-"""That a server may have open beside those of before: other connections to its database. An attempt opens seven."""
+"""Additional descriptors that a server may have open: connections to its database. An attempt opens seven."""
 SUPERVISION: dict[str, Any] = {"model_processes": 1, "model_restart_seconds": 0.2, "model_down_seconds": 1.0}
-"""Settings of the servers, which need not wait as long as a real one between two attempts."""
+"""Settings of the servers, with short pauses between two attempts."""
 ATTEMPT_SECONDS = 0.4
-"""In which the server tries to start a process at least once."""
+"""Seconds within which the server attempts to start a process at least once."""
 
 
 def children(pid: int) -> list[int]:
@@ -62,18 +62,18 @@ def children(pid: int) -> list[int]:
 
 
 def model_processes(server: int) -> list[int]:
-    """The processes that the server's fork server has forked, and that are alive."""
+    """The running processes forked by the server's fork server."""
     return [pid for child in children(server) for pid in children(child) if is_alive(pid)]
 
 
 def model_process(server: int) -> int:
-    """The first one, once there is one."""
+    """Wait for a model process, and return it."""
     wait_for(lambda: model_processes(server))
     return model_processes(server)[0]
 
 
 def allow_descriptors(pid: int, more: int) -> None:
-    """Let a process open so many more files than it has open."""
+    """Allow a process to open this number of additional files."""
     _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     used = set(map(int, os.listdir(f"/proc/{pid}/fd")))
     limit = next(itertools.islice((number for number in itertools.count() if number not in used), more, None))
@@ -91,7 +91,7 @@ def models_are_down(api: httpx.Client) -> bool:
 
 @pytest.mark.long
 def test_a_server_without_file_descriptors_is_not_ready_and_recovers(other_sqlite: str) -> None:
-    """A model process ends while no descriptor is left, and then one more is left with each attempt to replace it."""
+    """A model process ends while no descriptor is free; then one more is free at each attempt to replace it."""
     with server_process(other_sqlite, **SUPERVISION) as server, httpx.Client(timeout=60) as api:
         api.base_url = httpx.URL(server.address)
         pid = server.process.pid
@@ -121,7 +121,7 @@ NO_FILES = (errno.EMFILE, errno.ENFILE)
 
 STARTS = [
     ("model process", "socketpair", (*NO_FILES, errno.ENOMEM)),  # the pipe to the next one
-    ("model process", "pipe2", (*NO_FILES, errno.ENOMEM)),  # the pipes by which the fork server is asked for it
+    ("model process", "pipe2", (*NO_FILES, errno.ENOMEM)),  # the pipes for the request to the fork server
     ("model process", "socket", (*NO_FILES, errno.ENOBUFS, errno.ENOMEM)),  # the connection to the fork server
     ("model process", "accept4", (*NO_FILES, errno.ENOBUFS, errno.ENOMEM)),  # in the fork server
     ("model process", "fork", (errno.EAGAIN, errno.ENOMEM)),  # in the fork server
@@ -130,7 +130,7 @@ STARTS = [
     ("fork server", "execv", (*NO_FILES, errno.ENOMEM)),
     ("fork server", "bind", (errno.ENOSPC, errno.ENOMEM)),  # its socket
 ]
-"""What ends, a call that starting it needs, and its errors."""
+"""The process that ends, a system call needed to start it, and the call's errors."""
 FIRST = [("fork server", "bind")]
 
 
@@ -144,9 +144,9 @@ FIRST = [("fork server", "bind")]
 def test_a_process_is_started_once_the_system_no_longer_refuses(
     ended: str, call: str, codes: tuple[int, ...], most: int | None, other_sqlite: str, refusals: Refusals
 ) -> None:
-    """The model process ends, or the fork server too, and nothing replaces it for a while, once for each error that
-    Linux gives (in ``make test`` for one error of some calls). Results are taken meanwhile; nothing is left of the
-    attempts."""
+    """The model process ends, and in some cases the fork server, and cannot be replaced for a while: once for each
+    error of Linux (in ``make test`` for one error of some calls). Results are stored meanwhile, and failed attempts
+    leave nothing behind."""
     with (
         server_process(other_sqlite, refusals.program(*ADABKB), **SUPERVISION) as server,
         httpx.Client(base_url=server.address, timeout=60) as api,
@@ -163,7 +163,7 @@ def test_a_process_is_started_once_the_system_no_longer_refuses(
                 os.kill(first, signal.SIGKILL)
                 refusals.wait_for(call)
                 assert api.post("/v1/studies/s/observe", json=RESULT).status_code == 200
-                if number == 0:  # it takes some seconds until the server says so
+                if number == 0:  # the server reports it only after some seconds
                     wait_for(lambda: models_are_down(api))
             wait_for(lambda: model_answers(api))
             wait_for(lambda: api.get("/readyz").status_code == 200)
@@ -174,7 +174,7 @@ def test_a_process_is_started_once_the_system_no_longer_refuses(
 
 
 def fork_server_of(pid: int, model: int) -> int:
-    """Of a server's children the one that forked a model process."""
+    """The child of a server that forked a model process."""
     return next(child for child in children(pid) if model in children(child))
 
 
@@ -190,7 +190,7 @@ REQUESTS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
     ("GET", "/v1/studies/s/export", None),
     ("GET", "/v1/studies/s/trials", None),
 )
-"""One of each kind: with a batch of its study, a model's answer, a read of the database, a file."""
+"""One request of each kind: a batch of a study, an answer of a model, a database read, a file."""
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,8 @@ REQUESTS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
 def test_every_request_is_answered_while_the_system_refuses(
     call: str, codes: tuple[int, ...], other_sqlite: str, refusals: Refusals
 ) -> None:
-    """The first requests of a server, which has few threads and connections yet, all at the same time. Each is served,
-    or is asked to come again; then all are served."""
+    """Concurrent first requests to a server, which has few threads and connections yet. Each is answered or asked to
+    retry; then all are answered."""
     with (
         server_process(other_sqlite, refusals.program(*ADABKB), **SUPERVISION) as server,
         ThreadPoolExecutor(len(REQUESTS)) as pool,
@@ -228,7 +228,7 @@ def test_every_request_is_answered_while_the_system_refuses(
 
 
 def test_a_server_goes_on_after_connections_that_it_could_not_accept(other_sqlite: str, refusals: Refusals) -> None:
-    """One is served later, or is ended so that its client tries again; none is left without an answer."""
+    """Each is served later, or closed so that its client retries; none is left without an answer."""
     with (
         server_process(other_sqlite, refusals.program(*ADABKB)) as server,
         ThreadPoolExecutor(1) as elsewhere,
@@ -242,10 +242,10 @@ def test_a_server_goes_on_after_connections_that_it_could_not_accept(other_sqlit
 
 
 def is_healthy(address: str) -> bool:
-    """False if the connection is ended before an answer: its client tries again."""
+    """Return False if the connection is closed before an answer, so that the client retries."""
     try:
         return httpx.get(f"{address}/healthz", timeout=PATIENCE).status_code == 200
-    except (httpx.NetworkError, httpx.RemoteProtocolError):  # not one that is left without an answer
+    except (httpx.NetworkError, httpx.RemoteProtocolError):  # but no timeout
         return False
 
 
@@ -254,7 +254,8 @@ def is_to_come_again(answer: httpx.Response) -> bool:
 
 
 def test_a_server_starts_without_room_for_the_socket_of_its_fork_server(other_sqlite: str, refusals: Refusals) -> None:
-    """The folder of the socket cannot be made. The server takes results, and has models as soon as there is room."""
+    """The folder of the socket cannot be created. The server stores results, and computes models as soon as there is
+    space."""
     with (
         refusals.of("mkdir", errno.ENOSPC),
         server_process(other_sqlite, refusals.program(*ADABKB), **SUPERVISION) as server,
@@ -290,7 +291,7 @@ def test_a_thread_that_cannot_be_started_leaves_no_process_behind(
 
 
 def test_a_process_that_ends_as_soon_as_it_starts_is_down(other_sqlite: str) -> None:
-    """It has not even the memory to begin, again and again: that is no process."""
+    """It repeatedly lacks the memory to start, so the server reports that models are down."""
     with pool_on(other_sqlite, memory_megabytes=1, supervision=Supervision(restart=0.01, down=0.2)) as pool:
         wait_for(lambda: pool.load.down == 1)
 
@@ -326,11 +327,11 @@ def test_a_message_that_cannot_be_sent_costs_one_process(other_sqlite: str, cloc
 def test_a_model_that_cannot_read_its_log_for_a_while_goes_on_without_a_further_result(
     other_sqlite: str, clock: ManualClock
 ) -> None:
-    """Its process can open no file. The study is sound, so nobody is told to correct a result."""
+    """Its process cannot open files. The study is valid, so no error asks to correct a result."""
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
         beside = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=1.0))
-        assert isinstance(post(pool, Forget("none")).get(timeout=PATIENCE), Superseded)  # it has begun to work
+        assert isinstance(post(pool, Forget("none")).get(timeout=PATIENCE), Superseded)  # the process is ready
         pid = process_of(pool)
         _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         allow_descriptors(pid, 0)
@@ -396,7 +397,8 @@ def stored(database: Database) -> int:
 
 
 def test_a_process_that_never_begins_is_replaced_and_ends_with_the_server(other_sqlite: str) -> None:
-    """As one does that has no memory for its threads: it waits for them. Here each is stopped as it starts."""
+    """Like a process without memory for its threads, which waits for them. Here, each process is stopped as it
+    starts."""
     with pool_on(other_sqlite, supervision=Supervision(begin=0.2)) as pool:
         stopped = [stopped_at_its_start(pool)]
         wait_for(lambda: not is_alive(stopped[0]) and stopped[0] not in pool.pids)
@@ -407,7 +409,7 @@ def test_a_process_that_never_begins_is_replaced_and_ends_with_the_server(other_
 
 
 def stopped_at_its_start(pool: WorkerPool) -> int:
-    """The first process that could be stopped before it had begun to work."""
+    """Stop a process before it is ready, and return it."""
     while True:
         while not (pids := pool.pids):
             time.sleep(0.0001)
@@ -421,5 +423,5 @@ def stopped_at_its_start(pool: WorkerPool) -> int:
 
 
 def has_threads(pid: int) -> bool:
-    """Whether a process has started others than its main thread."""
+    """Whether a process has threads besides its main thread."""
     return len(os.listdir(f"/proc/{pid}/task")) > 1

@@ -1,4 +1,4 @@
-"""Whose step a model process does next: short ones do not wait for long ones, and none waits for ever."""
+"""The order of steps in a model process: short steps do not wait for long ones, and no step waits forever."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from adabkb_service.inference.step_queue import (
     FOLDS,
     LEARNS,
+    LEARNS_FROM_FEW,
     LONG_SECONDS,
     QUESTION_SECONDS,
     QUICK,
@@ -19,7 +20,7 @@ from adabkb_service.inference.step_queue import (
 
 
 class Clock:
-    """Time as a test sets it."""
+    """A clock that a test sets."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0
@@ -34,8 +35,8 @@ def clock() -> Clock:
 
 
 def lane_of(asked: StepQueue, clock: Clock, study: str, kind: str = FOLDS) -> int:
-    """Where a step of this kind waits; it is taken away again. A new study waits behind it in the quick lane, as
-    ``take`` of an empty lane would wait for ever."""
+    """Return the lane of a step of this kind, and remove the step. Another study is in the quick lane, since ``take``
+    would block on an empty lane."""
     asked.wait(study, kind)
     clock.seconds += 1000.0
     asked.wait("new", FOLDS)
@@ -49,10 +50,10 @@ def lane_of(asked: StepQueue, clock: Clock, study: str, kind: str = FOLDS) -> in
 def test_a_study_is_slow_by_the_mean_of_its_steps(clock: Clock) -> None:
     asked = StepQueue(clock)
     for _ in range(20):
-        for seconds in (4 * LONG_SECONDS, LONG_SECONDS / 10):  # half of a heavy study's steps are short
+        for seconds in (4 * LONG_SECONDS, LONG_SECONDS / 10):  # half of the steps of a heavy study are short
             asked.stepped("heavy", FOLDS, seconds)
         asked.stepped("light", FOLDS, LONG_SECONDS / 10)
-    asked.stepped("light", FOLDS, 5 * LONG_SECONDS)  # now and then one is long
+    asked.stepped("light", FOLDS, 5 * LONG_SECONDS)  # sometimes, one is long
     assert (lane_of(asked, clock, "heavy"), lane_of(asked, clock, "light")) == (SLOW, QUICK)
     for _ in range(50):
         asked.stepped("heavy", FOLDS, LONG_SECONDS / 10)
@@ -66,6 +67,9 @@ def test_steps_that_learn_are_judged_by_others_that_learned(clock: Clock) -> Non
     asked.stepped("s", FOLDS, LONG_SECONDS / 10)
     asked.stepped("s", LEARNS, 10 * LONG_SECONDS)
     assert (lane_of(asked, clock, "s"), lane_of(asked, clock, "s", LEARNS)) == (QUICK, SLOW)
+    assert lane_of(asked, clock, "s", LEARNS_FROM_FEW) == QUICK
+    asked.stepped("s", LEARNS_FROM_FEW, 2 * LONG_SECONDS)
+    assert lane_of(asked, clock, "s", LEARNS_FROM_FEW) == SLOW
     asked.stepped("small", LEARNS, LONG_SECONDS / 2)
     assert lane_of(asked, clock, "small", LEARNS) == QUICK
 

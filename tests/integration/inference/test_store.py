@@ -1,4 +1,4 @@
-"""Models in memory and in rows: memory is bounded by bytes, rows only ever move on, and what they lack is folded."""
+"""Models in memory and in rows: memory is limited, stored rows never become older, and missing events are folded."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def stored(database: Database) -> tuple[int, dict[str, str], tuple[int, ...], An
 
 
 def never_idle(database: Database, clock: ManualClock) -> Service:
-    """A service whose models are not stored because the machine was busy with something else for a second."""
+    """A service that does not store models, since it is never idle."""
     return Service(database, clock=clock, inference=InProcess(database, idle_seconds=UNHURRIED))
 
 
 def folded(models: ModelStore, study: StudyRow, upto: int) -> Model:
-    """The model as it is stored, and some events on."""
+    """The stored model, and the model after some more events."""
     model = models.restored(study.id, study.incarnation)
     assert model is not None
     model.fold(models.log_after(study.id, model.seq, upto))
@@ -66,7 +66,7 @@ def folded(models: ModelStore, study: StudyRow, upto: int) -> Model:
 def test_rows_that_another_server_has_stored_since_are_not_replaced_by_older_ones(
     database: Database, running: Service, profile: str
 ) -> None:
-    """Two servers whose models are at different events, one after the other, in either order."""
+    """Two servers store models at different events, in either order."""
     create(running, definition(algorithm={"profile": profile}))
     rounds(running, "s", 4)
     study = row(database)
@@ -90,7 +90,7 @@ def test_rows_that_another_server_has_stored_since_are_not_replaced_by_older_one
 def test_rows_that_two_servers_store_in_turn_are_those_of_one(
     database: Database, running: Service, profile: str
 ) -> None:
-    """Each writes what has changed since it stored them itself, or since the other did."""
+    """Each writes the changes since the rows were last stored by either of them."""
     create(running, definition(algorithm={"profile": profile}))
     rounds(running, "s", 5)
     study = row(database)
@@ -121,7 +121,7 @@ def test_a_model_of_a_study_that_is_gone_is_not_stored(database: Database, runni
 def test_rows_may_be_behind_the_log_and_what_they_lack_is_folded_again(
     database: Database, clock: ManualClock, other_sqlite: str, profile: str
 ) -> None:
-    """A server that was never stopped, and one that is new for every few requests, issue the same points."""
+    """A server that runs throughout, and one that restarts every few requests, issue the same points."""
     other = Database(other_sqlite)
     undisturbed = never_idle(other, clock)
     for service in (undisturbed, never_idle(database, clock)):
@@ -155,7 +155,7 @@ def test_replay_tells_rows_that_are_behind_from_rows_that_are_wrong(
 
 
 def arrays_below(value: Any) -> Iterator[np.ndarray[Any, Any]]:
-    """All arrays that can be reached from a value, whatever holds them: the oracle of ``size_of``."""
+    """All arrays reachable from a value: the reference for ``size_of``."""
     seen, todo = set[int](), [value]
     while todo:
         each = todo.pop()
@@ -172,7 +172,7 @@ def arrays_below(value: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 @on_either("system", SYSTEMS, DIFFERENT)
 def test_the_size_of_a_model_counts_what_its_state_holds(database: Database, running: Service, system: str) -> None:
-    """With points decided on ahead: each keeps a state of its own."""
+    """Including prefetched points, each with its own state."""
     create(running, definition(algorithm=SYSTEMS[system]))
     for value in range(30):
         observe(running, "s", Value(value % 7, parameters={"x": value / 15 - 1, "y": 1.0 + value}))
@@ -185,7 +185,7 @@ def test_the_size_of_a_model_counts_what_its_state_holds(database: Database, run
 
 
 def test_models_in_memory_take_no_more_than_they_may(database: Database, running: Service) -> None:
-    """The one that was not used for longest goes first."""
+    """The least recently used one is dropped first."""
     models = []
     for number in range(4):
         create(running, definition(id=f"study-{number}"))
@@ -206,7 +206,7 @@ def test_models_in_memory_take_no_more_than_they_may(database: Database, running
 def test_models_that_are_dropped_and_restored_give_the_same_points(
     database: Database, clock: ManualClock, capacity: int, profile: str
 ) -> None:
-    """Several studies in turn, for whose models there is too little memory, or none at all; one has it all."""
+    """Several studies in turn, with too little memory for their models or none; the reference has enough."""
     little = Service(database, clock=clock, inference=InProcess(database, capacity))
     names = ["a", "b", "c"]
     for name in [*names, "plenty"]:
@@ -223,7 +223,7 @@ def test_models_that_are_dropped_and_restored_give_the_same_points(
 def test_a_log_that_takes_many_slices_is_folded_where_no_memory_is_left_for_its_model(
     database: Database, running: Service
 ) -> None:
-    """Each slice begins where the last one ended, although the model was dropped in between."""
+    """Each slice continues after the last one, although the model was dropped in between."""
     create(running, definition())
     for value in range(12):
         observe(running, "s", Value(value % 5, parameters={"x": value / 12, "y": 1.0 + value}))
@@ -244,7 +244,7 @@ def test_a_log_that_takes_many_slices_is_folded_where_no_memory_is_left_for_its_
 def test_a_model_that_cannot_be_restored_is_a_traceback_in_the_log_once(
     database: Database, clock: ManualClock, profile: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """However many requests meet it, and however the log goes on."""
+    """However many requests need it, and however the log continues."""
     running = Service(database, clock=clock)
     create(running, definition(algorithm={"profile": profile}))
     rounds(running, "s", 2)

@@ -1,4 +1,4 @@
-"""The end of a model process: what it stores is a model as of an event, whatever it was doing."""
+"""The end of a model process: it stores only models that are consistent with an event."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.waiting import wait_for
 def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
     running: Service, database: Database, profile: str
 ) -> None:
-    """In mid-step a model has the cells of an event that it has not counted yet."""
+    """In the middle of a step, a model has cells of an event that it has not counted yet."""
     create(running, definition(algorithm={"profile": profile}))
     rounds(running, "s", 8)
     with database.reading() as connection:
@@ -51,7 +51,7 @@ def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
     serving = threading.Thread(target=process.serve)
     serving.start()
     ours.send((1, Advance("s", study.incarnation, 8, log[:8])))
-    assert ours.poll(60.0)  # it has the model in memory now
+    assert ours.poll(60.0)  # the model is in memory now
     ours.send((2, Advance("s", study.incarnation, study.study_seq, log[8:])))
     assert reached.wait(60.0)
     ours.close()
@@ -74,7 +74,7 @@ def test_long_steps_and_questions_give_way_to_short_steps(database: Database) ->
 
 
 def threads() -> list[threading.Thread]:
-    """Of the lanes of this process."""
+    """The threads of the lanes in this process."""
     return sorted((each for each in threading.enumerate() if each.name in worker.NICENESS), key=lambda each: each.name)
 
 

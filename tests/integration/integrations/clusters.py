@@ -1,4 +1,4 @@
-"""Functions that a cluster evaluates, and what both clusters are asked for."""
+"""Functions that a cluster evaluates, and tests for both kinds of clusters."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Engine = Literal["ray", "dask"]
 
 
 def dies_once(flag: Path) -> Callable[..., float]:
-    """Kill the process of the first evaluation; the value of the others tells where they were evaluated."""
+    """Kill the process of the first evaluation. The values of the others identify their processes."""
 
     def function(**_: float) -> float:
-        with suppress(FileExistsError), flag.open("x") as file:  # of two at the same moment, only one dies
+        with suppress(FileExistsError), flag.open("x") as file:  # only one of two concurrent evaluations dies
             file.write(str(os.getpid()))
             file.flush()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -47,7 +47,7 @@ def misspelt(**parameters: float) -> float:
 
 
 def blocked(folder: Path) -> Callable[..., float]:
-    """Tell that the evaluation has begun, and go on until the file is gone."""
+    """Signal that the evaluation has begun, and wait until the file is removed."""
 
     def function(x: float, **_: float) -> float:
         file = folder / str(os.getpid())
@@ -73,7 +73,7 @@ class _Stops(logging.Handler):
 
 
 def says_what_it_waits_for(study: Study, engine: Engine, nowhere: Mapping[str, Any]) -> str:
-    """No worker of the cluster has what an evaluation needs. Return what the run says after half a minute."""
+    """Run without a suitable worker. Return the run's message after half a minute."""
     log, stops = logging.getLogger("adabkb_client"), _Stops(study)
     log.addHandler(stops)
     try:
@@ -89,12 +89,12 @@ def says_what_it_waits_for(study: Study, engine: Engine, nowhere: Mapping[str, A
 
 
 def evaluates_there(study: Study, engine: Engine) -> None:
-    """The trial goes along, and an exception comes back as what it is; a mistake of the program costs nothing."""
+    """The trial is sent, exceptions return unchanged, and a programming error uses up no trial."""
     with pytest.raises(KeyError) as caught:
         study.run(misspelt, engine=engine, progress=False)
     (trace, given_back, _) = caught.value.__notes__
     assert 'parameters["y"]' in trace
-    assert trace.count("File") == 1  # the line of the function alone
+    assert trace.count("File") == 1  # only the line of the function
     assert "trial 1 " in given_back
     assert [trial.state for trial in study.trials()] == ["released"]
     report = study.run(noted, engine=engine, pass_trial=True, n_trials=3, workers=2, catch=ArithmeticError)
@@ -105,7 +105,7 @@ def evaluates_there(study: Study, engine: Engine) -> None:
 
 
 def gives_back_when_interrupted(study: Study, engine: Engine, folder: Path) -> None:
-    """Ctrl-C comes while two evaluations go on."""
+    """Ctrl-C during two evaluations releases their trials."""
 
     def interrupt() -> None:
         wait_for(lambda: len(list(folder.iterdir())) == 2)

@@ -1,4 +1,4 @@
-"""A study on a real server, for the integrations that run on one."""
+"""A study on a real server, for integrations that use one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def study(client: Client) -> Study:
 
 @pytest.fixture
 def quiet_optuna() -> Iterator[None]:
-    """Optuna logs no trials meanwhile."""
+    """Disable Optuna's log of trials."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(logging.ERROR)
     yield

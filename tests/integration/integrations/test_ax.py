@@ -1,4 +1,4 @@
-"""Scripts in Ax's words on a real study: what the words mean there, and what is refused."""
+"""Scripts with Ax's interface on a real study: the meaning of its arguments, and refusals."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_what_a_study_has_not_is_refused(server: str) -> None:
         client.configure_experiment(parameters=PARAMETERS)
         with pytest.raises(ValueError, match="must be one metric, such as 'accuracy' or '-loss'"):
             client.configure_optimization(objective="loss, -latency")
-        with pytest.raises(ValueError, match="must be such as 'latency <= 20'"):
+        with pytest.raises(ValueError, match="must have a form such as 'latency <= 20'"):
             client.configure_optimization(objective="loss", outcome_constraints=["latency <= 1.1 * baseline"])
 
 
@@ -85,10 +85,10 @@ def test_the_configuration_of_a_sweep_is_that_of_the_study(server: str) -> None:
             "fixed",
         ]
         assert (info.direction, info.trial_budget, info.algorithm["kind"]) == ("maximize", 7, "random")
-        with pytest.raises(ValueError, match="'grid' is not one of a study"):
+        with pytest.raises(ValueError, match="'grid' is not supported by studies"):
             sweep({"method": "grid", "parameters": parameters}, "t", client)
         normal = {"distribution": "normal", "min": 0, "max": 1}
-        with pytest.raises(ValueError, match=r"parameters.x.distribution: 'normal' is not one of a study"):
+        with pytest.raises(ValueError, match=r"parameters.x.distribution: 'normal' is not supported by studies"):
             sweep({"parameters": {"x": normal}}, "t", client)
         with pytest.raises(ValueError, match="early_terminate: leave it out"):
             sweep({"parameters": parameters, "early_terminate": {"type": "hyperband"}}, "t", client)

@@ -11,12 +11,12 @@ import pytest
 from adabkb_client import Study
 from tests.integration.integrations import clusters
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, and sockets that it leaves to the collector
+pytestmark = pytest.mark.filterwarnings("ignore")  # warnings of Dask, and of sockets that it does not close
 
 
 @pytest.fixture(scope="module")
 def _cluster() -> Iterator[None]:
-    import distributed  # here, as it takes half a second, which every process of the tests would spend
+    import distributed  # here, since the import takes half a second in each test process
 
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
@@ -43,7 +43,7 @@ def test_a_run_evaluates_on_the_cluster(study: Study) -> None:
 @pytest.mark.usefixtures("_cluster")
 def test_a_run_that_no_worker_can_evaluate_says_so_and_ends_with_its_timeout(study: Study) -> None:
     said = clusters.says_what_it_waits_for(study, "dask", {"resources": {"GPU": 1}})
-    assert "waits for Dask, which has evaluated nothing of this run for " in said
+    assert "waits for Dask, which has evaluated no trial of this run for " in said
     assert "One evaluation needs {'resources': {'GPU': 1}}. " in said
     assert "The cluster has 2 workers: 1 threads and the resources {}. " in said
 
@@ -52,7 +52,7 @@ def test_a_run_that_no_worker_can_evaluate_says_so_and_ends_with_its_timeout(stu
 def test_an_interrupted_run_gives_its_trials_back(study: Study, tmp_path: Path) -> None:
     (folder := tmp_path / "begun").mkdir()
     clusters.gives_back_when_interrupted(study, "dask", folder)
-    for file in folder.iterdir():  # Dask does not end a function that is running
+    for file in folder.iterdir():  # Dask does not interrupt running functions
         file.unlink()
 
 

@@ -1,4 +1,4 @@
-"""docs/integrations.md and the examples: what they show is what happens."""
+"""docs/integrations.md and the examples work as shown."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ GUIDE = Path(__file__).parents[3] / "docs" / "integrations.md"
 def test_the_guides_code_runs_from_top_to_bottom(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADABKB_URL", server)
     monkeypatch.setenv("WANDB_MODE", "offline")
-    monkeypatch.setenv("RAY_ADDRESS", "local")  # not the cluster of test_ray, which may run beside this
+    monkeypatch.setenv("RAY_ADDRESS", "local")  # not the cluster of test_ray, which may run at the same time
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     try:
         for block in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL):
             exec(block, names)
     finally:
-        # A script leaves them to the end of its process; here a later test would be blamed for their connections.
+        # A script closes them at its end; here, a later test would get warnings about their connections.
         for transport in [found for found in gc.get_objects() if isinstance(found, Transport)]:
             transport.close()
     assert names["results"].num_errors == 0  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The sweeper, with Hydra itself: programs that are started with ``--multirun``."""
+"""The sweeper with real Hydra: programs started with ``--multirun``."""
 
 from __future__ import annotations
 
@@ -109,9 +109,9 @@ def test_what_is_no_sweep_is_the_same_in_each_job_and_the_last_of_a_key_counts()
     ("override", "says"),
     [
         ("x=1", "no override is a sweep, so there is nothing to search: give one, such as"),
-        ("x=range(5, 5)", "x: range(5, 5, 1) has no value; its stop is left out"),
-        ("x=tag(log, choice(1, 2))", "x: a choice has no log scale; use tag(log, interval(...))"),
-        ("x=tag(log, range(1, 9, 2))", "x: a range with a step has no log scale; use interval(...)"),
+        ("x=range(5, 5)", "x: range(5, 5, 1) has no value; its stop is exclusive"),
+        ("x=tag(log, choice(1, 2))", "x: a choice cannot have a log scale; use tag(log, interval(...))"),
+        ("x=tag(log, range(1, 9, 2))", "x: a range with a step cannot have a log scale; use interval(...)"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_by_its_key(override: str, says: str) -> None:

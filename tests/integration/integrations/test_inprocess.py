@@ -1,4 +1,4 @@
-"""``minimize`` and ``maximize``: the engine in this process, on the same points as a study on a server."""
+"""``minimize`` and ``maximize``: the engine in this process evaluates the same points as a study on a server."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_every_trial_satisfies_the_constraints() -> None:
 
 
 def test_every_trial_satisfies_the_constraints_of_its_branch() -> None:
-    """Also where objects decide which parameters there are."""
+    """Also if choices that are objects activate parameters."""
     functions: list[Any] = [np.sin, np.cos]
     space: dict[str, Parameter] = {
         "f": Categorical(functions),
@@ -221,7 +221,7 @@ def test_every_trial_satisfies_the_constraints_of_its_branch() -> None:
 
 
 def test_every_trial_satisfies_constraints_on_choices() -> None:
-    """Which are known by themselves, also if they are tuples; objects are named by the refusal."""
+    """Choices are named by their values, including tuples; an error names choices that are objects."""
     space: dict[str, Parameter] = {
         "x": Float(0, 1),
         "layers": Categorical([(64,), (64, 64), None]),
@@ -274,8 +274,11 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ({"space": {"x": Int(0, 2.5)}}, "space['x']: low, high and step must be integers"),  # type: ignore[arg-type]
         ({"space": {"x": Categorical([])}}, "space['x'] has no values"),
         ({"space": {"x": Fixed(1)}}, "space: no parameter has more than one value"),
-        ({"space": {"y": Float(0, 1)}}, "minimize() calls the function with the parameters y by name, but it takes"),
-        ({"constraints": "x <= 1"}, "constraints must be a list of texts, such as ['x <= 1']"),
+        (
+            {"space": {"y": Float(0, 1)}},
+            "minimize() calls the function with the parameters y by name, but its signature is",
+        ),
+        ({"constraints": "x <= 1"}, "constraints must be a list of strings, such as ['x <= 1']"),
         ({"constraints": ["x <= 1", "y <= 1"]}, "constraints[1], 'y <= 1': column 1: 'y' is not a parameter"),
         ({"constraints": ["x >= 2"]}, "constraints[0], 'x >= 2': no point satisfies this constraint"),
         ({"space": {**PAIR, "y": Float(0, 1, when={"k": ["c"]})}}, "space['y']: when['k'] lists 'c', which is not"),
@@ -313,7 +316,7 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ({"prior": {"x": {"around": 2, "width": 1}}}, "prior['x']: around is 2.0, outside [0.0, 1.0]"),
         ({"prior": {"x": {"around": 0.5, "width": 0}}}, "prior['x']: width must be more than 0, not 0.0"),
         ({"space": PAIR, "prior": {"k": {"weights": {"c": 2}}}, "function": pair}, "prior['k']: 'c' is not a choice"),
-        ({"catch": "all"}, "catch must be a class of exceptions or a tuple of them, not 'all'"),
+        ({"catch": "all"}, "catch must be an exception class or a tuple of them, not 'all'"),
     ],
 )
 def test_arguments_that_are_wrong_are_named(change: dict[str, Any], message: str) -> None:
@@ -323,7 +326,7 @@ def test_arguments_that_are_wrong_are_named(change: dict[str, Any], message: str
     with pytest.raises((TypeError, ValueError)) as caught:
         minimize(**{"function": never, "space": {"x": Float(0, 1)}, "budget": 3, **change})
     assert str(caught.value).startswith(message)
-    assert "pass_trial" not in str(caught.value)  # an argument of study.run alone
+    assert "pass_trial" not in str(caught.value)  # an argument of study.run only
 
 
 def test_neither_a_web_server_nor_a_database_is_loaded() -> None:
@@ -352,7 +355,7 @@ def test_a_baseline_evaluates_what_a_study_on_a_server_does(kind: str, client: C
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"algorithm": {"kind": "gp-ucb"}}, r"algorithm must be .* studies on a server have more systems"),
+        ({"algorithm": {"kind": "gp-ucb"}}, r"algorithm must be .* studies on a server support more algorithms"),
         ({"algorithm": "random"}, r"algorithm must be .*\{\"kind\": \"random\"\}"),
         ({"algorithm": {"kind": "random"}, "prior": {"x": {"around": 0.5, "width": 0.1}}}, "prior requires "),
         (

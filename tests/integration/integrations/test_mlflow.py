@@ -1,4 +1,4 @@
-"""The callback for MLflow, with MLflow itself: its stores in SQLite."""
+"""The callback with real MLflow and its SQLite stores."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def experiment(request: pytest.FixtureRequest) -> str:
 
 
 def runs(experiment: str, uri: str | None = None) -> list[Run]:
-    """From the first to the last."""
+    """The runs in order."""
     client = mlflow.MlflowClient(uri)
     found = client.get_experiment_by_name(experiment)
     assert found
@@ -80,7 +80,7 @@ def test_they_are_nested_in_the_run_that_is_active_also_with_several_workers(stu
 def test_a_store_and_an_experiment_can_be_named(study: Study, tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path}/elsewhere.db"
     with mlflow.start_run():
-        for _ in range(2):  # the second finds what the first has made
+        for _ in range(2):  # the second call finds the existing experiment
             study.run(lambda x, **_: x, n_trials=1, callbacks=[MLflowCallback(other, experiment="new")])
     assert mlflow.get_tracking_uri() != other
     found = runs("new", other)

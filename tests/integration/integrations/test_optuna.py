@@ -46,7 +46,7 @@ def mixed(trial: optuna.Trial) -> float:
 
 
 def branching(trial: optuna.Trial) -> float:
-    """Three models of one or more parameters of their own, whose minima are 0.1, 0 and 0.05."""
+    """Three branches with their own parameters, whose minima are 0.1, 0 and 0.05."""
     rate = trial.suggest_float("rate", 1e-4, 1.0, log=True)
     shared = 0.2 * (np.log10(rate) + 2.3) ** 2
     match trial.suggest_categorical("model", ["svm", "tree", "layers"]):
@@ -89,7 +89,7 @@ def test_maximising_the_negative_makes_the_same_trials() -> None:
 
 
 def test_a_resumed_study_knows_what_came_before(tmp_path: Path) -> None:
-    """All there is to know is in the storage: two new samplers of one seed go on alike, where the study had come to."""
+    """All information is in the storage: two new samplers with the same seed continue in the same way."""
     run(mixed, 25, storage=f"sqlite:///{tmp_path}/0.db", study_name="s")
     found = []
     for copy in ("1.db", "2.db"):
@@ -119,7 +119,7 @@ study.optimize(lambda t: (t.suggest_float("x", 0, 1) - 0.3) ** 2 + (t.suggest_fl
 
 
 def test_processes_share_a_study_through_its_storage(tmp_path: Path) -> None:
-    """The same seed in each: what keeps them apart is what they know of each other."""
+    """With the same seed in each; they differ because they know each other's trials."""
     storage = f"sqlite:///{tmp_path}/optuna.db"
     study = optuna.create_study(study_name="s", storage=storage)
     workers = [subprocess.Popen([sys.executable, "-c", PROCESS, storage]) for _ in range(2)]
@@ -139,7 +139,7 @@ def test_points_asked_for_together_differ_even_before_the_objective_asks_for_the
 
 
 def test_a_trial_that_never_asks_for_a_point_changes_nothing() -> None:
-    """Such trials stay in the storage: a worker was killed, or a study asked for more than it used."""
+    """Such trials remain in the storage if a worker was killed, or if more trials were requested than used."""
     study, alone = run(mixed, 5), run(mixed, 5)
     study.ask()
     for each in (study, alone):
@@ -148,7 +148,7 @@ def test_a_trial_that_never_asks_for_a_point_changes_nothing() -> None:
 
 
 class Overtaken(InMemoryStorage):
-    """Another trial comes to the same point as the next one, just before that is written."""
+    """Another trial gets the same point just before the next one is stored."""
 
     other: int | None = None
 
@@ -166,7 +166,7 @@ def test_a_point_that_another_process_has_come_to_meanwhile_is_left_to_it(had_a_
     other, trial = study.ask(), study.ask()
     if had_a_point:
         mixed(other)
-    storage.other = other._trial_id  # the only name by which a storage knows it, and Optuna has no public one
+    storage.other = other._trial_id  # storages need this id, for which Optuna has no public name
     mixed(trial)
     *_, theirs, ours = study.trials
     assert ours.system_attrs[SUGGESTED] != theirs.system_attrs[SUGGESTED]
@@ -223,15 +223,15 @@ def test_pruned_trials_teach_the_model(pruner: optuna.pruners.BasePruner) -> Non
                 raise optuna.TrialPruned
         return final
 
-    study = run(objective, 60, pruner=pruner, study_name="s")  # whose hash chooses the brackets of Hyperband
-    at_random = 1.0 / (60 * math.pi)  # the best of as many random points, on average
+    study = run(objective, 60, pruner=pruner, study_name="s")  # its hash selects the brackets of Hyperband
+    at_random = 1.0 / (60 * math.pi)  # the expected best of as many random points
     states = [trial.state for trial in study.trials]
     assert states.count(TrialState.PRUNED) > 10
     assert study.best_value < at_random / 20
 
 
 def test_a_pruned_trial_is_never_worth_more_than_the_median_of_complete_ones() -> None:
-    """Its intermediate values may be of something else than the final ones."""
+    """Its intermediate values may measure something other than the final ones."""
 
     def objective(trial: optuna.Trial) -> float:
         x = trial.suggest_float("x", 0, 1)
@@ -282,7 +282,7 @@ def best_kept(study: optuna.Study) -> float:
 
 
 def test_the_best_point_at_the_edge_of_a_constraint_is_found() -> None:
-    """Random points that keep it come within 0.02 in less than one study of five."""
+    """Feasible random points come within 0.02 in less than one of five studies."""
     study = run(limited, 25, sampler=AdaBKBSampler(seed=1, constraints_func=memory))
     assert best_kept(study) == pytest.approx(-0.405, abs=1e-3)
 
@@ -316,13 +316,14 @@ def test_a_constraint_that_only_some_trials_report_makes_them_bad() -> None:
 
 
 def two_goals(trial: optuna.Trial) -> tuple[float, float]:
-    """The front are the points x = y from 0.2 to 0.8, where the square roots of both values sum to 0.6 sqrt(2)."""
+    """The front consists of the points x = y from 0.2 to 0.8, where the square roots of both values sum to 0.6
+    sqrt(2)."""
     x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
     return (x - 0.2) ** 2 + (y - 0.2) ** 2, -((x - 0.8) ** 2 + (y - 0.8) ** 2)
 
 
 def hypervolume(study: optuna.Study) -> float:
-    """Of the front above (0.72, -0.72), from which the best that can be had is 0.432."""
+    """The hypervolume of the front above (0.72, -0.72), whose maximum is 0.432."""
     front = sorted((trial.values[0], -trial.values[1]) for trial in study.best_trials)
     area, ceiling = 0.0, 0.72
     for first, second in front:
@@ -375,7 +376,7 @@ def three(trial: optuna.Trial) -> float:
 
 
 def model_of(study: optuna.Study, names: str) -> History:
-    """What the model learns of the branch with these parameters."""
+    """The model's view of the branch with these parameters."""
     ordered = sorted(study.trials, key=lambda trial: not trial.state.is_finished())
     (branch,) = (each for each in branches(study.get_trials(states=[TrialState.COMPLETE])) if each.names == set(names))
     return history(branch, branch.space(names), ordered, Goals((-1.0,)))
@@ -392,7 +393,7 @@ def test_a_queued_value_out_of_range_teaches_nothing_about_the_point_that_was_su
 
 @pytest.mark.parametrize("state", [TrialState.PRUNED, TrialState.FAIL])
 def test_a_trial_that_stops_early_counts_where_it_would_have_run(state: TrialState) -> None:
-    """What it has asked for is where the queue says, and the rest is where it was suggested."""
+    """Requested parameters have the queued values, and the others the suggested ones."""
     study = run(three, 4)
     study.enqueue_trial({"x": 3.0})
     trial = study.ask()
@@ -452,7 +453,7 @@ def test_declared_noise_lets_points_be_repeated() -> None:
 
 def test_more_than_four_objectives_are_refused_with_a_remedy() -> None:
     study = optuna.create_study(directions=["minimize"] * 5, sampler=AdaBKBSampler())
-    with pytest.raises(ValueError, match=r"up to 4 objectives, and this study has 5; make constraints of some"):
+    with pytest.raises(ValueError, match=r"up to 4 objectives, but this study has 5; turn some into constraints"):
         study.ask().suggest_float("x", 0, 1)
 
 

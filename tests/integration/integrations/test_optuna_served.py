@@ -15,7 +15,7 @@ STEPS = 6
 
 
 def training(trial: BaseTrial) -> float:
-    """As Optuna's own examples are: better at each step, but for the kind that stands still."""
+    """As in Optuna's examples: it improves at each step, except for one kind."""
     rate = trial.suggest_float("rate", 1e-3, 1, log=True)
     kind = trial.suggest_categorical("kind", ["learns", "stands"])
     trial.set_user_attr("trained", kind)

@@ -1,4 +1,4 @@
-"""Optuna's own tests of samplers, of one objective and of several. Optuna 4 has them under other names."""
+"""Optuna's own tests of samplers, with one and with several objectives. In Optuna 4, they have other names."""
 
 from __future__ import annotations
 

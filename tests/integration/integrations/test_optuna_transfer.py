@@ -113,7 +113,7 @@ def test_what_a_study_on_a_server_cannot_be_is_refused_with_what_can_be_imported
     moving.optimize(growing, n_trials=2)
     with pytest.raises(ValueError, match=r"'x' has 2: FloatDistribution\(high=1.0, .* and FloatDistribution\(high=2.0"):
         to_server(moving, client, "no")
-    with pytest.raises(ValueError, match="has one objective, and this one has 2"):
+    with pytest.raises(ValueError, match="only a study with one objective can be imported, but this one has 2"):
         to_server(optuna.create_study(directions=["minimize", "minimize"]), client, "no")
     with pytest.raises(ValueError, match="no complete trial"):
         to_server(optuna.create_study(), client, "no")

@@ -27,19 +27,19 @@ from tests.integration.integrations import clusters
 from tests.waiting import wait_for
 
 SPACE = {"x": tune.uniform(0, 1), "optimizer": {"lr": tune.loguniform(1e-4, 1), "kind": "adam"}}
-pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, and sockets that it leaves to the collector
+pytestmark = pytest.mark.filterwarnings("ignore")  # warnings of Ray, and of sockets that it does not close
 HEALTH = {
     "health_check_initial_delay_ms": 0,
     "health_check_period_ms": 500,
     "health_check_failure_threshold": 3,
     "health_check_timeout_ms": 240_000,
 }
-"""A node that is gone refuses connections and is noticed soon; one that is only slow has four minutes to answer."""
+"""A lost node refuses connections and is noticed soon; a slow one has four minutes to answer."""
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """A head with two processors and one place. Tests may add nodes."""
+    """A head node with two processors and one unit of a resource. Tests may add nodes."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("RAY_USAGE_STATS_ENABLED", "0")
         head = {"num_cpus": 2, "resources": {"place": 1}, "include_dashboard": False, "_system_config": HEALTH}
@@ -86,7 +86,7 @@ def test_an_experiment_evaluates_the_trials_of_a_study_and_resumes_those_that_fa
 
 
 def search(server: str, config: dict[str, Any] | None = None, name: str = "s", **settings: Any) -> AdaBKBSearch:
-    """What a Tuner makes of it before its first trial."""
+    """The search in its state before the first trial of a Tuner."""
     made = AdaBKBSearch(name, url=server, **settings)
     made.set_search_properties("loss", "min", SPACE if config is None else config)
     return made
@@ -130,7 +130,7 @@ def test_the_end_of_a_trial_in_tune_is_its_end_in_the_study(
     made.on_trial_complete("a", result)
     (trial,) = client.study("s").trials()
     assert (trial.state, trial.value) == (state, value)
-    made.on_trial_complete("a", error=True)  # of a trial that is over
+    made.on_trial_complete("a", error=True)  # for a trial that has ended
     assert client.study("s").info().counts.failed == (state == "failed")
 
 
@@ -221,8 +221,8 @@ def test_every_domain_is_the_parameter_that_it_says() -> None:
         (tune.randn(0, 1), "parameter 'C': Float with the sampler Normal has no counterpart; use tune.uniform"),
         (tune.qloguniform(1, 10, 1), "parameter 'C': Float with the sampler LogUniform has no counterpart"),
         (tune.sample_from(lambda _: 1), "parameter 'C': Function"),
-        (tune.grid_search([1, 2]), "parameter 'C': a grid is not searched by a model; use tune.choice"),
-        ([tune.uniform(0, 1)], "parameter 'C': a list has no parameters of its own; use a dict in its place"),
+        (tune.grid_search([1, 2]), "parameter 'C': a model cannot search a grid; use tune.choice"),
+        ([tune.uniform(0, 1)], "parameter 'C': a list cannot contain parameters; use a dict instead"),
     ],
 )
 def test_what_has_no_counterpart_is_refused_by_name(given: object, says: str) -> None:
@@ -256,12 +256,12 @@ def test_a_trial_whose_process_is_killed_is_given_back_and_evaluated_by_another(
 @pytest.mark.usefixtures("cluster")
 def test_a_run_that_no_worker_can_evaluate_says_so_and_ends_with_its_timeout(study: Study) -> None:
     said = clusters.says_what_it_waits_for(study, "ray", {"num_gpus": 1})
-    assert "waits for Ray, which has evaluated nothing of this run for " in said
+    assert "waits for Ray, which has evaluated no trial of this run for " in said
     assert "One evaluation needs {'num_gpus': 1}. Free in the cluster: 2 of 2 CPU, 1 of 1 place. " in said
 
 
 def waiting_on(lost: str, folder: Path) -> Callable[..., float]:
-    """Tell on which node the evaluation has begun, and go on once the other node is lost."""
+    """Report the node of the evaluation, and continue once the other node is lost."""
 
     def function(x: float, **_: float) -> float:
         here = ray.get_runtime_context().get_node_id()

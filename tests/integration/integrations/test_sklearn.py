@@ -105,7 +105,7 @@ def test_it_is_a_step_of_a_pipeline_and_can_be_validated_itself() -> None:
     assert cross_val_score(make_pipeline(StandardScaler(), search), X, Y, cv=3).mean() > 0.4
 
 
-@pytest.mark.filterwarnings("ignore")  # of each score that is NaN: there are not as many neighbours
+@pytest.mark.filterwarnings("ignore")  # warnings for NaN scores with too many neighbors
 def test_candidates_that_fail_are_avoided() -> None:
     space = {"n_neighbors": Int(1, 600)}
     search = AdaBKBSearchCV(KNeighborsRegressor(), space, n_iter=20, cv=2, random_state=0)
@@ -119,7 +119,7 @@ UNFIT = [1, 5, 6, 8]
 
 
 class Failing(Ridge):  # type: ignore[misc]  # scikit-learn has no types
-    """Cannot be fitted with some values."""
+    """An estimator that cannot be fitted with some values."""
 
     def fit(self, X: Any, y: Any) -> Failing:
         if self.alpha in UNFIT:

@@ -1,7 +1,7 @@
-"""scikit-learn's own checks of estimators, on two of the instances by which it checks ``RandomizedSearchCV``.
+"""scikit-learn's own checks of estimators, with two of its instances for ``RandomizedSearchCV``.
 
-What does not apply: the checks of other array libraries, none of which is installed; and ``check_supervised_y_2d`` of
-regressors, which wants a warning that no search gives (it is a known failure of ``RandomizedSearchCV`` too).
+Not applicable are the checks of other array libraries, which are not installed, and ``check_supervised_y_2d`` of
+regressors, which expects a warning that no search gives (also a known failure of ``RandomizedSearchCV``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ESTIMATORS = [
 
 
 def applying() -> Iterator[Any]:
-    """Each check once; those that both kinds of estimator have, on the other one too, are long."""
+    """Each check once. Checks that both kinds of estimators have are long tests for the second one."""
     checked = set[str]()
     for searched in reversed(ESTIMATORS):
         for estimator, check in estimator_checks_generator(searched):

@@ -1,6 +1,6 @@
-"""The callback for Weights & Biases, with its own library offline. What it wrote is read back from its files.
+"""The callback with the library of Weights & Biases in offline mode. The tests read its files.
 
-The library is imported as the tests run: that takes a second, which every process of the tests would spend.
+The tests import the library themselves, since the import takes a second in each test process.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
-    wandb.teardown()  # it reads the environment once a process
+    wandb.teardown()  # it reads the environment only once per process
     yield
     wandb.teardown()
 
 
 def records(log: bytes) -> Iterator[Record]:
-    """What a file of W&B has: a log in LevelDB's format, after a header of as many bytes as those of its parts."""
+    """The records of a W&B file: a log in LevelDB's format after a header of the same size as those of its parts."""
     from wandb.proto.wandb_internal_pb2 import Record  # type: ignore[attr-defined]
 
     block, header = 2**15, 7
@@ -51,7 +51,7 @@ def records(log: bytes) -> Iterator[Record]:
 
 
 class Written:
-    """A run, from its file."""
+    """A run read from its file."""
 
     def __init__(self, file: Path) -> None:
         self.config: dict[str, Any] = {}
@@ -82,7 +82,7 @@ def _values(items: Any) -> dict[str, Any]:
 def runs(folder: Path) -> list[Written]:
     import wandb
 
-    wandb.teardown()  # what its process still holds is in the files then
+    wandb.teardown()  # writes the remaining data to the files
     found = [Written(file) for file in folder.glob("wandb/offline-run-*/run-*.wandb")]
     return sorted(found, key=lambda each: each.run.display_name)
 

@@ -1,4 +1,4 @@
-"""Makes all mistakes, and writes the document."""
+"""Make all mistakes, and write the document."""
 
 from __future__ import annotations
 

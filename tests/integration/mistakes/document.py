@@ -1,4 +1,4 @@
-"""The document, which is the list of the mistakes: reads it, and writes the answers anew."""
+"""Read the document, which lists the mistakes, and update its answers."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ MISTAKE = re.compile(
 
 
 def titles() -> list[str]:
-    """What is wrong with each mistake."""
+    """The titles of the mistakes."""
     return [mistake["title"] for mistake in MISTAKE.finditer(FILE.read_text())]
 
 
 def text(server: MistakeServer) -> str:
-    """Make all mistakes of the document; return the document with the answers of now.
+    """Make all mistakes in the document, and return it with the current answers.
 
     Raises:
-        AssertionError: one of them is accepted, or changes the database.
+        AssertionError: a mistake is accepted, or changes the database.
     """
     before = server.state()
 

@@ -1,4 +1,4 @@
-"""The kinds of mistakes: a request, a line of Python, a command. Each is made as ``docs/mistakes.md`` shows it."""
+"""The kinds of mistakes: a request, a line of Python, a command. Each has the form that ``docs/mistakes.md`` shows."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ LONG = {
 
 
 def answer(made: str, server: MistakeServer) -> str:
-    """Make a mistake; return the refusal.
+    """Make a mistake, and return the refusal.
 
     Args:
         made: a request (its line, headers and body), a command (files before it, each as ``# name: text``), or an
             expression in Python, in which ``client`` and ``study`` are open.
 
     Raises:
-        AssertionError: it is accepted.
+        AssertionError: the mistake is accepted.
     """
     made = re.sub(r"xxx\.\.\.(?! 20,000)", "x" * 1001, made)
     first, _, rest = made.partition("\n")
@@ -47,7 +47,8 @@ def answer(made: str, server: MistakeServer) -> str:
 
 
 def _of_request(line: str, rest: str, server: MistakeServer) -> str:
-    """Status, code, detail, remedy and errors. Of a new study, the document shows what is wrong in its definition."""
+    """Status, code, detail, remedy and errors. For a new study, the document shows only the wrong part of its
+    definition."""
     method, path = line.split(" ", 1)
     headers = dict[str, str]()
     while header := re.match(r"([A-Z][A-Za-z-]+): ?(.*)(?:\n|$)", rest):
@@ -80,7 +81,7 @@ def _of_python(made: str, server: MistakeServer) -> str:
 
 
 def _of_command(line: str, files: dict[str, str], server: MistakeServer) -> str:
-    """The exit code, and what it says."""
+    """The exit code and the output."""
     words = shlex.split(line)
     stdin = f"{words[1]}\n" if words[0] == "echo" else None
     words = words if stdin is None else words[3:]
@@ -100,7 +101,7 @@ def _of_command(line: str, files: dict[str, str], server: MistakeServer) -> str:
 
 
 def told(response: httpx.Response) -> str:
-    """A refusal in lines. A pointer is repeated where it says more than the first line."""
+    """A refusal as lines. A pointer is repeated if it says more than the first line."""
     problem = response.json()
     assert response.status_code >= 400, response.text
     assert problem["status"] == response.status_code

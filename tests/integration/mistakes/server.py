@@ -1,4 +1,4 @@
-"""A real server with a few studies, on which all mistakes are made, and a way to see that nothing has changed."""
+"""A real server with a few studies for all mistakes, and a check that nothing has changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from adabkb_service.storage.database import Database
 from tests.servers import server_on
 
 LONG = 30 * 86400.0
-"""Seconds: no lease ends while mistakes are made."""
+"""Duration of leases in seconds, so that none expires meanwhile."""
 PARAMETERS: list[dict[str, Any]] = [
     {"name": "lr", "kind": "float", "low": 0.001, "high": 1, "scale": "log"},
     {"name": "layers", "kind": "int", "low": 1, "high": 5},
@@ -42,7 +42,7 @@ METRICS = {"metrics": ["size"], "outcome_constraints": [{"metric": "latency_ms",
 OBJECTIVES = [{"metric": "error", "direction": "minimize"}, {"metric": "cost", "direction": "minimize"}]
 POINT = {"lr": 0.1, "layers": 2, "kernel": "rbf"}
 KEY = "k-1"
-"""An idempotency key that was used."""
+"""An idempotency key that has been used."""
 OBSERVED = {"trial": 1, "value": 0.9}
 SHOWN_ADDRESS = "http://127.0.0.1:8000"
 SHOWN_FOLDER = "/home/me"
@@ -76,7 +76,7 @@ _CALLS: list[tuple[str, str, dict[str, Any]]] = [
 
 @dataclass(frozen=True)
 class MistakeServer:
-    """Where mistakes are made."""
+    """The server for all mistakes."""
 
     address: str
     folder: Path
@@ -86,8 +86,8 @@ class MistakeServer:
     database: sqlite3.Connection
 
     def state(self) -> dict[str, list[tuple[Any, ...]]]:
-        """The rows of the database that a request can change. What the models make of them is written when there is
-        time, and answers are kept: a client may ask before it refuses."""
+        """The rows of the database that a request can change, without model rows, which are written later, and without
+        stored answers, since a client may send requests before it refuses."""
         queries = {
             "studies": "SELECT id, study_seq, state, paused, budget, definition FROM studies ORDER BY id",
             **{table: f"SELECT * FROM {table} ORDER BY rowid" for table in ("trials", "observations", "events")},
@@ -95,7 +95,7 @@ class MistakeServer:
         return {table: self.database.execute(query).fetchall() for table, query in queries.items()}
 
     def as_shown(self, text: str) -> str:
-        """A text as the document has it: without what is different each time."""
+        """Text for the document, without parts that change each time."""
         text = re.sub(r" \(request [0-9a-f]{32}\)", "", text)
         text = re.sub(r'(?<="request_id": ")[0-9a-f]{32}', "...", text)
         text = text.replace(str(self.folder), SHOWN_FOLDER)
@@ -104,7 +104,7 @@ class MistakeServer:
 
 @contextmanager
 def opened(folder: Path) -> Iterator[MistakeServer]:
-    """The server, in a folder that becomes the working directory."""
+    """Run the server in a folder that becomes the working directory."""
     file = folder / "adabkb.db"
     with closing(Database(f"sqlite:///{file}")) as database:
         migration.upgrade(database)
@@ -118,7 +118,7 @@ def opened(folder: Path) -> Iterator[MistakeServer]:
         (folder / "svm.jsonl").write_text(export)
         (folder / "half.jsonl").write_text(export.splitlines()[0])
         (folder / "altered.jsonl").write_text(export.replace('"completed"', '"finished"', 1))
-    # Another server: the first one has ended, so all that its models had still to write is written.
+    # Another server, since the first one has ended and written all rows of its models.
     with (
         _serving(file) as (address, http),
         Client(address, retry_for=0, outbox=False) as client,

@@ -1,4 +1,4 @@
-"""Every mistake is answered as ``docs/mistakes.md`` says, word for word, and changes nothing."""
+"""Every mistake gets exactly the answer in ``docs/mistakes.md``, and changes nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.integration.mistakes import document
 from tests.integration.mistakes.server import opened
 
 FOREIGN = re.compile(r"pydantic|discriminator|Traceback|Input should|[Uu]nable to (?:parse|interpret|extract)")
-"""Words of the implementation."""
+"""Terms of the implementation that answers must not contain."""
 
 
 def test_every_mistake_is_answered_as_documented_and_changes_nothing(tmp_path: Path) -> None:

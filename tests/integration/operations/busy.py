@@ -1,4 +1,4 @@
-"""A study in which everything has happened that can: for tests of what must hold whatever happened."""
+"""A study with every kind of event, for tests of invariants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.integration.operations.verbs import (
 
 
 def busy_study(running: Service, clock: ManualClock, **changes: object) -> None:
-    """Study "s": trials in every state, failures, replicates, corrections, limits changed, answers kept under keys."""
+    """Study "s": trials in every state, failures, replicates, corrections, changed limits, and stored answers."""
     rule = {"rule": "patience", "max_steps": 20, "no_gain_for": 2}
     limits = {"budget": 40, "max_attempts": 2, "failure_limit": 3, "stop": {"no_gain_for": 30}, "early_stopping": rule}
     create(running, definition(**limits, **changes))

@@ -27,13 +27,13 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 }
 """An ``algorithm`` of each kind, for ``definition``."""
 DIFFERENT = ("auto", "paper", "gp-threds", "random")
-"""Those whose models differ the most, for ``make test`` where ``unit/engine/test_policies.py`` has all of them."""
+"""The systems whose models differ most, for ``make test``; ``unit/engine/test_policies.py`` tests all of them."""
 OF_THE_PAPER = [name for name in SYSTEMS if name not in ("auto", "random", "sobol")]
-"""Those for one kind of space: a box of parameters that are always there."""
+"""The systems that support only boxes of unconditional parameters."""
 
 
 class ManualClock:
-    """Time that passes when a test says so."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -59,13 +59,13 @@ def database(migrated_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def running(database: Database, clock: ManualClock) -> Service:
-    """A service on an empty database, with a clock of its own."""
+    """A service on an empty database, with a manual clock."""
     return Service(database, clock=clock)
 
 
 @pytest.fixture
 def hasty(database: Database, clock: ManualClock) -> Service:
-    """The same; its models have time for one point of a suggestion only."""
+    """The same, with time for only one point per suggestion."""
     return Service(database, clock=clock, inference=in_this_process(database, decision_seconds=0.0))
 
 

@@ -1,4 +1,4 @@
-"""A receiver of webhooks: a real server of HTTP on loopback, which answers as a test says."""
+"""A receiver of webhooks: a real HTTP server on loopback whose answers a test sets."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ LOOPBACK = "127.0.0.0/8"
 
 @dataclass
 class Receiver:
-    """What came, and what is answered: ``statuses`` first, one after the other, then 204."""
+    """Received requests, and statuses of answers: first ``statuses`` in order, then 204."""
 
     address: str
     statuses: list[int] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
-    """Of the answers."""
+    """Headers of the answers."""
     received: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
-    """Headers and body of each request, also of those that were not answered with success."""
+    """Headers and body of each request, including failed ones."""
     accepted: list[dict[str, Any]] = field(default_factory=list)
-    """The messages that were."""
+    """The messages that were answered with success."""
     guard: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -55,7 +55,7 @@ def receiving(**answers: Any) -> Iterator[Receiver]:
 
 @contextmanager
 def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    """A server in a thread, on a free port of loopback; its address."""
+    """Run a server in a thread, on a free port of loopback. Yield its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -1,4 +1,4 @@
-"""What must hold of every study, whatever its definition: its log tells all of it."""
+"""An invariant of every study: its log contains its complete state."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.integration.operations.verbs import Ask, suggest
 def assert_its_log_tells_all(
     database: Database, clock: ManualClock, running: Service, context: Mapping[str, Any] | None = None
 ) -> None:
-    """Doctor and replay find nothing in the study s; exported, deleted and imported it makes the same next decision, in
-    the same context."""
+    """Check that doctor and replay find no problem in the study "s", and that its next decision is the same after
+    export, deletion and import."""
     assert list(examine(database)) == []
     replayed = replay(running, "s")
     assert (replayed.diverged, replayed.changed) == ([], False)

@@ -1,4 +1,4 @@
-"""Importances, slices and the partition say what the model says, for every system and in the user's terms."""
+"""Importances, slices and the partition agree with the model, for every system and in the user's units."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MIXED: list[dict[str, Any]] = [*FLOATS, {"name": "kind", "kind": "categorical", 
 
 
 def worked_on(running: Service, system: str, parameters: list[dict[str, Any]], direction: str = "minimize") -> None:
-    """A study of x alone, after nine results."""
+    """A study with the only parameter x, after nine results."""
     create(running, definition(parameters=parameters, algorithm=SYSTEMS[system], direction=direction))
     for _ in range(9):
         (trial,) = suggest(running, "s", Ask()).view.trials

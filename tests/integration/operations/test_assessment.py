@@ -1,4 +1,4 @@
-"""The sentences about a study, and its checks: right in every situation that a study can be in."""
+"""The sentences about a study and its checks are correct in every situation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LAB: list[dict[str, Any]] = [
 
 
 def grown(running: Service, results: int, seed: int = 0) -> None:
-    """Yields with one decimal, which rise with the temperature; at random points of two of the three catalysts."""
+    """Yields with one decimal that rise with the temperature, at random points with two of the three catalysts."""
     rng = np.random.default_rng(seed)
     told = []
     for _ in range(results):
@@ -242,7 +242,7 @@ def test_long_without_a_gain_is_told(running: Service) -> None:
 
 
 def test_a_model_that_cannot_follow_leaves_what_the_results_say(running: Service) -> None:
-    """Two results whose sum no float can hold."""
+    """Two results whose sum overflows."""
     create(running, definition(algorithm={"profile": "paper", "outputs": "raw"}))
     for _ in range(2):
         observe(running, "s", Value(-1.7e308, parameters={"x": 0, "y": 1}))

@@ -1,4 +1,4 @@
-"""Attributes of trials: the user's own, kept like everything else, and no concern of the model."""
+"""Attributes of trials: set by users, stored in the log, and ignored by the model."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_an_export_of_a_version_without_attributes_is_imported(running: Service,
 
 
 def test_a_page_of_large_trials_ends_early_and_the_next_one_goes_on(running: Service, study: str) -> None:
-    """A page has 8 MB at most; here each trial has 16 kB."""
+    """A page has at most 8 MB; here, each trial has 16 kB."""
     for number in range(1, 603):
         queue(running, study, {"x": number / 1000.0, "y": 1.0})
         annotate(running, study, number, {"text": "x" * 16_000, "host": "n1" if number > 2 else ["n1"]})

@@ -1,4 +1,4 @@
-"""The ``auto`` profile as a study lives it: finite spaces, noise that is declared, what it says of itself."""
+"""The ``auto`` profile in studies: finite spaces, declared noise, and statistics."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIX_POINTS = [
 
 
 def drain(running: Service) -> list[tuple[object, object]]:
-    """Trials are asked for and told until none comes."""
+    """Suggest and observe until no trial is issued."""
     found = []
     while trials := suggest(running, "s", Ask(count=2)).view.trials:
         for trial in trials:
@@ -51,7 +51,7 @@ def test_a_finite_space_is_handed_out_once_and_completes_the_study(running: Serv
 
 
 def test_a_batch_that_takes_too_long_is_filled_up_with_other_points(hasty: Service) -> None:
-    """The engine decides on the first only; the others are flagged, and no point comes twice."""
+    """The engine decides only on the first point; the others are flagged, and no point is issued twice."""
     create(hasty, definition(parameters=SIX_POINTS))
     trials = suggest(hasty, "s", Ask(count=6)).view.trials
     assert [trial.origin for trial in trials] == ["policy", *["fallback"] * 5]
@@ -59,7 +59,7 @@ def test_a_batch_that_takes_too_long_is_filled_up_with_other_points(hasty: Servi
 
 
 def test_an_exhausted_study_waits_for_the_points_that_are_out(running: Service) -> None:
-    """All points issued: no new one, but the study is over only when the last result is in or has failed."""
+    """If all points are issued, there is no new one, but the study ends only after the last result or failure."""
     create(running, definition(parameters=SIX_POINTS))
     answer = suggest(running, "s", Ask(count=10)).view
     assert (len(answer.trials), answer.reason, answer.study.state) == (6, "exhausted", "running")
@@ -71,7 +71,7 @@ def test_an_exhausted_study_waits_for_the_points_that_are_out(running: Service) 
 
 
 def test_a_point_that_becomes_free_again_reopens_the_study(running: Service) -> None:
-    """A correction that excludes a result: its point has none any more and is issued again."""
+    """A correction excludes a result, so its point is issued again."""
     create(running, definition(parameters=SIX_POINTS))
     first = drain(running)[0]
     correct(running, "s", 1, {"excluded": True})
@@ -88,7 +88,7 @@ def test_declared_noise_makes_replicates_worth_asking_for(running: Service) -> N
 
 
 def test_a_result_with_a_large_standard_error_moves_the_model_less(running: Service) -> None:
-    """The same results but for the standard error of one that stands out."""
+    """The same results, except for the standard error of an outlier."""
     means = []
     for study, std_error in (("sure", None), ("unsure", 5.0)):
         create(running, definition(id=study))
@@ -103,7 +103,8 @@ def test_a_result_with_a_large_standard_error_moves_the_model_less(running: Serv
 
 
 def test_the_model_says_what_it_has_learned(running: Service) -> None:
-    """x matters, y does not: of a sum, x has nearly all. Figures are finite JSON in the objective's units."""
+    """x matters and y does not, so x has nearly all of the variance. Statistics are finite, in the objective's
+    units."""
     create(running, definition(direction="maximize"))
     blank = predict.model(running, "s")
     assert isinstance(blank.learned, Learned)
@@ -130,7 +131,7 @@ def test_the_model_says_what_it_has_learned(running: Service) -> None:
 
 
 def test_each_search_for_hyperparameters_is_made_once_and_before_no_decision(running: Service) -> None:
-    """After the answer, and not again for the state after a decision that was made ahead."""
+    """After the answer, and not again for the state after a prefetched point."""
     create(running, definition())
     searched, steps = list[int](), list[str]()
 
@@ -173,7 +174,7 @@ MOVES: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
 def test_a_point_is_suggested_once_also_if_something_a_little_different_was_run(
     running: Service, kind: str, noise_std: float | None
 ) -> None:
-    """A person rounds what was suggested, or takes what is at hand. The result is of what was run, which may be
+    """People round suggested values or use similar ones. The result belongs to the evaluated point, which may be
     repeated if noise is declared."""
     parameter, moved = MOVES[kind]
     parameters = [{"name": "p", **parameter}, SIX_POINTS[1]]

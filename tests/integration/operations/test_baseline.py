@@ -1,4 +1,4 @@
-"""A baseline in the life of a study: the recommendation stays near it, and says what it changes and why."""
+"""Studies with a baseline: the recommendation stays near it, and lists its changes with their gains."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def with_baseline(**changes: Any) -> StudyDefinition:
 
 
 def loss(point: dict[str, Any]) -> float:
-    """The heat alone matters."""
+    """Only the heat matters."""
     return float(((point["heat"] - 90.0) / 50.0) ** 2)
 
 
@@ -99,7 +99,7 @@ def test_in_a_context_the_chosen_parameters_stay(running: Service) -> None:
 
 
 def test_under_outcome_constraints_the_point_keeps_them(running: Service) -> None:
-    """Water is cheaper to keep, and breaks the bound."""
+    """Keeping water would change less, but violates the bound."""
     create(running, with_baseline(metrics=["purity"], outcome_constraints=[{"metric": "purity", "lower": 0.9}]))
     for _ in range(14):
         (trial,) = suggest(running, "s", Ask()).view.trials

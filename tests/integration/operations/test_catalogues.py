@@ -1,4 +1,4 @@
-"""Catalogues in studies: rows are suggested once, added and withdrawn while the study runs, and the log tells all."""
+"""Catalogues in studies: rows are suggested once, and can be added and withdrawn while the study runs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.errors import Invalid
 from adabkb_service.operations.manage import create
+from adabkb_service.operations.predict import recommendation
 from adabkb_service.operations.read import list_events
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import studies
@@ -24,7 +25,7 @@ HEADS = "molecule,size,polarity"
 
 
 def table(count: int, first: int = 0) -> str:
-    """Rows with the numbers of a seed; those of a row are the same in each table."""
+    """Rows with seeded random numbers; a row has the same numbers in each table."""
     lines = (
         f"m{row},{','.join(map(str, np.random.default_rng(row).normal(size=2).round(3)))}"
         for row in range(first, first + count)
@@ -45,7 +46,7 @@ def study(running: Service, count: int, *parameters: dict[str, Any], **fields: A
 
 
 def evaluated(running: Service, count: int) -> list[str]:
-    """The molecules of so many trials, one after the other."""
+    """Evaluate a number of trials one after the other, and return their molecules."""
     found = []
     for _ in range(count):
         (trial,) = suggest(running, "s", Ask()).view.trials
@@ -94,9 +95,19 @@ def test_a_withdrawn_row_is_not_suggested_and_its_result_counts(
     assert_its_log_tells_all(database, clock, running)
 
 
-@pytest.mark.parametrize("fields", [{}, {"noise_std": 0.1}], ids=["without noise", "with noise"])
-def test_when_all_rows_are_withdrawn_the_study_waits_for_others(running: Service, fields: dict[str, Any]) -> None:
-    study(running, 5, **fields)
+X = {"name": "x", "kind": "float", "low": 0, "high": 1}
+Y = {**X, "name": "y"}
+
+
+@pytest.mark.parametrize(
+    ("more", "fields"),
+    [((), {}), ((), {"noise_std": 0.1}), ((X,), {}), ((X, Y), {"mixtures": [{"parameters": ["x", "y"]}]})],
+    ids=["without noise", "with noise", "with a number", "with a mixture"],
+)
+def test_when_all_rows_are_withdrawn_the_study_waits_for_others(
+    running: Service, more: tuple[dict[str, Any], ...], fields: dict[str, Any]
+) -> None:
+    study(running, 5, *more, **fields)
     evaluated(running, 2)
     changed(running, withdraw=[f"m{row}" for row in range(5)])
     over = suggest(running, "s", Ask()).view
@@ -104,6 +115,70 @@ def test_when_all_rows_are_withdrawn_the_study_waits_for_others(running: Service
     changed(running, restore=["m4"])
     changed(running, add=table(1, first=5))
     assert set(evaluated(running, 1)) <= {"m4", "m5"}
+
+
+def test_rows_that_the_constraints_exclude_are_not_suggested(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    rules = ['molecule not in ["m1", "m2"]', 'not (molecule == "m3" and x > 0.5)']
+    study(running, 6, X, constraints=rules)
+    for _ in range(8):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        molecule, x = trial.parameters["molecule"], trial.parameters["x"]
+        assert molecule not in ("m1", "m2")
+        assert molecule != "m3" or x <= 0.5
+        observe(running, "s", Value(value_of(molecule), trial.number))
+    with pytest.raises(Invalid, match="constraint 0"):
+        queue(running, "s", {"molecule": "m2", "x": 0.1})
+    with pytest.raises(Invalid, match="constraint 1"):
+        suggest(running, "s", Ask(fixed={"molecule": "m3", "x": 0.9}))
+    assert_its_log_tells_all(database, clock, running)
+
+
+def test_a_study_needs_a_row_that_satisfies_its_constraints(running: Service) -> None:
+    with pytest.raises(Invalid) as refused:
+        study(running, 5, X, constraints=['molecule in ["m1", "m2"]', 'molecule != "m1"', 'molecule != "m2"'])
+    assert "together" in str(refused.value.errors[0].detail)
+    study(running, 5, X, constraints=['molecule in ["m1", "m2"]'])
+    changed(running, withdraw=["m1"])
+    with pytest.raises(Invalid) as refused:
+        changed(running, withdraw=["m2"])
+    assert "cannot be combined with the study's constraints.0" in str(refused.value.errors[0].detail)
+    assert set(evaluated_with(running, 3)) == {"m2"}
+
+
+def evaluated_with(running: Service, count: int) -> list[str]:
+    """The molecules of so many trials that are all open."""
+    return [trial.parameters["molecule"] for trial in suggest(running, "s", Ask(count)).view.trials]
+
+
+def test_a_recommendation_stays_near_a_baseline_with_a_row(running: Service) -> None:
+    study(running, 30, X, baseline={"molecule": "m4", "x": 0.25}, seed=1)
+    for row in range(12):
+        point = {"molecule": f"m{row}", "x": 0.25}
+        observe(running, "s", Value(1.0 if row in (4, 9) else 3.0, parameters=point))
+    observe(running, "s", Value(0.99, parameters={"molecule": "m9", "x": 0.75}))
+
+    def near() -> Any:
+        return recommendation(running, "s").model
+
+    assert near().parameters == {"molecule": "m4", "x": 0.25}
+    changed(running, withdraw=["m4"])
+    assert near().parameters["molecule"] != "m4"
+
+
+def test_an_older_study_with_the_same_catalogue_is_used(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, definition(id="old", parameters=[catalogue(40)], direction="minimize"))
+    for row in range(20):
+        observe(running, "old", Value(value_of(f"m{row}"), parameters={"molecule": f"m{row}"}))
+    study(running, 30, transfer_from=["old"])
+    best = min((f"m{row}" for row in range(20)), key=value_of)
+    assert best in evaluated(running, 3)
+    changed(running, add=table(3, first=30), withdraw=["m5"])
+    evaluated(running, 2)
+    assert_its_log_tells_all(database, clock, running)
 
 
 def test_a_change_that_changes_nothing_is_no_event(running: Service) -> None:
@@ -133,7 +208,7 @@ def test_a_waiting_trial_in_a_withdrawn_row_fails(running: Service) -> None:
     [
         ({"withdraw": ["m99"]}, "has 'm99', which is not a row"),
         ({"restore": ["m99"]}, "has 'm99', which is not a row"),
-        ({"add": table(2)}, "line 2 names 'm0', which is in the catalogue"),
+        ({"add": table(2)}, "line 2 names 'm0', which is already in the catalogue"),
         ({"add": "molecule,size\nm50,1"}, "line 1 has the columns size"),
         ({"add": f"{HEADS}\nm50,1,2\nm51,1,wet"}, "line 3 has 'wet' in column 'polarity'"),
     ],
@@ -191,7 +266,7 @@ def test_what_requests_read_of_a_study_does_not_grow_with_its_catalogue(database
         (f"{HEADS}\nm1,1", "line 2 has 2 cells, but the header has 3"),
         (f"{HEADS}\nm1,1,2\nm2,1,", "line 3 has '' in column 'polarity'"),
         (f"{HEADS}\nm1,1,2\nm2,nan,2", "line 3 has 'nan' in column 'size'"),
-        (f"{HEADS}\nm1,1,2\n\nm1,1,2", "line 4 names 'm1' like line 2"),
+        (f"{HEADS}\nm1,1,2\n\nm1,1,2", "line 4 names 'm1', as does line 2"),
         (f"{HEADS}\n ,1,2", "line 2 has no name"),
         (f"{HEADS.replace(',', ';')}\nm1;1,5;wet", "line 2 has 'wet' in column 'polarity'"),
     ],
@@ -221,7 +296,7 @@ def test_a_table_that_the_process_has_dropped_is_read_again(running: Service) ->
     study(running, 20)
     evaluated(running, 2)
     many = "x" * 10_000_000
-    for number in range(30):  # more than a process keeps
+    for number in range(30):  # more than a process caches
         keep(Pieces(many, ({"add": str(number)},)))
     changed(running, withdraw=["m3"])
     assert "m3" not in evaluated(running, 2)

@@ -1,4 +1,4 @@
-"""Clocks that jump: servers follow them gradually, and whatever the clock says, nothing is lost."""
+"""Clocks that jump: servers adjust to them gradually, and nothing is lost whatever the clock shows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOUR = 3600.0
 
 
 class Uptime:
-    """Time since the machine started, which passes when a test says so."""
+    """A monotonic clock that a test advances."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0
@@ -44,7 +44,7 @@ def uptime() -> Uptime:
 def test_a_running_server_approaches_a_clock_that_is_set_and_then_agrees_with_a_new_one(
     uptime: Uptime, jump: float
 ) -> None:
-    """Time never goes back, and never passes more than twice as fast or less than half as fast."""
+    """Time never goes back, and passes at half to twice the normal speed."""
     start, set_by = datetime(2026, 1, 1, tzinfo=UTC), 0.0
 
     def source() -> datetime:
@@ -76,7 +76,7 @@ def test_a_difference_as_of_a_busy_machine_is_left(uptime: Uptime) -> None:
 
 
 def test_a_server_follows_the_clock_of_postgresql_while_it_runs(postgresql_server: sa.Engine) -> None:
-    """The database has a clock of its own, which is set ahead by five seconds."""
+    """The database has a separate clock, which is set ahead by 5 s."""
     name = created(postgresql_server)
     url = address(postgresql_server, name)
     engine = sa.create_engine(sa.make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
@@ -95,7 +95,7 @@ def test_a_server_follows_the_clock_of_postgresql_while_it_runs(postgresql_serve
         with server_on(url, sweep_seconds=0.05, tidy_seconds=0.1) as server, httpx.Client(base_url=server) as client:
 
             def ahead() -> float:
-                """How far the server's clock is ahead of this machine's, at least."""
+                """The minimum by which the server's clock is ahead of this machine's."""
                 body = {"direction": "minimize", "parameters": [{"name": "x", "kind": "float", "low": 0, "high": 1}]}
                 made = client.post("/v1/studies", json=body).raise_for_status().json()["created_at"]
                 return (datetime.fromisoformat(made) - datetime.now(UTC)).total_seconds()
@@ -109,7 +109,7 @@ def test_a_server_follows_the_clock_of_postgresql_while_it_runs(postgresql_serve
 
 
 def test_a_reading_that_takes_long_does_not_set_the_clock_wrong() -> None:
-    """The first one waits two seconds for a connection, and shows the time at the end of that."""
+    """The first reading waits 2 s for a connection, and returns the time after that."""
     start = datetime(2026, 1, 1, tzinfo=UTC)
     passed, waits = timedelta(0), [timedelta(seconds=2)]
 
@@ -122,7 +122,7 @@ def test_a_reading_that_takes_long_does_not_set_the_clock_wrong() -> None:
 
 
 def restarted(running: Service, clock: ManualClock) -> Service:
-    """A server that starts on the same database."""
+    """Start another server on the same database."""
     fresh = Service(running.database, clock=clock)
     clamp_leases(fresh)
     sweep(fresh)
@@ -163,7 +163,7 @@ def test_after_a_restart_with_the_clock_set_ahead_a_worker_that_lives_keeps_its_
 
 
 def test_servers_whose_clocks_differ_by_an_hour_lose_nothing(running: Service, clock: ManualClock) -> None:
-    """On one database, taking turns: each takes the other's leases for overdue or for very long."""
+    """On one database, in turn: to each, the other's leases seem overdue or very long."""
     ahead = ManualClock()
     ahead.advance(HOUR)
     other = Service(running.database, clock=ahead)
@@ -193,7 +193,7 @@ def test_keys_are_kept_for_their_hours_and_then_forgotten(running: Service, cloc
 
 
 def test_a_clock_that_is_days_ahead_forgets_no_key(running: Service, clock: ManualClock) -> None:
-    """What counts is the time that has really passed: a minute lets keys age by two minutes at most."""
+    """Real time counts: in one minute, keys age by two minutes at most."""
     create(running, definition())
     first = suggest(running, "s", ONE, Key("s", "k", "f"))
     clock.advance(72 * HOUR)

@@ -1,5 +1,5 @@
-"""Features of studies together: what goes together is accepted, and its trials and its log are right; the rest is
-refused. The studies are drawn by seed."""
+"""Combinations of features: allowed ones are accepted, and give correct trials and logs; the rest is refused. The
+studies are drawn with a seed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,18 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.retold import assert_its_log_tells_all
-from tests.integration.operations.verbs import Ask, Failure, Value, edit, observe, queue, repeat, report, suggest
+from tests.integration.operations.verbs import (
+    Ask,
+    Failure,
+    Value,
+    change,
+    edit,
+    observe,
+    queue,
+    repeat,
+    report,
+    suggest,
+)
 
 ANGLE = {"name": "angle", "kind": "float", "low": 0, "high": 360}
 SPEED = {"name": "speed", "kind": "float", "low": 1, "high": 10}
@@ -37,6 +48,13 @@ CATALOGUE = {
     "kind": "catalogue",
     "table": "\n".join(["dye,size,polarity", *(f"{dye},{k % 5},{k * k % 7}" for k, dye in enumerate(DYES))]),
 }
+OF_ROWS = [
+    'dye not in ["dye 1", "dye 2"]',
+    'not (dye == "dye 3" and speed > 4) or angle > 90',
+]
+"""Constraints of a study with a catalogue."""
+HEAT = {"name": "heat", "kind": "int", "low": 1, "high": 4, "when": {"dye": DYES[:6]}}
+"""A parameter that depends on the row."""
 METRIC = "price"
 OBJECTIVES = [{"metric": METRIC, "direction": "minimize"}, {"metric": "quality", "direction": "maximize"}]
 FEATURES: dict[str, dict[str, Any]] = {
@@ -71,12 +89,11 @@ FEATURES: dict[str, dict[str, Any]] = {
     "repeated": {},
     "tolerance": {"tolerance": 1e-9},
 }
-"""Fields of a definition, by what they are about."""
+"""Fields of a definition, by feature."""
 EXCLUDED: set[frozenset[str]] = {
     frozenset(pair)
     for one, others in {
-        "context": ("objectives", "median", "asha", "per cost", "measured", "stop", "tolerance"),
-        "catalogue": ("conditions", "constraints", "mixtures", "baseline", "older"),
+        "context": ("median", "asha", "stop", "tolerance"),
         "objectives": ("noise", "stop", "tolerance", "baseline"),
         "cost": ("median", "asha"),
         "per cost": ("median", "asha"),
@@ -84,7 +101,7 @@ EXCLUDED: set[frozenset[str]] = {
     }.items()
     for pair in ((one, other) for other in others)
 }
-"""What does not go together. Decision 0080 has the reasons."""
+"""Pairs that cannot be combined. Decision 0080 gives the reasons."""
 SAME_FIELD = {
     frozenset(pair)
     for group in (("patience", "median", "asha"), ("cost", "per cost", "measured"), ("bounds", "objectives"))
@@ -108,6 +125,8 @@ def made(features: list[str]) -> StudyDefinition:
         parameters["dye"] = CATALOGUE
     if "conditions" in features:
         parameters["count"]["when"] = {"glue": ["fast"]}
+    if {"conditions", "catalogue"} <= set(features):
+        parameters["heat"] = HEAT
     fields: dict[str, Any] = {"direction": "minimize"}
     if "descriptors" in features:
         parameters["glue"]["descriptors"] = {"viscosity": [2.0, 9.0]}
@@ -115,6 +134,10 @@ def made(features: list[str]) -> StudyDefinition:
         fields |= FEATURES[each]
     if {"objectives", "early_stopping"} <= fields.keys():
         fields["early_stopping"] = {**fields["early_stopping"], "metric": METRIC}
+    if {"baseline", "catalogue"} <= set(features):
+        fields["baseline"] = {**fields["baseline"], "dye": "dye 4"}
+    if {"constraints", "catalogue"} <= set(features):
+        fields["constraints"] = [*fields["constraints"], *OF_ROWS]
     if {"partial", "bounds"} <= set(features):
         fields["metrics"] = [METRIC, "mass"]
     return definition(**fields, parameters=list(parameters.values()))
@@ -125,7 +148,7 @@ DRAWN = 1000
 
 
 def drawn(seed: int) -> list[str]:
-    """Features that go together."""
+    """Draw features that can be combined."""
     rng, found = np.random.default_rng(seed), list[str]()
     for index in rng.permutation(len(FEATURES)):
         each = list(FEATURES)[index]
@@ -158,20 +181,21 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
 ) -> None:
     features, rng = drawn(seed), np.random.default_rng(seed)
     if "older" in features:
-        create(running, definition(id="old", parameters=list(PLAIN.values()), metrics=[METRIC]))
-        for angle in range(0, 360, 45):
-            point = {"angle": float(angle), "speed": 4.0, "glue": "fast", "count": 2}
-            observe(running, "old", Value(float(-np.cos(np.radians(angle))), parameters=point, metrics={METRIC: 2.0}))
+        create_older(running, features)
     create(running, made(features))
     context: dict[str, Any] | None = None
     trials: list[Trial] = []
+    gone: list[str] = []
     for step in range(9):
+        if "catalogue" in features and step == 4:
+            gone = [DYES[0], DYES[7]]
+            change(running, "s", {"catalogues": {"dye": {"withdraw": gone}}})
         if "edited" in features and step == 5:
             edit(running, {**COUNT, "high": 7, **({"when": {"glue": ["fast"]}} if "conditions" in features else {})})
         if "context" in features:
             context = {"humidity": round(float(rng.random()), 3)}
         fixed = {"glue": "slow"} if "fixed" in features and step % 3 == 1 else None
-        # The trials of an answer are on one plate, so an odd plate of two leaves room for one.
+        # The trials of an answer are on one plate, whose last place may be the only free one.
         plate: Literal["new"] | None = "new" if "plates" in features and step % 2 else None
         if "plates" in features and step == 6:
             control = {**trials[-1].parameters, **(context or {})}
@@ -183,8 +207,9 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
         assert (trials[0].plate is not None) == ("plates" in features)
         for trial in trials:
             check(running, trial.parameters, {**(fixed or {}), **(context or {})})
+            assert trial.parameters.get("dye") not in gone or trial.origin == "queued"
             evaluate(running, features, trial.number, trial.parameters, fails=step == 3)
-        if "plates" in features and step == 2:  # in another well of the same plate
+        if "plates" in features and step == 2:  # a point of the same plate
             value, told = measured(features, trials[0].parameters)
             own = Value(value, parameters=trials[0].parameters, plate=trials[0].plate, **told)  # type: ignore[arg-type]
             observe(running, "s", own)
@@ -194,17 +219,36 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
             assert [trial.parameters for trial in again] == [trials[0].parameters]
         if "partial" in features and step % 3 == 2:
             complete(running, late=step == 8)
-    found = recommendation(running, "s", context=context)
-    if "objectives" not in features:
-        assert found.model is not None
-        check(running, found.model.parameters, context or {})
-        assert (found.model.changes is not None) == ("baseline" in features)
+    check_recommended(running, features, context)
     assert_its_log_tells_all(database, clock, running, context)
 
 
+def create_older(running: Service, features: list[str]) -> None:
+    """An older study with some results."""
+    known = [*PLAIN.values(), *([CATALOGUE] if "catalogue" in features else [])]
+    create(running, definition(id="old", parameters=known, metrics=[METRIC]))
+    for number, angle in enumerate(range(0, 360, 45)):
+        point = {"angle": float(angle), "speed": 4.0, "glue": "fast", "count": 2}
+        point |= {"dye": DYES[number]} if "catalogue" in features else {}
+        observe(running, "old", Value(float(-np.cos(np.radians(angle))), parameters=point, metrics={METRIC: 2.0}))
+
+
+def check_recommended(running: Service, features: list[str], context: dict[str, Any] | None) -> None:
+    """The recommended points are of the study's space and in the context."""
+    found = recommendation(running, "s", context=context)
+    if "objectives" in features:
+        assert found.front
+        for each in found.front:
+            check(running, each.parameters, context or {})
+        return
+    assert found.model is not None
+    check(running, found.model.parameters, context or {})
+    assert (found.model.changes is not None) == ("baseline" in features)
+
+
 def check(running: Service, point: dict[str, Any], held: dict[str, Any]) -> None:
-    """A point is one of the study's space, has some values, and is below the end of a periodic parameter; its shares
-    sum to 1 to the last digit."""
+    """Check that a point is in the study's space, has the given values, and is below the end of a periodic parameter,
+    and that its shares sum to exactly 1."""
     space = definition_of(row(running, "s").definition).space()
     assert space.problems(point) == {}
     assert space.admits(point)
@@ -234,7 +278,7 @@ def evaluate(running: Service, features: list[str], number: int, point: dict[str
 def measured(
     features: list[str], point: dict[str, Any], number: int | None = None
 ) -> tuple[float | None, dict[str, Any]]:
-    """What is measured at a point: the value, unless there are several objectives, and costs and metrics."""
+    """The numbers measured at a point: the value, unless there are several objectives, costs and metrics."""
     angle = np.cos(np.radians(point["angle"] + 5.0))
     value = float((point["speed"] - 4.0) ** 2 / 10.0 - angle + (point["glue"] == "slow") + point.get("humidity", 0.0))
     value += (point.get("resin", 0.6) - 0.6) ** 2
@@ -242,7 +286,7 @@ def measured(
     told: dict[str, Any] = {}
     if {"cost", "per cost"} & set(features):
         told = {"cost": 1.0 + price}
-    if "measured" in features and number is None:  # a result without a trial has no seconds
+    if "measured" in features and number is None:  # a result without a trial has no duration
         told = {"cost": 1.0}
     if {"bounds", "objectives"} & set(features):
         told["metrics"] = {METRIC: price}
@@ -254,7 +298,7 @@ def measured(
 
 
 def tell_some(running: Service, number: int, value: float | None, told: dict[str, Any]) -> None:
-    """A part of a result, another one from trial to trial: its first numbers, its last ones, or all."""
+    """Report a part of a result, which varies between trials: its first numbers, its last ones, or all."""
     names = list(told["metrics"])
     kept = [names[: number % 3], names[number % 3 :], names][number % 3]
     metrics = {name: told["metrics"][name] for name in kept}
@@ -266,14 +310,14 @@ def tell_some(running: Service, number: int, value: float | None, told: dict[str
 
 
 def add_rest(running: Service, number: int) -> None:
-    """Add what the result of a stopped trial lacks, if it has a result."""
+    """Add the numbers that the result of a stopped trial lacks, if it has a result."""
     for result in list_observations(running, "s", 0, 100).items:
         if result.trial == number and result.missing:
             observe(running, "s", Value(None, number, metrics=dict.fromkeys(result.missing, 3.0)))  # type: ignore[arg-type]
 
 
 def complete(running: Service, *, late: bool) -> None:
-    """Add what results lack; not to every second one unless it is late."""
+    """Add missing numbers to results, to every second one only if ``late``."""
     for result in list_observations(running, "s", 0, 100).items:
         if result.missing and result.trial is not None and (late or result.trial % 2):
             metrics = {name: 2.0 + result.seq for name in result.missing if name != "value"}

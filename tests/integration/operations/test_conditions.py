@@ -1,4 +1,4 @@
-"""A study with conditional parameters: every verb takes and gives the active ones only, and the log tells it again."""
+"""Studies with conditional parameters: all operations use only the active ones, and a replay gives the same study."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_point_with_an_inactive_parameter_or_without_an_active_one_is_refused_
 
 
 def test_fixed_values_must_make_each_other_active(running: Service, conditional: str) -> None:
-    """A parent is left out if it can only have one value."""
+    """A parent may be omitted if it has only one possible value."""
     with pytest.raises(Invalid, match="is only active if layers is one of 2, 3; give layers, too"):
         suggest(running, conditional, Ask(fixed={"width": 20}))
     with pytest.raises(Invalid, match="is only active if optimizer is 'sgd', and it is 'adam'"):
@@ -183,7 +183,7 @@ def test_other_systems_say_that_auto_has_conditions(system: str) -> None:
 
 
 def test_a_constraint_applies_to_the_points_that_have_all_its_parameters(running: Service) -> None:
-    """The first is of some layers, the second of one branch, the third names a fixed parameter of another branch."""
+    """The first one concerns some layers, the second one branch, and the third a fixed parameter of another branch."""
     constraints = ["lr * width <= 2", "momentum + lr <= 1", "lr >= eps * 1e6"]
     create(running, definition(parameters=PARAMETERS, constraints=constraints))
     observe(running, "s", Value(0.5, parameters={**SGD, "lr": 0.001}))

@@ -1,4 +1,4 @@
-"""Constraints on parameters in the life of a study: what is refused, and that no trial violates one."""
+"""Studies with constraints on parameters: refusals, and no trial violates a constraint."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FINITE = [{"name": "a", "kind": "int", "low": 1, "high": 4}, {"name": "b", "kind
 
 
 def holds(point: dict[str, Any]) -> bool:
-    """By the constraints, written down once more."""
+    """The constraints, written in Python."""
     x, rate, n, drop = point["x"], point["lr"], point["n"], point["drop"]
     return bool(x + drop <= 1 and rate * n >= 0.001 and n * drop <= 20)
 
@@ -38,7 +38,7 @@ def constrained(**changes: Any) -> Any:
 def test_trials_satisfy_the_constraints_and_the_study_is_replayed_exported_and_imported(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
-    """One by one, in batches, with values fixed, and queued."""
+    """One by one, in batches, with fixed values, and queued."""
     create(running, constrained())
     points = [queue(running, "s", {**EVERY_POINT, "x": 0.1}).view.parameters]
     for fixed in [None, None, {"drop": 0.6}, {"n": 99}, {"x": 0.95, "bias": True}, None]:

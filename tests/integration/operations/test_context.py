@@ -1,4 +1,4 @@
-"""Context parameters in the life of a study: each trial has the context of its request, and a replay decides alike."""
+"""Studies with context parameters: each trial has the context of its request, and a replay gives the same decisions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def with_context(**changes: Any) -> StudyDefinition:
 
 
 def quality(point: Mapping[str, Any]) -> float:
-    """The wetter, the slower; the machine makes a difference that no setting changes."""
+    """The optimum depends on the humidity; the machine adds an offset."""
     best = 8.0 - 6.0 * point["humidity"]
     return float(-((point["speed"] - best) ** 2) / 10.0 + (point["glue"] == "fast") - 5.0 * (point["machine"] == "B"))
 
@@ -54,7 +54,7 @@ def faults(refused: pytest.ExceptionInfo[Invalid]) -> dict[str, str]:
 def test_each_trial_has_the_context_of_its_request_and_the_log_tells_the_same(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
-    """One by one, together, with another parameter fixed; in a new context each time."""
+    """One by one, together, and with another parameter fixed, in a new context each time."""
     create(running, with_context())
     for step in range(12):
         context = {"humidity": round(0.05 + 0.07 * step, 3), "machine": "AB"[step % 2]}
@@ -69,7 +69,7 @@ def test_each_trial_has_the_context_of_its_request_and_the_log_tells_the_same(
 def test_a_context_that_is_measured_with_the_result_counts(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
-    """Trials are asked for at one humidity, and evaluated at others."""
+    """Trials are requested at one humidity, and evaluated at others."""
     create(running, with_context())
     for step in range(12):
         for trial in suggest(running, "s", Ask(context={"humidity": 0.5, "machine": "A"})).view.trials:
@@ -83,7 +83,8 @@ def test_a_context_that_is_measured_with_the_result_counts(
 
 
 def test_suggestions_and_recommendations_are_the_best_of_their_context(running: Service) -> None:
-    """The optimum moves with the humidity; results of one context say something of others, also of one without any."""
+    """The optimum depends on the humidity; results in one context are informative about others, even those without
+    results."""
     create(running, with_context())
     for step in range(30):
         evaluated(running, {"humidity": [0.1, 0.5, 0.9][step % 3], "machine": "AB"[step % 2]})
@@ -136,7 +137,7 @@ def test_a_context_is_given_in_full_and_of_nothing_else(running: Service) -> Non
 
 
 def test_a_trial_that_waits_is_handed_out_in_its_context_only(running: Service) -> None:
-    """Such as a queued one, which has its context among its values."""
+    """Such as a queued trial, whose values include a context."""
     create(running, with_context())
     queued = queue(running, "s", {"speed": 1.0, "glue": "slow", **WET}).view.number
     assert suggest(running, "s", Ask(context=DRY)).view.trials[0].number != queued
@@ -178,7 +179,7 @@ def test_a_context_in_which_no_point_satisfies_the_constraints_is_refused(runnin
 
 
 def test_a_context_may_be_added_and_become_a_choice(database: Database, clock: ManualClock, running: Service) -> None:
-    """Results from before count in the context that they had."""
+    """Earlier results count in their own context."""
     create(running, definition(parameters=[SPEED, GLUE], direction="maximize"))
     for trial in suggest(running, "s", Ask(4)).view.trials:
         observe(running, "s", Value(quality({**trial.parameters, **DRY}), trial.number))

@@ -1,4 +1,4 @@
-"""After a correction the model is the one that would have been built without the mistake."""
+"""After a correction, the model is the same as without the mistake."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def objective(point: dict[str, float]) -> float:
 
 
 def told(running: Service, study_id: str, profile: str, wrong: dict[int, float]) -> None:
-    """A study of the results at all points, some of them replaced."""
+    """A study with the results at all points, some of them corrected."""
     create(running, definition(id=study_id, algorithm={"profile": profile}))
     for i, point in enumerate(POINTS):
         observe(running, study_id, Value(wrong.get(i, objective(point)), parameters=point))
@@ -40,7 +40,7 @@ def test_a_wrong_value_that_is_corrected_leaves_no_trace(running: Service, profi
     assert not np.allclose(model_of(running, "wrong"), model_of(running, "right"), rtol=0.1)
     correct(running, "wrong", PLACE + 1, {"value": objective(POINTS[PLACE])}, "misread")
     expected, found = np.array(model_of(running, "right")), np.array(model_of(running, "wrong"))
-    # Constants are fitted, from another start: to a small part of what the model does not know anyway.
+    # Hyperparameters are fitted from another start, so they agree only up to a part of the uncertainty.
     assert np.abs(found[:, 0] - expected[:, 0]).max() <= 0.05 * expected[:, 1].max()
     assert found[:, 1] == pytest.approx(expected[:, 1], rel=0.05)
     assert recommendation(running, "wrong").observed == recommendation(running, "right").observed
@@ -48,7 +48,7 @@ def test_a_wrong_value_that_is_corrected_leaves_no_trace(running: Service, profi
 
 @pytest.mark.parametrize("profile", ["auto", "paper"])
 def test_whatever_the_mistake_was_the_model_after_it_is_the_same(running: Service, profile: str) -> None:
-    """Exactly: it is a function of the record as it stands, not of how it came about."""
+    """Exactly: it depends on the current results, not on their history."""
     for study_id, place, wrong in (("low", 2, -WRONG), ("high", 9, WRONG)):
         told(running, study_id, profile, {place: wrong})
         correct(running, study_id, place + 1, {"excluded": True})

@@ -1,4 +1,4 @@
-"""What evaluations cost: told or measured, spent, and suggestions per cost."""
+"""The cost of evaluations: told or measured, cost budgets, and suggestions per cost."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_correction_of_a_cost_is_a_correction_of_what_is_spent(running: Servic
         ({"budget": {"cost": 9}}, "budget", "also needs the field cost"),
         ({"per_cost": True}, "per_cost", "also needs the field cost"),
         ({"cost": "told", "algorithm": {"profile": "paper"}}, "cost", "needs the profile auto"),
-        ({"cost": "told", "early_stopping": {"rule": "asha", "max_steps": 9}}, "cost", "nobody tells the cost"),
+        ({"cost": "told", "early_stopping": {"rule": "asha", "max_steps": 9}}, "cost", "no result tells the cost"),
         (
             {"cost": "told", "direction": None, "objectives": BESIDE_COST},
             "cost",

@@ -1,4 +1,4 @@
-"""Studies whose choices have descriptors: their log, their edits, and what they do not go with."""
+"""Studies whose choices have descriptors: log, edits, and features that cannot be combined with them."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def evaluate(running: Service, count: int) -> list[dict[str, Any]]:
 def test_a_choice_is_added_with_its_descriptors_and_the_log_tells_the_same(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
-    """The results so far count on; the new choice is tried; replay, doctor, export and import follow, and the next
-    decision is the same after them."""
+    """Earlier results still count, and the new choice is tried. After replay, doctor, export and import, the next
+    decision is the same."""
     create(running, definition(parameters=[X, SOLVENTS]))
     evaluate(running, 24)
     study = edit(running, MORE)
@@ -78,7 +78,7 @@ def test_an_added_choice_without_its_descriptors_is_refused(running: Service) ->
 
 
 def test_an_export_with_other_learned_components_is_refused(database: Database, running: Service) -> None:
-    """The model would read numbers that are not there."""
+    """The model would read missing numbers."""
     create(running, definition(parameters=[X, SOLVENTS]))
     evaluate(running, 8)
     lines = list(json_lines(running, "s"))
@@ -101,7 +101,7 @@ def test_systems_without_use_for_descriptors_refuse_them(running: Service, algor
 
 
 def test_a_study_with_descriptors_says_what_it_has_learned(running: Service) -> None:
-    """A lengthscale for each parameter, predictions, and how much each parameter matters, as any study."""
+    """A lengthscale for each parameter, predictions and importances, like any study."""
     create(running, definition(parameters=[X, SOLVENTS], metrics=["colour"]))
     for _ in range(8):
         (trial,) = suggest(running, "s", Ask()).view.trials

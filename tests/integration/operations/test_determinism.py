@@ -1,4 +1,4 @@
-"""The model is a pure function of the log: whoever folds it, whenever, gets the same next point."""
+"""The model is a pure function of the log: every server gets the same next point at any time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def step(running: Service, study: str, number: int) -> list[Point]:
     for trial in trials:
         if trial.number % 7 == 0:
             observe(running, study, Failure(trial.number, reason="diverged"))
-        elif trial.number % 5:  # every fifth stays pending
+        elif trial.number % 5:  # every fifth trial stays pending
             observe(running, study, Value(objective(trial.parameters), trial.number))
     if number == 4:
         observe(running, study, Value(0.1, parameters={"x": 0, "y": 1}))
@@ -49,7 +49,7 @@ def step(running: Service, study: str, number: int) -> list[Point]:
 
 @dataclass
 class Kept:
-    """Everything that is stored of a model."""
+    """All stored rows of a model."""
 
     cells: list[tuple[str, str]]
     dictionary: tuple[int, ...]
@@ -62,7 +62,7 @@ class Kept:
         mine, others = dict(self.figures), dict(other.figures)
         assert mine.pop("learned") == others.pop("learned")
         assert [name for name in mine if mine[name] is None] == [name for name in others if others[name] is None]
-        # With given constants a factorisation updated and one computed anew differ in their rounding.
+        # With given constants, an updated factorization and a new one differ in rounding.
         for name, value in mine.items():
             assert value is None or value == pytest.approx(others[name], rel=1e-6), name
 
@@ -88,14 +88,14 @@ def run(running: Service, study: str, system: str, rounds: int = 10) -> list[Poi
 def test_a_service_that_forgets_everything_between_steps_suggests_the_same(
     database: Database, clock: ManualClock, system: str
 ) -> None:
-    """Restoring from rows equals having folded, at every step; also after failures and corrections."""
+    """A model restored from rows equals a folded one at every step, also after failures and corrections."""
     expected = run(Service(database, clock=clock), "uninterrupted", system)
     create(Service(database, clock=clock), definition(id="restarted", algorithm=SYSTEMS[system]))
     found: list[Point] = []
     for number in range(10):
         running = Service(database, clock=clock)
         found += step(running, "restarted", number)
-        if number % 2:  # else the rows are behind the log, as after a crash
+        if number % 2:  # otherwise, the rows are behind the log, as after a crash
             store(running, "restarted")
     assert found == expected
     kept(database, "restarted").assert_same(kept(database, "uninterrupted"))
@@ -103,7 +103,7 @@ def test_a_service_that_forgets_everything_between_steps_suggests_the_same(
 
 @on_either("system", PROFILES)
 def test_two_servers_on_one_database_follow_each_other(database: Database, clock: ManualClock, system: str) -> None:
-    """A cached model that another server overtook catches up from the log, without writing the rows again."""
+    """A cached model that is behind another server's is updated from the log, without writing the rows again."""
     expected = run(Service(database, clock=clock), "alone", system)
     servers = [Service(database, clock=clock), Service(database, clock=clock)]
     create(servers[0], definition(id="shared", algorithm=SYSTEMS[system]))
@@ -114,7 +114,7 @@ def test_two_servers_on_one_database_follow_each_other(database: Database, clock
 
 @on_either("system", PROFILES)
 def test_a_fold_in_slices_is_the_fold_in_one(database: Database, clock: ManualClock, system: str) -> None:
-    """What is folded at once is bounded, here to one event, and the model is the same."""
+    """The number of events folded at once is limited, here to one, and the model is the same."""
     results = [Value(objective({"x": x / 50, "y": 1}), parameters={"x": x / 50, "y": 1}) for x in range(100)]
     expected = Service(database, clock=clock)
     create(expected, definition(id="at-once", algorithm=SYSTEMS[system]))
@@ -129,7 +129,7 @@ def test_a_fold_in_slices_is_the_fold_in_one(database: Database, clock: ManualCl
 
 @on_either("system", SYSTEMS, DIFFERENT)
 def test_replay_rebuilds_deleted_cells_and_dictionary(database: Database, clock: ManualClock, system: str) -> None:
-    """The rows hold nothing that the log does not."""
+    """The rows contain no information beyond the log."""
     running = Service(database, clock=clock)
     run(running, "s", system, rounds=10)
     before = kept(database, "s")
@@ -156,7 +156,7 @@ def test_replay_of_a_cache_that_is_wrong_repairs_it(database: Database, clock: M
 
 
 def test_replay_repairs_the_figures_of_the_model(database: Database, clock: ManualClock) -> None:
-    """They decide whether a study has converged, so a wrong one must not outlive a replay."""
+    """They decide whether a study has converged, so a replay must correct them."""
     running = Service(database, clock=clock)
     run(running, "s", "auto", rounds=5)
     figures = kept(database, "s").figures
@@ -173,7 +173,7 @@ def test_replay_repairs_the_figures_of_the_model(database: Database, clock: Manu
 def test_replay_names_the_suggestions_that_the_log_contradicts(
     database: Database, clock: ManualClock, system: str
 ) -> None:
-    """Somebody edited a result in the log: it and the suggestions before are as they were, a later one is not."""
+    """A result in the log was altered: earlier suggestions are the same, but a later one differs."""
     running = Service(database, clock=clock)
     create(running, definition(algorithm=SYSTEMS[system]))
     for _ in range(8):

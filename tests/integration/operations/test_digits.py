@@ -1,4 +1,4 @@
-"""Numbers with the digits that mean something."""
+"""Numbers with their significant digits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_estimate_has_two_digits_of_its_deviation(decimals: int, mean: float,
 
 @given(FLOATS, FLOATS, FLOATS, FLOATS.map(abs), st.integers(0, 20))
 def test_whatever_the_numbers_they_are_short(one: float, other: float, value: float, std: float, decimals: int) -> None:
-    """And within a thousandth of the range, or of themselves, of what they stand for."""
+    """And their rounding error is at most a thousandth of the range or of the number."""
     digits = Digits(min(one, other), max(one, other), decimals)
     shown = digits.result(value)
     assert len(shown) <= 24

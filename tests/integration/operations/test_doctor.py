@@ -1,4 +1,4 @@
-"""The doctor finds nothing in a sound database, and names whatever is broken."""
+"""The doctor finds no problem in a valid database, and names every kind of damage."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_is_broken_is_named(running: Service, clock: ManualClock) -> None:
     busy_study(running, clock)
     store(running, "s")
     for statement, sentence in DAMAGE.items():
-        with running.database.reading() as connection:  # so that each damage is rolled back
+        with running.database.reading() as connection:  # so that each change is rolled back
             connection.execute(sa.text(statement))
             found = list(examine_study(connection, studies.get(connection, "s")))
         assert any(sentence in finding.what for finding in found), (statement, found)

@@ -1,4 +1,4 @@
-"""A running study's space is edited: which results count then, what the model makes of it, and what is refused."""
+"""Edits of a running study's space: the results that count, the model, and refusals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def x_between(low: float, high: float) -> dict[str, Any]:
 
 
 def evaluate(running: Service, count: int) -> list[dict[str, Any]]:
-    """The parameters of so many trials, one after the other, the best of which is where ``n`` is 3 and x is 0.3."""
+    """Evaluate a number of trials one after the other, with the optimum at n = 3 and x = 0.3, and return their
+    parameters."""
     points = []
     for _ in range(count):
         (trial,) = suggest(running, "s", Ask()).view.trials
@@ -49,7 +50,7 @@ def evaluate(running: Service, count: int) -> list[dict[str, Any]]:
 
 
 def observed(running: Service, *places: float) -> None:
-    """Results at these x, of their own value."""
+    """Add results at these values of x, whose value is x."""
     for x in places:
         observe(running, "s", Value(x, parameters={"x": x, "y": 1.0}))
 
@@ -57,8 +58,8 @@ def observed(running: Service, *places: float) -> None:
 def test_a_study_goes_on_in_the_spaces_that_it_is_edited_to_and_its_log_tells_the_same(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
-    """Bounds narrowed and widened, a choice dropped and added, a parameter added under a condition: every trial is of
-    the space of its time; replay, doctor, export and import follow, and the next decision is the same after them."""
+    """Narrowed and widened bounds, a removed and an added choice, an added conditional parameter: every trial is in the
+    space of its time. After replay, doctor, export and import, the next decision is the same."""
     create(running, definition(parameters=MIXED))
     evaluate(running, 5)
     edit(running, {**MIXED[1], "low": 2, "high": 4}, {**MIXED[2], "choices": ["c", "a"]}, MOMENTUM, momentum=0.5)
@@ -74,7 +75,7 @@ def test_a_study_goes_on_in_the_spaces_that_it_is_edited_to_and_its_log_tells_th
 
 
 def test_results_outside_of_narrowed_bounds_stay_on_record_and_do_not_count(running: Service) -> None:
-    """They are not the best, not recommended, not in the model; widened again, they are."""
+    """They cannot be the best or recommended, and are not in the model, until the bounds are widened again."""
     create(running, definition())
     observed(running, -0.9, 0.5, 1.0)
     study = edit(running, x_between(0, 2))
@@ -160,7 +161,7 @@ def test_rows_from_before_a_parameter_was_added_have_its_default(running: Servic
 
 
 def test_a_result_of_a_trial_from_before_an_edit_is_taken(database: Database, running: Service) -> None:
-    """However it is told; of one outside it is kept, and does not count."""
+    """In any form; a result outside the space is stored, but does not count."""
     create(running, definition(seed=1))
     trials = suggest(running, "s", Ask(4)).view.trials
     edit(running, {"name": "m", "kind": "int", "low": 1, "high": 5}, m=2)
@@ -277,7 +278,7 @@ def test_an_edit_that_cannot_be_is_refused_and_changes_nothing(running: Service)
 
 
 def test_after_an_edit_a_suggestion_reads_few_of_the_trials_that_wait(running: Service, study: str) -> None:
-    """The first that wait are outside the space by then; those behind them are not looked at."""
+    """The first waiting trials are outside the space; later ones are not read."""
     for number in range(40):
         queue(running, study, {"x": number / 40.0, "y": 1.0})
     first = suggest(running, study, Ask(3)).view.trials

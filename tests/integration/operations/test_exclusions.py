@@ -1,4 +1,4 @@
-"""Constraints on choices in the life of a study: no trial violates one, whatever makes it, also in an edited space."""
+"""Studies with constraints on choices: no trial violates one, whatever its origin, even in an edited space."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HOT = {
 
 
 def holds(point: dict[str, Any]) -> bool:
-    """By the constraints, written down once more."""
+    """The constraints, written in Python."""
     return bool(
         (point["catalyst"] == "XPhos" or point["solvent"] in ["dioxane", "DMF"])
         and not (point["catalyst"] == "PPh3" and point["temperature"] > 80)
@@ -50,7 +50,8 @@ def constrained(**changes: Any) -> StudyDefinition:
 
 
 def evaluated(running: Service, count: int, **options: Any) -> list[dict[str, Any]]:
-    """The points of so many trials that are asked for together. The hotter the better, and most of all with PPh3."""
+    """Evaluate a number of trials requested together, and return their points. Values rise with the temperature, most
+    with PPh3."""
     points = []
     for trial in suggest(running, "s", Ask(count, **options)).view.trials:
         heat = trial.parameters["temperature"] + 50.0 * (trial.parameters["catalyst"] == "PPh3")
@@ -62,7 +63,7 @@ def evaluated(running: Service, count: int, **options: Any) -> list[dict[str, An
 def test_no_trial_violates_a_constraint_and_the_log_tells_the_same(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
-    """One by one, in batches, with values fixed, and queued; then replayed, exported and imported."""
+    """One by one, in batches, with fixed values, and queued; then replayed, exported and imported."""
     create(running, constrained())
     points = [queue(running, "s", {**HOT, "temperature": 80.0}).view.parameters]
     for fixed in [None, {"catalyst": "PPh3"}, None, {"solvent": "water", "n": 6}, {"size": 25}, None, None, None]:

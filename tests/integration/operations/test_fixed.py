@@ -1,4 +1,4 @@
-"""Trials with some parameters fixed: honoured exactly, by whoever decides, and decided again by a replay."""
+"""Trials with fixed parameters: exact values for every source of points, and the same decisions in a replay."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def has(trial: Trial, fixed: Mapping[str, Any]) -> bool:
 def test_every_kind_of_parameter_is_held_and_a_replay_decides_the_same(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
-    """Twice in turn, two at once, with results between; then also by a server that restores the model."""
+    """One by one and two at once, with results in between; also on a server that restores the model."""
     create(running, definition(parameters=EVERY_KIND))
     for fixed in IN_TURN:
         trials = ask(running, fixed, 2).trials
@@ -83,7 +83,8 @@ def test_every_kind_of_parameter_is_held_and_a_replay_decides_the_same(
 
 
 def test_points_decided_on_ahead_are_handed_out_only_for_the_same_values(running: Service) -> None:
-    """Results let the model decide ahead as it was last asked; whoever then asks for other values gets those."""
+    """After results, the model prefetches points for the last fixed values; a request with other values gets its
+    own."""
     create(running, definition())
     for fixed in [{}, {"x": 0.4}, {"x": 0.4}, {"y": 1.0}, {}, {"x": 0.4}]:
         (trial,) = ask(running, fixed).trials
@@ -134,7 +135,7 @@ def test_a_slice_that_is_used_up_has_a_reason_of_its_own(running: Service) -> No
 
 
 def test_points_come_with_the_values_also_when_the_model_is_late(hasty: Service) -> None:
-    """In a finite slice none twice, and none beyond its last one."""
+    """In a finite slice, no point is issued twice, and none after the last one."""
     create(hasty, definition(parameters=[*FINITE, {"name": "c", "kind": "categorical", "choices": [None, [1]]}]))
     answer = ask(hasty, {"batch": 2, "c": [1]}, 5)
     assert [trial.origin for trial in answer.trials] == ["policy", "fallback", "fallback"]

@@ -1,4 +1,4 @@
-"""Every system takes every kind of value: lists, null and fixed parameters beside numbers."""
+"""Every system supports every kind of value: lists, null and fixed parameters besides numbers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_every_system_takes_lists_null_and_fixed_values(running: Service, system
 
 
 def test_gp_threds_ends_where_all_points_that_are_left_to_a_test_have_failed(running: Service) -> None:
-    """Each of the 9 points of the first test fails once; none comes again."""
+    """Each of the 9 points of the first test fails once; none is issued again."""
     create(running, definition(parameters=FLOATS, algorithm=SYSTEMS["gp-threds"], failure_limit=None))
     seen = []
     while trials := suggest(running, "s", Ask()).view.trials:

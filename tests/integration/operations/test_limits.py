@@ -1,4 +1,4 @@
-"""Limits on run times and on failures: a hung or broken experiment does not use up the budget."""
+"""Limits on run time and failures: a hanging or broken experiment does not use up the budget."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_trials_whose_leases_all_ran_out_count_as_failures(running: Service, clo
 def test_a_lease_that_ran_out_and_was_one_too_many_pauses_before_points_are_handed_out(
     database: Database, clock: ManualClock
 ) -> None:
-    """Also where they need not wait for the model."""
+    """Also if the points need no model."""
     running = Service(database, clock=clock, timeouts=Timeouts(suggestion=0.0))
     create(running, definition(failure_limit=2, max_attempts=1))
     suggest(running, "s", Ask(2))

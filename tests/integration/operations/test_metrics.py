@@ -1,4 +1,4 @@
-"""Metrics and outcome constraints: told, corrected, ranked, predicted, exported, and decided on again by a replay."""
+"""Metrics and outcome constraints: reported, corrected, ranked, predicted, exported and replayed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CONDITIONAL = [
     {"name": "z", "kind": "float", "low": 0, "high": 1, "when": {"kind": ["deep"]}},
 ]
 in_sqlite = pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)
-"""Of a test of what no database has a part in."""
+"""For tests that do not depend on the kind of database."""
 
 
 def constrained(**changes: object) -> StudyDefinition:
@@ -47,7 +47,7 @@ def measured(point: dict[str, Any]) -> dict[str, float]:
 
 
 def tell(running: Service, trial: int | None, value: float, metrics: Any, **more: Any) -> Observed:
-    """A result as a request brings it."""
+    """Report a result."""
     kind = PointValueBody if trial is None else TrialValueBody
     body = kind.model_validate({"value": value, "metrics": metrics, **more, **({"trial": trial} if trial else {})})
     return observe(running, "s", body).view

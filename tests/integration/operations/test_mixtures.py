@@ -1,4 +1,4 @@
-"""Mixtures in the life of a study: what is refused, and that every trial is one."""
+"""Studies with mixtures: refusals, and every trial is a valid mixture."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def evaluated(running: Service, count: int, **options: Any) -> list[dict[str, An
 
 
 def test_trials_are_mixtures_and_the_log_tells_all(database: Database, clock: ManualClock, running: Service) -> None:
-    """One by one, in batches, with values fixed, and with results of the user's own."""
+    """One by one, in batches, with fixed values, and with user-supplied results."""
     create(running, mixed())
     observe(running, "s", Value(0.4, parameters=POINT))
     points = []
@@ -157,7 +157,7 @@ def test_other_systems_refuse_mixtures(kind: str) -> None:
 
 
 def test_a_baseline_is_put_back_with_all_its_shares(running: Service) -> None:
-    """Only the heat matters, so all shares stay as they are."""
+    """Only the heat matters, so all shares stay the same."""
     today = {"water": 0.5, "ethanol": 0.5, "glycerol": 0.0, "heat": 30.0}
     create(running, mixed(parameters=PARAMETERS[:4], mixtures=MIXTURES[:1], baseline=today))
     for _ in range(18):

@@ -1,4 +1,5 @@
-"""Several objectives: told, corrected, asked about, exported, imported and decided on again; and what they exclude."""
+"""Several objectives: reported, corrected, predicted, exported, imported and replayed; and features that cannot be
+combined with them."""
 
 from __future__ import annotations
 

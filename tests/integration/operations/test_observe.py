@@ -1,4 +1,4 @@
-"""Results: never lost, never doubled, never silently replaced."""
+"""Results are never lost, duplicated or silently replaced."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.waiting import PATIENCE
 
 @pytest.fixture
 def trial(running: Service, study: str) -> int:
-    """The number of a trial just issued."""
+    """Issue a trial, and return its number."""
     return suggest(running, study, Ask()).view.trials[0].number
 
 
@@ -72,7 +72,7 @@ def test_the_result_of_another_attempt_is_kept_as_a_replicate(running: Service, 
 
 
 def test_a_result_waits_for_no_decision(database: Database, clock: ManualClock) -> None:
-    """While a suggestion waits for the model, a result is stored and answered; the suggestion comes all the same."""
+    """While a suggestion waits for the model, a result is stored and answered; the suggestion still succeeds."""
     models = Held(database)
     models.is_holding = True
     running = Service(database, clock=clock, inference=models, threads=2)
@@ -95,7 +95,7 @@ def test_a_result_waits_for_no_decision(database: Database, clock: ManualClock) 
 
 @pytest.mark.parametrize("attempt", [0, 2])
 def test_an_attempt_that_never_was_is_invalid(running: Service, trial: int, attempt: int) -> None:
-    """Nor is there one before the first: it would let one lease bring two different values."""
+    """Attempt 0 is also invalid: with it, one lease could report two different values."""
     with pytest.raises(Invalid) as refused:
         observe(running, "s", Value(1.0, trial, attempt=attempt))
     assert [error.pointer for error in refused.value.errors] == ["/attempt"]
@@ -220,7 +220,7 @@ def test_a_trial_that_never_was_is_said_to_be_unknown(running: Service, study: s
 def test_the_result_as_it_was_told_is_the_same_result_although_it_was_corrected_since(
     running: Service, trial: int
 ) -> None:
-    """A worker that repeats itself knows nothing of the correction, and does not undo it."""
+    """A worker that repeats its request does not know of the correction, and does not undo it."""
     observe(running, "s", Value(0.25, trial))
     correct(running, "s", 1, {"value": 0.5}, "misread")
     again = observe(running, "s", Value(0.25, trial)).view

@@ -1,4 +1,4 @@
-"""Older studies in the life of a new one: what is taken over and what is refused, and that it can be redone."""
+"""Studies with older ones: snapshots, refusals, and replays."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ GRID = [(x, y) for x in (-1.0, -0.2, 0.6, 1.4, 2.0) for y in (0.01, 0.2, 5.0, 10
 
 
 def loss(x: float, y: float) -> float:
-    """Least at (0.6, 5)."""
+    """A function with its minimum at (0.6, 5)."""
     return (x - 0.6) ** 2 + (0.0 if y == 5.0 else 1.0)
 
 
 def with_older(running: Service, **changes: Any) -> None:
-    """A study of the usual space with results on a grid."""
+    """A study with results on a grid."""
     create(running, definition(id="older", **changes))
     for x, y in GRID:
         observe(running, "older", Value(loss(x, y), parameters={"x": x, "y": y}))
 
 
 def snapshots(database: Database, study: str = "s") -> list[dict[str, Any]]:
-    """What a study has kept of older ones."""
+    """The snapshots of older studies in a study."""
     with database.reading() as connection:
         found: list[dict[str, Any]] = events.page(connection, study, 0, 1)[0].payload["older"]
     return found
 
 
 def faults(running: Service, caller: Caller | None = None, **changes: Any) -> dict[str, str]:
-    """Why a study is not created, by place."""
+    """The errors in the definition of a study, by pointer."""
     with pytest.raises(Invalid) as refusal:
         create(running, definition(**changes), None, *([] if caller is None else [caller]))
     return {error.pointer: error.detail for error in refusal.value.errors}

@@ -1,4 +1,4 @@
-"""What the page shows beyond the answers of the API: search, order, thinned results."""
+"""Data for the web interface that the API does not have: search, order, thinned results."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from adabkb_service.operations.suggest import suggest
 from adabkb_service.storage.result_table import RowKind, Sort
 
 SPACE = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
-"""Values rise and fall, so that there are several records and each run of results has an inside."""
+"""Values rise and fall, so that there are several records, and groups of results with inner points."""
 VALUES = [round(math.sin(3.0 * i) + 3.0 / (1 + i), 6) for i in range(40)]
 
 
 def records(values: list[float]) -> list[tuple[int, float]]:
-    """Number and value of each that is smaller than all before it."""
+    """Number and value of each result that is smaller than all before it."""
     before = [math.inf, *accumulate(values, min)]
     return [(i, value) for i, value in enumerate(values, 1) if value < before[i - 1]]
 
@@ -63,7 +63,7 @@ def test_the_records_are_those_of_the_results_that_count(running: Service) -> No
     ids=["", "constrained"],
 )
 def test_the_records_go_on_with_the_results_that_come(running: Service, more: dict[str, Any]) -> None:
-    """What is told in parts, has the records of what is told together; results that break a constraint have none."""
+    """Partial results have the same records as complete ones; results that violate a constraint have none."""
     study, page, values = studied(running, "s", [], **more), Overview(running), list[float]()
     for i, value in enumerate(VALUES):
         metrics = {"metrics": {"m": float(i % 4 == 1)}} if more else {}
@@ -87,7 +87,7 @@ def test_many_results_are_thinned_to_their_outline(running: Service) -> None:
 
 def test_the_history_has_the_gap_as_it_was_when_each_trial_was_suggested(running: Service) -> None:
     study, page = studied(running, "s", VALUES[:1]), Overview(running)
-    known: list[float | None] = [None]  # nobody suggested the first point
+    known: list[float | None] = [None]  # the first point is user-supplied
     for number, value in enumerate(VALUES[1:5], 1):
         known.append(recommendation(running, study).gap)
         running.do(suggest(study, SuggestBody()))
@@ -97,7 +97,7 @@ def test_the_history_has_the_gap_as_it_was_when_each_trial_was_suggested(running
 
 
 def test_every_answer_limits_the_gap_to_what_the_natural_bounds_leave(running: Service) -> None:
-    """Of a study that minimizes what cannot be below 0.9: with the best result 1, at most 0.1 can be gained."""
+    """In a study that minimizes a quantity of at least 0.9 and has the best result 1, at most 0.1 can be gained."""
     study, page = studied(running, "s", [3.0, 1.0, 2.0]), Overview(running)
     running.do(suggest(study, SuggestBody()))
     running.do(observe(study, TrialValueBody(trial=1, value=2.5)))

@@ -1,4 +1,4 @@
-"""Results that come in parts: what a part may lack, what a later one adds, and what counts meanwhile."""
+"""Partial results: what they may lack, what later parts add, and what counts meanwhile."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SEVERAL: dict[str, Any] = {
 
 
 def tell(running: Service, trial: int | None, key: Key | None = None, **told: Any) -> Observed:
-    """A result as a request brings it."""
+    """Report a result."""
     kind = PointValueBody if trial is None else TrialValueBody
     return observe(running, "s", kind.model_validate({**told, **({"trial": trial} if trial else {})}), key).view
 
@@ -98,7 +98,7 @@ def test_a_part_that_is_sent_again_changes_nothing_and_another_number_is_refused
         observe(running, "s", Failure(trial))
     assert len(kinds(running)) == 5
     correct(running, "s", 1, {"metrics": {"purity": 0.5}})
-    tell(running, trial, **parts[1])  # as it was told
+    tell(running, trial, **parts[1])  # unchanged
     assert results(running)[0].metrics == {"purity": 0.5, "mass": 3.0}
 
 
@@ -158,7 +158,7 @@ def test_a_result_of_no_trial_is_completed_by_a_change_that_is_no_correction(run
 
 
 def test_what_decides_must_be_known_of_the_best_result(running: Service) -> None:
-    """The value and bounded metrics decide; other metrics may stay away for ever."""
+    """The value and metrics with bounds decide; other metrics may remain missing."""
     create(running, definition(**BOUNDED))
     first, second, third = ask(running, 3)
     tell(running, first, value=1.0, metrics={"mass": 1.0}, partial=True)
@@ -202,7 +202,7 @@ def test_the_budget_and_the_end_of_a_study_do_not_wait_for_late_numbers(running:
 
 
 def yields(point: dict[str, Any]) -> tuple[float, float]:
-    """Yield, best at x = 1.5, and purity, which falls with x and reaches 0.9 at x = 0.5."""
+    """The yield, which is best at x = 1.5, and the purity, which falls with x and is 0.9 at x = 0.5."""
     x = float(point["x"])
     return 1.0 - (x - 1.5) ** 2 / 6.0, 1.15 - 0.5 * x
 
@@ -262,7 +262,7 @@ def test_a_point_that_lacks_numbers_is_not_suggested_again(running: Service, fie
 def test_whatever_comes_late_the_log_tells_all_and_a_restored_model_is_the_same(
     database: Database, clock: ManualClock, running: Service, fields: dict[str, Any], seed: int
 ) -> None:
-    """Numbers come in any order; a service that forgets everything between the steps suggests the same."""
+    """Numbers arrive in any order; a service without caches between the steps suggests the same points."""
     rng, owed = np.random.default_rng(seed), dict[int, dict[str, float]]()
     create(running, definition(**fields))
     others = ("purity",) if fields is SEVERAL else ("purity", "mass")

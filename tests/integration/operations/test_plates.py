@@ -1,5 +1,5 @@
-"""Plates in the life of a study: the trials of a plate share values, results share an offset that the model learns, and
-a replay decides alike. Points of the user's own are on no plate, unless the user says so."""
+"""Studies with plates: the trials of a plate share values, their results share an offset that the model learns, and a
+replay gives the same decisions. User-supplied points are on a plate only on request."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_fixed_values_and_context_begin_a_plate_unless_they_fit_the_last_one(run
 
 
 def test_a_plate_without_a_point_left_is_followed_by_another(running: Service) -> None:
-    """Two points for each heat; a plate has room for four."""
+    """There are two points per heat, but four places on a plate."""
     create(running, on_plates(parameters=[HEAT, {"name": "glue", "kind": "bool"}]))
     for plate in (1, 2, 3):
         trials = asked(running)
@@ -171,7 +171,7 @@ def test_a_plate_without_a_point_left_is_followed_by_another(running: Service) -
 
 
 def test_quasi_random_points_share_values_too(database: Database, clock: ManualClock) -> None:
-    """The model gets no time at all."""
+    """The model has no time to decide."""
     running = Service(database, clock=clock, inference=in_this_process(database, decision_seconds=0.0))
     create(running, on_plates(algorithm={"kind": "random"}))
     for plate in (1, 2, 3):
@@ -207,7 +207,7 @@ def test_a_shared_parameter_stays_one(running: Service, edited: dict[str, Any], 
 
 
 def test_the_offsets_of_plates_are_not_taken_for_effects_of_parameters(running: Service) -> None:
-    """Two speeds at the same heat differ by 0.9, and the offsets of plates have a standard deviation of 1."""
+    """Two speeds at the same heat differ by 0.9, while the offsets of plates have a standard deviation of 1."""
     create(running, on_plates(plates={"size": 6, "shared": ["heat"]}))
     for _ in range(8):
         evaluate(running, asked(running, 6))
@@ -236,7 +236,7 @@ CONTROL = {"speed": 5.0, "heat": 80, "glue": "slow"}
 
 
 def own(running: Service, plate: int | None, study: str = "s", **changes: Any) -> int:
-    """The number of a result at a point of the user's own, by default that of ``CONTROL``."""
+    """Add a result at a user-supplied point, by default ``CONTROL``, and return its number."""
     point = {**CONTROL, **changes}
     found = observe(running, study, Value(quality(point, plate), parameters=point, plate=plate)).view.observation
     assert found is not None

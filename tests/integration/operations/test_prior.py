@@ -1,4 +1,4 @@
-"""A prior on the optimum in the life of a study: what is refused, where trials begin, and that it can be redone."""
+"""Studies with a prior on the optimum: refusals, first trials, and replays."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_a_study_without_a_prior_has_no_such_field_and_one_with_another_prior_is
 def test_an_edit_keeps_the_prior_where_it_is_in_the_units_of_the_parameter(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
-    """The first point after the edit is that of a study that had the wider space from the beginning; a choice may be
-    removed with its weight, and a bound may not pass the place that is thought best."""
+    """The first point after the edit is that of a study with the wider space from the start. A choice may be removed
+    with its weight, but a bound must not exclude the value that is believed best."""
     kind = {"name": "kind", "kind": "categorical", "choices": ["a", "b", "c"]}
     prior = {"x": {"around": 0.1, "width": 0.1}, "kind": {"weights": {"a": 2, "b": 9}}}
     x = {"name": "x", "kind": "float", "low": -1, "high": 2}

@@ -1,4 +1,4 @@
-"""Names, units and natural bounds: they are for people, and no suggestion depends on them."""
+"""Labels, units and natural bounds are for display only; no suggestion depends on them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def goes_on(running: Service, study: str, count: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("system", ["auto", "paper", "gp-ucb"])
 def test_a_study_with_words_suggests_the_same_points_to_the_bit(running: Service, system: str) -> None:
-    """Whether it is created with them, or they come while it runs."""
+    """Whether they are set at creation or later."""
     algorithm = SYSTEMS[system]
     create(running, definition(id="plain", algorithm=algorithm))
     create(running, definition(id="worded", algorithm=algorithm, parameters=WORDED, quantities={"value": YIELD}))
@@ -60,11 +60,10 @@ def test_a_study_with_words_suggests_the_same_points_to_the_bit(running: Service
 
 
 def test_words_are_part_of_the_log(database: Database, clock: ManualClock, running: Service) -> None:
-    """They are changed and taken away, before and after an edit of the space; replay, doctor, export and import
-    follow."""
+    """They are changed and removed, before and after an edit of the space, with replay, doctor, export and import."""
     create(running, definition(parameters=WORDED))
     goes_on(running, "s", 6)
-    edit(running, {**X, "unit": "K"})  # no edit of the space
+    edit(running, {**X, "unit": "K"})  # does not count as an edit of the space
     assert get(running, "s").space_version is None
     edit(running, {**X, "high": 3, "unit": "K"})
     change(running, "s", {"quantities": {"value": {"unit": "g"}}})
@@ -138,7 +137,7 @@ def test_a_definition_without_words_opens_a_study_that_has_some_by_now(running: 
 
 
 def test_sentences_use_names_and_units_and_end_at_natural_bounds(running: Service) -> None:
-    """Of a yield close to 100 % the model may expect more than that; nobody is told so."""
+    """For a yield close to 100 %, the model may predict more than 100 %, but sentences never say so."""
     create(running, definition(direction="maximize", parameters=WORDED, quantities={"value": YIELD}))
     for _ in range(12):
         (trial,) = suggest(running, "s", Ask()).view.trials

@@ -1,4 +1,4 @@
-"""Repeating a point: so many trials at the point that was evaluated, all of them or none."""
+"""Repeating a point: several trials at the evaluated point, all or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results step by step: what reports store and refuse, which trials they stop, what the model makes of it."""
+"""Intermediate values: what reports store and refuse, which trials they stop, and the model's use of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def curve(running: Service, number: int, attempt: int | None = None) -> list[tup
 
 
 def train(running: Service, quality: float, steps: tuple[int, ...] = (1, 3, 9)) -> int:
-    """A trial whose value is its quality and what is left of its steps; the steps that it took."""
+    """Run a trial whose value is its quality plus its remaining steps. Return the number of steps that it took."""
     (number,) = ask(running)
     for step in steps:
         if report(running, "s", number, (step, quality + (9 - step) / 4)).view.stop:
@@ -131,7 +131,7 @@ def test_only_who_holds_the_trial_reports_and_another_attempt_has_a_curve_of_its
     report(running, "s", number, (1, 6.0), attempt=2)
     assert (curve(running, number), curve(running, number, 1)) == ([(1, 6.0)], [(1, 5.0), (2, 4.0)])
     clock.advance(61)
-    report(running, "s", number, (2, 5.5))  # as a heartbeat, it revives a lease that nobody else has
+    report(running, "s", number, (2, 5.5))  # like a heartbeat, it renews an expired lease that no other worker holds
     observe(running, "s", Value(5.0, number))
     assert report(running, "s", number, (2, 5.5)).view.stop is False
     with pytest.raises(TrialFinished):
@@ -146,7 +146,7 @@ def test_asha_stops_the_worse_at_the_rungs_and_the_budget_counts_the_steps_they_
     assert taken == [1, 1, 1, 9, 1, 1]
     study = get(running, "s")
     assert (study.counts.stopped, study.counts.completed) == (5, 2)
-    assert study.reason is None  # 2 + 5 / 9 of 4 evaluations: one more fits in
+    assert study.reason is None  # 2 + 5 / 9 of 4 evaluations: one more is possible
     assert train(running, 0.25) == 9
     assert get(running, "s").reason == "budget"
     assert get(running, "s").state == "complete"
@@ -193,7 +193,7 @@ def test_patience_takes_the_last_value_for_the_result(running: Service) -> None:
     study = get(running, "s")
     assert study.best is not None
     assert (study.best.value, study.counts.observations, study.counts.stopped) == (1.0, 3, 3)
-    assert (study.state, study.reason) == ("complete", "budget")  # 1.2 of 2 evaluations: no further one fits in
+    assert (study.state, study.reason) == ("complete", "budget")  # 1.2 of 2 evaluations: no further one is possible
     assert list(examine(running.database)) == []
 
 
@@ -210,7 +210,7 @@ def test_without_a_rule_a_trial_is_never_stopped(running: Service) -> None:
 
 
 def studied(running: Service) -> None:
-    """A study under asha in which half of the trials are stopped."""
+    """A study with the rule asha in which half of the trials are stopped."""
     create(running, definition(early_stopping=ASHA))
     for index in range(16):
         (trial,) = suggest(running, "s", Ask()).view.trials

@@ -1,4 +1,4 @@
-"""The table of results: which rows there are, in every order, whatever the parameters are called."""
+"""The table of results: its rows, in every order, for any names of parameters."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Failure, Value, correct, observe, suggest
 
 STRANGE = ("a.b", "a'b", "a\\b", "a b[0]", "$x", "100%s", "ä:ö", "parameters", "; --")
-"""Names that would mean something to a path, a statement or a format."""
+"""Names with special characters of paths, SQL or formats."""
 
 
 def listed(running: Service, sort: Sort, kind: RowKind | None = None, offset: int = 0, limit: int = 50) -> list[Any]:
-    """A row as its result's number, or as the number of its trial, negative."""
+    """Return a row as the number of its result, or as the negative number of its trial."""
     found = Overview(running).table("s", kind, "", sort, offset, limit)
     return [line.result.seq if line.result else -(line.trial.number if line.trial else 0) for line in found.lines]
 
@@ -33,8 +33,8 @@ def test_rows_are_sorted_by_a_parameter_of_any_name(running: Service, name: str)
 
 
 def filled(running: Service, clock: ManualClock) -> None:
-    """Results 1 to 4: of trials 1 and 2, excluded and corrected; two at one point of nobody's. Trial 3 has failed, and
-    trial 4 is under way."""
+    """Results 1 to 4: of trials 1 and 2 (excluded and corrected), and two at one user-supplied point. Trial 3 has
+    failed, and trial 4 is active."""
     kind = {"name": "kind", "kind": "categorical", "choices": ["a", "b"]}
     create(running, definition(parameters=[*definition().model_dump(mode="json")["parameters"], kind], metrics=["m"]))
     for number in (1, 2, 3, 4):

@@ -1,4 +1,4 @@
-"""Failed trials are tried again: a mistake of the program closes no point for ever and costs no budget."""
+"""Failed trials can be retried: a programming error neither excludes a point forever nor uses up budget."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Parameters = dict[str, object]
 
 
 def failed(running: Service, count: int = 1) -> list[int]:
-    """Numbers of trials that were issued and failed."""
+    """Issue trials and fail them. Return their numbers."""
     numbers = [trial.number for trial in suggest(running, "s", Ask(count)).view.trials]
     for number in numbers:
         observe(running, "s", Failure(number, reason="no such file"))
@@ -25,7 +25,7 @@ def failed(running: Service, count: int = 1) -> list[int]:
 
 
 def handed_out(running: Service, count: int = 1) -> list[tuple[int, int]]:
-    """Numbers and attempts of the next trials."""
+    """Issue the next trials. Return their numbers and attempts."""
     return [(trial.number, trial.attempt) for trial in suggest(running, "s", Ask(count)).view.trials]
 
 
@@ -60,7 +60,7 @@ def test_a_study_that_was_paused_for_failures_goes_on_where_it_failed(running: S
 
 
 def test_the_model_forgets_the_failure(database: Database, clock: ManualClock) -> None:
-    """What is suggested after it is what would have been suggested if the trial were only waiting."""
+    """The next suggestion is the same as if the trial had never failed."""
     suggested: dict[str, list[Parameters]] = {}
     for name in ("released", "failed", "retried"):
         running = Service(database, clock=clock)
@@ -95,7 +95,7 @@ def test_a_trial_whose_leases_ran_out_gets_all_its_attempts_again(running: Servi
 
 
 def test_a_result_may_follow_a_retry_at_once(running: Service, study: str) -> None:
-    """Whoever mends an experiment may still be at it, and does not ask for the trial again."""
+    """A worker that repeats the experiment need not lease the trial again."""
     (number,) = failed(running)
     retry(running, study, number)
     observe(running, study, Failure(number, reason="another cause"))

@@ -1,4 +1,5 @@
-"""Studies whose points are random or quasi-random: every space that sampling can take, replayed, edited and judged."""
+"""Studies whose points are random or quasi-random: every kind of space that they support, replayed, edited and
+assessed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Excel files: what a study exports as one is what openpyxl and the page read of it."""
+"""Excel files: openpyxl and the page read exactly what a study exports."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_sheet_has_every_row_with_names_units_and_exact_numbers(running: Servi
 
 
 def test_a_sheet_has_the_rows_of_the_csv(running: Service) -> None:
-    """As many, and in the same order."""
+    """The same number, in the same order."""
     content = filled(running)
     lines = "".join(csv_rows(running, "s")).splitlines()
     assert len(sheet.read(content).splitlines()) == len(lines)

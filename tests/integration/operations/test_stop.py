@@ -1,4 +1,4 @@
-"""A study stops once its results bring no gain, as its definition says, and goes on when that is no longer so."""
+"""Stop rules end a study without gains, and the study continues when its rule no longer applies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.integration.operations.verbs import Ask, Failure, Value, change, corr
 
 
 def tell(running: Service, *values: float) -> None:
-    """Results of trials, one after the other."""
+    """Suggest trials and report results, one after the other."""
     for value in values:
         (trial,) = suggest(running, "s", Ask()).view.trials
         observe(running, "s", Value(value, trial.number))
@@ -92,7 +92,7 @@ def test_the_rule_can_be_changed_and_removed(running: Service) -> None:
 
 
 def bowl(running: Service, count: int) -> None:
-    """Results of trials, one after the other, on a parabola."""
+    """Suggest trials and report values of a parabola, one after the other."""
     for _ in range(count):
         (trial,) = suggest(running, "s", Ask()).view.trials
         observe(running, "s", Value((trial.parameters["x"] - 0.7) ** 2, trial.number))

@@ -1,4 +1,4 @@
-"""Early stopping in studies that measure more than one number, and in studies whose space is edited."""
+"""Early stopping in studies with several measured numbers, and with edited spaces."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ OBJECTIVES = [{"metric": "error", "direction": "minimize"}, {"metric": "speed", 
 
 
 def ask(running: Service) -> tuple[int, dict[str, Any]]:
-    """A trial's number and its point."""
+    """Request a trial. Return its number and its point."""
     (trial,) = suggest(running, "s", Ask()).view.trials
     return trial.number, trial.parameters
 
 
 def told(running: Service, number: int, *reports: tuple[int, float]) -> bool:
-    """Whether a trial is stopped after reports."""
+    """Report values. Return whether the trial is stopped."""
     return report(running, "s", number, *reports).view.stop
 
 

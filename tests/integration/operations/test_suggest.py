@@ -1,4 +1,4 @@
-"""Handing out trials: no two alike, never beyond the limits, always with a reason."""
+"""Suggestions: distinct points, within the limits, and with a reason if there are fewer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def points(trials: list[Trial]) -> set[tuple[tuple[str, object], ...]]:
 def test_workers_asking_at_once_get_different_trials_and_different_points(
     database: Database, clock: ManualClock, servers: int
 ) -> None:
-    """Within one server and across two on the same database."""
+    """On one server, and on two with the same database."""
     services = [Service(database, clock=clock) for _ in range(servers)]
     create(services[0], definition())
     observe(services[0], "s", Value(1.0, ask(services[0])[0].number))
@@ -129,7 +129,7 @@ def test_a_study_whose_gap_is_within_the_tolerance_is_complete(running: Service)
 
 
 def test_a_refinement_that_was_cut_short_is_on_record(running: Service) -> None:
-    """F so large that every cell would be split for ever: the point comes all the same, and the log says how."""
+    """With a huge F, every cell would be refined forever; there is still a point, and the log records the limit."""
     create(running, definition(algorithm={"profile": "paper", "norm_bound": 1e9, "beta": 1.0}))
     observe(running, "s", Value(1.0, ask(running)[0].number))
     assert ask(running)
@@ -190,7 +190,7 @@ def kinds(running: Service, study: str) -> list[str]:
 
 
 def test_when_the_engine_cannot_suggest_points_still_come(running: Service) -> None:
-    """Two results whose sum no float can hold: quasi-random points, flagged, until a correction."""
+    """With two results whose sum overflows, points are quasi-random and flagged, until a correction."""
     create(running, definition(algorithm={"profile": "paper", "outputs": "raw"}))
     for _ in range(2):
         observe(running, "s", Value(-1.7e308, parameters={"x": 0, "y": 1}))
@@ -217,7 +217,7 @@ def test_when_the_engine_cannot_suggest_points_still_come(running: Service) -> N
 def test_a_model_that_cannot_be_restored_loses_no_result_and_replay_repairs_it(
     database: Database, clock: ManualClock, profile: str, damage: sa.Executable
 ) -> None:
-    """Rows that contradict the log: results are taken, points come, and the log is enough to recover."""
+    """With rows that contradict the log, results are stored, points are issued, and a replay repairs the model."""
     running = Service(database, clock=clock)
     create(running, definition(algorithm={"profile": profile}))
     observe(running, "s", Value(1.0, ask(running)[0].number))
@@ -260,7 +260,7 @@ def test_events_are_numbered_without_gaps_under_concurrency(database: Database, 
 
 
 class Interrupted(InProcess):
-    """Models on which something happens just before the reply to a decision is given."""
+    """Models that call a function just before they reply to a decision."""
 
     meanwhile: Callable[[], None] | None = None
 
@@ -277,7 +277,7 @@ class Interrupted(InProcess):
 def test_a_decision_on_a_study_that_was_deleted_meanwhile_is_not_handed_out_for_its_namesake(
     database: Database, clock: ManualClock
 ) -> None:
-    """Deleted and created anew by another server while the engine is at it: the same id, and as many events."""
+    """Another server deletes and recreates the study during the decision, with the same id and number of events."""
     inference = Interrupted(database)
     running, other = Service(database, clock=clock, inference=inference), Service(database, clock=clock)
     create(running, definition())
@@ -293,7 +293,7 @@ def test_a_decision_on_a_study_that_was_deleted_meanwhile_is_not_handed_out_for_
 
 
 def test_a_repetition_is_answered_without_the_model(database: Database, clock: ManualClock) -> None:
-    """Its answer is stored: it does not wait for a decision on other points."""
+    """Its answer is stored, so it does not wait for another decision."""
     models = Held(database)
     running = Service(database, clock=clock, inference=models, threads=2)
     running.open()

@@ -1,4 +1,4 @@
-"""A study leaves by export, or with its database by backup, and goes on elsewhere as if nothing had happened."""
+"""After export and import, or backup and restore, a study continues without a difference."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def elsewhere(request: pytest.FixtureRequest, migrated_url: str, clock: ManualCl
 
 
 def goes_on(running: Service, rounds: int = 6) -> list[dict[str, Any]]:
-    """What a study suggests next, told values in between."""
+    """Continue a study with some results, and return its suggestions."""
     points = []
     for _ in range(rounds):
         (trial,) = suggest(running, "s", Ask()).view.trials
@@ -87,7 +87,7 @@ def test_a_study_is_imported_though_the_key_of_its_creation_made_another_one_her
 def test_a_server_that_remembers_a_study_knows_its_earlier_state_when_that_is_imported(
     running: Service, clock: ManualClock
 ) -> None:
-    """Deleted and imported again by others, as long as before but with other results."""
+    """Others deleted and reimported the study, with the same number of events but other results."""
     create(running, definition())
     goes_on(running)
     lines = list(json_lines(running, "s"))
@@ -110,7 +110,7 @@ def without(lines: list[str], kind: str) -> list[str]:
 
 
 def changed(lines: list[str], number: int, /, **fields: Any) -> list[str]:
-    """With one line altered, counted from 1."""
+    """Return the lines with one altered, counted from 1."""
     line = json.dumps({**json.loads(lines[number - 1]), **fields})
     return [*lines[: number - 1], line, *lines[number:]]
 
@@ -173,7 +173,7 @@ FORGED: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.fixture(scope="module")
 def exported(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[str]]:
-    """By system, the lines of a study in which everything has happened: the same from both kinds of database."""
+    """System -> exported lines of a study with every kind of event, equal for both kinds of database."""
 
     @cache
     def exported(system: str) -> list[str]:
@@ -216,7 +216,7 @@ def test_cells_that_are_no_tree_are_refused_by_their_line(
     key = json.loads(lines[last - 1])["key"]
     axis = "0-" if "-" in key else ""
     forged = [(changed(lines, last, key=f"{key}.0"), last)]  # its parent is missing now
-    forged += [(changed(lines, last, key=f"0.{axis}99"), root)]  # no part of the cut
+    forged += [(changed(lines, last, key=f"0.{axis}99"), root)]  # not a part of the cut
     forged += [(changed(lines, last, status="expanded"), last)]  # without children
     forged += [(changed(lines, last, key="0.x"), root)]
     forged += [([*lines[:last], json.dumps({"type": "cell", "key": f"{key}.{axis}0", "status": "leaf"})], last + 1)]
@@ -227,7 +227,7 @@ def test_cells_that_are_no_tree_are_refused_by_their_line(
 
 
 def test_limits_that_could_not_be_given_are_refused(running: Service, elsewhere: Service) -> None:
-    """Though the log has them too."""
+    """Even if they are in the log."""
     create(running, definition())
     lines = list(json_lines(running, "s"))
     (number,) = [number for number, line in enumerate(lines, 1) if json.loads(line)["type"] == "event"]
@@ -246,7 +246,7 @@ def test_limits_that_could_not_be_given_are_refused(running: Service, elsewhere:
 def test_a_backup_of_a_database_in_use_is_of_one_moment_and_can_be_restored(
     running: Service, elsewhere: Service, clock: ManualClock, tmp_path: Path
 ) -> None:
-    """To a SQLite file, and from there into either kind."""
+    """To a SQLite file, and from there to a database of either kind."""
     busy_study(running, clock)
     create(running, definition(id="t"))
     file = Database(f"sqlite:///{tmp_path}/backup.db")

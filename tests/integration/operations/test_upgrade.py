@@ -1,4 +1,4 @@
-"""Databases of the versions before: their studies go on after the migration, also where the engine has other rules."""
+"""Databases of earlier versions: their studies continue after the migration, even if the engine's rules differ."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from tests.integration.storage.newer import newer_version
 
 @pytest.fixture(params=KEPT, ids=revision_of)
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """A database as an earlier version left it."""
+    """A database of an earlier version."""
     with closing(Database(f"sqlite:///{unpacked(request.param, tmp_path)}")) as opened:
         yield opened
 
 
 def of_another_engine(database: Database) -> None:
-    """Let the study be one of the revision before, which had other rules and learned something else."""
+    """Change the study to the previous engine revision, which had other rules and other learned values."""
     with database.writing() as connection:
         checkpoint = connection.execute(sa.select(tables.studies.c.checkpoint)).scalar_one()
         del checkpoint["turns"]
@@ -43,8 +43,8 @@ def of_another_engine(database: Database) -> None:
 
 @pytest.mark.parametrize("is_of_another_engine", [False, True])
 def test_a_study_of_an_older_version_goes_on(kept: Database, tmp_path: Path, *, is_of_another_engine: bool) -> None:
-    """Migrated, it tells its model, and takes results until its budget is spent; where other rules made its
-    suggestions, it is not replayed."""
+    """After the migration, its model can be read, and it accepts results until its budget is used up. It is not
+    replayed if its suggestions followed other rules."""
     if is_of_another_engine:
         of_another_engine(kept)
     with newer_version(tmp_path):
@@ -71,5 +71,5 @@ def test_a_study_of_an_older_version_goes_on(kept: Database, tmp_path: Path, *, 
 
 
 def test_new_studies_have_the_revision_of_the_engine() -> None:
-    """The database and the engine know nothing of each other's code, so each has the number."""
+    """The storage and the engine do not import each other, so each has the number."""
     assert ENGINE_REVISION == REVISION

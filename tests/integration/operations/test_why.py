@@ -1,4 +1,4 @@
-"""Every trial says what it was decided on."""
+"""The inputs from which each trial was suggested."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.integration.operations.verbs import Ask, Value, observe, suggest
 
 def test_a_trial_says_what_it_was_decided_on_and_what_became_of_it(running: Service, clock: ManualClock) -> None:
     busy_study(running, clock)
-    found = why(running, "s", 10)  # asked for together with trial 9, after trial 7 failed and two were corrected
+    found = why(running, "s", 10)  # requested together with trial 9, after trial 7 failed and two were corrected
     decision = found.decision
     assert decision is not None
     assert (decision.pending, decision.failed, decision.results) == ([9], [7], 6)
@@ -40,7 +40,7 @@ def test_a_queued_point_was_not_decided_on(running: Service, clock: ManualClock)
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_a_suggestion_says_what_it_is_for_and_what_the_model_expected(running: Service, direction: str) -> None:
-    """In the objective's units and sign; the search comes close to the optimum, and says so."""
+    """In the objective's units and sign; near the optimum, the phase says so."""
     sign = 1.0 if direction == "minimize" else -1.0
     create(running, definition(direction=direction))
     for _ in range(25):

@@ -14,7 +14,7 @@ ONE: TypeAdapter[Any] = TypeAdapter(Parameter)
 
 
 def found(value: Any, **fields: Any) -> list[tuple[str, Any, Any]]:
-    """At which end of a parameter a value lies, and its wider bounds."""
+    """Return the end of the range at which a value lies, and the wider bounds."""
     parameter = ONE.validate_python({"name": "p", **fields})
     told = edges([parameter], {"p": value})
     for each in told:

@@ -1,4 +1,4 @@
-"""The operations as calls that wait for their outcome, and their bodies in few words."""
+"""The operations as blocking calls, and short forms of their bodies."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def Value(
     parameters: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> TrialValueBody | PointValueBody:
-    """A result: of a trial, or without one of a point that nobody suggested; with ``cost`` or ``metrics``, ..."""
+    """A result of a trial or of a user-supplied point, with ``cost``, ``metrics``, ..."""
     told = {"value": value, "std_error": std_error, **more}
     if trial is None:
         return PointValueBody.model_construct(parameters=dict(parameters or {}), **told)
@@ -186,12 +186,12 @@ def get(running: Service, study_id: str) -> Study:
 
 
 def store(running: Service, study_id: str) -> None:
-    """Write what is known of the model to its rows, which may be some events behind otherwise."""
+    """Store the model, whose rows may otherwise be some events behind."""
     running.ask(study_id, "stored")
     running.do(replace(manage.get(study_id), stores_model_stats=True))
 
 
 def edit(running: Service, *parameters: dict[str, Any], **defaults: Any) -> Any:
-    """The study s after an edit of its space."""
+    """Edit the space of the study "s", and return the study."""
     changes = {"parameters": list(parameters), **({"defaults": defaults} if defaults else {})}
     return change(running, "s", PatchStudyBody.model_validate(changes).changes()).view

@@ -1,4 +1,4 @@
-"""How many rows transactions change, as the database itself counts them: those of cascades are among them."""
+"""The number of rows that transactions change, counted by the database, including cascades."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _POSTGRESQL = "SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0) FROM p
 
 @contextmanager
 def rows_changed(engine: sa.Engine) -> Iterator[list[int]]:
-    """For a block, the number of rows that each transaction inserts, updates or deletes, once it is committed."""
+    """Record within the block how many rows each committed transaction inserts, updates or deletes."""
     found: list[int] = []
     before: dict[sa.Connection, int] = {}
 

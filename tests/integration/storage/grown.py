@@ -1,4 +1,4 @@
-"""A database in which a study has grown large, filled by a few statements."""
+"""A database with a large study, filled by a few statements."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ TRIALS = 20_000
 ACTIVE = 1_000
 OVERDUE = 10
 WAITING = 10
-"""Of each kind; all of these among the last trials of the study "s"."""
+"""Number of waiting trials of each kind, among the last trials of the study "s"."""
 KEYS = 20_000
 CELLS = 5_000
-"""Of the study "s"."""
+"""Number of cells of the study "s"."""
 STUDIES = 5_000
-"""Without any trials."""
+"""Number of studies without trials."""
 OTHERS = 200
-"""Other studies, with ten trials each, of which one is overdue."""
+"""Number of other studies with ten trials each, one of them overdue."""
 MOMENTS = 100
-"""At which studies were created and keys were stored."""
+"""Number of distinct times at which studies were created and keys stored."""
 
 COMPARED = 100
-"""Trials of the study "s" that have reported at the mark 9; all have reported once, at one of 200 others."""
+"""Number of trials of the study "s" that reported at the mark 9; all trials reported once at one of 200 other marks."""
 STEPS = 5_000
-"""Reports of another attempt of its trial 1."""
+"""Number of reports of another attempt of its trial 1."""
 
 Number = sa.ColumnElement[int]
 Computed = Callable[[Number], sa.ColumnElement[Any]]
 
 
 def grow(connection: sa.Connection) -> None:
-    """The study "s" and others beside it."""
+    """Create the study "s" and others."""
     studies.create(connection, study("s"))
     _fill(connection, "s", TRIALS, state=_state, leased_until=_leased_until)
     model.write_cells(connection, "s", {f"0.{number}": "leaf" for number in range(CELLS)})
@@ -55,7 +55,7 @@ def grow(connection: sa.Connection) -> None:
 
 
 def copies(connection: sa.Connection, row: Row, count: int, **columns: Computed) -> None:
-    """Insert a row that many times, with columns computed from 1, 2, 3, ..."""
+    """Insert copies of a row, with columns computed from 1, 2, 3, ..."""
     table = _table_of(row)
     first = sa.select(sa.literal(1).label("number")).cte("numbers", recursive=True)
     numbers = first.union_all(sa.select(first.c.number + 1).where(first.c.number < count))
@@ -71,7 +71,7 @@ def copies(connection: sa.Connection, row: Row, count: int, **columns: Computed)
 
 
 def _fill(connection: sa.Connection, name: str, count: int, **columns: Computed) -> None:
-    """Trials with an observation and two events each; the values are all different, and one in 100 does not count."""
+    """Insert trials with an observation and two events each; all values differ, and one in 100 does not count."""
     past = trial(1, name, leased_until=NOW - timedelta(hours=1))
     copies(connection, past, count, number=_itself, plate=_plate, **columns)
     copies(
@@ -110,7 +110,7 @@ def _either(condition: sa.ColumnElement[bool], yes: object, no: object) -> sa.Co
 
 
 def _state(number: Number) -> sa.ColumnElement[Any]:
-    """The last ones are active, before them those that wait, then some failed ones; all others have their result."""
+    """The last trials are active, those before them waiting, then some failed ones; all others have results."""
     back = TRIALS - number
     return sa.case(
         (back < ACTIVE, "active"),

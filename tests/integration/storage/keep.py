@@ -1,4 +1,5 @@
-"""``python -m tests.integration.storage.keep``: a database of the present schema, kept for tests of later ones."""
+"""``python -m tests.integration.storage.keep``: store a database with the present schema for tests of later
+versions."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tests.integration.operations.conftest import ManualClock
 
 FOLDER = Path(__file__).parent / "kept"
 KEPT = sorted(FOLDER.glob("*.db.gz"))
-"""A SQLite database of each schema that was released, or is to be, with the study of ``busy_study``."""
+"""A SQLite database of each released schema and the present one, with the study of ``busy_study``."""
 
 
 def revision_of(kept: Path) -> str:
@@ -26,14 +27,14 @@ def revision_of(kept: Path) -> str:
 
 
 def unpacked(kept: Path, folder: Path) -> Path:
-    """A copy of a kept database, to be opened."""
+    """Unpack a copy of a kept database."""
     path = folder / f"{revision_of(kept)}.db"
     path.write_bytes(gzip.decompress(kept.read_bytes()))
     return path
 
 
 if __name__ == "__main__":
-    # Models are stored some events behind the log: 50 of them, unless told otherwise, which this study never reaches.
+    # By default, models are stored every 50 events, which this study does not reach.
     with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
         path, clock = Path(folder) / "kept.db", ManualClock()
         database = Database(f"sqlite:///{path}")

@@ -1,4 +1,4 @@
-"""The version after this one: it has one migration more, which the tests write."""
+"""The next version, with one more migration, which the tests write."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def downgrade():
         table.drop_column("mood")
         table.alter_column("tags", existing_type=sa.JSON(), nullable=False)
 """
-"""A migration for which the servers have to stop. On SQLite both tables are copied and dropped, and all rows of a study
-refer to its container."""
+"""A migration that is not additive. On SQLite, both tables are copied and dropped, although all rows of a study refer
+to its container."""
 
 ADDS = """
 import sqlalchemy as sa
@@ -48,7 +48,7 @@ def upgrade():
     study = sa.ForeignKey("studies.id", ondelete="CASCADE")
     op.create_table("moods", sa.Column("study_id", sa.String(), study, primary_key=True))
 """
-"""A migration that only adds."""
+"""An additive migration."""
 
 BREAKS_A_REFERENCE = """
 from alembic import op
@@ -62,7 +62,7 @@ def upgrade():
 
 @contextmanager
 def newer_version(folder: Path, program: str = ALTERS) -> Iterator[None]:
-    """All code that the block calls is of a version with this migration; its file is in the folder."""
+    """Within the block, all code has this migration, whose file is in the folder."""
     known = migration.config
     revisions = f"{known().get_main_option('script_location')}/versions"
     (folder / "newer.py").write_text(program.format(head=migration.HEAD))

@@ -1,4 +1,4 @@
-"""Rows for tests of storage: complete ones by default, so that a test says only what it is about."""
+"""Rows for tests of storage, with defaults for all columns that a test does not set."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ NOW = datetime(2026, 1, 1, 12, 30, 0, 123456, tzinfo=UTC)
 TICK = timedelta(microseconds=1)
 """The smallest difference between two times."""
 INCARNATION = "0123456789abcdef" * 2
-"""Of studies, unless a test says otherwise: two rows of the same study are equal."""
+"""The default incarnation of studies, so that two rows of the same study are equal."""
 
 LIMITS: dict[str, Any] = dict.fromkeys(CHANGEABLE) | {"lease_seconds": 60.0, "max_attempts": 3, "tags": {}}
-"""What a study is created with."""
+"""The limits of a new study."""
 
 
 def study(name: str, **changed: Any) -> StudyRow:
-    """A study that has just been created."""
+    """A new study."""
     row = StudyRow.new(name, {}, 2**53 - 1, NOW, **LIMITS)
     return replace(row, **{"incarnation": INCARNATION, **changed})
 
 
 def trial(number: int, study_id: str = "s", **changed: Any) -> TrialRow:
-    """A trial of which somebody holds a lease."""
+    """A leased trial."""
     row = TrialRow.new(
         study_id,
         number,
@@ -51,7 +51,7 @@ def trial(number: int, study_id: str = "s", **changed: Any) -> TrialRow:
 
 
 def observation(seq: int, value: float = 0.0, study_id: str = "s", **changed: Any) -> ObservationRow:
-    """An observation of a point that nobody suggested."""
+    """An observation at a user-supplied point."""
     row = ObservationRow(
         study_id=study_id,
         seq=seq,
@@ -70,29 +70,29 @@ def observation(seq: int, value: float = 0.0, study_id: str = "s", **changed: An
 
 
 def report(trial: int, step: int, study_id: str = "s", **changed: Any) -> ReportRow:
-    """A value that an attempt has reported."""
+    """An intermediate value."""
     return replace(ReportRow(study_id, trial, 1, step, 0.5, None, NOW), **changed)
 
 
 def event(seq: int, study_id: str = "s", **changed: Any) -> EventRow:
-    """An event about no trial."""
+    """An event without a trial."""
     return replace(EventRow(study_id, seq, "updated", None, {}, NOW), **changed)
 
 
 def key(name: str, study_id: str = "s", **changed: Any) -> KeyRow:
-    """An idempotency key of a request below a study."""
+    """An idempotency key of a request to a study."""
     return replace(KeyRow(study_id, name, study_id, "f", {}, NOW), **changed)
 
 
 def token(token_id: str, **changed: Any) -> TokenRow:
-    """A token of ann's, for good and for all studies."""
+    """A token of ann without expiry, for all studies."""
     row = TokenRow(token_id, "f" * 64, "ann", "laptop", ["work"], None, None, NOW, None, None, None, None)
     return replace(row, **changed)
 
 
 def deletion(study_id: str, **changed: Any) -> TrashRow:
     """A deleted study of ann's."""
-    row = TrashRow(None, study_id, "ann", {"ann": "own"}, 3, "ann", NOW, trash.new_container(), 1)
+    row = TrashRow(None, study_id, "ann", {"ann": "own"}, [], 3, "ann", NOW, trash.new_container(), 1)
     return replace(row, **changed)
 
 
@@ -103,7 +103,7 @@ def file(number: int, study_id: str = "s", **changed: Any) -> FileRow:
 
 
 def webhook(webhook_id: str, study_id: str = "s", **changed: Any) -> WebhookRow:
-    """A webhook that has seen nothing yet."""
+    """A webhook that has handled no event yet."""
     row = WebhookRow(study_id, webhook_id, "https://lab.example/", "secret", ["trial.done"], NOW, 0, True, NOW)
     return replace(row, **changed)
 

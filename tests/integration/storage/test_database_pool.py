@@ -1,4 +1,4 @@
-"""The databases that tests are lent are as good as new, whatever the test before has done."""
+"""Databases from the pool are like new, whatever earlier tests have done."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ DAMAGE = {
 
 @pytest.fixture(scope="module")
 def own(postgresql_server: sa.Engine) -> DatabasePool:
-    """Of which nobody else uses any."""
+    """A separate pool."""
     return DatabasePool(postgresql_server)
 
 
 def test_a_database_that_was_only_written_to_is_borrowed_again_empty(own: DatabasePool) -> None:
-    """Its cells are numbered from the start, and whoever was still connected to it is not any more."""
+    """Its cells are numbered from 1, and earlier connections are closed."""
     with own.borrowed() as first:
         database = Database(first)
         with database.writing() as connection:

@@ -1,4 +1,4 @@
-"""Group commit on SQLite: each writer is told what became of its own part, and no part is forgotten."""
+"""Group commit on SQLite: each writer gets the outcome of its own part, and every part is written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Work = Callable[[sa.Connection], int]
 
 @pytest.fixture
 def database(sqlite_template: Path, tmp_path: Path) -> Database:
-    """A database with a table of numbers, too."""
+    """A database with an additional table of numbers."""
     opened = Database(f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'numbers.db')}", lock_seconds=PATIENCE)
     with opened.writing() as connection:
         connection.exec_driver_sql("CREATE TABLE numbers (number INTEGER PRIMARY KEY)")
@@ -42,7 +42,7 @@ def numbers(database: Database) -> list[int]:
 
 
 def at_once(database: Database, works: list[Work]) -> list[Future[int]]:
-    """The outcomes of writers that all wait for the same one before them."""
+    """Return the outcomes of writers that wait for the same earlier writer."""
     begun, go_on = threading.Event(), threading.Event()
 
     def first(_: sa.Connection) -> int:
@@ -67,7 +67,7 @@ def test_more_writers_than_one_transaction_takes_are_all_written(database: Datab
 
 
 class ToTheFourth:
-    """A lock that the fourth thread gets before the first three. Threads seldom get one out of their order."""
+    """A lock that the fourth thread gets before the first three, which is rare with real locks."""
 
     def __init__(self) -> None:
         self.waiting = 0
@@ -88,7 +88,7 @@ class ToTheFourth:
 
 
 def test_nobody_is_answered_before_its_own_part_is_written(database: Database) -> None:
-    """The lock may go to a writer behind more parts than a transaction takes."""
+    """A writer may get the lock when more parts wait before it than a transaction takes."""
     lock = ToTheFourth()
     batcher = WriteBatcher(PATIENCE, lock, most_parts=2)
     with ThreadPoolExecutor(4) as pool:
@@ -129,14 +129,14 @@ def test_a_writer_that_waits_too_long_is_busy_and_writes_nothing(database: Datab
 
 
 class UntilBegun:
-    """The lock of the writers; whoever does not have it when the writing begins has waited for too long."""
+    """A lock whose waiters time out when the writing begins."""
 
     def __init__(self) -> None:
         self.begun, self.is_over = threading.Event(), threading.Event()
         self._lock = threading.Lock()
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        del blocking, timeout  # the event tells when it is over
+        del blocking, timeout  # the event decides instead
         while not self._lock.acquire(timeout=0.01):
             if self.begun.is_set():
                 self.is_over.set()
@@ -148,9 +148,9 @@ class UntilBegun:
 
 
 def test_a_writer_whose_part_is_under_way_is_told_how_that_ends(database: Database) -> None:
-    """It has waited for longer than it may when somebody writes it: it must not say that nothing was written."""
+    """If its part is being written at the timeout, the writer must not report that nothing was written."""
     lock = UntilBegun()
-    # With a short timeout, a busy machine would refuse the writer before its part is under way.
+    # With a short timeout, the writer might time out on a busy machine before its part is being written.
     batcher = WriteBatcher(PATIENCE, lock)
 
     def slow(connection: sa.Connection) -> int:

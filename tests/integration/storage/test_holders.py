@@ -1,4 +1,4 @@
-"""Whoever holds a lock and is gone blocks nobody for long."""
+"""The lock of a dead or unreachable client is released soon."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ with Database(sys.argv[1], holder_seconds=1.0).writing() as connection:
 
 
 def prepared(url: str) -> Database:
-    """With one study."""
+    """A database with one study."""
     database = Database(url, lock_seconds=PATIENCE)
     with database.writing() as connection:
         studies.create(connection, study("s"))
@@ -49,12 +49,13 @@ def test_a_process_killed_with_a_lock_in_its_hands_blocks_nobody(migrated_url: s
 
 
 def test_a_holder_that_is_cut_off_is_undone_by_postgresql(other_postgresql: str) -> None:
-    """Its connection stays open and says nothing, as if its machine were gone."""
+    """Its connection stays open and silent, as if its machine had crashed."""
     database, cut_off, over = prepared(other_postgresql), threading.Event(), threading.Event()
     holders = Database(other_postgresql, holder_seconds=1.0)
 
     def hold() -> bool:
-        """Whether it is undone; on a machine that stands still that may be before it holds the lock."""
+        """Return whether the transaction is rolled back; on a very slow machine, that may happen before it has the
+        lock."""
         while not cut_off.is_set():
             try:
                 with holders.writing() as connection:
@@ -69,7 +70,7 @@ def test_a_holder_that_is_cut_off_is_undone_by_postgresql(other_postgresql: str)
     with ThreadPoolExecutor(1) as pool:
         holding = pool.submit(hold)
         assert cut_off.wait(PATIENCE)
-        with database.writing() as connection:  # would be Busy after PATIENCE
+        with database.writing() as connection:  # otherwise, Busy after PATIENCE
             assert studies.commit_if_unchanged(connection, study("s"))
             assert studies.get(connection, "s") == study("s", version=1)
         over.set()
@@ -79,7 +80,7 @@ def test_a_holder_that_is_cut_off_is_undone_by_postgresql(other_postgresql: str)
 
 
 def test_who_only_reads_may_take_its_time(migrated_url: str) -> None:
-    """It holds no lock that anyone waits for."""
+    """It holds no lock that others need."""
     prepared(migrated_url).close()
     database = Database(migrated_url, holder_seconds=0.1)
     with database.reading() as connection:

@@ -1,4 +1,4 @@
-"""The cells of a model: however many there are, no request waits for long until they are written."""
+"""Writing the cells of a model does not block requests for long, however many there are."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_many_cells_are_written_at_once_in_their_order(migrated_url: str) -> Non
 
 
 def test_a_transaction_on_postgresql_has_one_round_trip_for_all_cells(other_postgresql: str) -> None:
-    """Of ``executemany`` the driver makes one for each row, or for some of them."""
+    """For ``executemany``, the driver would make one per row or per few rows."""
     database = Database(other_postgresql)
     create(Service(database, clock=ManualClock()), definition())
     one_by_one: list[bool] = []

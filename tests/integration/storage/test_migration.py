@@ -1,6 +1,6 @@
-"""One tree of migrations, both databases, any number of servers starting at once.
+"""One tree of migrations for both kinds of database, with any number of servers starting at once.
 
-Upgrades are shown with the version after this one, whose migration is in ``newer``.
+Tests of upgrades use the next version, whose migration is in ``newer``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.integration.storage.newer import BREAKS_A_REFERENCE, newer_version
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    """Without any table."""
+    """A database without tables."""
     opened = Database(database_url)
     yield opened
     opened.close()
@@ -42,7 +42,7 @@ def migrated(migrated_url: str) -> Iterator[Database]:
 
 
 def reflected(connection: sa.Connection) -> dict[str, object]:
-    """The schema as the database itself describes it; columns by name, since one that returns comes last."""
+    """The schema according to the database, with columns by name, since a column that is added again comes last."""
     inspector = sa.inspect(connection)
     return {
         table: (
@@ -58,7 +58,7 @@ def reflected(connection: sa.Connection) -> dict[str, object]:
 
 
 def _compared(index: Any) -> dict[str, Any]:
-    """An index, with the condition of a partial one as text."""
+    """An index in comparable form, with the condition of a partial one as text."""
     options = {name: str(value) for name, value in index.get("dialect_options", {}).items()}
     return {**index, "dialect_options": options}
 
@@ -68,7 +68,7 @@ def _name(column: dict[str, Any]) -> str:
 
 
 def go_to(database: Database, revision: str) -> None:
-    """Bring a database to the schema of some version, upwards or downwards."""
+    """Upgrade or downgrade a database to a schema version."""
     config, script = migration.config(), ScriptDirectory.from_config(migration.config())
     with database.migrating() as connection:
         config.attributes["connection"] = connection
@@ -77,7 +77,7 @@ def go_to(database: Database, revision: str) -> None:
 
 
 def content(database: Database) -> dict[str, list[dict[str, Any]]]:
-    """Table -> its rows in order of their keys, whatever its schema."""
+    """Table -> its rows in order of their keys, for any schema."""
     found = sa.MetaData()
     with database.reading() as connection:
         found.reflect(connection)
@@ -91,7 +91,7 @@ def content(database: Database) -> dict[str, list[dict[str, Any]]]:
 
 
 def put(database: Database, rows: dict[str, list[dict[str, Any]]]) -> None:
-    """Write rows into a database that has the same schema as where they are from."""
+    """Write rows to a database with the schema of their source."""
     found = sa.MetaData()
     with database.writing() as connection:
         found.reflect(connection)
@@ -101,7 +101,7 @@ def put(database: Database, rows: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def _as_stored(row: dict[str, Any]) -> dict[str, Any]:
-    """The times of SQLite know no zone, and a JSON column that is left out is null for SQL."""
+    """Convert a row for storage: SQLite times have no zone, and absent JSON columns are NULL."""
     return {
         name: value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
         for name, value in row.items()
@@ -125,7 +125,7 @@ def test_a_fresh_schema_and_a_migrated_one_are_the_same(migrated: Database) -> N
 
 def test_downgrading_leaves_nothing_behind(migrated: Database) -> None:
     go_to(migrated, "base")
-    engine = sa.create_engine(migrated.url)  # a ``Database`` refuses a SQLite file without our tables
+    engine = sa.create_engine(migrated.url)  # a ``Database`` would refuse a SQLite file without the service's tables
     with engine.connect() as connection:
         assert reflected(connection) == {}
     engine.dispose()
@@ -139,7 +139,8 @@ def test_the_code_needs_the_last_version_and_every_version_has_its_kept_database
 
 @pytest.fixture(params=KEPT, ids=revision_of)
 def filled(request: pytest.FixtureRequest, database: Database, tmp_path: Path) -> Database:
-    """With the schema and the rows of a kept database: a study with trials, results, reports, events, cells."""
+    """A database with the schema and the rows of a kept one: a study with trials, results, reports, events and
+    cells."""
     kept = Database(f"sqlite:///{unpacked(request.param, tmp_path)}")
     rows = content(kept)
     kept.close()
@@ -199,7 +200,7 @@ def test_a_version_refuses_the_schema_of_the_one_before_and_of_the_one_after(fil
 
 
 def described(database: Database) -> dict[str, object]:
-    """As ``reflected``."""
+    """Return the result of ``reflected``."""
     with database.reading() as connection:
         return reflected(connection)
 

@@ -1,4 +1,4 @@
-"""Charts of a large study, on PostgreSQL with statistics of before it was there: so after an import."""
+"""Charts of a large study on PostgreSQL with outdated statistics, as after an import."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READ = """SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xac
 
 
 def fill(connection: sa.Connection, name: str, count: int) -> None:
-    """A study with so many results of trials, each with two events."""
+    """Fill a study with results of trials, each with two events."""
     studies.create(connection, study(name, observations=count))
     copies(connection, trial(1, name), count, number=lambda number: number + 0)
     columns = {"seq": lambda number: number + 0, "trial": lambda number: number + 0}
@@ -29,7 +29,7 @@ def fill(connection: sa.Connection, name: str, count: int) -> None:
 
 @pytest.mark.parametrize("most", [1500, 10**6], ids=["thinned", "all"])
 def test_a_chart_reads_each_row_a_few_times(other_postgresql: str, most: int) -> None:
-    """The plan that joined the tables read the square of them."""
+    """A plan that joins the tables would read a quadratic number of rows."""
     with closing(Database(other_postgresql)) as database:
         with database.writing() as connection:
             for number in range(SMALL):
@@ -40,7 +40,7 @@ def test_a_chart_reads_each_row_a_few_times(other_postgresql: str, most: int) ->
             connection.exec_driver_sql("ANALYZE")
         with database.writing() as connection:
             fill(connection, "large", RESULTS)
-    # A session of its own, which has read nothing yet.
+    # A new session without cached data.
     with closing(Database(other_postgresql)) as database, database.reading() as connection:
         found = overview.thinned(connection, "large", RESULTS, most)
         read = connection.exec_driver_sql(READ).scalar_one()

@@ -1,4 +1,4 @@
-"""Which servers are alive, and messages between them."""
+"""Live servers, and messages between them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def connect(url: sa.URL) -> Any:
 
 
 def run(coroutine: Coroutine[Any, Any, None]) -> None:
-    """On an event loop as that of a server."""
+    """Run a coroutine on an event loop like a server's."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(coroutine)
 
@@ -68,7 +68,7 @@ async def running(
 
 
 async def ended(task: asyncio.Task[None]) -> None:
-    """Nothing may hold up the stop of a server, whatever became of the connections."""
+    """Check that a server stops in time, whatever the state of its connections."""
     task.cancel()
     done, _ = await asyncio.wait([task], timeout=PATIENCE)
     assert done, "it goes on"
@@ -85,8 +85,8 @@ async def until(is_so: Callable[[], bool]) -> None:
 def test_servers_are_alive_while_they_are_connected_and_update_their_rows(
     url: sa.URL, rows: dict[str, dict[str, Any]], is_model_worker: bool
 ) -> None:
-    """Against a dictionary: those of the same version with a connection and a recent update (one to come, so that it
-    stays recent). Of those that stay, the model workers follow studies, or all if there are none."""
+    """Compared with a dictionary: servers of the same version with a connection and a recent update are alive. Of those
+    that are not stopping, the model workers follow studies, or all servers if there are none."""
     alive = {
         name
         for name, row in rows.items()
@@ -151,7 +151,7 @@ def test_model_workers_follow_studies_as_long_as_one_stays(url: sa.URL) -> None:
 
 
 def test_a_server_that_is_alone_writes_nothing(url: sa.URL) -> None:
-    """The row that tells the others that it is there is of the same transaction as before."""
+    """Its row is still from the same transaction."""
 
     async def compare() -> None:
         async with running(url), await connect(url) as connection:
@@ -183,7 +183,7 @@ def test_messages_of_any_length_arrive_whole_and_in_order(url: sa.URL) -> None:
 
 
 def test_a_server_whose_connections_end_is_seen_gone_and_comes_back_under_another_id(url: sa.URL) -> None:
-    """So whoever waits for its answer knows that a message may be lost."""
+    """So servers that wait for its answer notice that a message may be lost."""
 
     async def compare() -> None:
         async with running(url) as one, running(url) as other, await connect(url) as connection:
@@ -213,7 +213,7 @@ def test_nothing_holds_up_the_stop_of_a_server_whose_connections_ended(url: sa.U
 
 
 class Link:
-    """A network between a server and PostgreSQL, which can be lost without a word, and can lose notifications."""
+    """A network link between a server and PostgreSQL that can fail silently, and can drop notifications."""
 
     def __init__(self, url: sa.URL, *, loses_notifications: bool = False) -> None:
         self._path = f"{url.query['host']}/.s.PGSQL.5432"
@@ -225,7 +225,7 @@ class Link:
 
     @asynccontextmanager
     async def over(self, url: sa.URL) -> AsyncIterator[sa.URL]:
-        """The URL of the database by this way."""
+        """The URL of the database over this link."""
         server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         yield url.set(host="127.0.0.1", port=port, query={"sslmode": "disable", "gssencmode": "disable"})
@@ -252,7 +252,7 @@ class Link:
         database.close()
 
     async def _answer(self, database: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
-        """Message by message: its kind, its length and the rest."""
+        """Forward message by message: kind, length and content."""
         with suppress(asyncio.IncompleteReadError):
             while True:
                 header = await database.readexactly(5)
@@ -264,7 +264,7 @@ class Link:
 
 
 def test_a_lost_network_is_noticed_and_holds_up_nothing(url: sa.URL) -> None:
-    """Neither an error nor an end comes over the connections then."""
+    """The connections then report neither an error nor an end."""
 
     async def compare() -> None:
         link = Link(url)
@@ -284,13 +284,13 @@ def test_a_lost_network_is_noticed_and_holds_up_nothing(url: sa.URL) -> None:
 
 
 def test_a_server_that_ends_while_it_connects_keeps_no_connection(url: sa.URL) -> None:
-    """PostgreSQL would keep its session, and nobody could copy or drop the database."""
+    """PostgreSQL would keep its session, which would prevent copying and dropping the database."""
 
     async def compare() -> None:
         begun, closed = asyncio.Event(), asyncio.Event()
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            """As a database that is slow: it reads, and does not answer yet."""
+            """Behave like a slow database: read, but do not answer yet."""
             await reader.read(2**10)
             begun.set()
             await reader.read(2**10)
@@ -313,7 +313,7 @@ def test_a_server_that_ends_while_it_connects_keeps_no_connection(url: sa.URL) -
 def test_a_server_that_hears_no_notifications_has_no_peers_and_says_why(
     url: sa.URL, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As behind a pooler that gives each transaction another connection."""
+    """As behind a pooler that uses another connection for each transaction."""
 
     async def compare() -> None:
         async with Link(url, loses_notifications=True).over(url) as far:

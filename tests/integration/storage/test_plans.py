@@ -1,8 +1,8 @@
-"""The queries of the hot path touch about as many rows as they return, however large a study has grown.
+"""Frequent queries read about as many rows as they return, however large a study is.
 
-What is looked at is the statement that was really sent: on SQLite, how many steps its virtual machine took; on
-PostgreSQL, what EXPLAIN ANALYZE counted, for the plan made for these parameters and for the one made for any
-(psycopg prepares what it sends often, and PostgreSQL may then plan it once for all).
+The tests measure the statements that are really sent: on SQLite, the steps of its virtual machine; on PostgreSQL, the
+counts of EXPLAIN ANALYZE, for the custom plan and the generic plan (psycopg prepares frequent statements, for which
+PostgreSQL may use a generic plan).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LONG_AGO = timedelta(minutes=MOMENTS - 20)
 
 @dataclass(frozen=True)
 class Query:
-    """A query, and how many rows its statement returns."""
+    """A query, and the number of rows that it returns."""
 
     run: Callable[[sa.Connection], object]
     rows: int
@@ -113,9 +113,9 @@ QUERIES = {
 
 @pytest.fixture(scope="module")
 def database(module_database_url: str) -> Iterator[Database]:
-    """A grown one, and its statistics up to date.
+    """A large database with current statistics.
 
-    It is a new one: in one that other tests have used, the plans would also step over the rows that those deleted.
+    It is a new database, since plans would also read deleted rows of other tests.
     """
     opened = Database(module_database_url)
     migration.upgrade(opened)
@@ -129,7 +129,7 @@ def database(module_database_url: str) -> Iterator[Database]:
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_touches_about_as_many_rows_as_it_returns(database: Database, name: str) -> None:
-    """And reads no table from end to end."""
+    """And reads no table completely."""
     for work in done(database, QUERIES[name]):
         assert work.rows == QUERIES[name].rows
         assert work.is_bounded, work
@@ -137,7 +137,7 @@ def test_a_query_touches_about_as_many_rows_as_it_returns(database: Database, na
 
 
 def test_these_queries_are_of_a_large_study(database: Database) -> None:
-    """Else the bounds above would mean nothing."""
+    """Otherwise, the bounds above would be meaningless."""
     with database.reading() as connection:
         tables = ("trials", "observations", "events", "idempotency_keys", "reports")
         counts = [connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one() for table in tables]
@@ -152,23 +152,23 @@ def test_these_queries_are_of_a_large_study(database: Database) -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """What a query did."""
+    """The work of a query."""
 
     rows: int
     effort: Mapping[str, float]
     allowed: Mapping[str, float]
     scans: list[str]
-    """Steps that read a table from end to end."""
+    """Steps that read a table completely."""
     plan: Any
 
     @property
     def is_bounded(self) -> bool:
-        """Whether no effort is larger than allowed."""
+        """Whether all counts are within the limits."""
         return all(self.effort[what] <= most for what, most in self.allowed.items())
 
 
 def done(database: Database, query: Query) -> list[Work]:
-    """What a query does, by each plan it may be run by."""
+    """Return the work of a query for each plan."""
     with database.reading() as connection:
         statement, parameters = sent(connection, query)
         if database.is_sqlite:
@@ -178,7 +178,7 @@ def done(database: Database, query: Query) -> list[Work]:
 
 
 def sent(connection: sa.Connection, query: Query) -> tuple[str, Any]:
-    """The statement that a query sends, and its parameters."""
+    """Return the statement of a query, and its parameters."""
     statements: list[tuple[str, Any]] = []
 
     def note(_: object, __: object, statement: str, parameters: object, *___: object) -> None:
@@ -192,7 +192,7 @@ def sent(connection: sa.Connection, query: Query) -> tuple[str, Any]:
 
 
 def done_by_sqlite(connection: sa.Connection, statement: str, parameters: Any) -> Work:
-    """A row takes a few steps of the virtual machine for each of its columns."""
+    """Reading a row takes a few steps of the virtual machine per column."""
     plan = [row.detail for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
     driver = connection.connection.driver_connection
     assert driver is not None
@@ -211,7 +211,7 @@ def done_by_sqlite(connection: sa.Connection, statement: str, parameters: Any) -
 
 
 def done_by_postgresql(connection: sa.Connection, statement: str, parameters: dict[str, Any], mode: str) -> Work:
-    """A row may be in a page of its own, and so may what leads to it; a table of ours has hundreds of pages."""
+    """A row and its index entry may each need a page; the tables have hundreds of pages."""
     plan = explained(connection, statement, parameters, mode)
     steps, rows = list(steps_of(plan)), int(plan["Actual Rows"])
     looked_at = ("Actual Rows", "Rows Removed by Filter", "Rows Removed by Index Recheck")
@@ -224,7 +224,7 @@ def done_by_postgresql(connection: sa.Connection, statement: str, parameters: di
 
 
 def explained(connection: sa.Connection, statement: str, parameters: dict[str, Any], mode: str) -> dict[str, Any]:
-    """What running a statement as a prepared one did."""
+    """Run a prepared statement, and return its plan with counts."""
     names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", statement)))
     numbered = re.sub(r"%\((\w+)\)s", lambda match: f"${names.index(match[1]) + 1}", statement)
     run = f"EXECUTE query ({', '.join(['%s'] * len(names))})" if names else "EXECUTE query"
@@ -242,7 +242,7 @@ def explained(connection: sa.Connection, statement: str, parameters: dict[str, A
 
 
 def steps_of(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A plan's step, and those below it."""
+    """Yield a step of a plan, and those below it."""
     yield plan
     for below in plan.get("Plans", []):
         yield from steps_of(below)

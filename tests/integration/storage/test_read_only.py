@@ -1,4 +1,4 @@
-"""A database that can only be read for a while, as after an error of its disk or while PostgreSQL is a standby."""
+"""A database that is read-only for a while, as after a disk error or while PostgreSQL is a standby."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ IN_A_FOLDER = "import sys; from tests.integration.storage.test_read_only import 
 
 
 def check_recovery(url: str, allow_writes: Callable[[bool], None]) -> None:
-    """A connection that was opened meanwhile only reads for good, so it is not kept."""
+    """Check that connections opened meanwhile, which stay read-only, are not kept."""
     database = Database(url)
     migration.prepare(database)
-    with database.reading():  # keeps the connection that there is, which can write
+    with database.reading():  # keeps the existing connection, which can write
         allow_writes(False)
         migration.require(database)
         with pytest.raises(Unavailable, match=r"read-?only"):
@@ -35,12 +35,12 @@ def check_recovery(url: str, allow_writes: Callable[[bool], None]) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """With a SQLite file, by permissions."""
+    """Check a SQLite file whose permissions change."""
     check_recovery(f"sqlite:///{folder}/adabkb.db", lambda may: set_writable(folder, may))
 
 
 def set_writable(folder: Path, writable: bool) -> None:
-    """Let files be opened to write and made, or neither."""
+    """Allow or forbid writing and creating files."""
     for file in folder.iterdir():
         file.chmod(0o644 if writable else 0o444)
     folder.chmod(0o755 if writable else 0o555)

@@ -1,4 +1,4 @@
-"""Writes for tests of storage, in few words."""
+"""Short forms of writes for tests of storage."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from tests.integration.storage.rows import NOW
 
 
 def change(connection: Connection, study_id: str, **values: Any) -> StudyRow:
-    """Set columns of a study that nobody else writes to meanwhile; the study as it then is."""
+    """Set columns of a study without concurrent writers, and return the study."""
     assert studies.commit_if_unchanged(connection, studies.get(connection, study_id), **values)
     return studies.get(connection, study_id)
 
 
 def lock(connection: Connection, study_id: str) -> None:
-    """Keep all other writers from a study to the end of the transaction."""
+    """Lock a study until the end of the transaction."""
     change(connection, study_id)
 
 
 def write_when_current(database: Database, write: Callable[[Connection, StudyRow], bool]) -> None:
-    """Read the study "s" and write to it, again and again until nobody else has written in between.
+    """Read the study "s" and write to it, repeatedly until no other transaction has written in between.
 
     Args:
-        database: where the study is.
-        write: given the row that was read; whether it could be written.
+        database: the database of the study.
+        write: called with the row that was read; returns whether it could write.
     """
     while True:
         with database.reading() as connection:
@@ -41,7 +41,7 @@ def write_when_current(database: Database, write: Callable[[Connection, StudyRow
 
 
 def delete_study(connection: Connection, study_id: str) -> None:
-    """The study, and everything below it."""
+    """Delete the study and all of its rows."""
     studies.remove(connection, study_id, "w" * 32, NOW)
     place: removal.Place | None = removal.START
     while place is not None:
@@ -49,7 +49,7 @@ def delete_study(connection: Connection, study_id: str) -> None:
 
 
 def add_to_trash(connection: Connection, row: TrashRow, content: bytes) -> None:
-    """A deleted study, with its content in one part."""
+    """Add a deleted study with its content in one part."""
     containers.add(connection, row.container)
     trash.add_parts(connection, [(0, content)], row.container)
     trash.add(connection, row)

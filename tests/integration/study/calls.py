@@ -1,4 +1,4 @@
-"""What clients ask of a study: each call as a value, as a request to a server, and what its answer says."""
+"""Calls of clients: as values, as requests to a server, and the facts in their answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.integration.operations import verbs
 
 @dataclass(frozen=True)
 class Ask:
-    """For trials."""
+    """Request trials."""
 
     count: int
     worker: str
@@ -25,7 +25,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Tell:
-    """The result of an attempt; None is the current one."""
+    """Report the result of an attempt; None means the current one."""
 
     trial: int
     attempt: int | None
@@ -34,7 +34,7 @@ class Tell:
 
 @dataclass(frozen=True)
 class Fail:
-    """Tell that an attempt failed."""
+    """Report that an attempt failed."""
 
     trial: int
     attempt: int | None
@@ -42,7 +42,7 @@ class Fail:
 
 @dataclass(frozen=True)
 class Renew:
-    """A heartbeat."""
+    """Renew a lease."""
 
     trial: int
     attempt: int | None
@@ -51,7 +51,7 @@ class Renew:
 
 @dataclass(frozen=True)
 class Release:
-    """Give a trial back."""
+    """Release a trial."""
 
     trial: int
     attempt: int | None
@@ -74,19 +74,19 @@ class Change:
 
 Action = Ask | Tell | Fail | Renew | Release | Correct | Change
 Facts = dict[str, Any]
-"""What an answer has to say."""
+"""The facts in an answer."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """An action that a client asks for, under an idempotency key or without one."""
+    """An action with or without an idempotency key."""
 
     action: Action
     key: str | None = None
 
 
 def request_of(call: Call) -> Request[Any]:
-    """What a server makes of a call."""
+    """Convert a call to a request to a server."""
     key = None if call.key is None else Key("s", call.key, repr(call.action))
     match call.action:
         case Ask(count, worker):
@@ -108,7 +108,7 @@ def request_of(call: Call) -> Request[Any]:
 
 
 def facts_of(call: Call, view: Any) -> Facts:
-    """What an answer says of that which the specification knows."""
+    """Return the facts in an answer that the specification knows."""
     study = view if isinstance(call.action, Change) else view.study
     counts = {name: count for name, count in dict(study.counts).items() if count or name in ("trials", "observations")}
     best = None if study.best is None else study.best.value

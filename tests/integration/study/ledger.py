@@ -1,6 +1,6 @@
-"""The oracle of the transition function: the code that told a study's rows from its log before there was one.
+"""The reference for the transition function: an earlier way to compute a study's rows from its log.
 
-It was written on its own and shares nothing with ``study/transitions.py``, so both are wrong only by accident.
+It was written independently and shares no code with ``study/transitions.py``, so a common error is unlikely.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from adabkb_service.storage.rows import EventRow, ObservationRow, TrialRow, Tria
 
 @dataclass
 class Ledger:
-    """The events so far, folded into rows."""
+    """The rows after the events so far."""
 
     study_id: str
     definition: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
     limits: dict[str, Any] = field(default_factory=dict)
-    """Columns of the study that may be changed."""
+    """The changeable columns of the study."""
     paused: bool = False
     failures: int = 0
-    """In a row."""
+    """Consecutive failures."""
     study_seq: int = 0
     parameters: list[dict[str, Any]] | None = None
-    """Of the edited space; None if it was not edited."""
+    """The parameters of the edited space; None if it was not edited."""
     defaults: dict[str, Any] = field(default_factory=dict)
-    """Of parameters that were added."""
+    """The defaults of added parameters."""
     trials: dict[int, TrialRow] = field(default_factory=dict)
-    """By number; the ends of leases are not known."""
+    """By number, without the ends of leases."""
     observations: dict[int, ObservationRow] = field(default_factory=dict)
     """By seq."""
     reports: dict[tuple[int, int, int], float] = field(default_factory=dict)
     """Values by trial, attempt and step."""
     faults: list[str] = field(default_factory=list)
-    """Events that contradict those before them."""
+    """Events that contradict earlier ones."""
 
     def apply(self, event: EventRow) -> None:
-        """Take the next event in."""
+        """Apply the next event."""
         if event.seq != self.study_seq + 1:
             self.faults.append(f"event {event.seq} follows event {self.study_seq}")
         self.study_seq = event.seq
@@ -51,27 +51,27 @@ class Ledger:
             self.faults.append(f"event {event.seq} ({event.kind}) does not fit: {type(error).__name__} {error}")
 
     def best(self) -> ObservationRow | None:
-        """The best result that counts, the earliest of equals."""
+        """The best result that counts, the earliest one in a tie."""
         counted = [row for row in self.observations.values() if self.counts(row) and row.value is not None]
         sign = 1.0 if self.definition["direction"] == "maximize" else -1.0
         return max(counted, key=lambda row: (sign * (row.value or 0.0), -row.seq), default=None)
 
     def counts(self, row: ObservationRow) -> bool:
-        """Whether a result is neither excluded nor outside of the edited space."""
+        """Whether a result is neither excluded nor outside the edited space."""
         return not row.excluded and self.is_inside(row.parameters)
 
     def is_inside(self, parameters: dict[str, Any]) -> bool:
-        """Of an edited space of numbers without conditions."""
+        """Whether a point is in the edited space; only for numbers without conditions."""
         given = {**self.defaults, **parameters}
         return all(each["low"] <= given[each["name"]] <= each["high"] for each in self.parameters or [])
 
     def states(self) -> dict[str, int]:
-        """How many trials there are in each state."""
+        """The number of trials in each state."""
         count = Counter(trial.state for trial in self.trials.values())
         return {state: count[state] for state in get_args(TrialState)}
 
     def awaited(self) -> tuple[list[int], list[int]]:
-        """Numbers of the trials without a result: those that may still get one, and those that failed."""
+        """Numbers of the trials without a result: pending ones, and failed ones."""
         told = {row.trial for row in self.observations.values()}
         told |= {trial.number for trial in self.trials.values() if trial.state == "stopped"}
         inside = [trial for trial in self.trials.values() if self.is_inside(trial.parameters)]
@@ -80,7 +80,7 @@ class Ledger:
         return [trial.number for trial in without if trial.state != "failed"], failed
 
     def _ignore(self, event: EventRow) -> None:
-        """Of no consequence for rows."""
+        """Ignore an event that does not change rows."""
 
     def _created(self, event: EventRow) -> None:
         self.definition, self.seed = event.payload["definition"], event.payload["seed"]
@@ -166,7 +166,7 @@ class Ledger:
         self._move(trial, curve=self._summed_up(sorted(told.items())))
 
     def _summed_up(self, told: list[tuple[int, float]]) -> dict[str, Any]:
-        """A whole curve at once; steps ascend."""
+        """The summary of a complete curve with ascending steps."""
         maximizes = self.definition["direction"] == "maximize"
         least = (self.definition.get("early_stopping") or {}).get("min_gain", 0.0)
         gained = told[0]
@@ -185,7 +185,7 @@ class Ledger:
         self.failures = 0
 
     def steps_saved(self) -> int:
-        """That stopped trials did not take."""
+        """The number of steps that stopped trials did not take."""
         curves = [trial.curve for trial in self.trials.values() if trial.state == "stopped" and trial.curve]
         return sum(self.definition["early_stopping"]["max_steps"] - curve["step"] for curve in curves)
 
@@ -266,7 +266,7 @@ def _patched(target: Any, patch: Any) -> Any:
 
 
 def read(study_id: str, log: Iterable[EventRow]) -> Ledger:
-    """The rows of a study, from its log."""
+    """Compute the rows of a study from its log."""
     ledger = Ledger(study_id)
     for event in log:
         ledger.apply(event)

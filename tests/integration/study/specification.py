@@ -1,6 +1,6 @@
-"""What a study is to its clients, in dictionaries: trials, results, and the answers kept under idempotency keys.
+"""A reference model of a study with dictionaries: trials, results, and the answers stored under idempotency keys.
 
-It is written from docs/http.md and shares nothing with the code under test but the names of errors.
+It follows docs/http.md, and shares only the names of errors with the code under test.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ FIRST_BUDGET = 6
 
 @dataclass(frozen=True)
 class Answer:
-    """What is kept under a key: the action, and the answer as it was sent."""
+    """The entry of a key: the action, and the answer as sent."""
 
     action: Action
     json: str
 
 
 class Specification:
-    """A study that one client after the other calls, each at some time."""
+    """A study with sequential calls at given times."""
 
     def __init__(self) -> None:
         self.trials: dict[int, dict[str, Any]] = {}
@@ -48,7 +48,7 @@ class Specification:
         self.failures = 0
 
     def perform(self, call: Call, now: datetime) -> Facts | Answer | type[AdaBKBError]:
-        """What a call is answered with: facts, the kept answer of its key, or a refusal, which changes nothing."""
+        """Return the answer to a call: facts, the stored answer of its key, or a refusal, which changes nothing."""
         if call.key in self.answers:
             kept = self.answers[call.key or ""]
             return kept if kept.action == call.action else IdempotencyKeyReused
@@ -67,12 +67,12 @@ class Specification:
         return {**found, **self.summary()}
 
     def keep(self, call: Call, json: str) -> None:
-        """An answer was given for the first time; one without trials is not kept."""
+        """Store a new answer; a suggestion without trials is not stored."""
         if call.key is not None:
             self.answers[call.key] = Answer(call.action, json)
 
     def expire(self, now: datetime) -> None:
-        """Leases that are over end their attempts; the last of these fails its trial."""
+        """Expire leases. The expiry of the last attempt fails the trial."""
         for trial in self.trials.values():
             if trial["state"] == "active" and trial["until"] < now:
                 trial["expirations"] += 1
@@ -81,12 +81,12 @@ class Specification:
                     self._fail(trial, None)
 
     def sweep(self, now: datetime) -> None:
-        """What a server does by itself."""
+        """Perform the background work of a server."""
         self.expire(now)
         self._pause_if_it_fails_on_and_on()
 
     def summary(self) -> Facts:
-        """What every answer says of the study."""
+        """The study in every answer."""
         states = Counter(trial["state"] for trial in self.trials.values())
         unfinished = sum(states[state] for state in ("active", "released", "expired"))
         values = [result["value"] for result in self.results.values() if not result["excluded"]]
@@ -202,7 +202,7 @@ class Specification:
         self.paused = self.paused or self.failures >= FAILURE_LIMIT
 
     def shown(self, number: int) -> Facts:
-        """What an answer says of a trial."""
+        """A trial in an answer."""
         trial = self.trials[number]
         first = next(iter(trial["results"].values()), None)
         return {

@@ -1,4 +1,4 @@
-"""What a batch does beside its requests."""
+"""The work of a batch besides its requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.integration.operations.verbs import Ask, Value, get, observe, report,
 
 
 def test_a_study_completes_when_its_model_says_so_and_nothing_else_happens(running: Service) -> None:
-    """The gap of a parabola is far below the tolerance once it is known."""
+    """For a parabola, the first gap is far below the tolerance."""
     create(running, definition(tolerance=1e6))
     for step in range(9):
         assert get(running, "s").state == "running"
@@ -54,7 +54,7 @@ def test_contention_that_lasts_is_told_as_such() -> None:
 def test_values_of_a_curve_are_of_one_attempt_and_of_the_steps_that_are_asked_for(
     running: Service, database: Database, clock: ManualClock
 ) -> None:
-    """Those in the database, and those that the draft adds."""
+    """Values in the database, and those added by the draft."""
     create(running, definition(early_stopping={"rule": "asha", "max_steps": 9}))
     suggest(running, "s", Ask(2))
     report(running, "s", 1, (1, 5.0), (2, 6.0))

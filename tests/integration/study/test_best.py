@@ -1,4 +1,4 @@
-"""The best result: which of two is better, and which count."""
+"""The best result: comparison of two results, and which ones count."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BOUNDED = study(metrics=["mass"], outcome_constraints=[{"metric": "mass", "upper
 def test_the_best_result_counts_and_is_the_earliest_of_equals(
     of: StudyRow, rows: list[ObservationRow], expected: int | None
 ) -> None:
-    """A feasible result is better than all others, and without one, the one nearest to the bounds is."""
+    """A feasible result is better than all infeasible ones; without one, the smallest violation is best."""
     best = best_of(of, rows)
     assert (best and best.seq) == expected
 

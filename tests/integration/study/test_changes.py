@@ -1,4 +1,4 @@
-"""Who is woken by a change, one event loop and no server."""
+"""The waiters that a change notifies, on an event loop without a server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEVER = 3600.0
 
 
 class Log:
-    """The last events of studies, as a database would answer; for which it was asked, and whether the server stops."""
+    """A fake log: the last events of studies, recorded queries, and whether the server stops."""
 
     def __init__(self) -> None:
         self.last: dict[str, int] = {"s": 1, "t": 1}
@@ -45,7 +45,7 @@ def on_a_loop(test: Callable[[Changes, Log], Awaitable[None]], look_seconds: flo
 
 
 async def settle() -> None:
-    """Let what was scheduled happen."""
+    """Run all scheduled callbacks."""
     for _ in range(3):
         await asyncio.sleep(0)
 
@@ -78,7 +78,7 @@ def test_a_change_wakes_all_streams_of_its_study_and_the_first_request() -> None
 
 
 def test_whoever_was_woken_and_leaves_wakes_the_next_one() -> None:
-    """But not one that was not woken, and not a stream."""
+    """But not if it was not notified, and not a stream."""
 
     async def test(changes: Changes, _: Log) -> None:
         with changes.waiting("s", for_trial=True) as last:
@@ -114,7 +114,7 @@ def test_whoever_was_woken_and_leaves_wakes_the_next_one() -> None:
 def test_commits_of_other_servers_are_found_once_and_only_where_somebody_waits() -> None:
     async def test(changes: Changes, log: Log) -> None:
         with changes.waiting("s") as woken, changes.waiting("s", for_trial=True) as asks:
-            await until(lambda: woken.is_set() and asks.is_set())  # nothing was known before the first look
+            await until(lambda: woken.is_set() and asks.is_set())  # nothing was known before the first poll
             woken.clear()
             asks.clear()
             looks = len(log.asked)
@@ -138,7 +138,7 @@ def test_commits_of_other_servers_are_found_once_and_only_where_somebody_waits()
         looks = len(log.asked)
         await asyncio.sleep(0.02)
         assert len(log.asked) <= looks + 1
-        with changes.waiting("s") as woken:  # what was seen before does not count
+        with changes.waiting("s") as woken:  # earlier changes do not count
             await until(woken.is_set)
 
     on_a_loop(test, look_seconds=0.001)

@@ -1,4 +1,4 @@
-"""Which metrics a result may have, must have, and may get later."""
+"""The metrics that a result may have, must have, and may get later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A draft: what is taken back leaves no trace, and what is committed is written as one, or not at all."""
+"""A draft: rolled-back changes leave no trace, and a commit is atomic."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.integration.operations.verbs import Ask, Value, get, observe, queue, 
 
 @pytest.fixture
 def draft(database: Database, running: Service, study: str, clock: ManualClock) -> Iterator[Draft]:
-    """Of a study with a result, two trials at work and one that waits."""
+    """A draft of a study with a result, two active trials and a waiting one."""
     suggest(running, study, Ask(3))
     observe(running, study, Value(1.0, 1))
     queue(running, study, {"x": 0.5, "y": 1.0})
@@ -39,8 +39,8 @@ OF_THE_SNAPSHOT = {"_connection", "_open", "has_read_more"}
 
 
 def contents(draft: Draft) -> dict[str, Any]:
-    """All that a draft would write, and what requests read of it."""
-    # By their names, private ones too: so nothing that a draft will hold one day is left out of the comparison.
+    """Everything that a draft would write, and that requests read from it."""
+    # All attributes, including private ones, so that new ones are compared automatically.
     own = {name: value for name, value in vars(draft).items() if name not in OF_THE_SNAPSHOT}
     copied = {name: value.copy() if isinstance(value, dict | list) else value for name, value in own.items()}
     return {**copied, "waiting": draft.waiting(10), "overdue": draft.overdue(), "best": draft.best_observation()}
@@ -51,7 +51,7 @@ def one_thing(draft: Draft) -> None:
 
 
 def everything(draft: Draft) -> None:
-    """Each way to change a draft."""
+    """Change a draft in every way."""
     draft.record("observed", told(draft.study.observations + 1, -5.0), 2)
     correction = {"observation": 1, "value": 9.0, "std_error": None, "excluded": False}
     draft.record("corrected", correction, 1)
@@ -121,7 +121,7 @@ def test_a_draft_of_a_study_that_has_changed_meanwhile_writes_nothing(draft: Dra
 def test_what_is_committed_is_what_the_next_draft_starts_from(
     draft: Draft, database: Database, clock: ManualClock
 ) -> None:
-    """Held in memory, or read again."""
+    """Whether cached or read again."""
     everything(draft)
     after = draft.commit()
     with database.reading() as connection:
@@ -136,7 +136,7 @@ def test_what_is_committed_is_what_the_next_draft_starts_from(
 
 
 def test_a_renewed_lease_counts_as_a_change_although_it_is_no_event(draft: Draft, running: Service) -> None:
-    """It would undo what the other server wrote to the trial."""
+    """Otherwise, it would overwrite the other server's changes of the trial."""
     observe(running, "s", Value(2.0, 3))
     draft.lease(3, 5.0, draft.now + timedelta(seconds=5))
     with pytest.raises(Contention):

@@ -28,7 +28,7 @@ def test_asha_has_marks_at_the_rungs_and_a_report_competes_at_the_highest_it_has
 
 
 def test_of_each_rung_about_one_in_eta_goes_on_whichever_sign_is_better() -> None:
-    """In random order."""
+    """With trials in random order."""
     rule, draw = AshaRule(rule="asha", max_steps=81, eta=3), random.Random(1)
     for sign in (1.0, -1.0):
         others: list[float] = []
@@ -61,9 +61,9 @@ def test_the_median_rule_compares_the_best_value_so_far_with_the_median_of_other
 
 def test_patience_ends_after_steps_without_a_gain_that_counts() -> None:
     rule = PatienceRule(rule="patience", max_steps=100, no_gain_for=3, min_gain=0.5)
-    values = [5.0, 4.0, 3.75, 3.6]  # two steps of 0.25 and 0.15 do not count on their own
+    values = [5.0, 4.0, 3.75, 3.6]  # two improvements of 0.25 and 0.15 do not count separately
     assert rule.verdict(curve_of(values, -1.0, rule), [], -1.0) is None
-    assert curve_of([*values, 3.45], -1.0, rule)["gain_step"] == 5  # together they do
+    assert curve_of([*values, 3.45], -1.0, rule)["gain_step"] == 5  # but count together
     reason = rule.verdict(curve_of([*values, 3.6], -1.0, rule), [], -1.0)
     assert reason == "Its value has not improved for 3 steps, since step 2."
 
@@ -78,7 +78,7 @@ def test_a_stopped_trial_is_expected_to_move_as_the_completed_ones_have() -> Non
     found = extrapolated(6.0, at_mark, {1: 2.0, 2: 2.0, 4: 2.0, 9: 7.0})
     assert found["value"] == 6.0 - 2.0
     assert math.isclose(found["std_error"] ** 2, 1.0 * 4 / 3)  # the variance of the moves, and of their mean
-    for results, expected in (({1: 2.0}, 4.0), ({}, 6.0)):  # too few to tell how the moves vary
+    for results, expected in (({1: 2.0}, 4.0), ({}, 6.0)):  # too few results to estimate the variance
         vague = extrapolated(6.0, at_mark, results)
         assert vague["value"] == expected
         assert math.isclose(vague["std_error"] ** 2, 1.25)

@@ -1,5 +1,5 @@
-"""Whatever clients and servers do: each acknowledged result is stored exactly once, trials are numbered without gaps, a
-lease has one holder, no budget is exceeded, and a repeated key gets the same answer, byte for byte."""
+"""Invariants for all sequences of calls: each acknowledged result is stored exactly once, trials are numbered without
+gaps, a lease has one holder, no budget is exceeded, and a repeated key gets exactly the same answer."""
 
 from __future__ import annotations
 
@@ -63,19 +63,19 @@ from tests.integration.study.specification import (
 )
 
 Databases = Callable[[], AbstractContextManager[str]]
-"""For a block, the URL of a database with the present schema and no rows."""
+"""Yields the URL of a database with the present schema and no rows."""
 
 SERVERS = 2
 MOST = 12
-"""Trials of the largest budget."""
+"""The largest budget in trials."""
 AT_ONCE = Timeouts(suggestion=0.0, follow=0.0, contention=0.05)
-"""No request waits for the model, so requests are performed in the order in which they are sent. Whoever finds that
-another server was faster need not try for long: the second time it is the only one."""
+"""No request waits for the model, so requests are performed in the order of sending. A server that finds another commit
+succeeds at its second attempt."""
 
 
 @dataclass
 class Server:
-    """A service on a database of its own opening, and the calls that wait there."""
+    """A service with its own connections, and its waiting calls."""
 
     database: Database
     service: Service
@@ -83,26 +83,27 @@ class Server:
 
 
 Manner = Literal["plainly", "with a key", "waiting", "waiting, with a key", "to both", "again, as the answer was lost"]
-"""How a call is sent. One that waits is performed together with the next one at its server, or lost if that crashes."""
+"""How a call is sent. A waiting call is performed together with the server's next one, or lost if the server
+crashes."""
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """Which server a call is sent to first, when, and how."""
+    """The server, the time and the manner of a call."""
 
     server: int
     manner: Manner = "plainly"
     after: float = 0.0
-    """Seconds after the call before it."""
+    """Seconds after the previous call."""
 
 
 def wait_for_no_disk(connection: Any, _: object) -> None:
-    """A crash of a process, which is all that there is here, loses nothing that the system has not written yet."""
+    """Disable waiting for the disk, since a crash of only a process does not lose buffered writes."""
     connection.execute("PRAGMA synchronous=OFF")
 
 
 def counted(pick: int, count: int) -> int:
-    """A number from 1 to a count, or seldom the next one."""
+    """A number from 1 to a count, or rarely the next one."""
     return 1 + (pick % count if count and pick < MOST else count)
 
 
@@ -112,7 +113,7 @@ seconds = st.sampled_from([0.0, 0.0, 0.0, 1.0, LEASE_SECONDS / 2, LEASE_SECONDS 
 deliveries = st.builds(Delivery, servers, st.sampled_from(get_args(Manner)), seconds)
 verbs = st.sampled_from(["tell", "tell", "renew", "fail", "release"])
 picks = st.integers(0, MOST)
-"""Which of the trials, results or calls is meant, counted around."""
+"""Selects a trial, a result or a call, modulo their number."""
 
 
 def has_results(life: Life) -> bool:
@@ -124,16 +125,16 @@ def has_sent_keys(life: Life) -> bool:
 
 
 class Life(RuleBasedStateMachine):
-    """A study whose clients may ask any of the servers, each of which may be behind the others."""
+    """A study whose clients may call any server, each with possibly outdated caches."""
 
     def __init__(self, databases: Databases) -> None:
         super().__init__()
         self.clock = ManualClock()
         self.specification = Specification()
         self.sent: list[Call] = []
-        """Calls with keys."""
+        """Sent calls with keys."""
         self.handed_out: set[tuple[int, int]] = set()
-        """Trial and attempt."""
+        """Issued pairs of trial and attempt."""
         self._keys = map("key-{}".format, itertools.count())
         self._values = itertools.count(1)
         self._open = ExitStack()
@@ -142,7 +143,7 @@ class Life(RuleBasedStateMachine):
 
     @initialize(count=st.integers(1, 3))
     def create(self, count: int) -> None:
-        """A study with some trials at work; without, most calls are refused."""
+        """Create a study with some active trials; without them, most calls would be refused."""
         limits = {"budget": FIRST_BUDGET, "max_attempts": MAX_ATTEMPTS, "failure_limit": FAILURE_LIMIT}
         manage.create(self._servers[0].service, definition(lease_seconds=LEASE_SECONDS, **limits))
         self._send(Delivery(0), Ask(count, "a"))
@@ -162,7 +163,7 @@ class Life(RuleBasedStateMachine):
         how=deliveries, pick=picks, attempt=attempts, verb=st.sampled_from(["tell", "tell", "renew", "fail", "release"])
     )
     def work(self, how: Delivery, pick: int, attempt: int | None, verb: str) -> None:
-        """Mostly on a trial that there is."""
+        """Mostly on an existing trial."""
         trial = counted(pick, len(self.specification.trials))
         made: dict[str, Action] = {
             "tell": Tell(trial, attempt, float(next(self._values))),
@@ -175,7 +176,7 @@ class Life(RuleBasedStateMachine):
     @precondition(has_results)
     @rule(how=deliveries, pick=picks, as_corrected=st.booleans())
     def tell_again(self, how: Delivery, pick: int, as_corrected: bool) -> None:
-        """Without a key, or with another one."""
+        """Repeat a result without a key, or with another one."""
         told = self.specification.results[1 + pick % len(self.specification.results)]
         value = told["value" if as_corrected else "told"]
         self._send(how, Tell(told["trial"], told["attempt"], value))
@@ -198,7 +199,7 @@ class Life(RuleBasedStateMachine):
     @precondition(has_sent_keys)
     @rule(server=servers, pick=picks, action=st.sampled_from([None, None, Ask(1, "a"), Ask(2, "b")]))
     def send_key_again(self, server: int, pick: int, action: Ask | None) -> None:
-        """With the same call, as of a client that got no answer, whatever became of it; or with another one."""
+        """Repeat a key with the same call, as a client without an answer does, or with another call."""
         before = self.sent[-1 - pick % len(self.sent)]
         self._submit(server, before if action is None else Call(action, before.key))
         self._serve(server)
@@ -213,15 +214,15 @@ class Life(RuleBasedStateMachine):
 
     @rule(server=servers)
     def crash(self, server: int) -> None:
-        """A new process knows what the database holds, and nothing of calls that waited."""
+        """The new process has only the data in the database, and no waiting calls."""
         self._servers[server].database.close()
         self._servers[server] = self._opened()
 
-    # What must hold
+    # Invariants
 
     @invariant()
     def rows_are_those_of_the_specification(self) -> None:
-        """Numbers without gaps, each result once with its value, and the holders of leases."""
+        """Check numbers without gaps, each result once with its value, and the holders of leases."""
         with self._servers[0].database.reading() as connection:
             rows = trials.page(connection, "s", state=None, after=0, limit=100)
             results = observations.page(connection, "s", 0, 100)
@@ -267,7 +268,7 @@ class Life(RuleBasedStateMachine):
                 self._serve(other)
 
     def _submit(self, server: int, call: Call) -> None:
-        """Let a call wait at a server; behind a suggestion with a key none does, see ``_adopt_expirations``."""
+        """Add a waiting call to a server, but not after a suggestion with a key: see ``_adopt_expirations``."""
         there = self._servers[server]
         if there.waiting and isinstance(there.waiting[-1][0].action, Ask) and there.waiting[-1][0].key is not None:
             self._serve(server)
@@ -279,7 +280,7 @@ class Life(RuleBasedStateMachine):
             there.waiting.append((call, there.service.submit(request)))
 
     def _serve(self, server: int) -> None:
-        """Let a server perform all calls that wait there, and compare each outcome with the specification's."""
+        """Perform all waiting calls of a server, and compare each outcome with the specification."""
         there = self._servers[server]
         performed, there.waiting = there.waiting, []
         there.service.scheduler.work_until(lambda: all(future.done() for _, future in performed))
@@ -308,14 +309,14 @@ class Life(RuleBasedStateMachine):
         self.specification.keep(call, outcome.json)
 
     def _adopt_expirations(self) -> None:
-        """A server that answers a suggestion from the store may notice before that leases have run out, or not."""
+        """A server that answers a suggestion from a stored answer may or may not expire leases before."""
         with self._servers[0].database.reading() as connection:
             rows = trials.page(connection, "s", state=None, after=0, limit=100)
         if any(row.state != self.specification.trials[row.number]["state"] for row in rows):
             self.specification.sweep(self.clock.now)
 
     def _hold(self, trials: list[Trial]) -> None:
-        """No attempt was issued before, and no new trial is beyond the budget."""
+        """Check that no attempt is issued twice, and that no new trial exceeds the budget."""
         for trial in trials:
             assert (trial.number, trial.attempt) not in self.handed_out
             assert trial.attempt > 1 or trial.number <= self.specification.budget
@@ -324,7 +325,7 @@ class Life(RuleBasedStateMachine):
 
 @pytest.fixture
 def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Databases:
-    """Those of the kind that the parameter names."""
+    """Databases of the kind in the parameter."""
     if request.param == "postgresql":
         pool: DatabasePool = request.getfixturevalue("database_pool")
         return pool.borrowed
@@ -341,7 +342,7 @@ def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Databases:
 
 
 def live(databases: Databases, examples: int, steps: int) -> None:
-    """Check so many histories of so many steps."""
+    """Check a number of histories with a number of steps."""
 
     class LifeThere(Life):
         def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Requests that wait together are committed together: one transaction, and to each its own outcome."""
+"""Waiting requests are committed in one transaction, and each gets its own outcome."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ POINT = {"x": 0.5, "y": 1.0}
 
 @contextmanager
 def counted_commits(database: Database) -> Iterator[list[sa.Connection]]:
-    """Grows by one entry with each commit in the block."""
+    """A list that gets an entry per commit in the block."""
     commits: list[sa.Connection] = []
-    note = commits.append  # one object, or it could not be removed
+    note = commits.append  # keeps one object, so that it can be removed
     sa.event.listen(database.engine, "commit", note)
     yield commits
     sa.event.remove(database.engine, "commit", note)
@@ -62,7 +62,7 @@ def asking(count: int = 1, key: str | None = None) -> Request[Any]:
 
 
 def together(running: Service, *requests: Request[Any]) -> list[Future[Any]]:
-    """All of them wait before the first is done."""
+    """Queue all requests before the first is performed."""
     futures = [running.submit(request) for request in requests]
     running.scheduler.work_until(lambda: all(future.done() for future in futures))
     return futures
@@ -78,7 +78,7 @@ def values(running: Service) -> list[float | None]:
 
 @pytest.fixture
 def warm(running: Service, study: str) -> Service:
-    """With two trials at work, and the next points decided on."""
+    """A study with two active trials and prefetched points."""
     suggest(running, study, Ask(2))
     observe(running, study, Value(1.0, 1))
     return running
@@ -94,7 +94,7 @@ def test_requests_that_wait_together_are_one_commit(warm: Service, database: Dat
 
 
 def test_suggestions_and_results_that_wait_together_are_one_commit(warm: Service, database: Database) -> None:
-    """Each sees what those before it did: the second to ask is not given what the first one got."""
+    """Each sees the effects of earlier ones: two suggestions get different trials."""
     with counted_commits(database) as commits:
         futures = together(warm, asking(), telling(2.0), telling(0.5, 2))
     first, _, _ = views(futures)
@@ -105,8 +105,8 @@ def test_suggestions_and_results_that_wait_together_are_one_commit(warm: Service
 
 
 def test_an_edit_of_the_space_holds_for_those_after_it_in_its_group(warm: Service, database: Database) -> None:
-    """One worker edits while others suggest and observe: a point decided on before is not issued after it, a trial
-    from before is completed, and whoever has to wait for the model gets a point of the edited space."""
+    """One worker edits while others suggest and observe: prefetched points are not issued afterwards, an earlier trial
+    is completed, and suggestions that wait for the model get points of the edited space."""
     changes = {"parameters": [FloatParameter(name="x", kind="float", low=1.25, high=1.5).model_dump()]}
     with counted_commits(database) as commits:
         before, edit, late, refused, after = together(
@@ -129,7 +129,7 @@ def test_an_edit_of_the_space_holds_for_those_after_it_in_its_group(warm: Servic
 
 
 def half_done(draft: Draft, _: Points) -> Outcome[StudySummary]:
-    """Refuses when it has changed the draft already."""
+    """A request that is refused after it has changed the draft."""
     draft.record("paused", {})
     draft.record("failed", {"attempt": 1, "reason": "half done"}, 2)
     lifecycle.update_state(draft)
@@ -151,7 +151,7 @@ def test_a_refused_request_harms_no_other_of_its_group(warm: Service, database: 
 
 
 def end_connection(draft: Draft, _: Points) -> Outcome[StudySummary]:
-    """Lets PostgreSQL end the connection that the draft reads from."""
+    """Make PostgreSQL close the connection of the draft."""
     draft.connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
     raise AssertionError
 
@@ -170,7 +170,7 @@ def test_a_connection_that_ends_while_a_group_reads_is_an_outage_to_all_of_it(
 
 @pytest.mark.parametrize("value", [2.0, 3.0])
 def test_the_same_key_twice_in_a_group_has_one_effect(warm: Service, value: float) -> None:
-    """Whether it comes with the same request or another one; once there is an answer, it is told."""
+    """With the same request or another one; once there is an answer, it is returned."""
     first = warm.submit(telling(2.0, key="k"))
     with pytest.raises(RequestInProgress):
         warm.submit(telling(value, key="k"))
@@ -215,7 +215,7 @@ def test_a_key_that_is_stored_with_another_request_is_refused_alone(warm: Servic
 def test_a_key_is_answered_from_the_store_by_the_request_that_finds_the_study_complete(
     running: Service, clock: ManualClock, fingerprint: str
 ) -> None:
-    """It has no trial to issue, and so no answer to store, but it logs that a lease ran out and the study ended."""
+    """It issues no trial, so it has no answer to store, but it logs an expired lease and the end of the study."""
     manage.create(running, definition(max_attempts=1, budget=1))
     first = running.do(asking(key="k"))
     clock.advance(61)
@@ -232,7 +232,7 @@ def test_a_key_is_answered_from_the_store_by_the_request_that_finds_the_study_co
 def test_a_group_that_another_server_overtakes_is_done_again_for_all_of_it(
     warm: Service, database: Database, clock: ManualClock
 ) -> None:
-    """On what the study is then: numbers follow on, and what has become impossible is refused."""
+    """Based on the new state: numbers continue, and requests that have become impossible are refused."""
     other = Service(database, clock=clock)
     waiting = [warm.submit(telling(value, key=f"k-{value}")) for value in (2.0, 3.0)]
     waiting += [warm.submit(asking(key="ask")), warm.submit(telling(0.5, 2, key="late"))]
@@ -262,7 +262,7 @@ def test_beyond_so_many_requests_the_next_is_told_to_try_again(warm: Service) ->
 def test_an_answer_is_of_one_moment_although_another_server_writes_while_it_is_made(
     warm: Service, database: Database, clock: ManualClock
 ) -> None:
-    """It is made by a server that reads the study before that write, and the observation after it."""
+    """The server reads the study before that write, and the observation after it."""
     corrections = iter([9.0])
 
     def let_other_write(_: Draft) -> None:
@@ -284,7 +284,7 @@ def take_no_writes(connection: Any, *_: object) -> None:
 def test_a_server_that_cannot_write_answers_with_what_another_server_has_written(
     warm: Service, database: Database, clock: ManualClock
 ) -> None:
-    """Also when the figures of its model are due to be stored, which fails."""
+    """Also if storing the statistics of its model fails."""
     assert get(warm, "s").counts.observations == 1
     time.sleep(STATS_SECONDS)
     observe(Service(database, clock=clock), "s", Value(2.0, 2))
@@ -323,8 +323,9 @@ running.scheduler.work_until(lambda: all(future.done() for future in futures))
 def test_who_got_no_answer_from_a_server_that_died_repeats_the_keys_of_its_group(
     warm: Service, migrated_url: str, database: Database, clock: ManualClock, when: str
 ) -> None:
-    """Killed before the commit, it did nothing; killed after it, everything: no request has two effects, or half."""
-    queue(warm, "s", POINT)  # a suggestion of a trial that waits is of the group: it needs no model
+    """Killed before the commit, it has done nothing; killed after it, everything. So no request has two effects or a
+    part."""
+    queue(warm, "s", POINT)  # a waiting trial can be issued in the same group, without the model
     dying = subprocess.run([sys.executable, "-c", DYING, migrated_url, when], env=os.environ, check=False)
     assert dying.returncode == -9
     head = get(Service(database, clock=clock), "s").revision
@@ -341,7 +342,7 @@ def test_who_got_no_answer_from_a_server_that_died_repeats_the_keys_of_its_group
 
 
 def test_a_row_that_the_database_refuses_fails_its_request_alone(warm: Service, database: Database) -> None:
-    """At once, and not after retries for the sake of a transaction that there is none of."""
+    """At once, without retries, since no other transaction is involved."""
     observe(warm, "s", Value(13.0, parameters=POINT))
     with database.writing() as connection:
         connection.exec_driver_sql("CREATE UNIQUE INDEX once ON observations (study_id, value)")
@@ -359,9 +360,9 @@ def test_a_row_that_the_database_refuses_fails_its_request_alone(warm: Service, 
 
 
 def test_points_of_a_deleted_study_are_not_handed_out_in_a_new_one_of_its_name(running: Service, study: str) -> None:
-    """The new one reaches the same place in its log by a result that arrives together with a suggestion."""
+    """The new study reaches the same position in its log through a result that arrives together with a suggestion."""
     observe(running, study, Value(1.0, parameters=POINT))
-    get(running, study)  # once its model has decided on the next point
+    get(running, study)  # waits until its model has prefetched a point
     trash.delete(running, study, purge=True)
     moved = [FloatParameter(name="x", kind="float", low=100.0, high=101.0)]
     manage.create(running, definition(parameters=moved))
@@ -374,13 +375,13 @@ def test_points_of_a_deleted_study_are_not_handed_out_in_a_new_one_of_its_name(r
 def test_an_owner_has_nothing_left_to_do_once_its_figures_are_of_no_use(
     running: Service, database: Database, clock: ManualClock, gone: str
 ) -> None:
-    """So it can be dropped from memory."""
+    """So it can be dropped from the cache."""
     manage.create(running, definition())
     owner, elsewhere = Owner("s", running), Service(database, clock=clock)
     told = owner.submit(telling(1.0))
     owner.process_queues()
     assert told.done()
-    owner.process_queues()  # which takes the reply of the model in
+    owner.process_queues()  # processes the model's reply
     assert not owner.is_idle
     if gone == "deleted":
         trash.delete(elsewhere, "s", purge=True)

@@ -1,4 +1,4 @@
-"""When a lease ends, and what is told of its end."""
+"""The end of a lease, and its event."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.integration.study.test_lifecycle import NOW, study
 def test_a_lease_ends_after_its_seconds_or_with_the_runtime(
     runtime: float | None, seconds: float, expected: float
 ) -> None:
-    """Renewed five seconds after its begin; the shortest lease lasts a microsecond."""
+    """The lease is renewed 5 s after its begin; the shortest one lasts 1 us."""
     row = replace(study(), max_runtime_seconds=runtime)
     now = NOW + timedelta(seconds=5)
     assert (lease_end(row, NOW, now, seconds) - now).total_seconds() == expected

@@ -1,4 +1,4 @@
-"""The state of a study, and how many points it may issue, at the edge of each rule."""
+"""The state of a study, and the number of points that it may issue, at the boundary of each rule."""
 
 from __future__ import annotations
 

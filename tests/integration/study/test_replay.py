@@ -1,4 +1,4 @@
-"""What replay says of a log whose events contradict each other, and what it makes of it."""
+"""Replays of logs with contradictory events: errors, and the resulting state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Told = tuple[EventKind, int | None, dict[str, Any]]
 
 
 def log(*told: Told, first: int = 2, **changes: Any) -> list[EventRow]:
-    """Events after the creation of a study."""
+    """A log with these events after the creation of a study."""
     created = {"definition": definition(**changes).model_dump(mode="json"), "seed": 0}
     events = [EventRow("s", 1, "created", None, created, NOW)]
     return events + [EventRow("s", seq, *each, NOW) for seq, each in enumerate(told, first)]

@@ -1,4 +1,4 @@
-"""The scheduler: all studies in turn, each by one thread at a time, none forgotten."""
+"""The scheduler: all studies in turn, each by one thread at a time, and none is missed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_study_that_always_has_more_to_do_delays_another_by_one_turn(threads: 
 
 
 def test_two_hundred_requests_for_one_study_delay_another_study_by_one_turn(running: Service) -> None:
-    """And although each that is answered is followed by another one."""
+    """Even if each answered request is followed by another one."""
     create(running, definition())
     create(running, definition(id="other"))
     order: list[str] = []
@@ -68,7 +68,7 @@ def submit(running: Service, study_id: str) -> Future[Any]:
 
 
 def test_no_study_is_served_by_two_threads_and_no_call_is_forgotten() -> None:
-    """Whatever was wanted before a batch began is seen by it, or by one after it."""
+    """Work requested before a batch begins is seen by this batch or a later one."""
     names = ["a", "b", "c"]
     wanted, seen, at_work, most = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     guard = threading.Lock()
@@ -99,7 +99,7 @@ def test_no_study_is_served_by_two_threads_and_no_call_is_forgotten() -> None:
 
 
 def test_while_one_study_takes_long_the_other_threads_serve_the_others() -> None:
-    """And what it is called for meanwhile it is served for afterwards."""
+    """And calls for it in the meantime are served afterwards."""
     goes_on, served = threading.Event(), Counter[str]()
 
     def serve(study_id: str) -> None:
@@ -139,7 +139,8 @@ def test_alarms_fire_not_before_their_time_and_in_order(threads: int) -> None:
 
 
 def test_those_who_wait_are_not_woken_in_place_of_the_thread_that_works() -> None:
-    """However many they are: each notification leads to a batch. Otherwise a study would wait for the next event."""
+    """For any number of waiters, each notification leads to a batch. Otherwise, a study would wait for the next
+    event."""
     is_over, served = threading.Event(), Counter[str]()
     scheduler = Scheduler(lambda study_id: served.update([study_id]), 1)
 
@@ -180,7 +181,7 @@ def test_a_turn_that_fails_ends_no_thread(caplog: pytest.LogCaptureFixture) -> N
 
 
 class Refusing(logging.Handler):
-    """Has no memory for a line of the log."""
+    """A log handler without memory for a line."""
 
     def handle(self, record: logging.LogRecord) -> bool:
         raise MemoryError(record.msg)

@@ -1,4 +1,4 @@
-"""What a pair of suggest and observe costs: SQL statements and commits, counted."""
+"""The number of SQL statements and commits of a pair of suggest and observe."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tests.integration.operations.verbs import Ask, Value, observe, suggest
 
 PAIRS = 40
 MOST_STATEMENTS = 9
-"""Of a pair, by the server: two units of work, each of which writes the study, a trial, its events and the key; and the
-result."""
+"""The maximum per pair in the server: two units of work, each of which writes the study, a trial, its events and the
+key; and the result."""
 MOST_FOR_A_MODEL = 5
-"""To store a model, after so many events."""
+"""The maximum to store a model."""
 FREE = ("BEGIN", "COMMIT", "ROLLBACK", "SET")
 
 
 @dataclass
 class Traffic:
-    """What a database was asked."""
+    """The statements and commits of a database."""
 
     statements: list[str] = field(default_factory=list)
     commits: int = 0
@@ -61,7 +61,7 @@ def pair(running: Service, number: int) -> None:
 
 
 def test_a_pair_takes_so_many_statements_and_one_commit_a_call(migrated_url: str, clock: ManualClock) -> None:
-    """On a warm study under ``auto``; the models have connections of their own, as in production."""
+    """On a cached study with the profile ``auto``; the models have separate connections, as in production."""
     database, models = Database(migrated_url), Database(migrated_url)
     running = Service(database, clock=clock, inference=InProcess(models, idle_seconds=UNHURRIED))
     create(running, definition(algorithm={"profile": "auto"}))

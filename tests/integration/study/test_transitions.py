@@ -1,4 +1,5 @@
-"""The transition function: live requests, replay and an independent oracle make the same rows of the same events."""
+"""The transition function: live requests, replay and an independent reference give the same rows for the same
+events."""
 
 from __future__ import annotations
 
@@ -45,11 +46,11 @@ from tests.integration.study import ledger
 
 OF_THE_MODEL = {"state", "model_seq", "model", "checkpoint", "engine_revision"}
 OF_THE_ROW = {"incarnation", "version"}
-"""Columns of a study that its log does not tell."""
+"""Columns of a study that do not follow from its log."""
 
 
 def check(database: Database, study_id: str = "s") -> set[EventKind]:
-    """Compare the three accounts of a study; the kinds of events it has."""
+    """Compare the three results for a study. Return the kinds of its events."""
     with database.reading() as connection:
         log = events.page(connection, study_id, 0)
         row = studies.get(connection, study_id)
@@ -106,7 +107,7 @@ def without_lease(row: TrialRow) -> TrialRow:
 def test_three_accounts_of_everything_that_can_happen_are_one(
     database: Database, running: Service, clock: ManualClock
 ) -> None:
-    """Beside the busy study one that ends, and whose model cannot decide and recovers; and one that is edited."""
+    """Besides the busy study, one that ends and whose model fails and recovers, and one that is edited."""
     busy_study(running, clock)
     create(running, definition(id="ends", algorithm={"profile": "paper", "outputs": "raw"}))
     for _ in range(2):
@@ -132,13 +133,13 @@ def test_three_accounts_of_everything_that_can_happen_are_one(
 
 
 def edit(low: float, high: float, default: float) -> dict[str, Any]:
-    """An edit that gives x other bounds, and adds a parameter unless there is one."""
+    """Edit the bounds of x, and add a parameter unless it exists."""
     x, m = (FloatParameter(name=name, kind="float", low=low, high=high) for name in "xm")
     return {"parameters": [x.model_dump(), m.model_dump()], "defaults": {"m": default}}
 
 
 class World:
-    """A service on SQLite, and operations on study "s" that each take a number and a value."""
+    """A service on SQLite, and operations on the study "s" with a number and a value as arguments."""
 
     def __init__(self, database: Database, rule: dict[str, Any]) -> None:
         self.database = database
@@ -148,7 +149,7 @@ class World:
         create(self.running, definition(budget=12, max_attempts=2, failure_limit=2, early_stopping=stopping))
 
     def perform(self, name: str, number: int, value: float) -> None:
-        """What is refused changes nothing."""
+        """Perform an operation, and check that a refused one changes nothing."""
         self.clock.advance(1)
         with suppress(AdaBKBError):
             OPERATIONS[name](self, number, value)
@@ -193,10 +194,10 @@ OPERATIONS: dict[str, Callable[[World, int, float], object]] = {
     "restart": lambda world, _, __: world.restart(),
 }
 OFTEN = ["ask", "ask", "tell", "tell", "report", "wait"]
-"""Without trials and results most operations are refused."""
+"""Frequent operations, since most others are refused without trials and results."""
 
 RULES: list[dict[str, Any]] = [{"rule": "asha"}, {"rule": "patience", "no_gain_for": 4}]
-"""Under the first one the space cannot be edited."""
+"""With the first one, the space cannot be edited."""
 
 operations = st.tuples(
     st.sampled_from([*OFTEN, *OPERATIONS]), st.integers(0, 8), st.sampled_from([-2.0, 0.25, 1.0, 7.5])

@@ -1,4 +1,4 @@
-"""docs/telemetry.md: its lines of a log are written so, its code runs, and Prometheus' settings are YAML."""
+"""docs/telemetry.md: its log lines match the server's, its code runs, and its Prometheus settings are valid."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_program_runs_and_its_trace_is_sent(other_sqlite: str) -> None:
 
 
 def test_prometheus_is_told_where_to_ask() -> None:
-    """With a token, and in each recipe by what its servers answer to."""
+    """With a token, and in each recipe with a host name that its servers accept."""
     jobs = [job for block in SCRAPED for job in yaml.safe_load(block.text)["scrape_configs"]]
     assert all(job["authorization"].keys() == {"credentials_file"} for job in jobs)
     by_caddy, compose, kubernetes = jobs

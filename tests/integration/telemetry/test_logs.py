@@ -1,4 +1,4 @@
-"""The lines of the log: each says when it was, and of which request; no token is ever in one."""
+"""The lines of the log: each has its time and its request, and none has a token."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.servers import server_on
 
 @pytest.fixture(params=[JsonLines, TextLines])
 def written(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
-    """What both loggers of the server write, each request included."""
+    """Return the output of both loggers of the server, including requests."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(request.param())
@@ -38,7 +38,7 @@ def written(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
 
 
 def read(stream: io.StringIO) -> list[dict[str, Any]]:
-    """The facts of each line, whatever its form."""
+    """The facts of each line, in either format."""
     lines = stream.getvalue().splitlines()
     if lines[0].startswith("{"):
         return [json.loads(line) for line in lines]
@@ -80,7 +80,7 @@ def test_a_line_of_a_request_has_time_user_address_study_trial_and_id(other_sqli
 
 
 def test_what_goes_wrong_in_a_thread_names_its_request(other_sqlite: str, written: io.StringIO) -> None:
-    """Somebody has damaged the definition of the study in the database."""
+    """The study's definition in the database is damaged."""
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as client:
         client.post("/v1/studies", json=DEFINITION)
         database = Database(other_sqlite)

@@ -1,4 +1,4 @@
-"""Traces, from a client's program to the commit, as a collector gets them: the exporter and the protocol are real."""
+"""Traces from a client's program to the commit, as a collector receives them through the real exporter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.servers import server_on
 
 @contextmanager
 def collector() -> Iterator[tuple[str, list[Span]]]:
-    """The address of an OTLP collector, and the spans that it has got."""
+    """The address of an OTLP collector, and the received spans."""
     spans: list[Span] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -56,7 +56,7 @@ def test_a_trace_goes_from_the_program_to_the_commit(other_sqlite: str) -> None:
         with tracer.start_as_current_span("one step of an experiment") as step:
             trial = study.suggest()
         study.observe(trial, 0.5)
-        # The server has stopped, and sent what it had.
+        # The server has stopped and exported all spans.
     trace_id = step.get_span_context().trace_id.to_bytes(16, "big")
     of_step = {span.name: span for span in spans if span.trace_id == trace_id}
     request = of_step["POST /v1/studies/{study_id}/suggest"]

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from scipy.special import chdtri, ndtri, stdtr, stdtrit
 from adabkb_service.engine.auto import likelihood, rows, surrogate, warp
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
-from adabkb_service.engine.auto.noise import noise_ratios
+from adabkb_service.engine.auto.noise import errors, ratios
 from adabkb_service.engine.auto.rows import best_and_sample
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import HIGHEST, Warp
@@ -186,7 +186,7 @@ class Averaged:
         those: dict[Warp, list[int]] = {}
         for index, member in enumerate(self.members):
             those.setdefault(member.warp, []).append(index)
-        return [(warped, indices, warped.reach(self.worst, self.best)) for warped, indices in those.items()]
+        return [(warped, indices, _reach(warped, self.worst, self.best)) for warped, indices in those.items()]
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
@@ -201,6 +201,12 @@ def _middle(medians: Array) -> Array:
     """Return the median, (...), over the members, given their medians, (members, ...)."""
     middle: Array = 2.0 * np.median(medians / 2.0, axis=0)  # halved first, since a sum of two values may overflow
     return middle
+
+
+@lru_cache(256)
+def _reach(warped: Warp, worst: float, best: float) -> tuple[float, float]:
+    """Return ``Warp.reach``. Most results are neither the worst nor the best, so it stays."""
+    return warped.reach(worst, best)
 
 
 @cache
@@ -232,15 +238,20 @@ def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart
     """
     most = rows.LEARNED_FROM if from_apart or form.additive else LEARNED_FROM
     given = best_and_sample(problem.seed, record.values, *most)
-    fits = _fits(problem, record, given[apart(problem, record, given)] if from_apart else given, form)
+    given = given[apart(problem, record, given)] if from_apart else given
+    known_errors = errors(problem, record)
+    fits = _fits(problem, record, given, form, known_errors[given])
     likeliest = max(fits, key=lambda fit: fit.log_density)
     if record.size > AVERAGED:
-        found = [_member(problem, record, likeliest, np.zeros_like(likeliest.parameters))]
+        chosen, steps = [likeliest], np.zeros((1, len(likeliest.parameters)))
     else:
         shares = np.cumsum(np.exp([fit.log_density - likeliest.log_density for fit in fits]))
         chosen = [fits[int(np.searchsorted(shares, (k + 0.5) / MEMBERS * shares[-1]))] for k in range(MEMBERS)]
         steps = _steps(likeliest, problem.seed, record.size)
-        found = [_member(problem, record, *each) for each in zip(chosen, steps, strict=True)]
+    outputs = {fit.warp: fit.warp.forward(record.values) for fit in chosen}
+    found = [
+        _member(record, known_errors, outputs[fit.warp], fit, step) for fit, step in zip(chosen, steps, strict=True)
+    ]
     members = tuple(each for each in found if each is not None)
     return Averaged(members, float(record.values.min()), float(record.values.max())) if members else None
 
@@ -261,22 +272,27 @@ def apart(problem: Problem, record: Record, given: NDArray[np.int64]) -> NDArray
 def with_result(problem: Problem, known: Averaged, record: Record) -> Averaged | None:
     """Return the mixture, also conditioned on the last result of a record. None if everything must be learned again."""
     last, found = slice(record.size - 1, record.size), []
-    position, value = record.positions[last], record.values[last]
+    position, value, known_errors = record.positions[last], record.values[last], errors(problem, record)[last]
+    plates = record.plates_of(last)
+    outputs = {warped: warped.forward(value) for warped in {member.warp for member in known.members}}
     for member in known.members:
-        output = member.warp.forward(value)
+        output = outputs[member.warp]
         if not np.abs(output[0]) < FAR:
             return None
-        noise = noise_ratios(problem, member.hyperparameters, member.warp, record, last)
+        noise = ratios(member.hyperparameters, member.warp, value, known_errors)
         try:
-            posterior = member.posterior.condition(position, output, noise, record.plates_of(last))
+            posterior = member.posterior.condition(position, output, noise, plates)
             found.append(replace(member, posterior=posterior))
         except FloatingPointError:
             return None
     return Averaged(tuple(found), min(known.worst, float(value[0])), max(known.best, float(value[0])))
 
 
-def _fits(problem: Problem, record: Record, given: NDArray[np.int64], form: Hyperparameters) -> list[_Fit]:
-    """Learn the parameters under each warp. Each search starts where that of the previous warp ended."""
+def _fits(
+    problem: Problem, record: Record, given: NDArray[np.int64], form: Hyperparameters, known_errors: Array
+) -> list[_Fit]:
+    """Learn the parameters under each warp from the rows ``given`` and their standard errors, (n,). Each search starts
+    where that of the previous warp ended."""
     domain, values, found = problem.domain, record.values[given], []
     prior = likelihood.prior_of(domain, has_plates=problem.config.has_plates)
     prior = replace(prior, noise_ratio=math.exp(NOISE_PRIOR[0]))
@@ -286,7 +302,7 @@ def _fits(problem: Problem, record: Record, given: NDArray[np.int64], form: Hype
         prior, starts = form, [form.parameters()]
     few = record.size < likelihood.MIN_RESULTS
     for warped in _warps(record.values, warp.LINEAR.tolist() if few or form.additive else POWERS):
-        declared = noise_ratios(problem, prior, warped, record, given) - prior.noise_ratio
+        declared = ratios(prior, warped, values, known_errors) - prior.noise_ratio
         outputs, log_slopes = warped.forward(values), float(warped.log_slope(values).sum())
         positions = np.ascontiguousarray(record.positions[given])
         likewise = {"log_slopes": log_slopes, "smooth": form.smooth, "noise_prior": NOISE_PRIOR}
@@ -324,15 +340,15 @@ def _steps(fit: _Fit, seed: int, count: int) -> Array:
     return found
 
 
-def _member(problem: Problem, record: Record, fit: _Fit, step: Array) -> Member | None:
-    """Return the member whose parameters have this offset, conditioned on the record; None if its numbers overflow."""
+def _member(record: Record, known_errors: Array, outputs: Array, fit: _Fit, step: Array) -> Member | None:
+    """Return the member whose parameters have this offset, conditioned on the record, whose results have these standard
+    errors and outputs, (T,) each; None if its numbers overflow."""
     evidence = fit.evidence
     parameters = evidence.within_bounds(fit.parameters + step, LEAST_NOISE)
     variance = evidence.variance(parameters) if record.size >= likelihood.MIN_RESULTS else 1.0
     hyperparameters = evidence.hyperparameters(parameters, variance)
-    noises = noise_ratios(problem, hyperparameters, fit.warp, record, slice(None))
+    noises = ratios(hyperparameters, fit.warp, record.values, known_errors)
     kernel = hyperparameters.kernel(evidence.categorical, evidence.components, evidence.periodic)
-    outputs = fit.warp.forward(record.values)
     try:
         posterior = surrogate.exact(kernel, variance, record.positions, outputs, noises, record.plates)
     except FloatingPointError:

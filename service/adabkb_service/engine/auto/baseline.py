@@ -71,8 +71,11 @@ def _changes(state: State, point: Array, baseline: Mapping[int, float], within: 
 
 
 def _with_one_put_back(point: Array, baseline: Mapping[int, float], within: Slice) -> Array:
-    """Return the points of the slice, (k, d), that have one more value of the baseline than a point, (d,)."""
-    found = [_put_back(point, axis, baseline, within) for axis in _changed(point, baseline, within)]
+    """Return the points of the slice, (k, d), that have one more value of the baseline than a point, (d,). A withdrawn
+    row of a catalogue is not put back."""
+    gone = {k for k, axis in within.catalogues.items() if k in baseline and not axis.offers_at(baseline[k])}
+    axes = (axis for axis in _changed(point, baseline, within) if axis not in gone)
+    found = [_put_back(point, axis, baseline, within) for axis in axes]
     if within.feasible is not None:
         found = [each for each in found if within.feasible.admits(each)]
     return np.array(found).reshape(-1, len(point))

@@ -7,6 +7,9 @@ with the largest bounds and of their neighbors. So the cost hardly depends on th
 The first rows are spread over the catalogue: each is drawn with a probability proportional to its squared distance from
 the nearest of the rows before it.
 
+Under constraints and in mixtures, rows that cannot be part of a feasible point are left out, the other parameters come
+from random feasible points, and only feasible points are kept.
+
 Source: D. Arthur and S. Vassilvitskii, SODA 2007, k-means++.
 """
 
@@ -21,8 +24,10 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.components import places_of
 from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.mixed import exchanges
 from adabkb_service.engine.candidates import distinct
 from adabkb_service.engine.catalogue import Table
+from adabkb_service.engine.feasible import Feasible
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.slices import Slice
 
@@ -103,11 +108,13 @@ class Lookup:
     bound: Callable[[Array], Array]
     """Returns the bound, (k,), at positions (k, d)."""
     ascended: Callable[[Array], Array]
-    """Returns positions (k, d), moved uphill along the continuous and ordered parameters."""
+    """Returns feasible positions (k, d), moved uphill along the continuous and ordered parameters."""
     around: Array | None
     """(d,) the best point so far; None without one."""
     draw: tuple[int, int]
     """(seed, step) of the random stream."""
+    favoured: Array | None = None
+    """(k, d) further points to evaluate."""
 
     def candidates(self) -> Array:
         """Return points, (k, d), with the largest bounds that were found, best first."""
@@ -118,15 +125,17 @@ class Lookup:
             rows = groups.drawn(uniforms(seed ^ STREAM, step + number, max(DRAWN, len(groups.centres))))
             # The other parameters come from the first points, in turn.
             drawn = self._with_rows(found[np.arange(len(rows)) % len(found)], k, rows)
-            kept = self._best(drawn, OPENED)
+            if self.favoured is not None:
+                drawn = np.concatenate([drawn, self.favoured])
+            kept = self._best(self._feasible(drawn, found), OPENED)
             around = [] if self.around is None else [self.around]
             opened = [self._opened(point, k, NEXT + 1) for point in [*kept, *around]]
-            best = self._best(distinct(np.concatenate([kept, *opened])), OPENED)
+            best = self._best(distinct(self._feasible(np.concatenate([kept, *opened]))), OPENED)
             found = np.concatenate([self.ascended(best), best])
         best = self._best(found, 1)[0]
         last = [self._opened(best, k, NEARBY) for k in self.within.catalogues]
         values = [self._with_values(best, k) for k in self.domain.discrete if k not in self.within.catalogues]
-        found = distinct(np.concatenate([found, *last, *values]))
+        found = distinct(self._feasible(np.concatenate([found, *last, *values])))
         return self._best(found, len(found))
 
     def with_any_row(self, point: Array) -> Iterator[Array]:
@@ -135,11 +144,13 @@ class Lookup:
             for place in axis.positions(axis.table.offered).tolist():
                 found = point.copy()
                 found[k] = place
-                yield found
+                yield self.domain.space.with_inactive_at_rest(found[None])[0]
 
     def _first(self) -> Array:
         """Return points, (k, d), scattered over the slice. Every second one differs from the best point only in its
         row."""
+        if self.within.feasible is not None:
+            return self._first_feasible(self.within.feasible)
         d, (seed, step) = self.domain.dimension, self.draw
         scattered = uniforms(seed, step, SPREAD * d).reshape(SPREAD, d)
         if self.around is not None:
@@ -148,6 +159,25 @@ class Lookup:
             offered = axis.table.offered
             scattered[:, k] = axis.positions(offered[(uniforms(seed, step, SPREAD) * len(offered)).astype(np.int64)])
         return self.within.put(self.domain.snap(scattered))
+
+    def _first_feasible(self, feasible: Feasible) -> Array:
+        """Return the same under constraints or in mixtures."""
+        found = feasible.sample(self.draw, SPREAD)
+        if self.around is None:
+            return found
+        beside = np.repeat(self.around[None], SPREAD // 2, axis=0)
+        for k in self.within.catalogues:
+            beside[:, k] = found[: SPREAD // 2, k]
+        moved = [exchanges(feasible, self.around, self.draw)] if feasible.mixtures else []
+        beside = self.within.put(np.concatenate([beside, *moved]))
+        return np.concatenate([beside[feasible.mask(beside)], found])
+
+    def _feasible(self, points: Array, others: Array | None = None) -> Array:
+        """Return the feasible ones of points, (k, d), and of others that are feasible."""
+        if self.within.feasible is None:
+            return points
+        points = points if others is None else np.concatenate([points, others])
+        return points[self.within.feasible.mask(points)]
 
     def _opened(self, point: Array, k: int, count: int) -> Array:
         """Return a point with each row of the groups nearest to its own row."""
@@ -160,7 +190,7 @@ class Lookup:
     def _with_rows(self, points: Array, k: int, rows: Ints) -> Array:
         found = points.copy()
         found[:, k] = self.within.catalogues[k].positions(rows)
-        return found
+        return self.domain.space.with_inactive_at_rest(found)
 
     def _with_values(self, point: Array, k: int) -> Array:
         """Return a point with each value of a discrete parameter that has few values."""
@@ -169,7 +199,7 @@ class Lookup:
             return point[None]
         found = np.repeat(point[None], len(values), axis=0)
         found[:, k] = values
-        return found
+        return self.domain.space.with_inactive_at_rest(found)
 
     def _best(self, points: Array, count: int) -> Array:
         best: Array = points[np.argsort(-self.bound(points), kind="stable")[:count]]
@@ -188,12 +218,14 @@ def spread(within: Slice, known: Array, draw: tuple[int, int], taken: Callable[[
     seed, step = draw
     d = within.space.dimension
     numbers = uniforms(seed ^ STREAM, step, SPREAD * (d + 1)).reshape(SPREAD, d + 1)
-    points = numbers[:, :d].copy()
+    feasible = within.feasible
+    points = numbers[:, :d].copy() if feasible is None else feasible.sample((seed ^ STREAM, step), SPREAD)
     squares = np.zeros(SPREAD)
     for k, axis in within.catalogues.items():
         offered, places = axis.table.offered, places_of(axis.table)
-        rows = offered[(numbers[:, k] * len(offered)).astype(np.int64)]
-        points[:, k] = axis.positions(rows)
+        if feasible is None:
+            points[:, k] = axis.positions(offered[(numbers[:, k] * len(offered)).astype(np.int64)])
+        rows = axis.rows(points[:, k])
         if len(known):
             here, nearest = places[rows], np.full(SPREAD, np.inf)
             for other in places[axis.rows(known[:, k])]:
@@ -204,5 +236,6 @@ def spread(within: Slice, known: Array, draw: tuple[int, int], taken: Callable[[
         order = np.argsort(np.log(numbers[:, d]) / squares) if squares.any() else np.arange(SPREAD)
     if squares.any():
         order = order[::-1]
-    points = within.put(points)
-    return next((point for point in map(within.exact, points[order]) if not taken(point)), None)
+    exact = map(within.exact, within.put(points)[order])
+    free = (point for point in exact if not taken(point))
+    return next((point for point in free if feasible is None or feasible.admits(point)), None)

@@ -77,7 +77,7 @@ def feasible_ends(domain: Domain, view: View, beta: float, feasible: Feasible, s
 def slides(domain: Domain, view: View, beta: float, feasible: Feasible, starts: Array) -> Array:
     """Return the ends, (k, d), of ascents of f~ from feasible starts, (k, d), within the constraints and the
     mixtures."""
-    along = feasible.free & np.array([values is None for values in domain.values])
+    along = feasible.free & ~domain.categorical & np.array([values is None for values in domain.values])
     moving = along & domain.movable(starts)
     each = zip(starts, moving, strict=True)
     return np.array([_slide(view, beta, feasible, *one) if one[1].any() else one[0] for one in each])

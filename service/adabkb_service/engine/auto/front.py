@@ -12,8 +12,10 @@ from adabkb_service.engine.auto.feasible_results import violations
 from adabkb_service.engine.auto.objectives import front_rows, objectives, results, summary
 from adabkb_service.engine.auto.report import feasible_probability, predict_one
 from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.candidates import distinct
 from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.slices import Slice
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -27,14 +29,15 @@ STEP = -1 << 40
 """Number of the random stream; no decision uses it."""
 
 
-def front(state: State, feasible: float = FEASIBLE) -> Front:
+def front(state: State, feasible: float = FEASIBLE, within: Slice | None = None) -> Front:
     """Return the front, and the hypervolume over time. If metrics have bounds, infeasible results do not count. The
     points of the model are then those that satisfy the bounds with at least the probability ``feasible`` or, if there
-    are none, the one with the largest probability."""
+    are none, the one with the largest probability. With a slice, such as a context, they are the evaluated points moved
+    into it."""
     found, values, metrics = summary(state), results(state), state.problem.config.metrics
     kept = (violations(metrics, state.record) == 0.0) & ~np.isnan(values).any(axis=1)
     counting = np.where(kept[:, None], values, found.reference)
-    points, probabilities = _by_model(state, feasible)
+    points, probabilities = _by_model(state, feasible, within or state.problem.domain.whole)
     return Front(
         reference=found.reference,
         growth=pareto.growth(counting, found.reference),
@@ -44,10 +47,10 @@ def front(state: State, feasible: float = FEASIBLE) -> Front:
     )
 
 
-def _by_model(state: State, feasible: float) -> tuple[Array, Array]:
-    """Return the evaluated points, (m, d), whose posterior means are not dominated, with the probability of each to be
-    on the front of all evaluated points."""
-    positions = state.record.positions[state.record.first_rows()]
+def _by_model(state: State, feasible: float, within: Slice) -> tuple[Array, Array]:
+    """Return the evaluated points in a slice, (m, d), whose posterior means are not dominated, with the probability of
+    each to be on the front of all evaluated points."""
+    positions = _evaluated(state, within)
     if not len(positions):
         return positions, np.zeros(0)
     likely = feasible_probability(state, positions)
@@ -63,6 +66,18 @@ def _by_model(state: State, feasible: float) -> tuple[Array, Array]:
     normals = ndtri(np.clip(drawn, 1e-12, 1.0 - 1e-12))
     probabilities = pareto.on_front_probability(means[contend], deviations[contend], normals)
     return positions[listed], probabilities[listed[contend]]
+
+
+def _evaluated(state: State, within: Slice) -> Array:
+    """Return the distinct evaluated points, (k, d), moved into a slice. Points that are not feasible there are left
+    out."""
+    positions = state.record.positions[state.record.first_rows()]
+    if not within.fixed:
+        return positions
+    moved = [within.exact(position) for position in within.put(positions)]
+    if within.feasible is not None:
+        moved = [point for point in moved if within.feasible.admits(point)]
+    return distinct(np.array(moved).reshape(-1, positions.shape[1]))
 
 
 def _surely_dominated(means: Array, deviations: Array) -> Bools:

@@ -13,6 +13,7 @@ number of parameters, or if it would exceed the range of the results, since such
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,9 +117,9 @@ def _gains(problem: Problem, record: Record, of_objective: Averaged, of_metrics:
     rows = best_feasible_rows(problem.config.metrics, record, CONTENDERS)
     best = record.positions[rows[np.argmax(of_objective.mean(record.positions[rows]))]]
     members = of_objective.members
-    positions = np.concatenate([best[None], _candidates(problem, record.size, best, members)])
     found, count = [], DRAWS // len(members)
-    for index, member in enumerate(members):
+    for index, (member, others) in enumerate(_candidates(problem, record.size, best, members)):
+        positions = np.concatenate([best[None], others])
         stream = averaged.STREAM - (index + 1) * STREAMS
         drawn = member.draws(positions, (problem.seed, stream), count)
         kept = np.ones(drawn.shape, dtype=np.bool_)
@@ -132,25 +133,35 @@ def _gains(problem: Problem, record: Record, of_objective: Averaged, of_metrics:
     return np.concatenate(found)
 
 
-def _candidates(problem: Problem, step: int, best: Array, members: tuple[Member, ...]) -> Array:
-    """Return feasible positions, (k, d), at which the objective may be largest."""
+def _candidates(
+    problem: Problem, step: int, best: Array, members: tuple[Member, ...]
+) -> Iterator[tuple[Member, Array]]:
+    """Yield each member with feasible positions, (k, d), at which its draws may be largest."""
+    pools = _pools(problem, step, best, members)
+    if len(members) < len(pools):
+        pools = [np.concatenate(pools)]
+    scattered = np.concatenate(pools)
+    scattered = scattered[:: max(len(scattered) // SCATTERED, 1)]
+    for index, member in enumerate(members):
+        pool = pools[index % len(pools)]
+        promising = pool[np.argsort(-member.posterior.ucb(pool, WIDTH), kind="stable")[:PROMISING]]
+        found = distinct(np.concatenate([promising, scattered]))
+        yield member, found[(found != best).any(axis=1)]
+
+
+def _pools(problem: Problem, step: int, best: Array, members: tuple[Member, ...]) -> list[Array]:
+    """Return sets of feasible positions, (k, d) each, from which candidates are chosen."""
     domain = problem.domain
     whole, feasible = domain.whole, domain.whole.feasible
     streams = [(problem.seed, averaged.STREAM + (number + 1) * STREAMS + step) for number in range(POOLS)]
     if whole.size <= LISTED_POINTS:
-        pool = whole.points
-    elif whole.catalogues:
-        pool = np.concatenate([_promising_rows(problem, best, *each) for each in zip(members, streams, strict=False)])
-    else:
-        drawn = [whole.put(candidates(domain, best, stream)) for stream in streams]
-        if feasible is not None:
-            drawn = [feasible_candidates(feasible, *each) for each in zip(drawn, [best] * POOLS, streams, strict=True)]
-        pool = np.concatenate(drawn)
-    bounds = [member.posterior.ucb(pool, WIDTH) for member in members]
-    promising = [pool[np.argsort(-each, kind="stable")[:PROMISING]] for each in bounds]
-    found = distinct(np.concatenate([*promising, pool[:: max(len(pool) // SCATTERED, 1)]]))
-    others: Array = found[(found != best).any(axis=1)]
-    return others
+        return [whole.points]
+    if whole.catalogues:
+        return [np.concatenate([_promising_rows(problem, best, *each) for each in zip(members, streams, strict=False)])]
+    drawn = [whole.put(candidates(domain, best, stream)) for stream in streams]
+    if feasible is None:
+        return drawn
+    return [feasible_candidates(feasible, *each) for each in zip(drawn, [best] * POOLS, streams, strict=True)]
 
 
 def _promising_rows(problem: Problem, best: Array, member: Member, draw: tuple[int, int]) -> Array:

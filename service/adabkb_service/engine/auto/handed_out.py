@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine import record as records
 from adabkb_service.engine.auto.failing import are_many, finishing
 from adabkb_service.engine.auto.feasible_results import ranked
-from adabkb_service.engine.auto.objectives import contenders, scalarised
+from adabkb_service.engine.auto.objectives import best_within, contenders, scalarised
 from adabkb_service.engine.auto.outcomes import Bounded, Constrained, View
 from adabkb_service.engine.auto.per_cost import Cost, PerCost
 from adabkb_service.engine.auto.plateaus import Plateaus, plateaus
@@ -29,6 +29,7 @@ from adabkb_service.engine.auto.transferred import Transferred, transferred
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.record import Record
+from adabkb_service.engine.slices import Slice
 
 Array = NDArray[np.float64]
 V = TypeVar("V", Surrogate, View)
@@ -104,9 +105,13 @@ class SearchView:
         return replace(self, view=_fantasized(self.given, state, pending))
 
 
-def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, out: HandedOut) -> SearchView:
+def search_view(
+    state: State, objective: Surrogate, warp: Warp, values: Array, out: HandedOut, within: Slice | None = None
+) -> SearchView:
     """Return the view for results, (n,), under a warp. It combines, as far as the study has them, several objectives,
-    the prior on the optimum, metrics with bounds, and cost."""
+    the prior on the optimum, metrics with bounds, and cost. Gains are relative to the best results or, if the slice to
+    search is a context, to the predictions for their points in this context."""
+    context = within if state.problem.space.context else None
     bounded = tuple(
         _bounded(state, measured, metric, out)
         for metric, measured in zip(state.problem.config.metrics, state.metrics, strict=True)
@@ -122,13 +127,13 @@ def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, o
             posterior = _with_older(state, measured, metric.name)
             return _with_prior(state, _of_metric(state, measured, posterior, out), weighted)
 
-        own = scalarised(state, objective_of)
+        own = scalarised(state, objective_of, context, bounded)
     else:
         known = _with_older(state, state) if objective is state.surrogate else objective  # not in a restart
         own = _with_prior(state, _with_failures_imputed(known, warp, values, out.failed), _is_prior_trusted(state))
     sought: Single | PerCost | Scalarised = own
     if state.problem.config.per_cost and _cost_of(state).record.size:
-        sought = _per_cost(state, own)
+        sought = _per_cost(state, own, context)
     given: View = Constrained(sought, bounded) if bounded else sought
     return SearchView(given, _fantasized(given, state, out.pending))
 
@@ -164,7 +169,7 @@ def _with_prior(state: State, posterior: X, is_prior_trusted: bool) -> X | Prior
     return PriorWeighted(posterior, state.problem.space, prior) if is_prior_trusted and prior else posterior
 
 
-def _per_cost(state: State, view: Single | Scalarised) -> PerCost:
+def _per_cost(state: State, view: Single | Scalarised, context: Slice | None) -> PerCost:
     """Return the view per cost, given at least one cost."""
     config, measured = state.problem.config, _cost_of(state)
     costs = measured.record.values
@@ -172,7 +177,8 @@ def _per_cost(state: State, view: Single | Scalarised) -> PerCost:
     left = 1.0 if config.cost_budget is None else max(1.0 - float(costs.sum()) / config.cost_budget, 0.0)
     if isinstance(view, Scalarised):
         return PerCost(view, cost, left, 0.0)
-    best = state.record.positions[incumbent(state)]
+    best = state.record.positions[incumbent(state)] if context is None else best_within(state, view, context)
+    assert best is not None, "a result has a cost"
     return PerCost(view, cost, left, float(view.mean(best[None])[0]))
 
 

@@ -30,7 +30,11 @@ def noise_ratios(
 ) -> Array:
     """Return the noise variance over sigma_f^2 of some rows of a record: the learned part plus the known part of
     each."""
-    values, known = record.values[rows], errors(problem, record)[rows]
+    return ratios(hyperparameters, warped, record.values[rows], errors(problem, record)[rows])
+
+
+def ratios(hyperparameters: Hyperparameters, warped: Warp, values: Array, known: Array) -> Array:
+    """Return ``noise_ratios`` of results, (n,), with these standard errors in the user's units, (n,)."""
     if not known.any():
         return np.full(len(values), hyperparameters.noise_ratio)
     with np.errstate(over="ignore"):

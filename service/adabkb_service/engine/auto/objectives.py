@@ -5,7 +5,7 @@ The state of a study is that of its first objective; the states of the others ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import pareto
 from adabkb_service.engine.auto.feasible_results import best_feasible_rows, violations
-from adabkb_service.engine.auto.outcomes import View
+from adabkb_service.engine.auto.outcomes import Bounded, View
 from adabkb_service.engine.auto.prior_weighted import Single
 from adabkb_service.engine.auto.scalarised import Objective, Scalarised
 from adabkb_service.engine.auto.state import CONTENDERS, State, incumbent, within_reach
+from adabkb_service.engine.candidates import distinct
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.slices import Slice
@@ -91,12 +92,17 @@ def best_row(state: State, view: View) -> int | None:
 def best_within(state: State, view: View, within: Slice) -> Array | None:
     """Return the position, (d,), with the best posterior mean among the best results moved into a slice; None before
     the first result."""
-    rows = contenders(state)
+    rows = np.arange(state.record.size) if _is_front_of(state, within) else contenders(state)
     if not len(rows):
         return None
     moved = within.put(state.record.positions[rows])
     best: Array = moved[np.argmax(view.mean(moved))]
     return best
+
+
+def _is_front_of(state: State, within: Slice) -> bool:
+    """Return whether a slice is a context with a front of its own."""
+    return state.problem.has_several and bool(state.problem.space.context & within.fixed.keys())
 
 
 def summary(state: State) -> ObjectiveSummary:
@@ -124,13 +130,46 @@ def middle(state: State) -> int | None:
     return int(rows[np.argmax(shares.min(axis=1))])
 
 
-def scalarised(state: State, view: Callable[[State, Metric], Single]) -> Scalarised:
-    """Return the scalarisation of the objectives, each through a view of its state. Its directions are drawn later."""
-    found = summary(state)
-    pairs = zip(objectives(state), found.reference.tolist(), found.best.tolist(), strict=True)
-    each = tuple(_objective(measured, view(measured, metric), *ends) for (measured, metric), *ends in pairs)
+def scalarised(
+    state: State,
+    view: Callable[[State, Metric], Single],
+    context: Slice | None = None,
+    bounded: tuple[Bounded, ...] = (),
+) -> Scalarised:
+    """Return the scalarisation of the objectives, each through a view of its state. Its directions are drawn later.
+
+    Args:
+        state: the state of the study.
+        view: returns the view of an objective, given its state.
+        context: a slice whose front is that of the predictions for all evaluated points in it; None for the front of
+            the results.
+        bounded: the metrics with bounds, which the predicted points must satisfy.
+    """
+    found, measured = summary(state), objectives(state)
+    views = [view(each, metric) for each, metric in measured]
+    if context is not None:
+        found = _summary_within(state, found, views, context, bounded)
+    pairs = zip(measured, views, found.reference.tolist(), found.best.tolist(), strict=True)
+    each = tuple(_objective(of_one, through, *ends) for (of_one, _), through, *ends in pairs)
     shares = (found.front - found.reference) / np.array([objective.span for objective in each])
     return Scalarised(each, shares, np.ones((1, len(each))), np.zeros(1))
+
+
+def _summary_within(
+    state: State, whole: ObjectiveSummary, views: Sequence[Single], context: Slice, bounded: tuple[Bounded, ...]
+) -> ObjectiveSummary:
+    """Return the summary of a context: the reference of the study, and the front of the predictions."""
+    points = distinct(context.put(state.record.positions))
+    if context.feasible is not None:
+        points = points[context.feasible.mask(points)]
+    for metric in bounded:
+        points = points[metric.violation(points, 0.0) == 0.0]
+    columns = [
+        each.warp.inverse(np.clip(view.mean(points), *within_reach(each)))
+        for (each, _), view in zip(objectives(state), views, strict=True)
+    ]
+    values = np.column_stack(columns)
+    return ObjectiveSummary(whole.reference, values[pareto.front(values)])
 
 
 def _objective(state: State, view: Single, reference: float, best: float) -> Objective:

@@ -134,7 +134,7 @@ def suggestions_within(
     The tree is not cut, since centroids of cells are not in the slice, and a stalled search does not restart.
     """
     out = handed_out(state, pending, failed, replaced)
-    search = search_view(state, state.surrogate, state.warp, state.record.values, out)
+    search = search_view(state, state.surrogate, state.warp, state.record.values, out, within)
     while not exhausted(state, out.positions, within):
         again = _to_repeat(state, out, within)
         if again is not None:
@@ -145,7 +145,7 @@ def suggestions_within(
         step = step_of(state, out)
         seen = for_step(search.view, state.problem.seed, step)
         beta = _beta(state, step, of_rows=bool(within.catalogues))
-        point = _first_of_catalogue(state, within, out)
+        point = None if step and trust_of(seen) else _first_of_catalogue(state, within, out)
         if point is None:
             point = within.exact(_largest(state, seen, beta, best_within(state, seen, within), out, within))
         phase = _phase(state, best_row(state, seen), point, beta)

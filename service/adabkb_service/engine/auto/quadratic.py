@@ -9,6 +9,8 @@ The gains of the model determine which steps it gets, and the radius of the ball
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lstsq
@@ -196,8 +198,11 @@ def smallest_in_ball(gradient: Array, hessian: Array, radius: float) -> Array:
         return np.asarray(axes @ inside)
     high = low + float(np.linalg.norm(slopes)) / radius + largest
     for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if np.linalg.norm(move(middle)) > radius else (low, middle)
+        middle, before = 0.5 * (low + high), (low, high)
+        moved = move(middle)
+        low, high = (middle, high) if math.sqrt(moved @ moved) > radius else (low, middle)
+        if (low, high) == before:  # there is no number between them
+            break
     return np.asarray(axes @ move(high))
 
 
@@ -217,7 +222,7 @@ def _fitted(positions: Array, losses: Array, weights: Array) -> tuple[Array, Arr
     products = positions[:, i] * positions[:, j] * np.where(i == j, 0.5, 1.0)
     root = np.sqrt(weights)
     features = np.hstack([np.ones((len(positions), 1)), positions, products]) * root[:, None]
-    found = lstsq(features, losses * root, cond=SINGULAR)[0]
+    found = lstsq(features, losses * root, cond=SINGULAR, check_finite=False)[0]
     hessian = np.zeros((d, d))
     hessian[i, j] = hessian[j, i] = found[d + 1 :]
     return found[1 : d + 1], hessian

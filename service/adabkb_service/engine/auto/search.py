@@ -27,7 +27,7 @@ from adabkb_service.engine.auto.constrained import (
     spread,
 )
 from adabkb_service.engine.auto.domain import LISTED_POINTS, Domain
-from adabkb_service.engine.auto.outcomes import Constrained, View, extra_candidates, objective_of
+from adabkb_service.engine.auto.outcomes import Constrained, View, extra_candidates, objective_of, trust_of
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.candidates import distinct
 from adabkb_service.engine.feasible import Feasible
@@ -141,18 +141,36 @@ def maximize_ucb(search: Search) -> Array:
 
 def _maximize_over_rows(search: Search) -> Array:
     """See ``maximize_ucb``; a parameter is a row of a catalogue."""
-    domain, within = search.domain, search.within
+    domain, within, feasible = search.domain, search.within, search.within.feasible
 
     def ascended(points: Array) -> Array:
+        if feasible is not None:
+            return feasible.pulled(points, slides(domain, search.view, search.beta, feasible, points), FINELY)
         movable = within.free & domain.movable(points) & ~domain.categorical
         return domain.snap(ascend(search.view, points, search.beta, movable)) if movable.any() else points
 
-    lookup = Lookup(domain, within, search.ucb, ascended, search.around, search.draw)
+    def is_free(point: Array) -> bool:
+        exact = within.exact(point)
+        return not search.taken(exact) and (feasible is None or feasible.admits(exact))
+
+    lookup = Lookup(domain, within, search.ucb, ascended, search.around, search.draw, _of_older(search))
     points = lookup.candidates()
-    free = (point for point in points if not search.taken(within.exact(point)))
-    rest = (point for point in lookup.with_any_row(points[0]) if not search.taken(within.exact(point)))
-    found: Array = next(chain(free, rest), points[0])
+    anywhere = () if feasible is None else (feasible.point((search.draw[0], -1 - each)) for each in range(ATTEMPTS))
+    others = chain(lookup.with_any_row(points[0]), anywhere)
+    last = points[0] if feasible is None else feasible.anchors[0]
+    found: Array = next(filter(is_free, chain(points, others)), last)
     return found
+
+
+def _of_older(search: Search) -> Array | None:
+    """Return the best points of older studies, (k, d), in the slice; None if no older study is used."""
+    if not trust_of(search.view):
+        return None
+    found = np.concatenate(extra_candidates(search.view, search.draw))
+    for k, axis in search.within.catalogues.items():
+        found[:, k] = axis.positions(axis.rows(found[:, k]))
+    found = search.within.put(search.domain.snap(found))
+    return found[search.within.offers(found)]
 
 
 def _maximize_feasible(search: Search, feasible: Feasible) -> Array:

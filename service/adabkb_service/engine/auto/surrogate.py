@@ -120,15 +120,16 @@ class Surrogate:
             noise_ratios = noise_ratios + np.where(plates < 0, self.kernel.plates or 0.0, 0.0)
         add_to_diagonal(C, noise_ratios)
         whitening, clipped = _inverse_root(C)
-        born, old = np.empty((len(C), len(self.weights) + len(C))), len(self.weights)
+        (rows, old), count = self.factor.shape, len(C)
+        factor, weights = np.empty((rows + count, old + count)), np.zeros(old + count)
+        factor[:rows, :old], factor[:rows, old:] = self.factor, 0.0
+        born = factor[rows:]
         born[:, :old], born[:, old:] = whitening @ -(V @ self.factor), whitening
-        weights = np.append(self.weights, np.zeros(len(C)))
+        weights[:old] = self.weights
         if outputs is not None:
             weights += (whitening @ (outputs - K @ self.weights)) @ born
-        factor = np.zeros((len(self.factor) + len(C), len(weights)))
-        factor[: len(self.factor), :old], factor[len(self.factor) :] = self.factor, born
         inducing = np.concatenate([self.inducing, scaled])
-        labels = self._with_plates(len(C), plates)
+        labels = self._with_plates(count, plates)
         return Surrogate(self.kernel, self.variance, inducing, weights, factor, self.clipped + clipped, labels)
 
     def _with_plates(self, count: int, plates: Ints | None) -> Ints | None:

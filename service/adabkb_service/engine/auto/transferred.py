@@ -34,6 +34,7 @@ from adabkb_service.engine.auto import lbfgs, likelihood, surrogate
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.likelihood import Evidence
 from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.older import Older
 from adabkb_service.engine.randomness import uniforms
 
@@ -82,6 +83,9 @@ class OlderMean:
 def learned(older: Older, domain: Domain) -> OlderMean:
     """Return the posterior mean of an older study, with hyperparameters learned from its snapshot."""
     axes, positions, outputs = np.array(older.axes), np.array(older.positions), np.array(older.outputs)
+    for column, axis in enumerate(domain.space.axes[each] for each in older.axes):
+        if isinstance(axis, CatalogueAxis):  # the kernel compares positions of rows exactly
+            positions[:, column] = axis.positions(axis.rows(positions[:, column]))
     categorical, components, periodic = domain.categorical[axes], domain.components.along(axes), domain.periodic[axes]
     start = likelihood.prior(len(axes), components=components)
     given = positions, outputs, np.zeros(len(outputs)), categorical

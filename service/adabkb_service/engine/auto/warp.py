@@ -63,9 +63,13 @@ class Warp:
     def inverse(self, outputs: Array) -> Array:
         """Return the results of model outputs; -inf or inf beyond the range of the transform."""
         u = _inverse(self.offset - self.scale * np.asarray(outputs, dtype=float), self.power, self._gains)
+        size = np.abs(u)
+        is_beyond = size > LARGEST
         with np.errstate(over="ignore"):
-            beyond = np.sign(u) * LARGEST * np.exp(np.maximum(np.abs(u) - LARGEST, 0.0))
-            y: Array = -(self.middle + self.spread * np.where(np.abs(u) > LARGEST, beyond, u))
+            if is_beyond.any():
+                beyond = np.sign(u) * LARGEST * np.exp(np.maximum(size - LARGEST, 0.0))
+                u = np.where(is_beyond, beyond, u)
+            y: Array = -(self.middle + self.spread * u)
         return y
 
     def range(self) -> tuple[float, float]:
@@ -94,9 +98,13 @@ class Warp:
     def _costs(self, values: Array) -> Array:
         # Halved first, since the difference of two results may overflow.
         with np.errstate(over="ignore"):
-            u = np.clip((-values / 2.0 - self.middle / 2.0) / self.spread * 2.0, -HIGHEST, HIGHEST)
-        size = np.maximum(np.abs(u), LARGEST)
-        costs: Array = np.where(np.abs(u) > LARGEST, np.sign(u) * (LARGEST + np.log(size / LARGEST)), u)
+            u: Array = (-values / 2.0 - self.middle / 2.0) / self.spread * 2.0
+        size = np.abs(u)
+        is_beyond = size > LARGEST
+        if not is_beyond.any():
+            return u
+        beyond = np.sign(u) * (LARGEST + np.log(np.clip(size, LARGEST, HIGHEST) / LARGEST))
+        costs: Array = np.where(is_beyond, beyond, u)
         return costs
 
 

@@ -48,7 +48,8 @@ def _candidates(state: State, within: Slice) -> Array:
         moved = [point for point in moved if within.feasible.admits(point)]
     out = handed_out(state, np.zeros((0, problem.space.dimension)), None, None)
     step = step_of(state, out)
-    view = for_step(search_view(state, state.surrogate, state.warp, record.values, out).view, problem.seed, step)
+    found = search_view(state, state.surrogate, state.warp, record.values, out, within)
+    view = for_step(found.view, problem.seed, step)
     around = best_within(state, view, within)
     search = Search(problem.domain, within, view, 0.0, around, (problem.seed, step), lambda _: False)
     return distinct(np.array([*moved, within.exact(maximize_ucb(search))]))

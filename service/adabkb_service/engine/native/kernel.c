@@ -61,16 +61,16 @@ static double twice_nu(const Kernel *kernel)
     return kernel->smooth ? 5.0 : 3.0;
 }
 
-/* k, and E as gram_and_radial has it but for the share, between X, (n, columns), and Y, (columns, m), into arrays of n m
- * values. */
-static void radial(const Kernel *kernel, const double *X, int64_t n, const double *Y, int64_t m, double *restrict k,
-                   double *restrict E, double *restrict scratch)
+/* k, and E as gram_and_radial has it but for the share, between X, (n, columns), and m points, whose coordinates along each
+ * axis are so far apart in Y, into arrays of n m values. */
+static void radial(const Kernel *kernel, const double *X, int64_t n, const double *Y, int64_t step, int64_t m,
+                   double *restrict k, double *restrict E, double *restrict scratch)
 {
     int64_t d = kernel->d, columns = kernel->columns, size = n * m;
     memset(k, 0, (size_t)size * sizeof(double));
     memset(E, 0, (size_t)size * sizeof(double));
     for (int64_t axis = 0; axis < columns; axis++) {
-        const double *others = Y + axis * m;
+        const double *others = Y + axis * step;
         for (int64_t i = 0; i < n; i++) {
             double here = X[i * columns + axis];
             double *restrict row = k + i * m, *restrict e = E + i * m;
@@ -181,7 +181,7 @@ void gram(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n
     for (int64_t first = 0; first < n; first += rows) {
         int64_t count = n - first < rows ? n - first : rows;
         double *k = K + first * m;
-        radial(kernel, X + first * kernel->columns, count, points->X, m, k, E, scratch);
+        radial(kernel, X + first * kernel->columns, count, points->X, m, m, k, E, scratch);
         if (points->share > 0.0)
             mix(workspace, kernel, X + first * kernel->columns, count, points, k);
         for (int64_t j = 0; j < count * m; j++)
@@ -195,7 +195,7 @@ void gram_and_radial(Workspace *workspace, const Kernel *kernel, const double *X
 {
     int64_t size = n * points->m;
     Block *mark = workspace->last;
-    radial(kernel, X, n, points->X, points->m, K, E, reals(workspace, size));
+    radial(kernel, X, n, points->X, points->m, points->m, K, E, reals(workspace, size));
     if (points->share > 0.0) {
         for (int64_t j = 0; j < size; j++)
             E[j] *= 1.0 - points->share;
@@ -203,6 +203,21 @@ void gram_and_radial(Workspace *workspace, const Kernel *kernel, const double *X
     }
     for (int64_t j = 0; j < size; j++)
         K[j] += kernel->mean_variance;
+    release(workspace, mark);
+}
+
+void gram_and_radial_within(Workspace *workspace, const Kernel *kernel, const double *X, const Points *points, double *K,
+                            double *E)
+{
+    int64_t n = points->m;
+    Block *mark = workspace->last;
+    double *scratch = reals(workspace, n);
+    for (int64_t i = 0; i < n; i++) {
+        double *restrict row = K + i * n;
+        radial(kernel, X + i * kernel->columns, 1, points->X + i, n, n - i, row + i, E + i * n + i, scratch);
+        for (int64_t j = i; j < n; j++)
+            row[j] += kernel->mean_variance;
+    }
     release(workspace, mark);
 }
 
@@ -243,34 +258,49 @@ static void along_circle(double cosine, double sine, double rate, const double *
         column[j] = share * along_axis(rate * hypot(cosine - cosines[j], sine - sines[j]));
 }
 
-void mix(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *k)
+/* mix, of row i of k from column i on if it is of points with themselves. */
+static void mix_from(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *k,
+                     bool is_within)
 {
     int64_t d = kernel->d, columns = kernel->columns, m = points->m;
     Block *mark = workspace->last;
     double *column = reals(workspace, m);
-    for (int64_t j = 0; j < n * m; j++)
-        k[j] *= 1.0 - points->share;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = is_within ? i : 0; j < m; j++)
+            k[i * m + j] *= 1.0 - points->share;
     for (int64_t axis = 0; axis < d; axis++) {
         double rate = ROOT_5 * kernel->lengthscales[axis] / kernel->reach, share = kernel->shares[axis];
         int64_t sine = kernel->sines[axis];
-        const double *others = points->X + axis * m;
         for (int64_t i = 0; i < n; i++) {
-            double here = X[i * columns + axis];
-            double *restrict row = k + i * m;
+            int64_t first = is_within ? i : 0, count = m - first;
+            double here = X[i * columns + axis], *restrict row = k + i * m, *restrict found = column + first;
             if (i == 0 || sine > 0 || here != X[(i - 1) * columns + axis]) { /* neighbouring rows often have the same one */
-                if (sine > 0)
-                    along_circle(here, X[i * columns + sine], rate, others, points->X + sine * m, m, share, column);
-                else if (kernel->categorical[axis])
-                    along_choices(here, others, m, kernel->reach, share, column);
-                else
-                    along_ordered(rate * here, rate, others, points->rising + axis * m, points->falling + axis * m, m, share,
-                                  column);
+                const double *others = points->X + axis * m + first;
+                if (sine > 0) {
+                    const double *sines = points->X + sine * m + first;
+                    along_circle(here, X[i * columns + sine], rate, others, sines, count, share, found);
+                } else if (kernel->categorical[axis])
+                    along_choices(here, others, count, kernel->reach, share, found);
+                else {
+                    const double *rising = points->rising + axis * m + first, *falling = points->falling + axis * m + first;
+                    along_ordered(rate * here, rate, others, rising, falling, count, share, found);
+                }
             }
-            for (int64_t j = 0; j < m; j++)
+            for (int64_t j = first; j < m; j++)
                 row[j] += column[j];
         }
     }
     release(workspace, mark);
+}
+
+void mix(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *k)
+{
+    mix_from(workspace, kernel, X, n, points, k, false);
+}
+
+void mix_within(Workspace *workspace, const Kernel *kernel, const double *X, const Points *points, double *k)
+{
+    mix_from(workspace, kernel, X, points->m, points, k, true);
 }
 
 /* The slope in the cube of sum_j pulls_j w_k g along a periodic axis, between scaled x and points. */

@@ -71,12 +71,19 @@ void gram(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n
 void gram_and_radial(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *K,
                      double *E);
 
+/* The upper triangles of both, (n, n), of points with themselves, without the additive part; X are these points, (n, columns). */
+void gram_and_radial_within(Workspace *workspace, const Kernel *kernel, const double *X, const Points *points, double *K,
+                            double *E);
+
 /* k alone, without the additive part and the constant mean, where r^2 is 3 times (5 times, if it is smooth) the square of a
  * scaled distance. */
 double radial_at(const Kernel *kernel, double square, double q);
 
 /* k_w in place of k, (n, m). */
 void mix(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *k);
+
+/* The same of the upper triangle of k, (n, n), of points with themselves. */
+void mix_within(Workspace *workspace, const Kernel *kernel, const double *X, const Points *points, double *k);
 
 /* g of one distance: (1 + r + r^2 / 3) exp(-r). */
 double along_axis(double r);

@@ -11,6 +11,7 @@
 #include "linalg.h"
 
 #define INDEFINITE 1e10 /* the objective where K is not definite */
+#define TILE 16         /* rows and columns of a matrix that are mirrored at a time */
 
 /* As Priors of structures.py. */
 typedef struct {
@@ -67,6 +68,16 @@ static void transpose(const double *X, int64_t n, int64_t d, double *transposed)
     for (int64_t i = 0; i < n; i++)
         for (int64_t axis = 0; axis < d; axis++)
             transposed[axis * n + i] = X[i * d + axis];
+}
+
+/* The lower triangle of a matrix, (n, n), becomes that of a symmetric one. In tiles, which the nearest cache holds. */
+static void mirror(double *A, int64_t n)
+{
+    for (int64_t first = 0; first < n; first += TILE)
+        for (int64_t left = 0; left <= first; left += TILE)
+            for (int64_t i = first; i < n && i < first + TILE; i++)
+                for (int64_t j = left; j < i && j < left + TILE; j++)
+                    A[i * n + j] = A[j * n + i];
 }
 
 /* w_k, (d,), of (logit w, log a, t). */
@@ -152,14 +163,16 @@ static void traces(Workspace *workspace, const double *G, const Results *results
     release(workspace, mark);
 }
 
-/* The squared distance of (logit w, log a, t) from the prior's centre, in deviations; half of its gradient is added. */
+/* The squared distance of (logit w, log a, t) from the prior's centre, in deviations; half of its gradient is added, unless
+ * that is NULL. */
 static double away_from_prior(const Priors *priors, const double *part, int64_t count, double *gradient)
 {
     double total = 0.0;
     for (int64_t k = 0; k < count; k++) {
         double deviation = k == 0 ? priors->share_deviation : k == 1 ? 1.0 : priors->weight_deviation;
         double away = (part[k] - (k == 1 ? priors->reach : 0.0)) / deviation;
-        gradient[k] += away / deviation;
+        if (gradient != NULL)
+            gradient[k] += away / deviation;
         total += away * away;
     }
     return total;
@@ -183,76 +196,129 @@ static double weight_within_plates(const double *G, const Results *results)
     return total;
 }
 
-/* The objective at count parameters, its gradient, and sigma_f^2; huge where K is not definite.
+/* The results under some parameters: what the objective is computed from, and its gradient. Of matrices, (n, n), only the
+ * upper triangles are filled. */
+typedef struct {
+    Kernel kernel;
+    const double *part; /* the parameters of the additive part; NULL without one */
+    double *shares;     /* (d,) w_k */
+    double share;       /* their sum w; 0 without an additive part */
+    double noise, tau;
+    double *scaled;     /* (n, columns) the positions */
+    double *covariance; /* k + mean_variance of the radial part */
+    double *E;          /* as gram_and_radial has it */
+    double *K;          /* its factor */
+    double *alpha;      /* (n,) K^-1 z */
+    double variance;    /* sigma_f^2 */
+    double fit_weight;  /* 1 / sigma_f^2; 0 if that is at its bound */
+    bool is_definite;   /* whether K is; if not, there is no more than the variance */
+} Fit;
+
+/* The fit at count parameters. */
+static Fit fit_at(Workspace *workspace, const Priors *priors, const Results *results, const double *parameters, int64_t count)
+{
+    int64_t n = results->n, d = results->d, lengths = d + results->components.p, columns = lengths + results->q, size = n * n;
+    bool has_plates = results->plates != NULL;
+    double *lengthscales = reals(workspace, lengths), *transposed = reals(workspace, n * columns);
+    Fit fit = {.part = count - has_plates > lengths + 1 ? parameters + lengths + 1 : NULL,
+               .shares = reals(workspace, d),
+               .noise = exp(parameters[lengths]),
+               .tau = has_plates ? exp(parameters[count - 1]) : 0.0,
+               .scaled = reals(workspace, n * columns),
+               .covariance = reals(workspace, size),
+               .E = reals(workspace, size),
+               .K = reals(workspace, size),
+               .alpha = reals(workspace, n),
+               .variance = priors->smallest_variance};
+    for (int64_t axis = 0; axis < lengths; axis++)
+        lengthscales[axis] = exp(parameters[axis]);
+    fit.kernel = (Kernel){.d = d, .columns = columns, .lengthscales = lengthscales, .categorical = results->categorical,
+                          .components = &results->components, .sines = results->sines, .smooth = results->smooth,
+                          .mean_variance = priors->mean_variance};
+    scale(&fit.kernel, results->positions, n, fit.scaled);
+    transpose(fit.scaled, n, columns, transposed);
+    Points plain = {.m = n, .X = transposed};
+    gram_and_radial_within(workspace, &fit.kernel, fit.scaled, &plain, fit.covariance, fit.E);
+    double *K = fit.K;
+    for (int64_t i = 0; i < n; i++)
+        memcpy(K + i * n + i, fit.covariance + i * n + i, (size_t)(n - i) * sizeof(double));
+    if (fit.part != NULL) {
+        shares_of(fit.part, d, fit.shares);
+        fit.kernel.shares = fit.shares;
+        fit.kernel.reach = exp(fit.part[1]);
+        Points points = tabulated(workspace, &fit.kernel, transposed, n);
+        fit.share = points.share;
+        mix_within(workspace, &fit.kernel, fit.scaled, &points, K);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = i; j < n; j++)
+                K[i * n + j] += fit.share * priors->mean_variance;
+    }
+    for (int64_t i = 0; i < n; i++)
+        K[i * n + i] += fit.noise + results->extra[i];
+    for (int64_t i = 0; has_plates && i < n; i++)
+        for (int64_t j = i; j < n; j++)
+            K[i * n + j] += share_plate(results, i, j) ? fit.tau : 0.0;
+    fit.is_definite = factorize(K, n);
+    if (!fit.is_definite)
+        return fit;
+    solve(K, n, results->outputs, fit.alpha);
+    double variance = dot(n, results->outputs, fit.alpha) / (double)n;
+    bool is_above = variance > priors->smallest_variance;
+    fit.fit_weight = is_above ? 1.0 / variance : 0.0;
+    fit.variance = is_above ? variance : priors->smallest_variance;
+    return fit;
+}
+
+/* The objective at count parameters, of their fit; huge where K is not definite. */
+static double objective(const Priors *priors, const Results *results, const double *parameters, int64_t count, const Fit *fit)
+{
+    int64_t n = results->n, d = results->d, lengths = d + results->components.p;
+    double log_determinant = 0.0;
+    if (!fit->is_definite)
+        return INDEFINITE;
+    for (int64_t i = 0; i < n; i++)
+        log_determinant += 2.0 * log(fit->K[i * n + i]);
+    double value = (double)n * log(fit->variance) + log_determinant;
+    if (fit->share > 0.0)
+        value += away_from_prior(priors, fit->part, d + 2, NULL);
+    if (results->plates != NULL)
+        value += square((parameters[count - 1] - priors->plates) / priors->plates_deviation);
+    for (int64_t axis = 0; axis < lengths; axis++)
+        value += square(parameters[axis] - priors->lengthscales[axis]);
+    double from_noise = (parameters[lengths] - priors->noise) / priors->noise_deviation;
+    return 0.5 * (value + from_noise * from_noise);
+}
+
+/* The gradient of the objective at count parameters; 0 where K is not definite. It overwrites the matrices of their fit.
  *
  * With G = (K^-1 - K^-1 z z' K^-1 / sigma_f^2) / 2 the gradient along a parameter is tr(G dK), and
  * dK / dlog l_k = 3 ((x_k - x'_k) / l_k)^2 E, or [x_k != x'_k] k / l_k along a categorical axis, times 1 - w. With S = sum
  * of w_k g_k, dK / dlogit w = (1 - w) (S - w k), dK / dlog a = dS / dlog a and dK / dt_k = w_k (g_k - S / w). With
  * plates, dK / dlog tau = tau [same plate].
  */
-static double objective(Workspace *workspace, const Priors *priors, const Results *results, const double *parameters,
-                        int64_t count, double *gradient, double *found_variance)
+static void gradient_of(Workspace *workspace, const Priors *priors, const Results *results, const double *parameters,
+                        int64_t count, Fit *fit, double *gradient)
 {
-    int64_t n = results->n, d = results->d, lengths = d + results->components.p, columns = lengths + results->q, size = n * n;
-    bool has_plates = results->plates != NULL;
-    const double *part = count - has_plates > lengths + 1 ? parameters + lengths + 1 : NULL;
-    Block *mark = workspace->last;
-    double *lengthscales = reals(workspace, lengths), *shares = reals(workspace, d), noise = exp(parameters[lengths]);
-    double *scaled = reals(workspace, n * columns), *transposed = reals(workspace, n * columns);
-    double *covariance = reals(workspace, size), *E = reals(workspace, size), *K;
-    double share = 0.0;
-    for (int64_t axis = 0; axis < lengths; axis++)
-        lengthscales[axis] = exp(parameters[axis]);
+    int64_t n = results->n, d = results->d, lengths = d + results->components.p, columns = fit->kernel.columns;
+    double *K = fit->K, *E = fit->E, *covariance = fit->covariance, share = fit->share, trace = 0.0;
+    const double *scaled = fit->scaled;
     for (int64_t k = 0; k < count; k++)
         gradient[k] = 0.0;
-    Kernel kernel = {.d = d, .columns = columns, .lengthscales = lengthscales, .categorical = results->categorical,
-                     .components = &results->components, .sines = results->sines, .smooth = results->smooth,
-                     .mean_variance = priors->mean_variance};
-    scale(&kernel, results->positions, n, scaled);
-    transpose(scaled, n, columns, transposed);
-    Points plain = {.m = n, .X = transposed};
-    gram_and_radial(workspace, &kernel, scaled, n, &plain, covariance, E);
-    K = memcpy(reals(workspace, size), covariance, (size_t)size * sizeof(double));
-    if (part != NULL) {
-        shares_of(part, d, shares);
-        kernel.shares = shares;
-        kernel.reach = exp(part[1]);
-        Points points = tabulated(workspace, &kernel, transposed, n);
-        share = points.share;
-        mix(workspace, &kernel, scaled, n, &points, K);
-        for (int64_t i = 0; i < size; i++)
-            K[i] += share * priors->mean_variance;
-    }
-    for (int64_t i = 0; i < n; i++)
-        K[i * n + i] += noise + results->extra[i];
-    double tau = has_plates ? exp(parameters[count - 1]) : 0.0;
-    for (int64_t i = 0; has_plates && i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            K[i * n + j] += share_plate(results, i, j) ? tau : 0.0;
-    if (!factorize(K, n)) {
-        *found_variance = priors->smallest_variance;
-        release(workspace, mark);
-        return INDEFINITE;
-    }
-    double log_determinant = 0.0;
-    for (int64_t i = 0; i < n; i++)
-        log_determinant += 2.0 * log(K[i * n + i]);
-    double *alpha = reals(workspace, n);
-    solve(K, n, results->outputs, alpha);
+    if (!fit->is_definite)
+        return;
+    Block *mark = workspace->last;
     invert(K, n);
-    double variance = dot(n, results->outputs, alpha) / (double)n;
-    double fit_weight = variance > priors->smallest_variance ? 1.0 / variance : 0.0;
-    variance = variance > priors->smallest_variance ? variance : priors->smallest_variance;
-    for (int64_t i = 0; i < n; i++) /* K becomes G, E becomes G E: from the upper triangle, to both */
+    for (int64_t i = 0; i < n; i++) { /* K becomes G, E becomes G E, and covariance k alone */
+        double weight = fit->fit_weight * fit->alpha[i];
         for (int64_t j = i; j < n; j++) {
-            double G = 0.5 * (K[i * n + j] - fit_weight * alpha[i] * alpha[j]);
+            double G = 0.5 * (K[i * n + j] - weight * fit->alpha[j]);
             K[i * n + j] = G;
             E[i * n + j] *= G;
-            E[j * n + i] = E[i * n + j];
+            covariance[i * n + j] -= priors->mean_variance;
         }
-    for (int64_t i = 0; i < size; i++) /* from here on, covariance is k alone */
-        covariance[i] -= priors->mean_variance;
-    double *across = reals(workspace, n * columns), trace = 0.0;
+    }
+    mirror(E, n);
+    double *across = reals(workspace, n * columns);
     times(E, n, n, scaled, columns, across);
     for (int64_t i = 0; i < n; i++) {
         double row_sum = 0.0;
@@ -268,36 +334,29 @@ static double objective(Workspace *workspace, const Priors *priors, const Result
     }
     for (int64_t axis = 0; axis < lengths; axis++) {
         if (axis < d && results->categorical[axis])
-            gradient[axis] = weight_of_differing(K, covariance, results, axis) / lengthscales[axis];
+            gradient[axis] = weight_of_differing(K, covariance, results, axis) / fit->kernel.lengthscales[axis];
         gradient[axis] *= 1.0 - share;
     }
-    double value = (double)n * log(variance) + log_determinant;
     if (share > 0.0) {
         double *values = reals(workspace, d), *changes = reals(workspace, d);
-        traces(workspace, K, results, kernel.reach, values, changes);
-        double alone = dot(d, shares, values);
+        traces(workspace, K, results, fit->kernel.reach, values, changes);
+        double alone = dot(d, fit->shares, values);
         double *of_part = gradient + lengths + 1;
         of_part[0] = (1.0 - share) * (alone - share * weighted(K, covariance, n));
-        of_part[1] = dot(d, shares, changes);
+        of_part[1] = dot(d, fit->shares, changes);
         for (int64_t axis = 0; axis < d; axis++)
-            of_part[2 + axis] = shares[axis] * (values[axis] - alone / share);
-        value += away_from_prior(priors, part, d + 2, of_part);
+            of_part[2 + axis] = fit->shares[axis] * (values[axis] - alone / share);
+        away_from_prior(priors, fit->part, d + 2, of_part);
     }
-    if (has_plates) {
+    if (results->plates != NULL) {
         double away = (parameters[count - 1] - priors->plates) / priors->plates_deviation;
-        value += square(away);
-        gradient[count - 1] = tau * weight_within_plates(K, results) + away / priors->plates_deviation;
+        gradient[count - 1] = fit->tau * weight_within_plates(K, results) + away / priors->plates_deviation;
     }
-    for (int64_t axis = 0; axis < lengths; axis++) {
-        double away = parameters[axis] - priors->lengthscales[axis];
-        value += square(away);
-        gradient[axis] += away;
-    }
+    for (int64_t axis = 0; axis < lengths; axis++)
+        gradient[axis] += parameters[axis] - priors->lengthscales[axis];
     double from_noise = (parameters[lengths] - priors->noise) / priors->noise_deviation;
-    gradient[lengths] = noise * trace + from_noise / priors->noise_deviation;
-    *found_variance = variance;
+    gradient[lengths] = fit->noise * trace + from_noise / priors->noise_deviation;
     release(workspace, mark);
-    return 0.5 * (value + from_noise * from_noise);
 }
 
 /* The bounds of count parameters, of which so many are lengthscales of columns, and the last one is of plates if there are. */
@@ -349,7 +408,10 @@ EXPORTED int adabkb_negative_log_posterior(const Priors *priors, const Results *
                                            const double *parameters, double *value, double *gradient, double *variance)
 {
     BEGIN(workspace)
-    *value = objective(&workspace, priors, results, parameters, count, gradient, variance);
+    Fit fit = fit_at(&workspace, priors, results, parameters, count);
+    *value = objective(priors, results, parameters, count, &fit);
+    *variance = fit.variance;
+    gradient_of(&workspace, priors, results, parameters, count, &fit, gradient);
     END(workspace)
 }
 
@@ -367,14 +429,18 @@ EXPORTED int adabkb_minimize(const Priors *priors, const Results *results, const
     double *gradient = reals(&workspace, count), *free_gradient = reals(&workspace, count), *step = reals(&workspace, count);
     double *moved = reals(&workspace, count), *moved_gradient = reals(&workspace, count), *s = reals(&workspace, count);
     double *y = reals(&workspace, count), *Hy = reals(&workspace, count);
-    double value, variance, moved_value, moved_variance;
+    double value, variance, moved_value;
     int64_t evaluations = 1;
     bool fresh = true;
     bound(priors, results->d + results->components.p, count, results->plates != NULL, low, high);
     for (int64_t k = 0; k < count; k++)
         x[k] = clipped(x[k], low[k], high[k]);
     identity(H, count);
-    value = objective(&workspace, priors, results, x, count, gradient, &variance);
+    Block *mark = workspace.last;
+    Fit fit = fit_at(&workspace, priors, results, x, count);
+    value = objective(priors, results, x, count, &fit);
+    variance = fit.variance;
+    gradient_of(&workspace, priors, results, x, count, &fit, gradient);
     while (evaluations < rules->evaluations) {
         for (int64_t k = 0; k < count; k++) {
             bool held = (x[k] <= low[k] && gradient[k] > 0.0) || (x[k] >= high[k] && gradient[k] < 0.0);
@@ -402,7 +468,9 @@ EXPORTED int adabkb_minimize(const Priors *priors, const Results *results, const
                 s[k] = moved[k] - x[k];
             }
             double slope = dot(count, gradient, s);
-            moved_value = objective(&workspace, priors, results, moved, count, moved_gradient, &moved_variance);
+            release(&workspace, mark);
+            fit = fit_at(&workspace, priors, results, moved, count);
+            moved_value = objective(priors, results, moved, count, &fit);
             evaluations++;
             if (moved_value <= value + rules->sufficient * slope)
                 break;
@@ -416,13 +484,14 @@ EXPORTED int adabkb_minimize(const Priors *priors, const Results *results, const
             fresh = true;
             continue;
         }
+        gradient_of(&workspace, priors, results, moved, count, &fit, moved_gradient);
         for (int64_t k = 0; k < count; k++)
             y[k] = moved_gradient[k] - gradient[k];
         double gain = value - moved_value;
         memcpy(x, moved, size);
         memcpy(gradient, moved_gradient, size);
         value = moved_value;
-        variance = moved_variance;
+        variance = fit.variance;
         if (gain <= rules->small_gain)
             break;
         double sy = dot(count, s, y), yy = dot(count, y, y);

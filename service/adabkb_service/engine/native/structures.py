@@ -97,7 +97,8 @@ class Points(Structure):
         tables = np.empty((2, kernel.d, X.shape[1])) if kernel.shares else np.empty((2, 0))
         self._arrays = X, tables
         super().__init__(X.shape[1], reals(X), 0.0, reals(tables[0]), reals(tables[1]))
-        _tabulate(byref(kernel), byref(self))
+        if kernel.shares:
+            _tabulate(byref(kernel), byref(self))
 
 
 class Posterior(Structure):

@@ -1,4 +1,5 @@
-/* The memory of one call from Python: what is reserved is freed when the call ends, or at a mark.
+/* The memory of one call from Python: what is reserved is freed when the call ends. What is released before is reserved again,
+ * since the system would clear memory that it gets back and gives out anew.
  *
  * Where the system has no more memory, the call ends with NO_MEMORY, which Python raises as MemoryError.
  */
@@ -20,14 +21,18 @@ enum { DONE = 0, NO_MEMORY = 1 };
 typedef struct Block Block;
 
 typedef struct {
-    Block *last;
+    Block *last;  /* reserved */
+    Block *spare; /* released */
     jmp_buf out_of_memory;
 } Workspace;
 
 void *reserve(Workspace *workspace, size_t bytes);
 
-/* Frees what was reserved after the mark, a value that workspace->last had; NULL frees everything. */
+/* Releases what was reserved after the mark, a value that workspace->last had. */
 void release(Workspace *workspace, Block *mark);
+
+/* Frees everything. */
+void end(Workspace *workspace);
 
 static inline double *reals(Workspace *workspace, int64_t count)
 {
@@ -48,12 +53,12 @@ static inline uint8_t *flags(Workspace *workspace, int64_t count)
 #define BEGIN(workspace)                     \
     Workspace workspace = {0};               \
     if (setjmp(workspace.out_of_memory)) {   \
-        release(&workspace, NULL);           \
+        end(&workspace);                     \
         return NO_MEMORY;                    \
     }
 
 #define END(workspace)           \
-    release(&workspace, NULL);   \
+    end(&workspace);             \
     return DONE;
 
 #endif

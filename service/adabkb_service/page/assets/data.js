@@ -12,6 +12,11 @@ const MOST_CELLS = 5000;
  */
 const along = (names) => names.map((name) => `parameter=${encodeURIComponent(name)}`).join("&");
 
+/** A context as a query; empty without one.
+ * @param {Record<string, unknown> | undefined} context
+ */
+const inContext = (context) => (context ? `?context=${encodeURIComponent(JSON.stringify(context))}` : "");
+
 /** The names of the metrics that are beyond their bounds; none if all are kept.
  * @param {ShownStudy} study
  * @param {Record<string, number>} [metrics]
@@ -33,6 +38,8 @@ export class StudyData {
     this.page = `${root}/studies/${encodeURIComponent(id)}`;
     /** @type {Map<string, Promise<any>>} */
     this.kept = new Map();
+    /** @type {Record<string, unknown> | undefined} */
+    this.context = undefined; // as last filled in
   }
 
   /** Everything is read anew from now on. */
@@ -142,7 +149,8 @@ export class StudyData {
 
   /** @returns {Promise<Front>} */
   front() {
-    return this.once("front", () => call("GET", `${this.api}/front`));
+    const query = inContext(this.context);
+    return this.once(`front${query}`, () => call("GET", `${this.api}/front${query}`));
   }
 
   /** Where the results of a large study lie; null without any.
@@ -165,11 +173,10 @@ export class StudyData {
   }
 
   /** The best points; of a context, if one is given.
-   * @param {Record<string, unknown>} [context]
    * @returns {Promise<Recommendation>}
    */
-  async recommendation(context) {
-    const query = context ? `?context=${encodeURIComponent(JSON.stringify(context))}` : "";
+  async recommendation() {
+    const query = inContext(this.context);
     const [{ quantities = {} }, found] = await Promise.all([
       this.study(),
       this.once(`recommendation${query}`, () => call("GET", `${this.api}/recommendation${query}`)),

@@ -282,7 +282,7 @@ export function baseline() {
  */
 function inUse(row) {
   const kind = text(row, "kind");
-  if (field(row, "baseline").value.trim() === "" || ["fixed", "catalogue"].includes(kind)) return undefined;
+  if (field(row, "baseline").value.trim() === "" || kind === "fixed") return undefined;
   return ofRow(row, "baseline");
 }
 

@@ -37,9 +37,6 @@ function gainOf(changes, name) {
   return found ? figure(found.gain, 3) : "–";
 }
 
-/** @type {Record<string, unknown> | undefined} */
-let known; // of the context, as last filled in
-
 /** Write what the model says, and what was observed, in a row of the table.
  * @param {Element} row
  * @param {string} model
@@ -53,7 +50,7 @@ function write(row, model, observed) {
 /** Write what is recommended beside the best observed point. */
 async function recommend() {
   const table = byId("recommendation", HTMLTableElement);
-  const { model, observed, reason } = await data.recommendation(known);
+  const { model, observed, reason } = await data.recommendation();
   const shortcoming = byId("shortcoming", HTMLElement);
   shortcoming.textContent = SHORTCOMINGS[reason ?? ""] ?? "";
   shortcoming.hidden = shortcoming.textContent === "";
@@ -107,8 +104,9 @@ contextual?.addEventListener("submit", async (event) => {
   event.preventDefault();
   clearProblem(contextual);
   try {
-    known = { ...body(contextual).context };
-    await recommend();
+    data.context = { ...body(contextual).context };
+    await (hasSeveral ? data.front() : recommend());
+    for (const chart of charts) chart.changed();
   } catch (error) {
     tellProblem(contextual, error);
   }

@@ -1,4 +1,4 @@
-"""``adabkb run`` as a process of its own, and what became of the trials of a study."""
+"""``adabkb run`` as a separate process, and the outcomes of the trials of a study."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Run = Callable[..., str]
 
 @contextmanager
 def started(address: str, study: Study, script: str, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """The command as a process of its own, for what ends it."""
+    """Start the command as a separate process, for tests of its end."""
     command = [*ADABKB, "run", study.id, "--url", address, "--grace", str(PATIENCE), *options, "--", "sh", "-c", script]
     there = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, env=there, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -1,4 +1,4 @@
-"""``adabkb run``: what a program is told, and what it answers."""
+"""``adabkb run``: the inputs and the results of a program."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_result_is_a_number_or_json_wherever_it_is(
 def test_a_program_reports_its_steps_and_is_ended_when_its_trial_is_stopped(
     create: Create, run: Run, folder: Path
 ) -> None:
-    """The second trial is worse, is told to end by SIGTERM, and what it answers then is of no consequence."""
+    """The second trial is worse and gets SIGTERM; its result is then ignored."""
     study = create(budget=2, early_stopping={"rule": "asha", "max_steps": 9})
     first = """echo 1 1 >>"$ADABKB_REPORTS"; echo '{{"step": 3, "value": 2}}' >>"$ADABKB_REPORTS"; echo 2"""
     later = """trap 'touch told; echo 9; exit 0' TERM; echo 1 0 >>"$ADABKB_REPORTS"; while true; do sleep 0.05; done"""
@@ -106,7 +106,7 @@ NO_RESULTS: list[tuple[str, tuple[str, ...], str]] = [
     ("echo 0.5 12", (), "the last line of standard output is '0.5 12', neither"),
     ("""echo '{{"value": 1, "error": 2}}'""", (), "neither a number nor JSON such as"),
     ("""echo '{{"value": "1"}}'""", (), "the value of the result is '1', not a number"),
-    ("""echo '{{"value": 1, "metrics": {{"speed": 2}}}}'""", (), "has metrics, while study"),
+    ("""echo '{{"value": 1, "metrics": {{"speed": 2}}}}'""", (), "has metrics, but study"),
     ('echo oops >"$ADABKB_RESULT"; echo 1', (), "the file $ADABKB_RESULT is 'oops', neither"),
     ("echo 1", ("--pattern", "acc=(.*)"), "nothing in the standard output matches --pattern 'acc=(.*)'"),
 ]

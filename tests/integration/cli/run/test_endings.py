@@ -1,4 +1,4 @@
-"""``adabkb run``: whatever ends a program or the command, nothing is left behind."""
+"""``adabkb run``: whatever ends a program or the command, no process or file is left."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_second_signal_ends_a_command_that_waits_for_an_absent_server(
     study = create(budget=2)
     with proxy(address) as faulty, started(faulty.url, study, ANSWERS_TERM) as process:
         wait_for((folder / "here").exists)
-        faulty.faults.append(None)  # the result comes through, and nothing after it
+        faulty.faults.append(None)  # the result is forwarded, and nothing after it
         faulty.faults.extend(["lose request"] * 1000)
         process.terminate()
         wait_for(lambda: faulty.keys("/recommendation"))

@@ -1,4 +1,4 @@
-"""``adabkb run``: mistakes of the command cost no trial."""
+"""``adabkb run``: errors in the command use up no trial."""
 
 from __future__ import annotations
 

@@ -195,6 +195,33 @@ def test_a_definition_may_have_every_kind_of_parameter_and_several_objectives(se
     asyncio.run(session())
 
 
+def test_mixtures_beliefs_and_settings_in_use_of_a_running_study_are_changed(server: str) -> None:
+    share = {"kind": "float", "low": 0, "high": 1}
+
+    async def session() -> None:
+        async with in_process(server) as agent:
+            made = {"parameters": {"a": share, "b": share, "c": share}, "direction": "maximize"}
+            await agent.call("create_study", study="s", **made, baseline={"c": 0.5})
+            changed = await agent.call(
+                "update",
+                study="s",
+                mixtures=[{"parameters": ["a", "b"], "total": 1}],
+                prior={"c": {"around": 0.25, "width": 0.1}},
+                key="edit",
+            )
+            assert changed["mixtures"][0]["parameters"] == ["a", "b"]
+            assert changed["prior"]["c"]["around"] == 0.25
+            assert changed["baseline"] == {"c": 0.5}
+            [trial] = (await agent.call("suggest", study="s"))["trials"]
+            assert trial["parameters"]["a"] + trial["parameters"]["b"] == pytest.approx(1)
+            changed = await agent.call("update", study="s", mixtures=[], baseline={})
+            assert changed.keys() & {"mixtures", "prior", "baseline"} == {"prior"}
+            assert "prior.d" in await agent.refusal("update", study="s", prior={"d": {"around": 1, "width": 1}})
+            assert "at least one" in await agent.refusal("update", study="s")
+
+    asyncio.run(session())
+
+
 def test_a_catalogue_is_a_kind_of_parameter(server: str) -> None:
     dye = {"kind": "catalogue", "rows": ["a", "b", "c"], "descriptors": {"size": [1, 2, 3]}}
 

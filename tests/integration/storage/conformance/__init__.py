@@ -1,1 +1,1 @@
-"""What every operation relies on, whatever the database: each test runs on SQLite and on PostgreSQL."""
+"""Guarantees of the storage that all operations rely on: each test runs on SQLite and on PostgreSQL."""

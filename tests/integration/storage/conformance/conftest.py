@@ -1,4 +1,4 @@
-"""A database with one study, and a transaction on one."""
+"""A database with one study, and a transaction on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.integration.storage.rows import study
 
 
 class Undone(Exception):
-    """Ends a transaction that leaves nothing behind."""
+    """Rolls back a transaction."""
 
 
 @contextmanager
@@ -29,21 +29,21 @@ def prepared(url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def database(migrated_url: str) -> Iterator[Database]:
-    """One of the test's own, for tests of what is committed."""
+    """A separate database, for tests that commit."""
     with prepared(migrated_url) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def undisturbed(module_migrated_url: str) -> Iterator[Database]:
-    """One for many tests, none of which commits."""
+    """A shared database, for tests that do not commit."""
     with prepared(module_migrated_url) as opened:
         yield opened
 
 
 @pytest.fixture
 def connection(undisturbed: Database) -> Iterator[sa.Connection]:
-    """A transaction of the test's own, for tests of queries: it reads what it has written, and is rolled back."""
+    """A transaction for tests of queries. It reads its own writes, and is rolled back."""
     with suppress(Undone), undisturbed.writing() as opened:
         yield opened
         raise Undone

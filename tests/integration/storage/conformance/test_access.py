@@ -55,6 +55,17 @@ def test_a_token_is_revoked_once_and_of_links_all(connection: sa.Connection) -> 
     assert found == {A: (NOW, NOW), B: (NOW + TICK, None), C: (None, NOW)}
 
 
+def test_only_links_that_were_revoked_together_are_restored_together(connection: sa.Connection) -> None:
+    for name, link in ((A, "s"), (B, "s"), (C, "t")):
+        tokens.add(connection, token(name, link=link))
+    tokens.revoke(connection, A, NOW)
+    for linked in ("s", "t"):
+        tokens.revoke_links(connection, linked, NOW + TICK)
+    assert tokens.restore_links(connection, "s", NOW + TICK) == 1
+    found = {row.id: row.revoked_at for row in tokens.page(connection, None, 9)}
+    assert found == {A: NOW, B: None, C: NOW + TICK}
+
+
 def test_grants_are_replaced_together(connection: sa.Connection) -> None:
     grants.replace(connection, "s", {"ann": "own", "*": "read", "bob": "work"})
     assert sorted(grants.of_user(connection, "s", "bob")) == ["read", "work"]
@@ -66,7 +77,7 @@ def test_grants_are_replaced_together(connection: sa.Connection) -> None:
 
 
 def test_studies_are_found_by_who_sees_them_and_by_how_their_ids_begin(connection: sa.Connection) -> None:
-    """A character that stands for any other one in a pattern of SQL stands for itself."""
+    """Wildcards of SQL patterns are treated literally."""
     for name, rights in (("a_1", {"ann": "own"}), ("a-1", {"bob": "own", "ann": "read"}), ("b", {"*": "work"})):
         studies.create(connection, study(name))
         grants.replace(connection, name, rights)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Queries of cells: the tree as rows, in the order in which its cells came to be."""
+"""Queries of cells: the tree as rows, in order of creation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.integration.storage.rows import study
 
 
 def rows(connection: sa.Connection) -> list[Any]:
-    """All cells, whole."""
+    """All cells as complete rows."""
     return list(connection.execute(sa.select(cells).order_by(cells.c.id)))
 
 

@@ -1,4 +1,4 @@
-"""Containers: who may write and remove their content, and how much of it at a time."""
+"""Containers: writers, holds, and removal of content in small parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST, SECOND = "1" * 32, "2" * 32
 
 
 def test_an_id_is_taken_once(connection: sa.Connection) -> None:
-    """By a study, or by what is written or removed under it."""
+    """By a study, or by content that is being written or removed."""
     containers.begin(connection, "new", FIRST, NOW)
     for name in ("s", "new"):
         with pytest.raises(Contention, match=name):
@@ -69,7 +69,7 @@ def test_a_container_cannot_be_deleted_under_a_study(database: Database) -> None
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
 def test_a_removal_goes_through_all_tables_so_many_rows_at_a_time(connection: sa.Connection, limit: int) -> None:
-    """Other studies stay as they are."""
+    """Other studies are not changed."""
     before = rows(connection)
     for name in ("removed", "other"):
         studies.create(connection, study(name))
@@ -89,7 +89,7 @@ def test_a_removal_goes_through_all_tables_so_many_rows_at_a_time(connection: sa
 
 
 def test_what_fits_into_one_transaction_is_never_seen_half(database: Database) -> None:
-    """A study that is filled in one transaction is there at the end, and in several it is hidden until then."""
+    """A study written in one or in several transactions is not visible until the last one."""
     for name, first in (("small", 10), ("large", 2)):
         with filling(database, name, lambda: NOW, Pace(first, first)) as container:
             container.add(trials.add, [trial(number, name) for number in range(1, 6)])

@@ -1,4 +1,4 @@
-"""A whole database into another one, of the same kind or of the other."""
+"""Copies of a whole database to another one, of the same kind or the other."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[Database]:
 
 
 def fill(database: Database) -> None:
-    """Two studies with rows in every table; cells that were cleared leave a hole in their numbering."""
+    """Two studies with rows in every table; deleted cells leave a gap in the numbering."""
     with database.writing() as connection:
         studies.create(connection, study("t", tags={"ünï": "🧪"}, model={"gap": 0.1}, checkpoint={}, tolerance=5e-324))
         trials.add(connection, [trial(1), trial(2, "t", state="failed", leased_until=None)])
@@ -112,7 +112,7 @@ def test_a_copy_of_more_than_is_copied_at_a_time_is_whole(database: Database, ta
 
 
 def test_a_copy_is_of_one_moment(database: Database, target: Database) -> None:
-    """Somebody writes to the source as its first table is being copied."""
+    """The source is changed while its first table is being copied."""
     before = content(database)
     written: list[bool] = []
 

@@ -9,7 +9,7 @@ from tests.integration.storage.rows import study
 
 
 def after(connection: sa.Connection, added: list[int], removed: list[int]) -> tuple[int, ...]:
-    """The dictionary after a change."""
+    """Change the dictionary, and return it."""
     model.write_dictionary(connection, "s", added=added, removed=removed)
     return model.read_dictionary(connection, "s")
 
@@ -50,7 +50,7 @@ def test_removing_what_is_not_there_changes_nothing(connection: sa.Connection) -
 
 
 def test_a_large_dictionary_is_written_and_removed_whole(connection: sa.Connection) -> None:
-    """Larger than one statement may have parameters of on some databases."""
+    """With more points than a statement may have parameters in some databases."""
     many = list(range(3000))
     assert after(connection, many, []) == tuple(many)
     assert after(connection, [], many[:-1]) == (2999,)

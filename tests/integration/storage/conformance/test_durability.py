@@ -1,4 +1,4 @@
-"""Durability: what was committed is there after kill -9, and what was not has never been."""
+"""Durability: after kill -9, committed data is stored, and uncommitted data is not."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def process(program: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 def killed_after_line(program: str, lines: int, *arguments: str) -> list[str]:
-    """What a process had said when it was killed: it may have done more than it said."""
+    """Kill a process after a line of output. Return its output; it may have done more than that."""
     with process(program, *arguments) as running:
         assert running.stdout is not None
         said = [running.stdout.readline() for _ in range(lines)]

@@ -18,7 +18,7 @@ LATER = NOW + timedelta(days=1)
 
 
 def add(connection: sa.Connection, **ages: int) -> None:
-    """Keys by name, and how many seconds before ``NOW`` they were stored."""
+    """Add keys by name, stored this number of seconds before ``NOW``."""
     for name, seconds in ages.items():
         idempotency.add(connection, [key(name, created_at=NOW - seconds * SECOND)])
 
@@ -89,7 +89,7 @@ def test_forgetting_deletes_the_keys_named_and_no_others(connection: sa.Connecti
 
 
 def test_forgetting_what_is_not_there_changes_nothing(connection: sa.Connection) -> None:
-    """Another server has been quicker."""
+    """Another server may have deleted them first."""
     add(connection, a=0)
     idempotency.forget(connection, [("s", "b"), ("S", "a")], LATER)
     assert names(connection) == ["a"]
@@ -121,7 +121,7 @@ def test_before_any_key_was_forgotten_there_is_no_cutoff(connection: sa.Connecti
 
 
 def test_the_cutoff_is_where_it_was_moved_last(connection: sa.Connection) -> None:
-    """To either side: who moves it knows why."""
+    """Forward or back."""
     for at in (NOW, NOW + TICK, NOW - SECOND):
         retention_cutoffs.move(connection, "idempotency keys", at)
         assert retention_cutoffs.find(connection, "idempotency keys") == at
@@ -162,7 +162,7 @@ def test_keys_stored_together_are_all_stored_or_none(database: Database) -> None
 
 
 def test_the_keys_of_a_study_are_not_found_from_its_deletion_on(connection: sa.Connection) -> None:
-    """Though they are removed later, and one of them is in the scope of no study."""
+    """Although they are removed later, and one of them is not in the scope of a study."""
     idempotency.add(connection, [key("k"), key("k", scope="")])
     studies.remove(connection, "s", "w", NOW)
     assert [idempotency.find(connection, scope, "k") for scope in ("s", "")] == [None, None]

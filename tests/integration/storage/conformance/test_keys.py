@@ -1,4 +1,4 @@
-"""Keys: the same one twice is ``Contention``, and nothing of the second is written."""
+"""Primary keys: a duplicate raises ``Contention``, and writes nothing."""
 
 from __future__ import annotations
 

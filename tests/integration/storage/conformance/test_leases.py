@@ -1,4 +1,4 @@
-"""Queries of leases: those that have run out, and those that last longer than they may."""
+"""Queries of leases: expired ones, and those that are longer than allowed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def overdue(connection: sa.Connection, now: datetime = NOW) -> list[int]:
 
 
 def in_all_states(leased_until: datetime, but: TrialState) -> list[TrialRow]:
-    """A trial in every state but one."""
+    """Add a trial in every state except one."""
     states = [state for state in STATES if state != but]
     return [trial(number, state=state, leased_until=leased_until) for number, state in enumerate(states)]
 

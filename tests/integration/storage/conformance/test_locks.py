@@ -1,6 +1,6 @@
-"""Locks: who waits for whom, for how long, and what is said in the end.
+"""Locks: which transactions wait, for how long, and with which outcome.
 
-A study is locked by whoever has written its row, or has locked it to store its model, to the end of the transaction.
+A transaction that writes a study's row, or locks it to store the model, holds the lock until its end.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ WAITERS: dict[str, Callable[[sa.Connection], Any]] = {
     "store the model": lambda connection: studies.lock_model_seq(connection, "s", INCARNATION),
     "delete": lambda connection: delete_study(connection, "s"),
 }
-"""What waits for whoever has locked the study "s"."""
+"""Operations that wait for the lock of the study "s"."""
 
 HOLDERS: dict[str, Callable[[sa.Connection], Any]] = {
     "compare and swap": lambda connection: studies.commit_if_unchanged(connection, study("s"), budget=5),
     "store the model": lambda connection: studies.lock_model_seq(connection, "s", INCARNATION),
 }
-"""What locks it."""
+"""Operations that lock it."""
 
 
 @pytest.fixture
 def impatient(migrated_url: str, database: Database) -> Iterator[Database]:
-    """The same database for somebody who does not wait long."""
+    """The same database with a short lock timeout."""
     del database  # it has its study
     opened = Database(migrated_url, lock_seconds=LOCK_SECONDS)
     yield opened
@@ -94,7 +94,7 @@ def test_a_lock_is_let_go_by_a_block_that_raises(database: Database, impatient: 
 def outcome_after(
     database: Database, hold: Callable[[sa.Connection], Any], wait: Callable[[sa.Connection], Any], *, fails: bool
 ) -> Any:
-    """What somebody gets who began to wait for a study while it was locked, once its holder has ended."""
+    """Return the outcome of an operation that waited for a study's lock, after the holder has ended."""
     locked = threading.Event()
 
     def begin_to_wait() -> Any:
@@ -118,7 +118,7 @@ def outcome_after(
 
 
 def test_who_waits_for_a_study_that_is_written_to_meanwhile_writes_nothing(database: Database) -> None:
-    """It would rest on what the study is no longer."""
+    """It would be based on an outdated study."""
     assert not outcome_after(database, HOLDERS["compare and swap"], WAITERS["compare and swap"], fails=False)
     with database.reading() as connection:
         assert studies.get(connection, "s") == study("s", budget=5, version=1)
@@ -131,7 +131,7 @@ def test_who_waits_for_a_writer_that_fails_writes(database: Database) -> None:
 
 
 def test_who_waits_for_the_model_to_be_stored_writes_all_the_same(database: Database) -> None:
-    """No request has to be done again for the sake of a model."""
+    """Storing a model does not force requests to be repeated."""
 
     def store(connection: sa.Connection) -> None:
         studies.lock_model_seq(connection, "s", INCARNATION)
@@ -228,7 +228,7 @@ def test_a_deadlock_ends_with_one_winner_on_postgresql(other_postgresql: str) ->
 
 
 def prepared(url: str, lock_seconds: float = LOCK_SECONDS) -> Database:
-    """With the studies "s" and "t"."""
+    """A database with the studies "s" and "t"."""
     database = Database(url, lock_seconds=lock_seconds)
     with database.writing() as connection:
         studies.create(connection, study("s"))

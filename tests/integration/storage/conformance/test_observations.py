@@ -1,4 +1,4 @@
-"""Queries of observations: one, those of a trial, the best."""
+"""Queries of observations: by number, by trial, and the best one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def seqs(rows: list[ObservationRow]) -> list[int]:
 
 
 def best(connection: sa.Connection, but: Collection[int] = ()) -> tuple[int | None, int | None]:
-    """The smallest and the largest that counts."""
+    """The smallest and the largest observation that counts."""
     found = [observations.best(connection, "s", maximize=maximize, but=but) for maximize in (False, True)]
     smallest, largest = (None if row is None else row.seq for row in found)
     return smallest, largest
@@ -114,13 +114,13 @@ def test_the_best_is_the_smallest_or_the_largest(connection: sa.Connection) -> N
 
 
 def test_of_equal_results_the_earliest_is_best(connection: sa.Connection) -> None:
-    """Whatever order they were written in."""
+    """In any order of insertion."""
     observations.add(connection, [observation(seq, 1.0) for seq in (4, 2, 3)])
     assert best(connection) == (2, 2)
 
 
 def test_the_best_other_than_some(connection: sa.Connection) -> None:
-    """However many they are, and whether they are there or not."""
+    """For any number of excluded numbers, whether they exist or not."""
     observations.add(connection, [observation(seq, float(seq)) for seq in (1, 2, 3)])
     assert best(connection, []) == (1, 3)
     assert best(connection, [1]) == best(connection, {1: "as a key"}) == (2, 3)

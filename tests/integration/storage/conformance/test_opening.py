@@ -1,4 +1,4 @@
-"""Opening a database: which URLs can work, and what is said of a database that is not there."""
+"""Opening a database: valid URLs, and errors for missing databases."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_clock_is_in_utc_and_goes_forward(database: Database) -> None:
 
 @pytest.fixture
 def held(tmp_path: Path) -> Iterator[tuple[str, sqlite3.Connection]]:
-    """A SQLite file that is not in WAL mode yet, and a connection that writes in it."""
+    """A SQLite file that is not in WAL mode yet, and a connection that writes to it."""
     file = tmp_path / "held.db"
     with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as holder:
         holder.execute("BEGIN IMMEDIATE")

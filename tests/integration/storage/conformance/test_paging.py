@@ -1,4 +1,4 @@
-"""Pages, of every list that has them: without gaps and without repeats, whatever their length."""
+"""Pages of every list: complete and without duplicates, for any page length."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ BEYOND = 2**31 - 1
 
 @dataclass(frozen=True)
 class Listing:
-    """A list that is read by pages."""
+    """A list that is read in pages."""
 
     fill: Callable[[sa.Connection, str], Any]
-    """Write ``ROWS`` rows below a study."""
+    """Writes ``ROWS`` rows of a study."""
     page: Callable[[sa.Connection, int, int], list[Any]]
-    """After a cursor, up to a limit, of the study "s"."""
+    """Reads a page of the study "s" after a cursor, up to a limit."""
     cursor: Callable[[Any], int]
-    """Of a row."""
+    """Returns the cursor of a row."""
 
 
 NUMBERS = range(1, ROWS + 1)
@@ -88,7 +88,7 @@ def test_pages_of_any_length_are_together_the_list_in_order_of_its_cursor(
 
 
 def pages_of(connection: sa.Connection, listing: Listing, limit: int) -> Iterator[list[Any]]:
-    """Page after page, up to an empty one."""
+    """Read all pages up to an empty one."""
     after = 0
     for _ in range(ROWS + 1):
         page = listing.page(connection, after, limit)
@@ -129,7 +129,7 @@ def test_what_is_added_meanwhile_comes_after_the_page_that_was_read(
 
 
 def test_pages_of_studies_together_are_all_studies(connection: sa.Connection) -> None:
-    """Some of which were created at the same moment."""
+    """Including studies created at the same moment."""
     for number in NUMBERS:
         studies.create(connection, study(f"t{number}", created_at=NOW + timedelta(seconds=number // 3)))
     whole = studies.bounded_page(connection, None, 1000).rows
@@ -145,7 +145,7 @@ def test_pages_of_studies_together_are_all_studies(connection: sa.Connection) ->
 
 @pytest.mark.parametrize("most", [1, 1_999, 2_000, 2_001, 10_000])
 def test_a_page_ends_after_so_many_bytes(connection: sa.Connection, most: int) -> None:
-    """There is always a row, however large; and a page says whether there are others."""
+    """A page has at least one row of any size, and says whether there are more."""
     written = [event(seq, payload={"text": "x" * 988}) for seq in NUMBERS]  # 1,000 bytes as JSON
     events.add(connection, written)
     found: list[EventRow] = []

@@ -1,4 +1,4 @@
-"""References: nothing without its study, and nothing left of a study that is gone."""
+"""References: no rows without their study, and none left of a deleted study."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ BELOW: dict[str, Callable[[sa.Connection, str], Any]] = {
     "webhooks": lambda connection, name: webhooks.add(connection, webhook("0123456789ab", name)),
     "grants": lambda connection, name: grants.replace(connection, name, {"ann": "own"}),
 }
-"""By table, what writes a row of it below a study."""
+"""Table -> function that writes a row of a study."""
 
 
 def fill(connection: sa.Connection, name: str) -> None:
-    """A row in every table, and an observation of a trial."""
+    """Write a row in every table, and an observation of a trial."""
     for write in BELOW.values():
         write(connection, name)
     observations.add(connection, [observation(2, study_id=name, trial=1)])
 
 
 def rows(connection: sa.Connection) -> dict[str, int]:
-    """Table -> how many it has."""
+    """Table -> number of rows."""
     counts = {table.name: sa.select(sa.func.count()).select_from(table) for table in metadata.sorted_tables}
     return {name: connection.execute(count).scalar_one() for name, count in counts.items()}
 
@@ -105,14 +105,14 @@ def test_deleting_a_study_leaves_the_others_as_they_were(connection: sa.Connecti
 
 
 def test_deleting_studies_leaves_the_cutoffs(connection: sa.Connection) -> None:
-    """Which is that of the keys of all studies."""
+    """They belong to the keys of all studies."""
     retention_cutoffs.move(connection, "idempotency keys", NOW)
     delete_study(connection, "s")
     assert retention_cutoffs.find(connection, "idempotency keys") == NOW
 
 
 def test_deleting_a_study_deletes_the_key_it_was_created_with(connection: sa.Connection) -> None:
-    """Which is in the scope of no study."""
+    """Although it is not in the scope of a study."""
     idempotency.add(connection, [key("k", scope="")])
     delete_study(connection, "s")
     assert idempotency.find(connection, "", "k") is None

@@ -14,7 +14,7 @@ from tests.integration.storage.rows import INCARNATION, LIMITS, NOW, TICK, study
 from tests.integration.storage.writes import delete_study
 
 SIMILAR = ["S", "s.b", "s-b", "ss"]
-"""Ids that are not "s"."""
+"""Ids that are similar to "s"."""
 
 
 def test_finding_what_is_not_there_gives_none(connection: sa.Connection) -> None:
@@ -31,7 +31,7 @@ def test_finding_and_getting_give_the_same(connection: sa.Connection) -> None:
 
 
 def test_a_new_study_has_an_incarnation_of_its_own_and_no_version_yet() -> None:
-    """Also if another one had the same id before."""
+    """Even if an earlier study had the same id."""
     made = [StudyRow.new("s", {}, 0, NOW, **LIMITS) for _ in range(3)]
     assert len({row.incarnation for row in made}) == 3
     assert [(len(row.incarnation), row.version, row.engine_revision) for row in made] == [(32, 0, ENGINE_REVISION)] * 3
@@ -43,7 +43,7 @@ def test_a_write_sets_the_columns_named_and_counts_the_version_up_by_one(connect
 
 
 def test_a_write_of_nothing_counts_the_version_up_too(connection: sa.Connection) -> None:
-    """Since it was made to be seen by the others: it may have written to other tables."""
+    """Because it may have written to other tables, which others must notice."""
     for version in range(3):
         assert studies.commit_if_unchanged(connection, study("s", version=version))
     assert studies.get(connection, "s") == study("s", version=3)
@@ -62,7 +62,7 @@ STALE = {
     "no incarnation": study("s", version=1, incarnation=""),
     "another study": study("S", version=1),
 }
-"""What the study "s" is not after one write."""
+"""States that differ from that of the study "s" after one write."""
 
 
 @pytest.mark.parametrize("stale", STALE.values(), ids=STALE)
@@ -75,7 +75,7 @@ def test_a_study_that_is_not_what_it_was_is_left_as_it_is(connection: sa.Connect
 
 
 def test_a_study_is_current_until_it_is_written_to(connection: sa.Connection) -> None:
-    """Whatever else the row says that somebody has of it."""
+    """Whatever else differs in the given row."""
     before = studies.get(connection, "s")
     assert studies.is_current(connection, before)
     assert studies.is_current(connection, study("s", budget=9))
@@ -85,7 +85,7 @@ def test_a_study_is_current_until_it_is_written_to(connection: sa.Connection) ->
 
 
 def test_a_study_that_was_made_anew_under_the_same_id_is_another(connection: sa.Connection) -> None:
-    """Though it has the same version."""
+    """Although it has the same version."""
     before = studies.get(connection, "s")
     delete_study(connection, "s")
     assert not studies.is_current(connection, before)
@@ -108,7 +108,7 @@ def test_a_write_concerns_one_study(connection: sa.Connection) -> None:
 
 
 def test_saving_the_model_sets_what_is_stored_of_it_and_leaves_the_version_alone(connection: sa.Connection) -> None:
-    """A request that has read the study before can write to it after."""
+    """A request that read the study before can write to it afterwards."""
     before = studies.get(connection, "s")
     studies.save_model(connection, "s", INCARNATION, model_seq=7, checkpoint={"learned": [0.5]})
     assert studies.get(connection, "s") == study("s", model_seq=7, checkpoint={"learned": [0.5]})

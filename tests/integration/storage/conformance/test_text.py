@@ -1,4 +1,4 @@
-"""Text: every column that people write to keeps any Unicode, and tells texts apart that differ by a byte."""
+"""Text: every column with user data stores any Unicode, and distinguishes strings that differ by a byte."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_studies_keep_their_text(connection: sa.Connection) -> None:
 
 
 def test_trials_keep_their_text(connection: sa.Connection) -> None:
-    """As they are added, and as they are changed."""
+    """When added, and when changed."""
     rows = [
         trial(number, worker=text, reason=text, cell=text, parameters={text: text})
         for number, text in enumerate(TEXTS.values(), start=1)
@@ -71,7 +71,7 @@ def test_keys_keep_their_text(connection: sa.Connection) -> None:
 
 
 def test_an_answer_that_is_rendered_already_is_stored_verbatim(connection: sa.Connection) -> None:
-    """With its spaces, the order of its keys, and those of its numbers that JSON knows several forms of."""
+    """Including spaces, the order of keys, and the form of numbers."""
     rendered = '{"z":1,  "a": [1.0, 1e2, -0.0],\n"text": "\u00e9 \\u00e9 \\" 🧪", "z2": {}}'
     idempotency.add(connection, [key("k", answer=JsonText(rendered))])
     column = metadata.tables["idempotency_keys"].c.answer
@@ -88,7 +88,7 @@ def test_cells_keep_their_keys(connection: sa.Connection) -> None:
 
 
 ALIKE = ["a", "A", "a ", " a", "a.b", "a_b", "a%b", "ä", "a\u0308", "ａ", "0", "00", "a\n"]
-"""Equal to none of the others, though some databases and collations think so."""
+"""All different, although some databases and collations consider some of them equal."""
 
 
 def test_study_ids_that_look_alike_are_different_studies(connection: sa.Connection) -> None:

@@ -1,4 +1,4 @@
-"""Times: to the microsecond, in UTC whatever zone they were given in, and in order."""
+"""Times are stored to the microsecond and in UTC, and ordered correctly."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_no_time_comes_back_as_none(connection: sa.Connection) -> None:
 
 
 def test_a_time_in_another_zone_is_compared_as_the_moment_it_is(connection: sa.Connection) -> None:
-    """What is overdue does not depend on the zone that the clock speaks."""
+    """Overdue leases do not depend on the time zone of the clock."""
     trials.add(connection, [trial(1, leased_until=NOW)])
     for zone in ZONES.values():
         assert trials.overdue(connection, "s", NOW.astimezone(zone)) == []
@@ -66,7 +66,7 @@ def test_a_time_in_another_zone_is_compared_as_the_moment_it_is(connection: sa.C
 
 
 def test_times_of_all_sizes_are_in_order(connection: sa.Connection) -> None:
-    """With and without microseconds, of any year."""
+    """With and without microseconds, in any year."""
     names = sorted(TIMES, key=lambda name: TIMES[name])
     idempotency.add(connection, [key(name, created_at=when) for name, when in TIMES.items()])
     found = idempotency.outdated(connection, datetime(9999, 12, 31, tzinfo=UTC), 100)

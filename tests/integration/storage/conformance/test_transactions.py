@@ -1,4 +1,4 @@
-"""Transactions: all or nothing, seen by others when committed and not before, one writer after the other."""
+"""Transactions: atomic, visible to others only after the commit, and with serialized writers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.integration.storage.writes import change, delete_study, lock, write_w
 
 
 class Interrupted(Exception):
-    """What goes wrong in the middle of a transaction."""
+    """An error in the middle of a transaction."""
 
 
 def budget(database: Database) -> int | None:
@@ -64,7 +64,7 @@ def test_a_collision_undoes_what_came_before_it(database: Database) -> None:
 
 
 def test_after_a_block_that_raised_the_next_one_starts_afresh(migrated_url: str, database: Database) -> None:
-    """On the same connection, as there is only one."""
+    """On the same connection, since there is only one."""
     alone = Database(migrated_url, connections=1)
     with pytest.raises(Contention), alone.writing() as connection:
         studies.create(connection, study("s"))
@@ -102,7 +102,7 @@ def test_reading_sees_one_state_while_others_write(database: Database) -> None:
 
 
 def test_reading_sees_one_state_of_all_tables(database: Database) -> None:
-    """Also of those that it reads for the first time after others wrote."""
+    """Including tables that it first reads after others have written."""
     with database.reading() as connection:
         assert studies.get(connection, "s").study_seq == 0
         with database.writing() as other:
@@ -134,7 +134,7 @@ def test_reading_within_reading_sees_what_was_committed_between(database: Databa
 def test_a_writer_sees_the_latest_commit_after_a_reader_on_the_same_connection(
     migrated_url: str, database: Database
 ) -> None:
-    """The snapshot that a reader asked for is not what the next transaction gets."""
+    """The next transaction does not get the reader's snapshot."""
     alone = Database(migrated_url, connections=1)
     with alone.reading() as connection:
         studies.get(connection, "s")
@@ -178,7 +178,7 @@ def test_of_many_that_write_to_the_same_study_as_they_have_read_it_one_does(data
 
 
 def test_readers_never_see_half_of_a_transaction(database: Database) -> None:
-    """Writers keep study_seq and model_seq equal; whoever reads meanwhile finds them equal."""
+    """Writers keep study_seq and model_seq equal, and readers always find them equal."""
 
     def write(connection: sa.Connection, before: StudyRow) -> bool:
         following = before.study_seq + 1

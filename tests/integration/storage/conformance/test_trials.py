@@ -1,4 +1,4 @@
-"""Queries of trials: one, those that wait for a worker, pages."""
+"""Queries of trials: by number, waiting ones, and pages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_getting_does_not_give_another_studys_trial(connection: sa.Connection) -
 
 
 def test_a_change_brings_rows_up_to_date(connection: sa.Connection) -> None:
-    """Several of them at once, of which each is as different as it can be."""
+    """Several rows at once, each with all columns changed."""
     trials.add(connection, [trial(number) for number in range(1, len(STATES) + 2)])
     rows = [
         trial(
@@ -65,7 +65,7 @@ def test_a_change_brings_rows_up_to_date(connection: sa.Connection) -> None:
 
 
 def test_a_change_leaves_alone_what_a_trial_is(connection: sa.Connection) -> None:
-    """Its point, where it comes from and since when."""
+    """The point, the origin and the time of creation."""
     trials.add(connection, [trial(1)])
     trials.change(connection, [trial(1, parameters={}, origin="queued", cell="9", created_at=NOW + timedelta(1))])
     assert trials.get(connection, "s", 1) == trial(1)
@@ -94,7 +94,7 @@ def test_claimable_is_what_waits_for_a_worker(connection: sa.Connection) -> None
 
 
 def test_claimable_is_in_order_of_number_whatever_the_state(connection: sa.Connection) -> None:
-    """Also if they were written in another order."""
+    """In any order of insertion."""
     states = {9: "expired", 1: "queued", 5: "released", 3: "expired", 8: "queued", 2: "active"}
     trials.add(connection, [trial(number, state=state) for number, state in states.items()])
     assert numbers(trials.claimable(connection, "s", 10)) == [1, 3, 5, 8, 9]

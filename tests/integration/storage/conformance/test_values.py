@@ -1,4 +1,4 @@
-"""Values: what is read is what was written, bit for bit, in a column and in JSON."""
+"""Values are read exactly as written, in columns and in JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLOATS = [
     5e-324,  # the smallest
     sys.float_info.min,
     math.nextafter(1.0, 2.0),
-    2.0**53 + 2.0,  # an integer that a float just holds
+    2.0**53 + 2.0,  # an integer that a float still represents exactly
     1e22,
     sys.float_info.max,
     -sys.float_info.max,
@@ -43,7 +43,7 @@ DOCUMENTS: dict[str, Any] = {
 
 
 def put(connection: sa.Connection, **values: Any) -> StudyRow:
-    """The study after columns of it were set."""
+    """Set columns of the study, and return it."""
     return change(connection, "s", **values)
 
 
@@ -53,7 +53,7 @@ def test_a_float_in_a_column_comes_back_bit_for_bit(connection: sa.Connection) -
 
 
 def test_a_float_in_json_comes_back_bit_for_bit(connection: sa.Connection) -> None:
-    """A point that is read is the point that was suggested."""
+    """A stored point is exactly the suggested one."""
     values = [*filter(math.isfinite, FLOATS), -0.0]
     found = put(connection, best={"parameters": values}).best
     assert found is not None
@@ -61,13 +61,13 @@ def test_a_float_in_json_comes_back_bit_for_bit(connection: sa.Connection) -> No
 
 
 def test_negative_zero_in_a_column_comes_back_as_a_zero(connection: sa.Connection) -> None:
-    """SQLite keeps no sign of it, so nothing may depend on the sign."""
+    """SQLite does not store its sign, so nothing may depend on it."""
     tolerance = put(connection, tolerance=-0.0).tolerance
     assert tolerance == 0.0
 
 
 def test_a_whole_float_comes_back_as_a_float(connection: sa.Connection) -> None:
-    """SQLite writes it as an integer."""
+    """Although SQLite writes it as an integer."""
     assert isinstance(put(connection, tolerance=3.0).tolerance, float)
     assert isinstance(put(connection, tags={"value": 3.0}).tags["value"], float)
 
@@ -184,7 +184,7 @@ def test_rows_with_few_columns_and_with_all_come_back_as_they_were_written(conne
 
 
 def test_rows_added_together_come_back_as_if_they_were_added_one_by_one(connection: sa.Connection) -> None:
-    """Whichever of their columns are empty."""
+    """For any combination of empty columns."""
     rows = [FULL_TRIAL, trial(2, cell=None, leased_until=None), trial(3)]
     trials.add(connection, rows)
     results = [FULL_OBSERVATION, observation(2), observation(3, trial=2, attempt=1)]

@@ -8,10 +8,16 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.components import places_of
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.policy import State, auto
 from adabkb_service.engine.auto.search import Search, maximize_ucb
+from adabkb_service.engine.auto.transferred import learned
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.catalogue import CatalogueAxis, Table, table
+from adabkb_service.engine.conditions import Condition
+from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.mixtures import Mixture
+from adabkb_service.engine.older import Older
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 
@@ -134,3 +140,86 @@ def test_further_parameters_of_a_suggestion_move_uphill() -> None:
     assert max(best) > -0.05
     within = Slice(space, {"row": "r7"})
     assert next(auto.suggestions_within(state, within, np.zeros((0, 2)))).point[0] == axis.encode("r7")
+
+
+def constrained(
+    given: Table, *texts: str, mixtures: tuple[Mixture, ...] = (), conditions: tuple[Condition, ...] = ()
+) -> Space:
+    """A space of a row and two numbers."""
+    axes = (CatalogueAxis("row", given), FloatAxis("x", 0.0, 1.0), FloatAxis("y", 0.0, 1.0))
+    return Space(axes, tuple(map(Constraint, texts)), conditions, mixtures=mixtures)
+
+
+FEW = 'row in ["r3", "r5001", "r5999"]'
+APART = 'not (row == "r5001" and x > 0.1)'
+
+
+@pytest.mark.parametrize(
+    ("texts", "mixtures"),
+    [((FEW, APART), ()), (("x + y <= 0.3",), ()), ((FEW, APART), (Mixture(("x", "y")),)), ((), (Mixture(("x", "y")),))],
+)
+def test_every_suggestion_has_a_row_that_satisfies_the_constraints(
+    texts: tuple[str, ...], mixtures: tuple[Mixture, ...]
+) -> None:
+    space = constrained(rows(6000, withdrawn=(3,)), *texts, mixtures=mixtures)
+    state, found = auto.start(space, Config(), 0), set[str]()
+    for step in range(9):
+        suggestion = auto.suggest(state, np.zeros((0, 3)))
+        point = space.decode(suggestion.point)
+        assert space.admits(point)
+        assert not space.withdrawn(point)
+        found.add(str(point["row"]))
+        value = (int(str(point["row"])[1:]) % 2) - (float(str(point["x"])) - 0.5) ** 2
+        state = auto.observe(suggestion.state, suggestion.point, value + step / 1000.0).state
+    assert found == {"r5001", "r5999"} if FEW in texts else len(found) >= 4
+
+
+def test_only_rows_that_the_constraints_allow_count_for_the_end_of_the_search() -> None:
+    space = Space((CatalogueAxis("row", rows(6000)),), (Constraint(FEW),))
+    assert Slice(space, {}).size == 3
+    assert len(list(auto.suggestions(auto.start(space, Config(), 0), NOTHING))) == 3
+
+
+def test_the_first_rows_under_constraints_are_farther_apart_than_random_ones() -> None:
+    given = rows(400)
+    space, axis = constrained(given, 'row != "r0"', "x + y <= 1"), CatalogueAxis("row", given)
+    apart = []
+    for seed in range(20):
+        suggestions = auto.suggestions(auto.start(space, Config(), seed), np.zeros((0, 3)))
+        first = np.array([axis.rows(next(suggestions).point[:1])[0] for _ in range(2)])
+        drawn = np.random.default_rng(seed).choice(400, 2, replace=False)
+        apart.append([np.linalg.norm(np.subtract(*places_of(given)[pair])) for pair in (first, drawn)])
+    assert np.median(np.array(apart), axis=0)[0] > 1.1 * np.median(np.array(apart), axis=0)[1]
+
+
+def test_a_parameter_may_depend_on_the_row() -> None:
+    given = rows(60)
+    space = constrained(given, conditions=(Condition("x", "row", ("r1", "r2")),))
+    state, seen = auto.start(space, Config(), 0), set[bool]()
+    for step in range(20):
+        suggestion = auto.suggest(state, np.zeros((0, 3)))
+        point = space.decode(suggestion.point)
+        assert ("x" in point) == (point["row"] in ("r1", "r2"))
+        seen.add("x" in point)
+        state = auto.observe(suggestion.state, suggestion.point, step / 100.0 + 2.0 * ("x" in point)).state
+    assert seen == {True, False}
+
+
+def test_an_older_study_says_which_row_is_tried_second() -> None:
+    given = rows(6000)
+    axis = CatalogueAxis("row", given)
+    best = int(np.argmax([value(numbers) for numbers in given.numbers[:50]]))
+    positions = axis.positions(np.arange(50)).round(6)
+    outputs = tuple(value(numbers) for numbers in given.numbers[:50])
+    older = Older("old", (0,), tuple((float(u),) for u in positions), outputs)
+    suggestions = auto.suggestions(auto.start(Space((axis,)), Config(older=(older,)), 0), NOTHING)
+    _, second = next(suggestions), next(suggestions)
+    assert value(given.numbers[axis.rows(second.point)[0]]) >= value(given.numbers[best]) - 0.05
+
+
+def test_the_mean_of_an_older_study_knows_its_rows() -> None:
+    axis = CatalogueAxis("row", rows(7))
+    domain = Domain(Space((axis,)))
+    exact = axis.positions(np.arange(7))
+    older = Older("old", (0,), tuple((float(u),) for u in exact.round(6)), (0.0, 0.0, 9.0, 0.0, 0.0, 0.0, 0.0))
+    assert learned(older, domain).mean(exact[:, None]).argmax() == 2

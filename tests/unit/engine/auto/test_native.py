@@ -243,6 +243,16 @@ def test_without_memory_a_call_raises_and_the_next_one_works() -> None:
     assert done.stdout == "MemoryError\n(10,)\n"
 
 
+def test_the_address_is_that_of_the_first_number() -> None:
+    """Also of a read-only array, of a part of an array, and of an array without numbers."""
+    fixed = np.ones(3)
+    fixed.flags.writeable = False
+    for array in (np.ones((3, 2)), np.ones((3, 2))[1:], fixed, np.zeros((0, 2))):
+        assert reals(array) == array.ctypes.data
+    with pytest.raises(TypeError, match="a contiguous array of float64 is needed"):
+        reals(np.ones((3, 2)).T)
+
+
 RUN = """
 import numpy as np
 from adabkb_service.engine.auto.config import Config

@@ -1,0 +1,64 @@
+"""Queries of a study's model in a context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adabkb_service.contract.stored import definition_of
+from adabkb_service.engine.slices import Slice
+from adabkb_service.errors import Contention
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import studies
+from adabkb_service.storage.rows import StudyRow
+from adabkb_service.study.contention import repeating
+from adabkb_service.study.point_checks import check_slice, checked_context
+
+CONTEXT = "?context"
+"""The query parameter that holds the context."""
+
+
+def asked(
+    service: Service, study_id: str, context: Mapping[str, Any], question: str, *arguments: Any
+) -> tuple[StudyRow, Any]:
+    """Return the study and the answer to a question of which the fixed values are the first argument.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+        Invalid: the context does not match the study, or has no feasible point.
+        Unavailable: the model has failed.
+    """
+    return repeating(service.timeouts.contention)(_asked, service, study_id, context, question, *arguments)
+
+
+def slice_of(study: StudyRow, context: Mapping[str, Any]) -> Slice:
+    """Return the slice of the space that a context leaves.
+
+    Raises:
+        Invalid: the context does not match the study, or has no feasible point.
+    """
+    space = definition_of(study.definition).space()
+    within = Slice(space, checked_context(space, context, CONTEXT))
+    check_slice(within, CONTEXT)
+    return within
+
+
+def check_same_space(before: StudyRow, after: StudyRow) -> None:
+    """Check that the space was not edited between two reads of a study.
+
+    Raises:
+        Contention: the space was edited.
+    """
+    versions = {definition_of(study.definition).space_version for study in (before, after)}
+    if len(versions) > 1:
+        raise Contention(f"The space of study {after.id!r} was edited meanwhile; try again.")
+
+
+def _asked(
+    service: Service, study_id: str, context: Mapping[str, Any], question: str, *arguments: Any
+) -> tuple[StudyRow, Any]:
+    with service.database.reading() as connection:
+        before = studies.get(connection, study_id)
+    after, found = service.ask(study_id, question, dict(slice_of(before, context).fixed), *arguments)
+    check_same_space(before, after)
+    return after, found
