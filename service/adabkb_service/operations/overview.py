@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
-from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, within_reach
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, within_reach
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.simplex import with_shares_given_way
@@ -46,6 +46,8 @@ class StudyLine:
     """None if no token is required, or if the study has no owner."""
     gap: float | None
     """As in ``StudySummary``."""
+    quantity: Quantity
+    """Unit and digits of the objective."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,10 @@ class Overview:
             rows = overview.page_of_studies(connection, text, state, offset, limit, *conditions)
             counts = overview.count_studies(connection, text, *conditions)
             owners = grants.owners(connection, [row.id for row in rows])
-            lines = [StudyLine(row, self._records.of(connection, row), owners.get(row.id), _gap(row)) for row in rows]
+            lines = [
+                StudyLine(row, self._records.of(connection, row), owners.get(row.id), _gap(row), _quantity(row))
+                for row in rows
+            ]
         return StudyList(lines, counts)
 
     def table(
@@ -269,6 +274,10 @@ def _gap(row: overview.ListedStudy) -> float | None:
     """Return the gap of a study in a list, as ``render.gap`` does."""
     best = None if row.is_feasible is False else row.best
     return within_reach(row.gap, best, row.direction, row.objective or {})
+
+
+def _quantity(row: overview.ListedStudy) -> Quantity:
+    return Quantity.model_validate(row.objective) if row.objective else UNNAMED
 
 
 def _limit_gaps(results: Sequence[dict[str, Any]], records: Found, definition: StoredDefinition) -> None:

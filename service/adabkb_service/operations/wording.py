@@ -144,9 +144,14 @@ def number(study: Study, name: str | None, value: float | None) -> str:
     return _number(quantity(study, name), value)
 
 
+def written(known: Quantity, value: float) -> str:
+    """Format a number of a quantity with its unit."""
+    return with_unit(_number(known, value), known.unit)
+
+
 def in_unit(study: Study, name: str | None, value: float | None) -> str:
     """Format a number of a metric, or of the objective, with its unit."""
-    return number(study, name, value) if value is None else _in_unit(quantity(study, name), value)
+    return number(study, name, value) if value is None else written(quantity(study, name), value)
 
 
 def observed(study: Study, name: str | None, value: float, error: float | None) -> str:
@@ -170,6 +175,19 @@ def setting(parameter: Parameter, value: object) -> str:
 def setting_in_unit(parameter: Parameter, value: object) -> str:
     """Format a value of a parameter with its unit."""
     return with_unit(setting(parameter, value), parameter.unit)
+
+
+def rounded(study: Study, point: Mapping[str, object]) -> str:
+    """Return what a person may do about values that are shown with fewer digits than they have; empty without any."""
+    short = [each for each in study.parameters if setting(each, point.get(each.name)) != shown(point.get(each.name))]
+    if not short:
+        return ""
+    told = ["The values are rounded. If you evaluate different ones, enter them with the result."]
+    if any(each.kind == "float" and each.scale == "linear" for each in short):
+        told.append("With a step, a parameter gets only values that you can set (Edit parameters and rules).")
+    if any(each.kind == "float" and each.scale == "log" for each in short):
+        told.append("A log scale has no step, so its values have three digits.")
+    return " ".join(told)
 
 
 def difference(study: Study, value: float) -> str:
@@ -213,7 +231,7 @@ def errors(study: Study, result: Observation) -> dict[str, float | None]:
 def result(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> str:
     """Format the result in an event, with units: its value or, with several objectives, each value with its name."""
     if payload.get("value") is not None:
-        return _in_unit(quantities.get(OBJECTIVE, UNNAMED), payload["value"])
+        return written(quantities.get(OBJECTIVE, UNNAMED), payload["value"])
     return _named(quantities, payload.get("metrics", {}))
 
 
@@ -227,7 +245,7 @@ def added(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> str
     was = payload["was"]
     before = was.get("metrics") or {}
     metrics = {name: value for name, value in payload.get("metrics", {}).items() if name not in before}
-    value = [_in_unit(quantities.get(OBJECTIVE, UNNAMED), payload["value"])] if "value" in was else []
+    value = [written(quantities.get(OBJECTIVE, UNNAMED), payload["value"])] if "value" in was else []
     return ", ".join(value + ([_named(quantities, metrics)] if metrics and "metrics" in was else []))
 
 
@@ -266,14 +284,10 @@ def _number(known: Quantity, value: float | None) -> str:
     return f"{value:.{known.digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
-def _in_unit(known: Quantity, value: float) -> str:
-    return with_unit(_number(known, value), known.unit)
-
-
 def _named(quantities: Mapping[str, Quantity], metrics: Mapping[str, float]) -> str:
     """Return metrics with their names and units."""
     found = ((quantities.get(name, UNNAMED), name, value) for name, value in metrics.items())
-    return ", ".join(f"{known.label or name} {_in_unit(known, value)}" for known, name, value in found)
+    return ", ".join(f"{known.label or name} {written(known, value)}" for known, name, value in found)
 
 
 def _constraint(study: Study, metric: str) -> OutcomeConstraint | None:

@@ -67,7 +67,7 @@ export class AssessmentPanel {
     const isDoubted = results.some(
       ({ seq, trial, value }) => doubted.includes(seq) && trial === best?.trial && value === best.value,
     );
-    const main = document.querySelector("#figures .main dd");
+    const main = document.querySelector("#figures .main");
     main?.querySelector(".doubt")?.remove();
     if (!main || !isDoubted) return;
     const note = document.createElement("small");

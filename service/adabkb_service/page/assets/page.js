@@ -275,6 +275,10 @@ document.addEventListener("click", async (event) => {
     const { goto } = await call("POST", `${root}${where}`);
     location.assign(goto);
   }
+  if ("more" in button.dataset) {
+    const isOpen = holder(button, ".actions", HTMLElement).classList.toggle("all");
+    button.setAttribute("aria-expanded", String(isOpen));
+  }
   if ("closes" in button.dataset) holder(button, "dialog", HTMLDialogElement).close();
   if (button.dataset.opens) byId(button.dataset.opens, HTMLDialogElement).showModal();
   if (button.dataset.api) {

@@ -2,12 +2,13 @@
 
 import { AssessmentPanel } from "./assessment.js";
 import { takeRows } from "./catalogue.js";
+import { listCompromises } from "./compromises.js";
 import { StudyData } from "./data.js";
 import { byId, dataOf, every, ifThere, one } from "./elements.js";
 import { follow } from "./feed.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import "./rows.js";
-import { Scale } from "./scale.js";
+import { conditions, Scale } from "./scale.js";
 import { chartsOf } from "./study-charts.js";
 import { takeWords } from "./wording.js";
 import { figure, measured, plusMinus } from "./words.js";
@@ -47,6 +48,23 @@ function write(row, model, observed) {
   one(row, "[data-by=observed]", HTMLElement).textContent = observed;
 }
 
+/** Say below the best result what the model expects there or, if it prefers another evaluated point, of that point.
+ * @param {Recommendation["model"]} model
+ * @param {Recommendation["observed"]} observed
+ */
+function tellExpected(model, observed) {
+  const told = ifThere("best-by-model", HTMLElement);
+  if (!told) return;
+  const isSame = model && observed && JSON.stringify(model.parameters) === JSON.stringify(observed.parameters);
+  const expected = model ? plusMinus(model.mean, model.std, quantities.value) : "";
+  const other = model && !isSame ? conditions(parameters, model.parameters).join(", ") : "";
+  told.textContent = !model
+    ? ""
+    : isSame
+      ? `The model expects ${expected} there.`
+      : `Best by the model: ${expected} at ${other}`;
+}
+
 /** Write what is recommended beside the best observed point. */
 async function recommend() {
   const table = byId("recommendation", HTMLTableElement);
@@ -62,6 +80,7 @@ async function recommend() {
     const change = row.querySelector("[data-by=change]"); // there if the study has a baseline
     if (change) change.textContent = gainOf(model?.changes, name);
   }
+  tellExpected(model, observed);
   const value = one(table, "[data-value]", HTMLElement);
   write(
     value,
@@ -97,6 +116,7 @@ const scales = new Map(parameters.map((each) => [each.name, new Scale(each)]));
 const plain = (name) => ({ digits: quantities[name]?.digits });
 const hasSeveral = document.getElementById("front") !== null; // objectives
 const charts = await chartsOf(data);
+if (hasSeveral) listCompromises(data).catch(() => {});
 const assessment = new AssessmentPanel(data);
 if (!hasSeveral) recommend().catch(() => {});
 const contextual = ifThere("best-context", HTMLFormElement); // there if the study has context parameters
@@ -140,9 +160,10 @@ function changed() {
   settling = setTimeout(() => {
     settling = null;
     data.changed();
+    data.study().then(({ counts }) => page.classList.toggle("waiting", !counts.observations));
     for (const chart of charts) chart.changed();
     assessment.changed();
-    if (!hasSeveral) recommend().catch(() => {});
+    (hasSeveral ? listCompromises(data) : recommend()).catch(() => {});
     document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true, detail: { isFollowed: true } }));
     listAgain();
   }, SETTLE_MILLISECONDS);

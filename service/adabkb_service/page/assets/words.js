@@ -136,7 +136,7 @@ export function shown(value) {
 
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
 const UNITS = [
   ["day", 86400],
