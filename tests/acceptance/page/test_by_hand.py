@@ -18,6 +18,7 @@ def new_study(browser: Browser, site: str, name: str) -> Iterator[Page]:
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill(name)
+        page.get_by_label("The result should be").select_option("minimize")
         row = page.get_by_role("group", name="Parameter 1")
         row.get_by_label("Name").fill("x")
         row.get_by_label("From").fill("0")
@@ -47,7 +48,9 @@ def creates_a_study(page: Page) -> None:
     page.get_by_label("ID", exact=True).fill("bread")
     page.get_by_role("button", name="Create the study").click()
     expect(page.get_by_role("alert").filter(has_text="From: is required")).to_be_visible()
+    expect(page.locator(".field:has(#new-direction) .fault")).to_contain_text("choose whether")
     page.get_by_label("The result should be").select_option("maximize")
+    expect(page.locator("#goal")).to_have_text("The result will be maximized.")
     page.get_by_label("Budget, in trials").fill("4")
     row = page.get_by_role("group", name="Parameter 1")
     row.get_by_label("Name").fill("minutes")

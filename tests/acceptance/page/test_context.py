@@ -36,6 +36,7 @@ def test_the_form_declares_context_and_periodic_parameters(browser: Browser, sit
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("declared")
+        page.get_by_label("The result should be").select_option("minimize")
         add_parameter(page, 1, "angle", "float", "0", "360")
         row_of(page, 1).get_by_text("Prior knowledge").click()
         row_of(page, 1).get_by_label("the ends are the same point").check()

@@ -44,6 +44,7 @@ def test_a_choice_may_contain_any_character(browser: Browser, site: str, api: ht
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("odd")
+        page.get_by_label("The result should be").select_option("minimize")
         solvent = unfolded(add_parameter(page, 1, "solvent, wet", "categorical"))
         for place, text in enumerate(ODD, start=1):
             solvent.get_by_label(f"Value {place}", exact=True).fill(text)
@@ -113,6 +114,7 @@ def test_a_table_gives_a_choice_its_values_and_numbers_that_describe_them(
     with tab(browser, site) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("described")
+        page.get_by_label("The result should be").select_option("minimize")
         solvent = unfolded(add_parameter(page, 1, "solvent", "categorical", **{"Value 1": "water"}))
         table, summary = solvent.get_by_label(NUMBERS), page.locator("#summary li")
         faults = {
@@ -150,6 +152,7 @@ def test_a_catalogue_is_pasted_from_a_spreadsheet_and_its_numbers_are_shown(
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("molecules")
+        page.get_by_label("The result should be").select_option("minimize")
         row = page.locator("#parameters > .row").first
         row.get_by_label("Name").fill("molecule")
         row.get_by_label("Kind").select_option("catalogue")
@@ -177,6 +180,7 @@ def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str,
     with tab(browser, site, size=PHONE, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("net")
+        page.get_by_label("The result should be").select_option("minimize")
         rate = unfolded(add_parameter(page, 1, "rate", "float", From="0,0001", to="1"))
         rate.get_by_label("log scale").check()
         rate.get_by_label("Probably best near").fill("3")
@@ -280,6 +284,7 @@ def test_several_objectives_have_a_direction_each(browser: Browser, site: str, a
         first, second = (page.get_by_role("group", name=f"Result {number}") for number in (1, 2))
         first.get_by_label("Name").fill("error")
         second.get_by_label("Name").fill("error")
+        first.get_by_label("is to be").select_option("minimize")
         second.get_by_label("is to be").select_option("maximize")
         first.get_by_label("Worst useful value").fill("0,5")
         add_parameter(page, 1, "x", "float", From="0", to="1")

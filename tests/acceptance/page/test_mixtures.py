@@ -16,6 +16,7 @@ def test_the_form_declares_a_mixture_and_the_study_shows_it(browser: Browser, si
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("blend")
+        page.get_by_label("The result should be").select_option("minimize")
         for number, name in enumerate(SOLVENTS, start=1):
             add_parameter(page, number, name, "float", "0", "1")
         page.get_by_text("Limits on points and results").click()

@@ -14,6 +14,7 @@ def test_the_form_declares_plates_and_the_study_shows_them(browser: Browser, sit
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("coupling")
+        page.get_by_label("The result should be").select_option("minimize")
         for number, name in enumerate(("heat", "dose"), start=1):
             add_parameter(page, number, name, "float", "0", "1")
         page.get_by_text("Plates", exact=True).click()

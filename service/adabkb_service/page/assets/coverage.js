@@ -1,7 +1,7 @@
 // What was tried: the number of results for each combination of two parameters. A combination without any can be asked
 // for.
 
-import { Chart, colours, ramp } from "./charts.js";
+import { Chart, colours, isLight, mixed, ramp } from "./charts.js";
 import { byId, every, holder, ifThere } from "./elements.js";
 import { chosen, hatched, plane } from "./learned.js";
 import { counted, figure, inUnit, measured } from "./words.js";
@@ -76,14 +76,15 @@ export function coverageChart(data) {
       ? ramp(ink, tried.map(value), {
           dimension: 4,
           isReversed: isBest && study.direction === "minimize",
-          name: isBest ? "best result" : "results",
+          name: isBest ? (study.quantity.unit ?? "best result") : "results",
+          ...(isBest ? {} : { colours: [mixed(ink.accent, ink.surface), ink.accent] }),
         })
       : [];
     option.tooltip = { ...option.tooltip, formatter: (/** @type {ChartPoint} */ { data: { cell } }) => told(cell) };
     const told = (/** @type {typeof cells[0]} */ { column, row, count, best }) =>
       [
-        `${x.title}: ${inUnit(column.words, x.parameter.unit)}`,
-        `${y.title}: ${inUnit(row.words, y.parameter.unit)}`,
+        `${x.title}: ${column.words}`,
+        `${y.title}: ${row.words}`,
         count ? counted(count, "result") : "never tried",
         ...(best === null ? [] : [`best ${measured(best, study.quantity)}`]),
       ].join("\n");
@@ -120,9 +121,8 @@ function drawnCell(count, api, ink) {
       y: (top + bottom) / 2,
       align: "center",
       verticalAlign: "middle",
-      fill: "#fff",
-      stroke: "#1b1e21",
-      lineWidth: 3,
+      fill: count && isLight(api.visual("color")) ? "#1b1e21" : "#fff",
+      fontSize: 14,
     },
   };
   return { type: "group", children: [{ type: "rect", shape, style }, label] };

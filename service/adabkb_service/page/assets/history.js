@@ -36,10 +36,11 @@ export function historyChart(data) {
   const isLog = byId("history-log", HTMLInputElement);
   const hasExpected = byId("history-expected", HTMLInputElement);
   const make = async () => {
-    const [known, history, recommendation] = await Promise.all([
+    const [known, history, recommendation, trials] = await Promise.all([
       data.study(),
       data.history(),
       data.recommendation().catch(() => null),
+      data.timeline().catch(() => []),
     ]);
     const study = data.shown() ? { ...known, gap: null } : known; // which is of the objective
     if (!history.count) return { empty: "No results yet. The chart starts with the first one." };
@@ -81,16 +82,24 @@ export function historyChart(data) {
         ...(density
           ? [cloud(density, ink), ...results(history, ink, ({ value }) => value < density.low || value > density.high)]
           : [...expected(hasExpected.checked ? counting : [], ink), ...errors(counting), ...results(history, ink)]),
-        bestSoFar(study, history, recommendation, data.shown(), ink),
+        ...bands(study, history, recommendation, data.shown(), ink),
+        ...(isDense ? [] : failures(trials, history, ink)),
+        bestSoFar(study, history, ink),
       ],
     };
     option.legend.data = option.series
-      .filter((/** @type {ChartOption} */ each) => (each.type !== "custom" || each.name === CLOUD) && each.data.length)
+      .filter((/** @type {ChartOption} */ { type, name, data: all, markArea }) =>
+        type === "custom" ? name === CLOUD && all.length : all.length || markArea,
+      )
       .map((/** @type {ChartOption} */ each) => each.name);
     option.tooltip = {
       ...option.tooltip,
       formatter: (/** @type {{ seriesName: string, data: any }} */ { seriesName, data: point }) =>
-        seriesName === CLOUD ? aboutCell(point, study.quantity) : told(point?.result, study),
+        point?.failed
+          ? aboutFailure(point.failed)
+          : seriesName === CLOUD
+            ? aboutCell(point, study.quantity)
+            : told(point?.result, study),
     };
     const header = [
       "result",
@@ -175,6 +184,7 @@ function results(all, ink, isShown = () => true) {
       name,
       symbol,
       symbolSize: phase === "own" ? 12 : 8,
+      z: 3,
       itemStyle: { color, opacity: 0.85 },
       data: found.map(point),
     };
@@ -212,41 +222,90 @@ const point = (result) => ({ value: [result.seq, result.value], result });
  */
 const farthest = (study, best, gap) => within(study.direction === "minimize" ? best - gap : best + gap, study.quantity);
 
-/** The line of the best so far, what the model recommends, and how much better a point may be.
+/** Bands: how much better a point may be, and what the model expects at the recommended point.
  * @param {ShownStudy} study
  * @param {ResultHistory} history
  * @param {Recommendation | null} recommendation
  * @param {string | undefined} metric
  * @param {Colours} ink
+ * @returns {ChartOption[]}
  */
-function bestSoFar(study, { records, count }, recommendation, metric, ink) {
+function bands(study, { records }, recommendation, metric, ink) {
+  const best = records.at(-1)?.[1];
+  const model = metric === undefined ? recommendation?.model : recommendation?.model?.metrics?.[metric];
+  const band = (/** @type {string} */ name, /** @type {string} */ color, /** @type {number[]} */ [from, to]) => ({
+    type: "line",
+    name,
+    silent: true,
+    itemStyle: { color },
+    data: [],
+    markArea: { silent: true, itemStyle: { color, opacity: 0.16 }, data: [[{ yAxis: from }, { yAxis: to }]] },
+  });
+  return [
+    ...(study.gap !== null && best !== undefined
+      ? [band("possible gain", ink.accent, [best, farthest(study, best, study.gap)])]
+      : []),
+    ...(model && !study.objectives
+      ? [band("expected at the best point", ink.warn, [model.mean - model.std, model.mean + model.std])]
+      : []),
+  ];
+}
+
+/** Trials that failed, at the lower edge, each behind the results that were known then.
+ * @param {TimelineTrial[]} trials
+ * @param {ResultHistory} history
+ * @param {Colours} ink
+ * @returns {ChartOption[]}
+ */
+function failures(trials, { results: found }, ink) {
+  const failed = trials.filter(({ state, finished_at: at }) => state === "failed" && at !== null);
+  if (!failed.length) return [];
+  const times = found.map((each) => [Date.parse(each.observed_at), each.seq]).sort((a, b) => a[0] - b[0]);
+  const behind = (/** @type {string | null} */ at) =>
+    times.findLast(([time]) => time <= Date.parse(at ?? ""))?.[1] ?? 0;
+  const lowest = Math.min(...found.map((each) => each.value));
+  return [
+    {
+      type: "scatter",
+      name: "failed trial",
+      symbol: "path://M0 0L10 10M10 0L0 10",
+      symbolSize: 8,
+      z: 4,
+      itemStyle: hollow(ink.bad),
+      data: failed.map((each) => ({
+        value: [behind(each.finished_at) + 0.5, lowest],
+        failed: each,
+        result: { trial: each.number },
+      })),
+    },
+  ];
+}
+
+/** A failed trial in words.
+ * @param {TimelineTrial} trial
+ */
+const aboutFailure = ({ number, worker }) => `trial ${number} failed${worker ? `, ${worker}` : ""}`;
+
+/** The line of the best so far, and the bounds.
+ * @param {ShownStudy} study
+ * @param {ResultHistory} history
+ * @param {Colours} ink
+ */
+function bestSoFar(study, { records, count }, ink) {
   const bounds = Object.entries({ "at least": study.bounds?.lower, "at most": study.bounds?.upper });
   const line = records.map(([seq, value]) => [seq, value]);
   const best = line.at(-1)?.[1];
   if (best !== undefined) line.push([count, best]);
-  const areas = [];
-  if (study.gap !== null && best !== undefined)
-    areas.push([
-      { yAxis: best, itemStyle: { color: ink.accent, opacity: 0.1 } },
-      { yAxis: farthest(study, best, study.gap) },
-    ]);
-  const model = metric === undefined ? recommendation?.model : recommendation?.model?.metrics?.[metric];
-  if (model && !study.objectives)
-    areas.push([
-      { yAxis: model.mean - model.std, itemStyle: { color: ink.warn, opacity: 0.22 } },
-      { yAxis: model.mean + model.std },
-    ]);
   return {
     type: "line",
     name: "best so far",
     step: "end",
     symbol: "none",
     silent: true,
-    z: 3,
+    z: 2,
     lineStyle: { width: 2.5, color: ink.accent },
     itemStyle: { color: ink.accent },
     data: line,
-    markArea: { silent: true, data: areas },
     markLine: {
       silent: true,
       symbol: "none",
@@ -331,13 +390,15 @@ function told(result, { quantity, parameters }) {
  * @param {ResultHistory} history
  * @param {Density | null} density
  */
-function said(study, { count, records }, density) {
+function said(study, { count, records, results: found }, density) {
   const best = records.at(-1);
+  const trial = best && found.find(({ seq }) => seq === best[0])?.trial;
   const parts = [counted(count, "result")];
-  if (best) parts.push(`the best is ${measured(best[1], study.quantity)}, result ${best[0]}`);
+  if (best)
+    parts.push(`the best is ${measured(best[1], study.quantity)}, ${trial ? `trial ${trial}` : `result ${best[0]}`}`);
   if (study.gap !== null) {
     const gain = best ? Math.abs(farthest(study, best[1], study.gap) - best[1]) : study.gap;
-    parts.push(`shaded: further trials will probably gain less than ${inUnit(figure(gain, 3), study.quantity.unit)}`);
+    parts.push(`further trials will probably gain less than ${inUnit(figure(gain, 3), study.quantity.unit)}`);
   }
   if (density) parts.push("darker areas have more results; points are results far from the others");
   return `${parts.join("; ")}.`;
