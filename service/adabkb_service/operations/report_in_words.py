@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -114,6 +115,17 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
     told = [] if trial is None else [trial.reason, trial.attributes.get("note")]
     worker = None if trial is None else trial.worker
     return [*cells, "; ".join(str(each) for each in told if each), worker or UNKNOWN, moment(_when(line))]
+
+
+def without_empty(head: list[str], rows: list[list[str]]) -> Table:
+    """Return a table without the columns that are empty in all rows."""
+    kept = [i for i in range(len(head)) if not rows or any(row[i] not in ("", UNKNOWN) for row in rows)]
+    return [head[i] for i in kept], [[row[i] for i in kept] for row in rows]
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a cell is a number, perhaps with its error, which is aligned to the right."""
+    return re.fullmatch(r"[\N{MINUS SIGN}-]?\d[\d.e+\N{MINUS SIGN}\N{NARROW NO-BREAK SPACE} ±-]*", cell) is not None
 
 
 def _when(line: Line) -> datetime | None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fastapi import Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
+from adabkb_service.api import problems
 from adabkb_service.api.admission import GuardedRoute
 from adabkb_service.api.problem_types import problem_type_of
-from adabkb_service.errors import AdaBKBError, Unauthorized
+from adabkb_service.errors import AdaBKBError, StudyNotFound, Unauthorized
 from adabkb_service.page.rendering import page
 
 HTML = "text/html"
+INCOMPLETE = "The address is incomplete or misspelled."
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -30,15 +32,33 @@ def refusal(request: Request, error: AdaBKBError) -> Response:
     if isinstance(error, Unauthorized):
         detail = None if error.reason == "missing" else error.detail
         return page(request, "login.html", problem_type.status, detail=detail, next=_target(request))
-    return page(request, "error.html", problem_type.status, title=problem_type.title, detail=error.detail)
+    study = None if isinstance(error, StudyNotFound) else request.path_params.get("study_id")
+    return page(request, "error.html", problem_type.status, title=problem_type.title, detail=error.detail, study=study)
+
+
+def install(app: FastAPI) -> None:
+    """Answer browsers at unknown addresses with a page. Programs, and all below /v1, get a problem."""
+
+    async def on_http_error(request: Request, error: Exception) -> Response:
+        is_unknown = isinstance(error, HTTPException) and error.status_code == 404
+        if is_unknown and wants_page(request) and not _path(request).startswith("/v1/"):
+            return page(request, "error.html", 404, title="No such page", detail=INCOMPLETE)
+        return await problems.on_http_error(request, error)
+
+    app.add_exception_handler(HTTPException, on_http_error)
 
 
 def _target(request: Request) -> str:
     """The path to return to after a login, below the prefix of the proxy."""
     if request.method != "GET" or "hx-request" in request.headers:
         return "/"
-    path = request.url.path.removeprefix(request.scope.get("root_path", ""))
+    path = _path(request)
     return f"{path}?{request.url.query}" if request.url.query else path
+
+
+def _path(request: Request) -> str:
+    """Return the path below the prefix of the proxy."""
+    return request.url.path.removeprefix(request.scope.get("root_path", ""))
 
 
 class LoginRoute(GuardedRoute):
@@ -68,9 +88,7 @@ class LoginRoute(GuardedRoute):
             except RequestValidationError:
                 if not wants_page(request):
                     raise
-                return page(
-                    request, "error.html", 404, title="No such page", detail="The address is incomplete or misspelled."
-                )
+                return page(request, "error.html", 404, title="No such page", detail=INCOMPLETE)
 
         return answer
 

@@ -57,6 +57,17 @@ def test_programs_are_not_led_to_pages(api: httpx.Client) -> None:
     )
 
 
+def test_an_unknown_address_is_a_page_for_browsers_alone(api: httpx.Client) -> None:
+    for path in ("/nope", "/studies/digits/nope"):
+        answer = api.get(path, headers=BROWSER)
+        assert (answer.status_code, "All studies" in answer.text) == (404, True), path
+        assert api.get(path).json()["code"] == "not_found"
+    assert api.get("/v1/nope", headers=BROWSER).json()["code"] == "not_found"
+    assert api.get("/studies", headers=BROWSER).headers["location"] == "./"
+    assert "Back to digits" in api.get("/studies/digits/trials/99", headers=BROWSER).text
+    assert "Back to" not in api.get("/studies/nowhere", headers=BROWSER).text
+
+
 def test_a_refusal_is_a_page_too(api: httpx.Client) -> None:
     for path in (
         "/studies/nowhere",

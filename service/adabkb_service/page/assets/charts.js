@@ -262,6 +262,8 @@ export class Chart {
       if (this.select) this.chart.on("click", this.select);
     }
     this.chart.resize();
+    const edge = { borderColor: colours().ink, borderWidth: 3 };
+    for (const place of this.walked()) option.series[place].emphasis ??= { scale: 1.6, itemStyle: edge };
     const replaced = ["series", "xAxis", "yAxis", "grid", "visualMap", "parallelAxis"];
     this.chart.setOption(option, { replaceMerge: replaced.filter((part) => part in option) });
     if (!this.walked().includes(this.at.series)) this.at = { series: -1, point: 0 };
@@ -304,7 +306,9 @@ export class Chart {
     const last = made.option.series[series].data.length - 1;
     const point = place < 0 ? 0 : Math.min(Math.max(this.at.point + step[1], 0), last);
     this.at = { series, point };
-    this.chart?.dispatchAction({ type: "showTip", seriesIndex: series, dataIndex: point });
+    this.chart?.dispatchAction({ type: "downplay" });
+    for (const type of ["highlight", "showTip"])
+      this.chart?.dispatchAction({ type, seriesIndex: series, dataIndex: point });
     const { trigger, formatter } = made.option.tooltip;
     this.spoken.textContent = formatter(trigger === "axis" ? [this.pointed(made)] : this.pointed(made));
   }

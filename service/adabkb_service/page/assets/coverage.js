@@ -1,8 +1,9 @@
 // What was tried: the number of results for each combination of two parameters. A combination without any can be asked
 // for.
 
+import { askWith } from "./asking.js";
 import { Chart, colours, isLight, mixed, ramp } from "./charts.js";
-import { byId, every, holder, ifThere } from "./elements.js";
+import { byId } from "./elements.js";
 import { chosen, hatched, plane } from "./learned.js";
 import { counted, figure, inUnit, measured } from "./words.js";
 
@@ -97,7 +98,7 @@ export function coverageChart(data) {
   };
   return new Chart("coverage", make, {
     select: ({ data: { cell } }) => {
-      if (cell.count === 0) ask({ [across.value]: cell.column.middle, [up.value]: cell.row.middle });
+      if (cell.count === 0) askWith({ [across.value]: cell.column.middle, [up.value]: cell.row.middle });
     },
   });
 }
@@ -125,21 +126,8 @@ function drawnCell(count, api, ink) {
       fontSize: 14,
     },
   };
-  return { type: "group", children: [{ type: "rect", shape, style }, label] };
-}
-
-/** Open the form for the next experiment with these values held fixed, if this person may ask for one.
- * @param {Record<string, unknown>} values
- */
-function ask(values) {
-  const [dialog, button] = [ifThere("ask", HTMLDialogElement), ifThere("do-ask", HTMLButtonElement)];
-  if (!dialog || !button) return;
-  button.click();
-  for (const field of every(dialog, "[data-group=fixed]", HTMLElement)) {
-    if (!(field instanceof HTMLInputElement || field instanceof HTMLSelectElement)) continue;
-    const value = values[field.name];
-    if (field instanceof HTMLInputElement) field.value = value === undefined ? "" : String(value);
-    else field.value = [...field.options].find((each) => each.value && JSON.parse(each.value) === value)?.value ?? "";
-    holder(field, "details", HTMLDetailsElement).open = true;
-  }
+  return {
+    type: "group",
+    children: [{ type: "rect", shape, style, emphasis: { style: { stroke: ink.ink, lineWidth: 4 } } }, label],
+  };
 }

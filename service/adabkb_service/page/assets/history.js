@@ -91,7 +91,7 @@ export function historyChart(data) {
       .filter((/** @type {ChartOption} */ { type, name, data: all, markArea }) =>
         type === "custom" ? name === CLOUD && all.length : all.length || markArea,
       )
-      .map((/** @type {ChartOption} */ each) => each.name);
+      .map((/** @type {ChartOption} */ { name, markArea }) => (markArea ? { name, icon: "rect" } : name));
     option.tooltip = {
       ...option.tooltip,
       formatter: (/** @type {{ seriesName: string, data: any }} */ { seriesName, data: point }) =>

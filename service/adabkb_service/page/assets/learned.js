@@ -139,12 +139,13 @@ export function parallelChart(data) {
       parallel: {
         left: isNarrow ? 96 : 60,
         right: isNarrow ? 24 : 60,
-        top: 44,
+        top: 58,
         bottom: 56,
         layout: isNarrow ? "vertical" : "horizontal",
         parallelAxisDefault: {
           nameLocation: isNarrow ? "start" : "end",
-          nameTextStyle: { color: ink.muted },
+          nameTextStyle: { color: ink.muted, lineHeight: 15 },
+          nameGap: 18,
           nameTruncate: { maxWidth: isNarrow ? 84 : 110 },
           axisLabel: {
             color: ink.ink,
