@@ -23,7 +23,7 @@ from adabkb_service.contract.parameters import (
 from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.prior import Belief
 from adabkb_service.operations.values_in_words import figure, shown
-from adabkb_service.operations.wording import bounds, measured
+from adabkb_service.operations.wording import bounds, measured, quantity
 
 KINDS: Mapping[str, str] = {
     "float": "number",
@@ -145,7 +145,7 @@ def _mixture(mixture: Mixture) -> str:
 
 def _goal(study: Study) -> str:
     if not study.objectives:
-        return f"the result {study.direction}d"
+        return f"{quantity(study).label or 'the result'} {study.direction}d"
     worse = (
         f" (of use up to {shown(each.reference)})" if each.reference is not None else "" for each in study.objectives
     )

@@ -307,7 +307,7 @@ export class Chart {
     const point = place < 0 ? 0 : Math.min(Math.max(this.at.point + step[1], 0), last);
     this.at = { series, point };
     this.chart?.dispatchAction({ type: "downplay" });
-    for (const type of ["highlight", "showTip"])
+    for (const type of /** @type {const} */ (["highlight", "showTip"]))
       this.chart?.dispatchAction({ type, seriesIndex: series, dataIndex: point });
     const { trigger, formatter } = made.option.tooltip;
     this.spoken.textContent = formatter(trigger === "axis" ? [this.pointed(made)] : this.pointed(made));

@@ -46,7 +46,7 @@ export function timelineChart(data) {
         dataZoom: [{ type: "inside", filterMode: "none" }],
         series: [
           ...Object.entries(styles).map(([name, { fill, stroke, lineWidth, decal }]) => ({
-            type: "bar",
+            type: "scatter",
             name,
             silent: true,
             data: [],
@@ -70,6 +70,7 @@ export function timelineChart(data) {
           },
         ],
       };
+      option.legend.data = Object.keys(styles).map((name) => ({ name, icon: "rect" }));
       option.tooltip = {
         ...option.tooltip,
         formatter: (/** @type {{ data: { trial: TimelineTrial } }} */ { data: { trial } }) => about(trial, end(trial)),
