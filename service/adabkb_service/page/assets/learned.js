@@ -9,6 +9,7 @@ const CONSTANT = "The model predicts the same everywhere so far.";
 const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
 const PREDICTED = /** @type {const} */ (["mean", "std", "lcb", "ucb"]);
 const MOST_SLICES = 6;
+const MOST_NAMED = 8; // conditions in a sentence
 const CHARACTER = 7; // pixels of the width of one, about
 const MOST_BARS = 20;
 const MOST_THICK = 5; // lines of results
@@ -257,13 +258,16 @@ export function slicesChart(data) {
       ]),
     );
     const left = scales.length - drawn.length;
+    const through = conditions(study.parameters, Object.assign({}, ...slices.map(({ at }) => at)));
+    const point = [...through.slice(0, MOST_NAMED), ...(through.length > MOST_NAMED ? ["…"] : [])].join(", ");
     return {
       option,
       header: ["parameter", "value", ...PREDICTED],
       rows,
       height: 30 + 230 * Math.ceil(drawn.length / columns),
       said: [
-        "Line: the model's expectation. Dashed: the point that all slices pass through.",
+        "Line: the model's expectation.",
+        ...(through.length ? [`Dashed: the point that all slices pass through, ${point}.`] : []),
         `Band: interval for ${study.quantity.label ?? "the objective"}.`,
         ...(left > 0 ? [`The ${drawn.length} parameters that matter most of ${scales.length}.`] : []),
       ].join(" "),
@@ -393,7 +397,14 @@ export function contourChart(data, name) {
         visualMap: ramp(
           ink,
           cells.map((cell) => cell[4]),
-          { dimension: 4, isReversed, name: COLOURS[colour.value] },
+          {
+            dimension: 4,
+            isReversed,
+            name:
+              isFeasibility || !study.quantity.unit
+                ? COLOURS[colour.value]
+                : `${study.quantity.unit} ${COLOURS[colour.value]}`,
+          },
         ),
       };
       if (isFeasibility) Object.assign(option.visualMap, { min: 0, max: 1, text: [`1 ${COLOURS[colour.value]}`, "0"] });
@@ -438,7 +449,7 @@ export function contourChart(data, name) {
         rows,
         said: [
           rest.length
-            ? `At ${[...rest.slice(0, 8), ...(rest.length > 8 ? ["…"] : [])].join(", ")}.`
+            ? `At ${[...rest.slice(0, MOST_NAMED), ...(rest.length > MOST_NAMED ? ["…"] : [])].join(", ")}.`
             : `From ${slice.results} results.`,
           ...(giving.length ? ["The other shares adjust."] : []),
           ...(forbidden ? ["Hatched: excluded by the constraints."] : []),
