@@ -1,1 +1,1 @@
-"""What the engine does on the authors' problems, and how fast. Run by hand; results are kept in ``results/``."""
+"""Benchmarks of the quality and speed of the engine and the service. Run manually; results are in ``results/``."""

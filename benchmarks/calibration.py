@@ -1,8 +1,8 @@
-"""How often the 90% interval of a prediction holds the truth, under the ``auto`` profile.
+"""How often the 90% interval of a prediction contains the true value, with the ``auto`` profile.
 
-``python -m benchmarks.calibration``; about twenty minutes on one core. Functions are drawn from the prior of the model:
+``python -m benchmarks.calibration``; about twenty minutes on one core. Functions are drawn from the model's prior:
 Matern 3/2 with lengthscales within a factor e of the prior's centre, in 1, 2, 3 and 5 dimensions, noise of 0.001 to 0.5
-standard deviations of the function, which the studies learn or are told. Results are at random points, or where
+standard deviations of the function, which the studies learn or have declared. Results are at random points, or where
 ``suggest`` wants them. The truth is looked at
 
 * ``box``: at random points;
@@ -46,9 +46,13 @@ DIMENSIONS = (1, 2, 3, 5)
 DESIGNS = ("random", "suggested")
 REGIONS = ("box", "far", "near", "next")
 SUPPORT = 500
-"""Points at which a function is drawn; between them it is interpolated by its own kernel."""
+"""Number of points at which a function is drawn; between them, it is interpolated with its own kernel."""
 TESTED = 200
 FAR, NEAR = 0.3, 0.05
+GOAL = (0.85, 0.95)
+"""The coverage that is wanted."""
+MOST_ONE_SIDED = 2.0
+"""Misses on one side over those on the other, at most."""
 
 
 def main() -> None:
@@ -74,13 +78,12 @@ def main() -> None:
 
 
 def header(counts: Sequence[int]) -> list[str]:
-    """Of a table of results."""
+    """The header of a table of results."""
     return ["truth at", "results at", "noise", *(f"{count} results" for count in counts), "below / above"]
 
 
 def rows(cells: Iterable[Mapping[str, Any]]) -> list[list[str]]:
-    """Of a table of results; the last column has how often the truth is below and above the interval, over all
-    counts."""
+    """The rows of a table of results. The last column has the shares below and above the interval over all counts."""
     return [
         [
             c["region"],
@@ -93,6 +96,52 @@ def rows(cells: Iterable[Mapping[str, Any]]) -> list[list[str]]:
     ]
 
 
+def summary(counts: Sequence[int], cells: Sequence[Mapping[str, Any]]) -> str:
+    """What cells are within the goal, and which are not."""
+    each = [
+        (count, cell["noise"], share) for cell in cells for count, share in zip(counts, cell["coverage"], strict=True)
+    ]
+    below, above = [one for one in each if one[2] < GOAL[0]], [one for one in each if one[2] > GOAL[1]]
+    few, noisy = sum(count <= 10 for count, *_ in below), sum(noise >= 0.2 for _, noise, _ in below)
+    balanced = [max(side) <= MOST_ONE_SIDED * min(side) for side in map(_sides, cells)]
+    lowest, highest = min(share for *_, share in each), max(share for *_, share in each)
+    return (
+        f"{len(each) - len(below) - len(above)} of the {len(each)} cells are within {GOAL[0]:.0%} to {GOAL[1]:.0%}, "
+        f"{len(above)} above and {len(below)} below; the lowest has {lowest:.0%}, the highest {highest:.0%}. Of those "
+        f"below, {few} have 5 or 10 results, and {noisy} have noise of 0.2 and more. In "
+        f"{sum(balanced)} of {len(cells)} rows, misses on one side are at most twice those on the other."
+    )
+
+
+RANGES_HEADER = ["Where", "Noise, in standard deviations of the function", "Share"]
+
+
+def ranges(counts: Sequence[int], cells: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """The lowest and the highest coverage of some groups of cells, in words."""
+    near = [cell for cell in cells if (cell["region"], cell["design"]) == ("near", "suggested")]
+    noisy = [cell for cell in near if cell["noise"] > 0.05]
+    groups = [
+        ("the whole space", "all levels", [cell for cell in cells if cell["region"] == "box"], counts),
+        (
+            "near the best point, with results at suggested points",
+            "up to 0.05",
+            [cell for cell in near if cell["noise"] <= 0.05],
+            counts,
+        ),
+        ("the same, with 5 or 10 results", "more", noisy, [count for count in counts if count <= 10]),
+        ("the same, with 20 or more results", "more", noisy, [count for count in counts if count > 10]),
+    ]
+    found = []
+    for where, noise, those, at in groups:
+        shares = [cell["coverage"][list(counts).index(count)] for cell in those for count in at]
+        found.append([where, noise, f"{min(shares):.0%} to {max(shares):.0%}"])
+    return found
+
+
+def _sides(cell: Mapping[str, Any]) -> tuple[float, float]:
+    return float(np.mean(cell["below"])), float(np.mean(cell["above"]))
+
+
 def _cell(kind: dict[str, Any], found: Array) -> dict[str, Any]:
     """Means over functions, and the standard errors of the coverage: shares (functions, counts, 2) of points where the
     truth is below and above the interval, NaN where a function has none."""
@@ -103,7 +152,7 @@ def _cell(kind: dict[str, Any], found: Array) -> dict[str, Any]:
 
 
 def misses(design: str, level: float, dimension: int, seed: int, *, is_declared: bool = False) -> Array:
-    """Shares of points whose true value lies below lcb, and above ucb, (regions, counts, 2)."""
+    """Shares of points whose true value is below lcb and above ucb, (regions, counts, 2)."""
     rng = np.random.default_rng([seed, dimension, round(1e3 * level)])
     function = drawn(rng, dimension)
     space = Space(tuple(FloatAxis(f"x{i}", 0.0, 1.0) for i in range(dimension)))
@@ -140,13 +189,13 @@ def _around(state: State, function: Function, tested: Array, rng: np.random.Gene
 
 
 def _missed(state: State, function: Function, positions: Array) -> NDArray[np.bool_]:
-    """At which of the positions (k, d) the true value lies below the interval, and above it, (k, 2)."""
+    """For each position (k, d), whether the true value is below the interval, and whether above it, (k, 2)."""
     found, truth = auto.predict(state, positions), function(positions)
     return np.column_stack([truth < found.lcb, truth > found.ucb])
 
 
 def drawn(rng: np.random.Generator, dimension: int) -> Function:
-    """A function of the prior: positions (k, d) -> values (k,)."""
+    """Draw a function from the prior: positions (k, d) -> values (k,)."""
     kernel = Matern(1.5)
     scales = np.exp(likelihood.prior_centre(dimension) + np.clip(rng.normal(size=dimension), -1.0, 1.0))
     support = rng.random((SUPPORT, dimension)) / scales

@@ -1,4 +1,4 @@
-"""The default constants of the ``paper`` profile beside variants and random search. ``python -m benchmarks.defaults``
+"""Compare the default constants of the ``paper`` profile with variants. ``python -m benchmarks.defaults``
 
 Unit coordinates, standardised outputs, noise s.d. 0.01, each box shifted by up to 10 % of its width per axis and seed,
 so that no minimiser sits at a centroid (the six functions' minimisers stay inside). The score is the simple regret
@@ -53,14 +53,14 @@ def variants(dimension: int) -> dict[str, Config]:
 
 
 def shifted(function: Function, seed: int) -> Function:
-    """The function on a box moved at random."""
+    """The function on a randomly shifted box."""
     box = np.array(function.box, dtype=float)
     move = np.random.default_rng(seed).uniform(-SHIFT, SHIFT, len(box)) * (box[:, 1] - box[:, 0])
     return replace(function, box=tuple(map(tuple, (box + move[:, None]).tolist())))
 
 
 def regrets(function: Function, method: Method, seed: int) -> list[float]:
-    """Simple regret of a method at each budget."""
+    """The simple regret of a method after each budget."""
     noise = np.random.default_rng(seed).normal(0.0, NOISE_STD, max(BUDGETS))
     found: list[float] = []
     value = math.nan
@@ -94,7 +94,7 @@ def uniform(function: Function, seed: int) -> Method:
 
 
 def main() -> None:
-    """Run all variants, write and show the ratios."""
+    """Run all variants, and write and print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path, default=RESULTS / "defaults.json")

@@ -30,7 +30,7 @@ class Function:
     evaluate: Callable[[Array], float]
     """x (d,) -> f(x), without noise."""
     cost: Callable[[Array], float] | None = None
-    """x (d,) -> seconds that an evaluation takes; None for next to nothing."""
+    """x (d,) -> duration of an evaluation in seconds; None if it is negligible."""
 
     @property
     def dimension(self) -> int:
@@ -147,5 +147,5 @@ def hartmann_6(x: Array) -> float:
 
 
 def cube(d: int, low: float, high: float) -> tuple[tuple[float, float], ...]:
-    """A box with all sides the same."""
+    """A box with equal sides."""
     return ((low, high),) * d

@@ -1,4 +1,4 @@
-"""The engine behind the interfaces of other tools, beside the engine run directly: the regret of the best observation.
+"""Compare the engine through the interfaces of other tools with the engine itself: regret of the best observation.
 
 ``python -m benchmarks.integrations`` writes benchmarks/results/integrations.json (about half an hour). The problems are
 those of benchmarks.quality, shifted boxes with noise that is the same for every method, and the four functions with
@@ -29,7 +29,7 @@ SEEDS, BUDGET = 5, 200
 def compared(
     problem: Problem, entries: Mapping[str, Entry], seeds: int = SEEDS, budget: int = BUDGET
 ) -> dict[str, list[float]]:
-    """By interface, the regret of the best observation of each seed."""
+    """Interface -> regret of the best observation for each seed."""
     with threadpool_limits(1):
         return {
             name: [

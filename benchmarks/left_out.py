@@ -1,4 +1,4 @@
-"""How well leave-one-out judges the model of ``auto``: intervals, outliers and time.
+"""Leave-one-out validation of the ``auto`` model: coverage of intervals, detection of outliers, and time.
 
 ``python -m benchmarks.left_out``; about ten minutes on one core. Studies are
 
@@ -44,12 +44,12 @@ Array = NDArray[np.float64]
 
 COUNTS = (8, 15, 30, 60)
 LARGE = (200, 800, 3000)
-"""Of random points only."""
+"""Numbers of results of large studies, which have random points only."""
 DIMENSIONS, NOISES = (2, 5), (0.05, 0.3)
 TABLES = ("direct_arylation", "suzuki", "photo_pce10")
 RAISED = 4.0
 FEWEST_SEEDS = 3
-"""Of the large studies."""
+"""Number of seeds of the large studies."""
 
 
 def main() -> None:
@@ -77,7 +77,7 @@ HEADER = ["results", "count", "studies", "inside", "error", "warned", "caught", 
 
 
 def rows(cells: list[dict[str, Any]]) -> list[list[str]]:
-    """Of a table of results."""
+    """The rows of a table of results."""
     return [
         [
             f"{each:.2f}" if isinstance(each, float) else "" if each is None else str(each)
@@ -89,7 +89,7 @@ def rows(cells: list[dict[str, Any]]) -> list[list[str]]:
 
 def judged(state: State, seed: int) -> tuple[float, float, float, float, float]:
     """One study: see the top of the file."""
-    averaged(state)  # which predictions need, too
+    averaged(state)  # not timed, since predictions need it, too
     before = time.thread_time()
     found = left_out(state)
     seconds = time.thread_time() - before
@@ -103,7 +103,7 @@ def judged(state: State, seed: int) -> tuple[float, float, float, float, float]:
 
 
 def _caught(state: State, seed: int) -> float:
-    """1 or 0; NaN for large studies, which take long to learn from again."""
+    """Whether the outlier is found, as 1 or 0; NaN for large studies, where learning again takes too long."""
     record = state.record
     if record.size > max(COUNTS):
         return math.nan
@@ -116,7 +116,7 @@ def _caught(state: State, seed: int) -> float:
 
 
 def _states(kind: str, count: int, seed: int) -> Iterator[State]:
-    """Studies of a kind with so many results."""
+    """Studies of a kind with ``count`` results."""
     if kind in TABLES:
         yield _of_table(kind, count, seed)
         return

@@ -1,4 +1,4 @@
-"""What every benchmark writes next to its numbers, and how it prints them."""
+"""Output of all benchmarks: the origin of the numbers, result files, and tables."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def provenance(module: str) -> dict[str, Any]:
-    """The command that was given, the versions, the revision of the ``auto`` profile, and the machine, as far as they
-    bear on the numbers."""
+    """The command, and the versions, the revision of the ``auto`` profile and the properties of the machine that affect
+    the numbers."""
     return {
         "command": " ".join(["python -m", module, *sys.argv[1:]]),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in ("numpy", "scipy")}},
@@ -28,13 +28,13 @@ def provenance(module: str) -> dict[str, Any]:
 
 
 def write(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a result file, making its folder."""
+    """Write a result file; creates its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns aligned: the first to the left, the others to the right."""
+    """Print a table with aligned columns: the first one to the left, the others to the right."""
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
     for row in (header, *rows):
         print("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))))

@@ -1,4 +1,4 @@
-"""Runs of a benchmark in worker processes, and a results file that several of them may add to."""
+"""Do runs of a benchmark in worker processes, which may add to the same results file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 
 
 class Runnable(Protocol):
-    """Something to be done elsewhere."""
+    """A job for another process."""
 
     def run(self) -> Any:
         """Do it."""
@@ -28,7 +28,7 @@ J = TypeVar("J", bound=Runnable)
 
 
 def run_all(jobs: Sequence[J], workers: int) -> Iterator[tuple[J, Future[Any]]]:
-    """Every job's outcome or failure, as it ends. Workers are fresh processes on one BLAS thread each."""
+    """Each job with its result or exception, in order of completion. Workers are new processes with one BLAS thread."""
     os.environ.update(ONE_THREAD)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         running = {pool.submit(job.run): job for job in jobs}
@@ -40,7 +40,7 @@ def run_all(jobs: Sequence[J], workers: int) -> Iterator[tuple[J, Future[Any]]]:
 
 
 def keep_all(jobs: Sequence[J], workers: int, keep: Callable[[J, Any], None]) -> int:
-    """Run jobs and keep what comes of them, with a progress bar; how many failed."""
+    """Run jobs with a progress bar, and store their results. Returns the number of failed jobs."""
     failed = 0
     for job, done in tqdm(run_all(jobs, workers), total=len(jobs), unit="run", mininterval=10):
         if error := done.exception():
@@ -53,7 +53,7 @@ def keep_all(jobs: Sequence[J], workers: int, keep: Callable[[J, Any], None]) ->
 
 @contextmanager
 def rewriting(path: Path) -> Iterator[Path]:
-    """The file that replaces this one at the end of the block; alone among the processes that do so in its folder."""
+    """A file that replaces this one at the end of the block. Other processes that do so in this folder wait."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path.parent, os.O_RDONLY)
     try:

@@ -1,4 +1,4 @@
-"""What a suggestion costs as results accumulate: the ``auto`` profile beside Optuna's GPSampler and TPE.
+"""The cost of a suggestion as results accumulate: the ``auto`` profile, and Optuna's GPSampler and TPE.
 
 ``make bench-scaling``; needs the peers. Hartmann 6, a third of the results uniform and two thirds around the optimum;
 one core and one BLAS thread, processor time. A step is one suggestion and one observation; at each count the same
@@ -33,7 +33,7 @@ SPACE = FUNCTION.space
 NOISE_STD = 0.01
 SEED = 0
 CUTS_PER_RESULT = 3
-"""Cells that a result leaves in the tree, about what runs in six dimensions do."""
+"""Cells in the tree per result, about as in runs with six dimensions."""
 COUNTS = {
     "auto": ((200, 100), (500, 100), (1_000, 300), (2_000, 300), (10_000, 300), (50_000, 300)),
     "gpsampler": ((200, 5), (500, 3), (1_000, 2), (2_000, 1)),
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def in_process(method: str, count: int, steps: int) -> dict[str, Any]:
-    """A cell measured in a process of its own, so that its memory is its own."""
+    """A measurement in a separate process, so that its memory can be measured."""
     command = [sys.executable, "-m", "benchmarks.scaling", "--measure", method, str(count), str(steps)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # for torch, which threadpoolctl does not reach
     answer = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
@@ -89,7 +89,7 @@ def result(position: Array, rng: np.random.Generator) -> float:
 
 
 def cells_of(count: int) -> dict[str, str]:
-    """A tree with as many leaves as such a study has: the oldest leaf is halved, along one axis after another."""
+    """A tree with as many leaves as such a study has. The oldest leaf is halved, along each axis in turn."""
     cells, leaves = {"0": "leaf"}, ["0"]
     for cut in range(CUTS_PER_RESULT * count):
         key = leaves[cut]
@@ -127,13 +127,13 @@ def measure_auto(count: int, steps: int) -> dict[str, Any]:
 
 
 def resident_megabytes() -> float:
-    """Of this process with all it has loaded, now; rows and keys that a store would hold are released."""
+    """Current memory of this process in MiB; the caller releases rows and keys that a server would not keep."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
 
 
 def measure_peer(count: int, steps: int, sampler: Callable[..., Any]) -> dict[str, Any]:
-    """Ask and tell of an Optuna study that was given the record."""
+    """Measure ``ask`` and ``tell`` of an Optuna study with the results of the record."""
     import optuna  # noqa: PLC0415 - the peers are an extra
 
     from benchmarks.quality.methods.optuna_samplers import distribution  # noqa: PLC0415

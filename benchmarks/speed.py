@@ -83,7 +83,7 @@ def spread(milliseconds: list[float]) -> dict[str, float]:
 
 
 def objective(positions: Array) -> Array:
-    """A bowl over the unit cube: (k, d) -> (k,)."""
+    """A quadratic function on the unit cube, (k, d) -> (k,)."""
     values: Array = -((positions - 0.3) ** 2).sum(axis=1)
     return values
 
@@ -112,7 +112,7 @@ def with_results(state: State, count: int, qbar: float) -> State:
 
 
 def repeat(state: State, step: int) -> State:
-    """A result at a point that has one already: the dictionary stays."""
+    """Add a result at a point that already has one, so that the dictionary stays."""
     suggestion = ada_bkb.suggest(state, NOTHING_PENDING)
     points = suggestion.state.points
     position = points.positions.array[points.evaluated[step]]
@@ -120,7 +120,7 @@ def repeat(state: State, step: int) -> State:
 
 
 def follow(state: State, step: int) -> State:  # noqa: ARG001
-    """A result at the suggestion: a new point, which enters the dictionary."""
+    """Add a result at the suggestion, a new point, which enters the dictionary."""
     suggestion = ada_bkb.suggest(state, NOTHING_PENDING)
     return ada_bkb.observe(suggestion.state, suggestion.point, float(objective(suggestion.point[None])[0])).state
 
@@ -147,7 +147,7 @@ def step_times() -> list[dict[str, Any]]:
 
 
 def timed(state: State, step: Step) -> dict[str, Any]:
-    """Times of a chain of steps; of those, how many members came and went; and of a refresh from scratch."""
+    """Times of successive steps and of a computation from scratch, and the number of changes of the dictionary."""
     milliseconds, changes = [], []
     for number in range(REPETITIONS):
         present = set(ada_bkb.dictionary(state))
@@ -228,7 +228,7 @@ def show_runs(runs: dict[str, dict[str, Any]]) -> None:
 
 
 def against_oracle(name: str = "Hartmann_3", steps: int = 60) -> dict[str, Any]:
-    """Engine and literal transcription on the same problem, which they must solve by the same evaluations."""
+    """Compare the engine with the literal transcription on a problem. Both must make the same evaluations."""
     function, config = FUNCTIONS[name], Config(lengthscale=0.5, ridge=0.01, max_depth=12)
     oracle = Oracle(function.space, config, seed=0, max_expansions=ada_bkb_module.MAX_EXPANSIONS)
     visited: list[list[float]] = []

@@ -107,7 +107,7 @@ def of_reaction(client: Client, name: str, method: str, seed: int) -> Run:
 
 
 def _choices(name: str, method: str, seed: int) -> Categorical:
-    """The values of a parameter in an order of the seed's own, as a search depends on it."""
+    """The values of a parameter in a random order, since a search depends on it."""
     told = Categorical.from_csv(reaction.DATA.with_name(f"direct_arylation-{name}.csv"))
     choices = list(told.choices)
     order = np.random.default_rng(seed).permutation(len(choices))
@@ -133,7 +133,7 @@ def _one_at_a_time(rng: np.random.Generator) -> Iterator[float]:
 
 
 def of_coating(client: Client, name: str, method: str, seed: int) -> Run:
-    """The hardness, by the formula, of what is recommended after each plate."""
+    """The hardness, by the formula, of the recommended panel after each plate."""
     budget = PLATES * coating.DEFINITION["plates"]["size"]
     study = client.create_study(name, **coating.DEFINITION, budget=budget, seed=seed, **_algorithm(method))
     laboratory, found = coating.Laboratory(seed), []
@@ -198,7 +198,7 @@ def rows(name: str, runs: Mapping[str, Sequence[Run]]) -> list[list[str]]:
 
 
 def main(names: Sequence[str]) -> None:
-    """Run stories, and keep those of the others."""
+    """Run the named stories, and keep the stored runs of the others."""
     runs = json.loads(OUT.read_text())["runs"] if OUT.exists() else {}
     with tempfile.TemporaryDirectory() as folder, Client.local(f"{folder}/stories.db") as client:
         for name in names or STORIES:

@@ -1,4 +1,4 @@
-"""Waiting for what another thread or process brings about: no test relies on how fast that is."""
+"""Wait for another thread or process. No test relies on its speed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 PATIENCE = 120.0
-"""Seconds after which something will never happen."""
+"""Timeout in seconds."""
 
 
 def wait_for(is_so: Callable[[], object], seconds: float = PATIENCE) -> None:
@@ -15,5 +15,5 @@ def wait_for(is_so: Callable[[], object], seconds: float = PATIENCE) -> None:
     begun = time.monotonic()
     while not is_so():
         waited = time.monotonic() - begun
-        assert waited < seconds, "it never was"
+        assert waited < seconds, "timeout"
         time.sleep(max(0.01, waited / 20))

@@ -1,1 +1,1 @@
-"""Studies as labs have them, compared with other libraries: one module per benchmark, ``make bench-outcomes``."""
+"""Studies typical of laboratories, compared with other libraries: one module per benchmark, ``make bench-outcomes``."""

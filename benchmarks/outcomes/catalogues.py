@@ -1,4 +1,4 @@
-"""``python -m benchmarks.outcomes.catalogues``: catalogues, by how long a suggestion takes and by what it is worth.
+"""``python -m benchmarks.outcomes.catalogues``: speed and quality of suggestions from catalogues.
 
 Speed: the time of one suggestion in catalogues of 1,000 to 100,000 rows of random numbers, after 20 and 300 results.
 
@@ -37,9 +37,9 @@ FILE = "direct_arylation"
 NUMBERS = ("concentration", "temperature")
 BUDGET, SEEDS = 50, 10
 COUNTS = (10, 20, 30, 50)
-"""Experiments after which the ways are compared."""
+"""Numbers of experiments after which the variants are compared."""
 GOOD = 95.0
-"""Percent of yield, which 10 of the reactions have."""
+"""Yield in percent that 10 of the reactions reach."""
 ROWS = (1_000, 10_000, 100_000)
 RESULTS_SO_FAR = (20, 300)
 COLUMNS = 8
@@ -53,7 +53,7 @@ def reactions() -> Table:
 
 
 def columns(name: str, way: str) -> Array:
-    """(rows, columns) the numbers that a column of the table becomes."""
+    """The numbers that represent a column of the table, (rows, columns)."""
     column = reactions().columns[reactions().names.index(name)]
     if name in NUMBERS:
         return np.array(column, dtype=np.float64)[:, None]
@@ -67,7 +67,7 @@ def columns(name: str, way: str) -> Array:
 
 
 def space(way: str, order: Ints) -> Space:
-    """The space of a way, with its rows, or the choices of its categories, in an order."""
+    """The space of a variant, with its rows or choices in the given order."""
     found = reactions()
     if way == "categories":
         return Space(tuple(_axis(name, column, order) for name, column in zip(found.names, found.columns, strict=True)))
@@ -107,7 +107,7 @@ WAYS = ("catalogue", "catalogue of 0 and 1", "categories", "random")
 
 
 def seconds(rows: int, results: int) -> Iterator[float]:
-    """Of suggestions from a catalogue of random numbers, after so many results."""
+    """Durations of suggestions from a catalogue of random numbers, after a number of results."""
     rng = np.random.default_rng(rows)
     numbers = rng.normal(size=(rows, COLUMNS))
     values = -((numbers[:, :4] - 0.5) ** 2).sum(axis=1)
@@ -126,7 +126,7 @@ def seconds(rows: int, results: int) -> Iterator[float]:
 
 
 def main() -> None:
-    """Measure both and write the file."""
+    """Measure speed and quality, and write the file."""
     speed = []
     with threadpool_limits(1):
         for rows in ROWS:

@@ -1,5 +1,5 @@
-"""Problems whose parameters depend on each other: four functions made up for the purpose, and three choices between
-scikit-learn's models, each with parameters of its own."""
+"""Problems with conditional parameters: four artificial functions, and three choices between scikit-learn models, each
+with its own parameters."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def unit(name: str) -> FloatAxis:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """What a function's seed draws."""
+    """The random part of a function."""
 
     optimum: Array
     """Numbers in [0.15, 0.85]."""
@@ -53,7 +53,7 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class FunctionInstance:
-    """A function, as one seed draws it."""
+    """A function for one seed."""
 
     space: Space
     function: Callable[[Parameters, Hidden], float]
@@ -68,7 +68,7 @@ class FunctionInstance:
 
 @dataclass(frozen=True, slots=True)
 class ConditionalFunction:
-    """A function whose minimum is 0, at a place that each seed draws."""
+    """A function with minimum 0 at a position that depends on the seed."""
 
     name: str
     space: Space
@@ -83,7 +83,7 @@ class ConditionalFunction:
         return self.space.dimension
 
     def draw(self, seed: int) -> FunctionInstance:
-        """The function with the seed's optimum."""
+        """The function with the optimum of this seed."""
         rng = generator(self.name, seed)
         return FunctionInstance(
             self.space, self.function, Hidden(rng.uniform(0.15, 0.85, 16), rng.permutation(4).tolist())
@@ -169,7 +169,7 @@ TOGGLES = space(
 
 
 def toggles(parameters: Parameters, hidden: Hidden) -> float:
-    """Four switches with a strength each: two are worth it at the right strength, two never are."""
+    """Four switches with a strength each: two of them help at the right strength, two never do."""
     total = 0.0
     for i in range(SWITCHES):
         is_good = hidden.order[i] < SWITCHES // 2
@@ -182,7 +182,7 @@ def toggles(parameters: Parameters, hidden: Hidden) -> float:
 
 
 def own(parameters: Parameters, prefix: str) -> dict[str, Any]:
-    """The parameters of one model, which are named ``prefix_name``."""
+    """The parameters of one model, without the prefix of their names."""
     return {name.removeprefix(f"{prefix}_"): each for name, each in parameters.items() if name.startswith(f"{prefix}_")}
 
 
@@ -209,7 +209,7 @@ CLASSIFIERS = space(
     },
 )
 ITERATIONS = 20_000
-"""Of libsvm, which does not converge on some of the space."""
+"""Maximum number of libsvm iterations; it does not converge in parts of the space."""
 
 
 def classifier(parameters: Parameters, seed: int) -> Any:

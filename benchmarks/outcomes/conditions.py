@@ -1,8 +1,8 @@
 """``python -m benchmarks.outcomes.conditions``: parameters with conditions, beside Optuna's TPE, SMAC3 and
 random search.
 
-A method is judged by the best value that it was told: the regret of a function, the validation loss of a choice between
-models. Ranks are by the median over the seeds.
+A method is judged by its best value: the regret of a function, or the validation loss of a choice between models. Ranks
+are by the median over the seeds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OUT = RESULTS / "outcomes-conditions.json"
 BUDGETS = (50, 100)
 GROUPS: dict[str, dict[str, Problem]] = {"synthetic": SYNTHETIC, "real": REAL, "all": {**SYNTHETIC, **REAL}}
 FLOOR = 1e-3
-"""Regrets below are alike."""
+"""Regrets below this value count as equal."""
 
 
 COMPARED = {
@@ -44,12 +44,12 @@ COMPARED = {
 def run(
     problems: Annotated[str, typer.Option(help=f"Names, comma-separated; {', '.join(GROUPS)} are groups.")] = "all",
     methods: Annotated[str, typer.Option(help="Names, comma-separated.")] = ",".join(COMPARED),
-    seeds: Annotated[int, typer.Option(min=1, help="At most so many.")] = 10,
+    seeds: Annotated[int, typer.Option(min=1, help="Maximum number of seeds.")] = 10,
     budget: Annotated[int, typer.Option(min=1, help="Evaluations of a run.")] = max(BUDGETS),
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one core each.")] = 1,
-    out: Annotated[Path, typer.Option(help="File that takes the results.")] = OUT,
+    out: Annotated[Path, typer.Option(help="File for the results.")] = OUT,
 ) -> None:
-    """Run what is missing in the results, and print how the methods compare."""
+    """Run what is missing in the results, and print a comparison of the methods."""
     every = GROUPS["all"]
     chosen = [every[name] for item in problems.split(",") for name in GROUPS.get(item, [item])]
     there = store.load(out).runs

@@ -1,4 +1,4 @@
-"""Constraints on parameters: ``auto`` beside random search among feasible points, and Optuna's TPE and GPSampler.
+"""Constraints on parameters: ``auto``, random search among feasible points, and Optuna's TPE and GPSampler.
 
 ``python -m benchmarks.outcomes.constraints`` writes benchmarks/results/outcomes-constraints.json. Problems have known
 optima, which lie on the boundary or near it. Judged by the regret of the best feasible evaluation after 50 and 100
@@ -35,7 +35,7 @@ SEEDS, BUDGETS = 10, (50, 100)
 OUT = RESULTS / "outcomes-constraints.json"
 DRAWN = 4096
 SMALLEST = 1e-6
-"""Regret, in units of the problem, below which runs are equally good."""
+"""Regrets below this value, in units of the problem, count as equal."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class Problem:
     constraints: tuple[str, ...]
     optimum: float
     unit: float
-    """A difference of values that matters."""
+    """A relevant difference of values."""
 
     @property
     def space(self) -> Space:
-        """For the engine."""
+        """The search space for the engine."""
         axes = tuple(FloatAxis(name, low, high) for name, (low, high) in self.bounds.items())
         return Space(axes, tuple(map(Constraint, self.constraints)))
 
@@ -129,7 +129,7 @@ class Rejection(Method):
         self._feasible = Slice(space, {}).feasible
 
     def ask(self) -> Parameters:
-        """Draw until one is feasible."""
+        """Draw points until one is feasible."""
         assert self._feasible is not None
         while True:
             drawn = self._random.random((DRAWN, self._space.dimension))
@@ -139,12 +139,12 @@ class Rejection(Method):
                     return point
 
     def tell(self, parameters: Parameters, value: float) -> None:
-        """Of no use."""
+        """Ignored by random search."""
         del parameters, value
 
 
 class Optuna(Method):
-    """A sampler that is told by how much each trial violates the constraints."""
+    """An Optuna sampler that gets the constraint violations of each trial."""
 
     def __init__(self, space: Space, sampler: BaseSampler) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -160,7 +160,7 @@ class Optuna(Method):
         return parameters
 
     def tell(self, parameters: Parameters, value: float) -> None:
-        """Finish the trial; a violation is positive."""
+        """Complete the trial; positive numbers are violations."""
         feasible = Slice(self._space, {}).feasible
         assert feasible is not None
         slacks = feasible.slack(self._space.encode(parameters)[None])[0]
@@ -202,7 +202,7 @@ class Job:
     budget: int
 
     def run(self) -> dict[str, Any]:
-        """Do it: the regret, in units of the problem, of the best feasible evaluation after each one (null before the
+        """Return the regret, in units of the problem, of the best feasible evaluation after each one (null before the
         first), the infeasible ones, and the seconds of the method."""
         problem, best = PROBLEMS[self.problem], math.inf
         method, regrets, violations, before = METHODS[self.method](problem.space, self.seed), [], 0, process_time()
@@ -242,7 +242,7 @@ def _regret(run: Mapping[str, Any], budget: int) -> float:
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.constraints",
         __doc__,

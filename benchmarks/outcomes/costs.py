@@ -28,7 +28,7 @@ from benchmarks.quality.problems import generator, shifted
 OUT = RESULTS / "outcomes-costs.json"
 METHODS = ("per cost", "ignoring cost")
 RATIO = 10.0
-"""Of the largest cost to the smallest one."""
+"""Ratio of the largest to the smallest cost."""
 BUDGET = 150.0
 SHARES = (0.25, 0.5, 1.0)
 
@@ -51,8 +51,8 @@ class Job:
     budget: float = BUDGET
 
     def run(self) -> dict[str, Any]:
-        """Do it: what is spent after each evaluation, and the smallest regret then, as a share of the median regret of
-        random points."""
+        """Return the amount spent after each evaluation, and the smallest regret so far, relative to the median regret
+        of random points."""
         function = shifted(FUNCTIONS[self.problem], generator(self.problem, self.seed))
         space, unit = function.space, typical_regret(function)
         cost_at = costs(self.problem, self.seed, space.dimension)
@@ -72,7 +72,8 @@ class Job:
 
 
 def tables(path: Path) -> Iterator[runs.Table]:
-    """The median regret at shares of the budget, and what is spent until the other's last regret is reached."""
+    """The median regret at shares of the budget, and the amount spent until the other method's final regret is
+    reached."""
     found = runs.comparable(path, PROBLEMS, METHODS)
     grid = np.linspace(1.0, BUDGET, 150)
     rows, ratios = [], []
@@ -93,14 +94,14 @@ def tables(path: Path) -> Iterator[runs.Table]:
 
 
 def _course(run: Mapping[str, Any], grid: Array) -> Array:
-    """The smallest regret when so much is spent: of evaluations that are done by then; 1 before the first."""
+    """The smallest regret of the evaluations completed within each budget; 1 before the first one."""
     done = np.searchsorted(run["spent"], grid, side="right")
     found: Array = np.array([1.0, *run["best"]])[done]
     return found
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.costs",
         __doc__,

@@ -1,4 +1,4 @@
-"""Training tasks that report step by step: what is trained, its search space, and its validation error after each step.
+"""Training tasks that report intermediate values: the model, its search space, and its validation error per step.
 
 A trial is trained only as far as it is asked to. What it reports is a function of its parameters and of the seed of the
 task.
@@ -24,9 +24,9 @@ from adabkb_service.engine.space import Space
 from benchmarks.quality.tasks.data import Part, Split, casp, digits, magic, split
 
 MAX_STEPS = 27
-"""Steps of a full evaluation, of every task."""
+"""Steps of a full evaluation, for all tasks."""
 WORST = 1e6
-"""What a training that diverges reports."""
+"""The value that a diverging training reports."""
 
 Parameters = Mapping[str, Any]
 Train = Callable[[Parameters, Split], Iterator[float]]
@@ -42,13 +42,13 @@ class Task:
     train: Train
 
     def curves(self, seed: int) -> Callable[[Parameters], Iterator[float]]:
-        """What trains by some parameters, on the data of this seed."""
+        """A function that trains with given parameters on the data of this seed."""
         drawn = self.data(np.random.default_rng(seed))
         return lambda parameters: self.train(parameters, drawn)
 
 
 def _mlp(parameters: Parameters, data: Split) -> Iterator[float]:
-    """A network on the digits, an epoch a step: log loss."""
+    """The log loss of a network on the digits; a step is an epoch."""
     model = MLPClassifier(
         hidden_layer_sizes=(parameters["width"],),
         learning_rate_init=parameters["rate"],
@@ -61,7 +61,7 @@ def _mlp(parameters: Parameters, data: Split) -> Iterator[float]:
 
 
 def _sgd(parameters: Parameters, data: Split) -> Iterator[float]:
-    """A linear classifier of random Fourier features by stochastic gradients, an epoch a step: log loss."""
+    """The log loss of a linear classifier with random Fourier features, trained by SGD; a step is an epoch."""
     features = RBFSampler(gamma=parameters["gamma"], n_components=100, random_state=0).fit(data.training.X)
     parts = (data.training, data.validation, data.test)
     mapped = Split(*(Part(features.transform(part.X), part.y) for part in parts))
@@ -92,7 +92,7 @@ def _by_epochs(model: Any, data: Split) -> Iterator[float]:
 
 
 def _boosting(parameters: Parameters, data: Split) -> Iterator[float]:
-    """Gradient boosting, three rounds a step: root mean squared error in standard deviations of the target."""
+    """The RMSE of gradient boosting, in standard deviations of the target; a step is three rounds."""
     model = GradientBoostingRegressor(
         learning_rate=parameters["rate"],
         max_depth=parameters["depth"],

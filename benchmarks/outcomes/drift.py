@@ -69,7 +69,7 @@ class Moving:
         return max(self.function.regret(low + inside * (high - low)), 0.0) / self.unit
 
     def _distance(self, day: int) -> float:
-        """How far the minimum has moved until a day."""
+        """How far the minimum has moved by a day."""
         if self.kind == "steady":
             return DISTANCE * day / DAYS
         return AMPLITUDE * math.sin(2.0 * math.pi * day / PERIOD) if self.kind == "cycle" else 0.0
@@ -85,7 +85,7 @@ class Job:
     budget: int = DAYS
 
     def run(self) -> dict[str, Any]:
-        """Do it: the regret of the point recommended for the next day, after each day."""
+        """Return the regret of the point recommended for the next day, after each day."""
         moving = Moving(self.problem, self.seed)
         axes = [FloatAxis(f"x{k}", 0.0, 1.0) for k in range(moving.dimension)]
         is_phase, is_told = self.method == "phase", self.method in ("context", "phase")
@@ -134,7 +134,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.drift",
         __doc__,

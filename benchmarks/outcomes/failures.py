@@ -1,4 +1,4 @@
-"""``python -m benchmarks.outcomes.failures``: ``auto`` where evaluations fail, with and without learning where.
+"""``python -m benchmarks.outcomes.failures``: failing evaluations; ``auto`` with and without a model of failures.
 
 A failed evaluation brings nothing but that it failed. Designs of the literature fail where they break a constraint,
 which the methods do not know of; other functions fail in a region that is drawn with each seed; ``crashes`` fails by
@@ -42,22 +42,22 @@ NEAR = 0.02
 DESIGNS = ("gramacy", "welded_beam", "pressure_vessel", "speed_reducer")
 PROBLEMS = (*REGIONS, *DESIGNS, "crashes")
 NOT_LEARNED = Mechanism("failures", "", "", ((failing, "FEWEST", NEVER),))
-"""Failed points are vague results alone."""
+"""Without the model of failures, failed points only count as imprecise results."""
 FLOOR = 1e-6
-"""Regrets below are alike."""
+"""Regrets below this value count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """A function to be minimised that fails at some points."""
+    """A function to minimise whose evaluation fails at some points."""
 
     space: Space
     evaluate: Callable[[Array], float | None]
-    """Of a cube position, (d,): the regret in units of a typical one, or None where it fails."""
+    """Cube position (d,) -> regret relative to a typical one, or None if the evaluation fails."""
 
 
 def problem(name: str, seed: int) -> Failing:
-    """With the region of a seed."""
+    """The problem with the failure region of a seed."""
     if name in DESIGNS:
         return _design(name, seed)
     rng = generator(f"failures {name}", seed)
@@ -106,7 +106,7 @@ class Job:
     budget: int = max(COUNTS)
 
     def run(self) -> dict[str, Any]:
-        """Do it: the smallest regret after each evaluation, and how many of them failed."""
+        """Return the smallest regret after each evaluation, and how many of them failed."""
         with nullcontext() if self.method == "learned" else NOT_LEARNED.off():
             return self._run()
 
@@ -146,13 +146,13 @@ def tables(path: Path) -> Iterator[runs.Table]:
 
 
 def _regrets(found: runs.Found, name: str, method: str, count: int) -> Array:
-    """Of each seed; infinite as long as all evaluations have failed."""
+    """The regret of each seed; infinite while all evaluations have failed."""
     best = (run["best"][:count][-1] for run in found.of(name, method))
     return np.array([math.inf if each is None else max(each, FLOOR) for each in best])
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.failures",
         __doc__,

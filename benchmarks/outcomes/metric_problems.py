@@ -1,6 +1,6 @@
 """Problems with outcome constraints, to be minimised: designs of the literature, and tuning tasks with a limit.
 
-All constraints are unknown to the methods, which learn of them by what an evaluation measures. None has noise.
+The methods do not know the constraints, and learn them from measured metrics. There is no noise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Constrained:
     metrics: tuple[Metric, ...]
     evaluate: Evaluate
     minimum: float | None
-    """The best feasible value known, from the source; None of a task."""
+    """The best known feasible value, from the source; None for a task."""
 
     @property
     def space(self) -> Space:
@@ -113,7 +113,7 @@ def _rows(name: str, seed: int) -> Split:
 
 
 def forest(p: Mapping[str, Any], seed: int) -> tuple[float, Metrics]:
-    """Error of a random forest on digits; its size in nodes, and the comparisons that a prediction takes."""
+    """Error of a random forest on digits, its number of nodes, and the number of comparisons per prediction."""
     rows = _rows("forest", seed)
     model = RandomForestClassifier(
         n_estimators=p["trees"],
@@ -130,8 +130,8 @@ def forest(p: Mapping[str, Any], seed: int) -> tuple[float, Metrics]:
 
 
 def svm(p: Mapping[str, Any], seed: int) -> tuple[float, Metrics]:
-    """Error of a support vector machine on pulsars, with a weight of the rare class; the support vectors that a
-    prediction has to look at."""
+    """Error of a support vector machine on pulsars, with a weight for the rare class, and its number of support
+    vectors."""
     rows = _rows("svm", seed)
     model = SVC(C=p["C"], gamma=p["gamma"], class_weight={1: p["weight"]}).fit(rows.training.X, rows.training.y)
     predicted = model.predict(rows.validation.X)

@@ -1,7 +1,7 @@
 """Outcome constraints: the best feasible value that each method finds. ``python -m benchmarks.outcomes.metrics``
 
-Each method sees the value and the metrics of every evaluation. A run resumes where it was stopped; one that is done is
-not done again. Results are in ``benchmarks/results/outcomes-metrics.json``.
+Each method sees the value and the metrics of every evaluation. A benchmark resumes after the last completed run.
+Results are in ``benchmarks/results/outcomes-metrics.json``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BUDGETS = (25, 50, 100)
 SEEDS = 10
 OUT = RESULTS / "outcomes-metrics.json"
 RHO_BEGIN = 0.2
-"""First radius of COBYLA, in the unit cube."""
+"""Initial radius of COBYLA, in the unit cube."""
 
 
 class UsedUp(Exception):
@@ -40,7 +40,7 @@ class UsedUp(Exception):
 
 @dataclass
 class Evaluations:
-    """A problem as one seed evaluates it, up to a budget; keeps the best feasible value."""
+    """Evaluates a problem for one seed, up to a budget, and keeps the best feasible value."""
 
     problem: Constrained
     seed: int
@@ -86,7 +86,7 @@ def random_search(evaluate: Evaluations) -> None:
 
 
 def cobyla(evaluate: Evaluations) -> None:
-    """COBYLA (Powell 1994) of scipy in the unit cube, from one random point after the other."""
+    """scipy's COBYLA (Powell 1994) in the unit cube, restarted from random points."""
     space, rng = evaluate.problem.space, _rng(evaluate, "cobyla")
     known: dict[bytes, tuple[float, Array]] = {}
 
@@ -150,7 +150,8 @@ def _optuna(evaluate: Evaluations, sampler: Callable[[Callable[[Any], Sequence[f
 
 
 def _margins(problem: Constrained, metrics: Mapping[str, float]) -> Array:
-    """How far inside its bound each metric is, as a share of the bound (of a bound 0, in its units)."""
+    """The distance of each metric from its bound, relative to the bound (absolute for a bound of 0); positive
+    inside."""
     bounds = [metric.signed_bounds[0] for metric in problem.metrics]  # each has one
     inside = [metric.sign * metrics[metric.name] - bound for metric, bound in zip(problem.metrics, bounds, strict=True)]
     return np.array([margin / (abs(bound) or 1.0) for margin, bound in zip(inside, bounds, strict=True)])
@@ -170,7 +171,7 @@ class Job:
     budget: int
 
     def run(self) -> dict[str, Any]:
-        """Do it: the best feasible value after each evaluation (null before the first), and the seconds of the
+        """Return the best feasible value after each evaluation (null before the first), and the seconds of the
         method."""
         evaluate = Evaluations(PROBLEMS[self.problem], self.seed, self.budget)
         before = time.process_time()
@@ -206,7 +207,7 @@ def _best(run: Mapping[str, Any], budget: int) -> float:
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.metrics",
         __doc__,

@@ -38,13 +38,13 @@ COUNTS = (15, 30, 50)
 """Evaluations after which methods are compared."""
 SEEDS = 10
 FLOOR = 1e-6
-"""Regrets below are alike."""
+"""Regrets below this value count as equal."""
 STARTS, STEPS = 400, 250
-"""Of the search for the best formula."""
+"""Numbers of starts and steps of the search for the best formula."""
 
 
 def blend(rng: np.random.Generator, components: int) -> Callable[[Array], Array]:
-    """A polynomial of the shares (k, n), with terms of pairs, and some of three components."""
+    """A polynomial of the shares (k, n), with terms of pairs and some of three components."""
     n = components
     linear, pairs = rng.normal(size=n), np.triu(rng.normal(size=(n, n)) * 3.0, 1)
     pairs *= rng.random((n, n)) < min(1.0, 6.0 / n)
@@ -60,7 +60,7 @@ def blend(rng: np.random.Generator, components: int) -> Callable[[Array], Array]
 
 
 def target(rng: np.random.Generator, components: int) -> Callable[[Array], Array]:
-    """How far three properties are from those of a formula that is not known, and what the components cost."""
+    """The distance of three properties from those of an unknown formula, plus the cost of the components."""
     properties = rng.normal(size=(3, components))
     aim = rng.dirichlet(np.ones(components) * min(1.0, 4.0 / components))
     costs = 0.1 * rng.random(components)
@@ -81,7 +81,7 @@ def target(rng: np.random.Generator, components: int) -> Callable[[Array], Array
 
 @dataclass(frozen=True)
 class Formula:
-    """A kind of function of the shares of so many components."""
+    """A kind of function of the shares, and the number of components."""
 
     make: Callable[[np.random.Generator, int], Callable[[Array], Array]]
     components: int
@@ -90,20 +90,20 @@ class Formula:
 
     @cached_property
     def space(self) -> Space:
-        """With the mixture."""
+        """The space with the mixture."""
         axes = tuple(FloatAxis(f"c{number}", 0.0, 1.0) for number in range(self.components))
         names = tuple(axis.name for axis in axes)
         return Space(axes, mixtures=(Mixture(names, 1.0, self.at_most, self.least),))
 
     @cached_property
     def without_last(self) -> Space:
-        """Of all shares but one, as far as a constraint can say it."""
+        """The space of all shares but one, as far as a constraint can express the mixture."""
         axes = self.space.axes[:-1]
         return Space(axes, (Constraint(f"{' + '.join(axis.name for axis in axes)} <= 1"),))
 
     @cached_property
     def simplex(self) -> Simplex:
-        """The formulas that can be made."""
+        """The set of possible formulas."""
         return simplex(self.space, self.space.mixtures[0], {})
 
 
@@ -129,7 +129,7 @@ class Job:
     budget: int = max(COUNTS)
 
     def run(self) -> dict[str, Any]:
-        """Do it: the smallest regret after each evaluation, as a share."""
+        """Return the smallest regret after each evaluation, as a share."""
         formula = PROBLEMS[self.problem]
         function = formula.make(generator(f"mixture {self.problem}", self.seed), formula.components)
         best, usual = ends(formula, function)
@@ -139,7 +139,7 @@ class Job:
 
 
 def ends(formula: Formula, function: Callable[[Array], Array]) -> tuple[float, float]:
-    """The largest value of a function of formulas, and the median of random ones."""
+    """The largest value of a function of formulas, and the median value of random formulas."""
     within, usual = formula.simplex, float(np.median(function(formula.simplex.drawn((0, 0), 20_000))))
     many = within.drawn((1, 0), 20_000)
     x = many[np.argsort(-function(many))[:STARTS]]
@@ -156,12 +156,12 @@ def ends(formula: Formula, function: Callable[[Array], Array]) -> tuple[float, f
 
 
 def mixture(formula: Formula, function: Callable[[Array], Array], seed: int, budget: int) -> Array:
-    """The formulas, (budget, n), of ``auto`` with a mixture."""
+    """The formulas that ``auto`` suggests with a mixture, (budget, n)."""
     return _searched(formula.space, function, seed, budget, lambda shares: shares)
 
 
 def last_share(formula: Formula, function: Callable[[Array], Array], seed: int, budget: int) -> Array:
-    """The same with the last share left to the others."""
+    """The formulas that ``auto`` suggests without the last share, which the others determine, (budget, n)."""
 
     def made(shares: Array) -> Array:
         whole = np.append(shares, max(1.0 - shares.sum(), 0.0))
@@ -173,7 +173,7 @@ def last_share(formula: Formula, function: Callable[[Array], Array], seed: int, 
 def _searched(
     space: Space, function: Callable[[Array], Array], seed: int, budget: int, made: Callable[[Array], Array]
 ) -> Array:
-    """The formulas, (budget, n), that are made of what ``auto`` suggests in a space."""
+    """The formulas made from the suggestions of ``auto`` in a space, (budget, n)."""
     state, none, names = auto.start(space, Config(), seed), np.zeros((0, space.dimension)), [a.name for a in space.axes]
     found = []
     for _ in range(budget):
@@ -213,12 +213,12 @@ def tables(path: Path) -> Iterator[runs.Table]:
 
 
 def _regrets(found: runs.Found, problem: str, method: str, count: int) -> Array:
-    """Of each seed."""
+    """The regret of each seed."""
     return np.maximum([run["best"][:count][-1] for run in found.of(problem, method)], FLOOR)
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.mixtures",
         __doc__,

@@ -20,7 +20,7 @@ Evaluate = Callable[[Mapping[str, Any]], tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Traded:
-    """A problem, and the reference point up to which hypervolume counts, which no method is told."""
+    """A problem, and the reference point of its hypervolume, which the methods do not know."""
 
     name: str
     axes: tuple[Axis, ...]
@@ -120,7 +120,7 @@ def _network(parameters: Mapping[str, Any]) -> tuple[float, ...]:
     import warnings  # noqa: PLC0415 (as above)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it has not converged
+        warnings.simplefilter("ignore")  # no convergence
         made.fit(X / 16.0, y)
     weights = sum(layer.size for layer in [*made.coefs_, *made.intercepts_])
     return 1.0 - made.score(X_test / 16.0, y_test), weights / 1000.0

@@ -1,6 +1,6 @@
 """Several objectives: the hypervolume that each method finds. ``python -m benchmarks.outcomes.objectives``
 
-A run resumes where it was stopped; one that is done is not done again. Results are in
+A benchmark resumes after the last completed run. Results are in
 ``benchmarks/results/outcomes-objectives.json``. Hypervolumes are relative to that of the best peer, median over seeds.
 """
 
@@ -98,7 +98,7 @@ class Job:
     budget: int
 
     def run(self) -> dict[str, Any]:
-        """Do it: the hypervolume after each evaluation, and the seconds that it took."""
+        """Return the hypervolume after each evaluation, and the seconds that it took."""
         problem, before = PROBLEMS[self.problem], time.process_time()
         found: Array = -np.array(METHODS[self.method](problem, self.seed, self.budget))
         seconds = time.process_time() - before
@@ -107,8 +107,8 @@ class Job:
 
 
 def tables(path: Path) -> Iterator[runs.Table]:
-    """Median hypervolumes as shares of the best peer's, at each budget, of the methods whose runs are as long. One that
-    has fewer seeds than the others is compared with them on its seeds, in a table of those with as many."""
+    """Median hypervolumes relative to the best peer's at each budget, for methods with runs of that length. Methods
+    with fewer seeds are compared with the others in separate tables."""
     every = runs.load(path, "problem")
     for budget in BUDGETS:
         seeds = {name: _seeds(every, name, budget) for name in METHODS}
@@ -122,7 +122,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
 
 
 def _seeds(every: Mapping[runs.Key, Mapping[str, Any]], method: str, budget: int) -> int:
-    """How many seeds of a method have so many evaluations; none if some run is shorter."""
+    """The number of a method's seeds if all of its runs have at least ``budget`` evaluations, else 0."""
     found = {key: run for key, run in every.items() if key[1] == method}
     is_long = all(len(run["volumes"]) >= budget for run in found.values())
     return len({seed for *_, seed in found}) if is_long else 0
@@ -139,7 +139,7 @@ def _table(found: runs.Found, budget: int) -> runs.Table:
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.objectives",
         __doc__,

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.outcomes.outliers``: ``auto`` where some results are wrong, with and without ``robust``.
+"""``python -m benchmarks.outcomes.outliers``: wrong results; ``auto`` with and without ``robust``.
 
 A wrong result is off by 3 to 10 standard deviations of the function to either side, such as one of another sample. A
 repetition of it is an evaluation like any other. What is compared is the recommended point: its regret without noise,
@@ -26,15 +26,15 @@ from benchmarks.quality.problems import generator, shifted
 OUT = RESULTS / "outcomes-outliers.json"
 METHODS = ("robust", "plain")
 KINDS = {"wrong": (0.02, 0.07), "noisy": (0.05, 0.0), "exact": (0.0, 0.0)}
-"""Standard deviation of the noise, as a share of the function's, and the share of results that are wrong."""
+"""Standard deviation of the noise relative to the function's, and the share of wrong results."""
 OFF = (3.0, 10.0)
-"""How far a wrong result is off, in standard deviations of the function."""
+"""Range of the errors of wrong results, in standard deviations of the function."""
 PROBLEMS = tuple(f"{name} {kind}" for kind in KINDS for name in ("Branin", "Hartmann_3", "Hartmann_6", "Rosenbrock_2"))
 COUNTS = (20, 40)
 """Evaluations after which methods are compared."""
 SEEDS = 8
 FLOOR = 1e-6
-"""Regrets below are alike."""
+"""Regrets below this value count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Job:
     budget: int = max(COUNTS)
 
     def run(self) -> dict[str, Any]:
-        """Do it: the regret of the recommended point after each evaluation, and how many were repetitions."""
+        """Return the regret of the recommended point after each evaluation, and how many were repetitions."""
         name, kind = self.problem.split()
         rng, (noise, wrong) = generator(self.problem, self.seed), KINDS[kind]
         function = shifted(FUNCTIONS[name], rng)
@@ -88,12 +88,12 @@ def tables(path: Path) -> Iterator[runs.Table]:
 
 
 def _regrets(found: runs.Found, problem: str, method: str, count: int) -> Array:
-    """Of each seed."""
+    """The regret of each seed."""
     return np.maximum([run["regret"][:count][-1] for run in found.of(problem, method)], FLOOR)
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.outliers",
         __doc__,

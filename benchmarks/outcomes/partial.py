@@ -97,7 +97,7 @@ class Job:
     budget: int = max(COUNTS)
 
     def run(self) -> dict[str, Any]:
-        """Do it: the best feasible value after each evaluation, null before the first one."""
+        """Return the best feasible value after each evaluation, null before the first one."""
         problem = ALL[self.problem]
         evaluate = Evaluations(problem, self.seed, self.budget)
         state = auto.start(problem.space, Config(metrics=problem.metrics), self.seed)
@@ -128,7 +128,7 @@ def _best(run: Any, count: int) -> float:
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.partial",
         __doc__,

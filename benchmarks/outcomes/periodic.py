@@ -30,9 +30,9 @@ COUNTS = (15, 30, 50)
 """Evaluations after which methods are compared."""
 SEEDS = 10
 FROM_SEAM = 0.05
-"""Of a turn: how far from the seam the minimum is, at most."""
+"""Maximum distance of the minimum from the seam, in turns."""
 FLOOR = 1e-6
-"""Regrets below are alike."""
+"""Regrets below this value count as equal."""
 
 
 def turns(u: float) -> float:
@@ -41,12 +41,12 @@ def turns(u: float) -> float:
 
 
 def waves(away: Array) -> float:
-    """Three waves, of which one is lowest."""
+    """Three waves of different depth."""
     return turns(away[0]) + 0.3 * turns(3.0 * away[0])
 
 
 def hour(away: Array) -> float:
-    """A few hours of the day that are good, beside a setting."""
+    """A function with a few good hours of the day, and another setting."""
     return 1.0 - exp(8.0 * (cos(2.0 * pi * away[0]) - 1.0)) + 2.0 * float(away[1]) ** 2
 
 
@@ -57,7 +57,7 @@ def heading(away: Array) -> float:
 
 
 def torsion(away: Array) -> float:
-    """An angle with three minima, and three settings, one of which deepens them."""
+    """A function with three minima along an angle, and three settings, one of which makes them deeper."""
     depth = 0.5 + 0.5 * exp(-4.0 * away[1] ** 2)
     return 0.6 * turns(away[0]) + depth * turns(3.0 * away[0]) + (1.0 - depth) + float((away[1:] ** 2).sum())
 
@@ -68,7 +68,7 @@ PROBLEMS: dict[str, tuple[int, Callable[[Array], float]]] = {
     "heading": (3, heading),
     "torsion": (4, torsion),
 }
-"""By name: the number of axes, the first of which is periodic, and the value at positions from the minimum."""
+"""Name -> number of axes (the first is periodic), and the value at a position relative to the minimum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Job:
     budget: int = max(COUNTS)
 
     def run(self) -> dict[str, Any]:
-        """Do it: the smallest regret after each evaluation."""
+        """Return the smallest regret after each evaluation."""
         dimension, function = PROBLEMS[self.problem]
         rng = generator(f"periodic {self.problem}", self.seed)
         minimum = rng.uniform(0.2, 0.8, dimension)
@@ -107,12 +107,12 @@ def tables(path: Path) -> Iterator[runs.Table]:
 
 
 def _regrets(found: runs.Found, problem: str, method: str, count: int) -> Array:
-    """Of each seed."""
+    """The regret of each seed."""
     return np.maximum([run["best"][:count][-1] for run in found.of(problem, method)], FLOOR)
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.periodic",
         __doc__,

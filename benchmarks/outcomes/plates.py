@@ -1,4 +1,4 @@
-"""``python -m benchmarks.outcomes.plates``: plates drawn from the table of the direct arylation.
+"""``python -m benchmarks.outcomes.plates``: plates of reactions from the table of direct arylation.
 
 The 12 wells of a plate share temperature and concentration, and differ in base, ligand and solvent; or they share
 nothing, as the experiments of a day do. Each plate has an offset, which is added to the yields of all its wells. The
@@ -32,7 +32,7 @@ from benchmarks.quality.problems import generator
 OUT = RESULTS / "outcomes-plates.json"
 METHODS = ("learned", "ignored", "random")
 CONTROL = "control"
-"""Another method, for ``--methods``."""
+"""An optional method, for ``--methods``."""
 SHARED = {"shared": ("concentration", "temperature"), "apart": ()}
 """What the wells of a plate share, by kind of problem."""
 OFFSETS = (0, 5, 10, 20)
@@ -56,7 +56,7 @@ class Job:
     budget: int = max(COUNTS)
 
     def run(self) -> dict[str, Any]:
-        """Do it: the true yield of the recommended point after each plate, and of the best well so far."""
+        """Return the true yield of the recommended point after each plate, and of the best well so far."""
         instance, rng = ARYLATION.draw(self.seed), generator(f"plates {self.problem}", self.seed)
         kind, _, size = self.problem.partition(", offsets of ")
         space, names = instance.space, SHARED[kind]
@@ -136,7 +136,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.plates",
         __doc__,

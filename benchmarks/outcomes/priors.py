@@ -33,13 +33,13 @@ PROBLEMS = (
 )
 METHODS = ("none", "good", "misleading")
 WIDTH = 0.1
-"""Of the box."""
+"""Standard deviation of the priors, as a share of the box."""
 COUNTS = (10, 20, 40)
-"""Evaluations without a prior whose regret is a target."""
+"""Numbers of evaluations without a prior; the regret after each is a target."""
 BUDGET = 2 * max(COUNTS)
 SEEDS = 10
 SCATTERED = 1000
-"""Random points whose median regret is the range."""
+"""Number of random points whose median regret is the unit of regrets."""
 
 
 def prior(function: Function, method: str, seed: int) -> Prior | None:
@@ -63,7 +63,7 @@ class Job:
     budget: int = BUDGET
 
     def run(self) -> dict[str, Any]:
-        """Do it: the smallest regret after each evaluation, as a share of the median regret of random points."""
+        """Return the smallest regret after each evaluation, as a share of the median regret of random points."""
         function = shifted(FUNCTIONS[self.problem], generator(self.problem, self.seed))
         space, unit = function.space, typical_regret(function)
         config = Config(prior=prior(function, self.method, self.seed))
@@ -88,7 +88,7 @@ def solved(
 
 
 def tables(path: Path) -> Iterator[runs.Table]:
-    """How many evaluations take each method to what ``auto`` reaches without a prior."""
+    """The number of evaluations that each method needs to reach the regret of ``auto`` without a prior."""
     yield from shares.tables(path, PROBLEMS, METHODS, COUNTS, "without a prior")
 
 
@@ -106,7 +106,7 @@ def point(space: Space, position: Array) -> Array:
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.priors",
         __doc__,

@@ -41,7 +41,7 @@ TIMES = 2
 SCATTERED = 300
 """Points at which predictions are compared with the truth in the end."""
 FLOOR = 1e-6
-"""Regrets below are alike."""
+"""Regrets below this value count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Job:
     budget: int = max(COUNTS)
 
     def run(self) -> dict[str, Any]:
-        """Do it: the regret of the recommended point after each point."""
+        """Return the regret of the recommended point after each point."""
         with nullcontext() if self.method == "learned" else EQUAL.off():
             return self._run()
 
@@ -113,12 +113,12 @@ def tables(path: Path) -> Iterator[runs.Table]:
 
 
 def _regrets(found: runs.Found, problem: str, method: str, count: int) -> Array:
-    """Of each seed."""
+    """The regret of each seed."""
     return np.maximum([run["regret"][:count][-1] for run in found.of(problem, method)], FLOOR)
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.replicates",
         __doc__,

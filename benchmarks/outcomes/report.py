@@ -52,7 +52,7 @@ MEASURED = ("conditions", *BENCHMARKS)
 
 
 def tables(name: str) -> Iterable[runs.Table]:
-    """What a benchmark came to, by the committed results."""
+    """The tables of a benchmark, from the committed results."""
     if name == "conditions":
         return conditions.tables(conditions.OUT)
     benchmark = BENCHMARKS[name]()
@@ -60,7 +60,7 @@ def tables(name: str) -> Iterable[runs.Table]:
 
 
 def draw(folder: Path = IMAGES) -> list[Path]:
-    """A figure of each benchmark that has results."""
+    """Draw a figure for each benchmark with results."""
     folder.mkdir(parents=True, exist_ok=True)
     conditional = sorted({problem for problem, *_ in store.load(conditions.OUT).runs})
     drawn = [
@@ -81,7 +81,7 @@ def draw(folder: Path = IMAGES) -> list[Path]:
 
 
 def figure(found: runs.Found, axes: runs.Axes, path: Path) -> Path:
-    """One panel per problem, a line per method: the median over the seeds, and the quartiles."""
+    """Draw one panel per problem, with the median over seeds and the quartiles of each method."""
     rows = -(-len(found.problems) // COLUMNS)
     colours = {name: "black" if name == found.methods[0] else f"C{i}" for i, name in enumerate(found.methods)}
     with mpl.rc_context({"font.size": 7, "axes.titlesize": 8}):
@@ -102,7 +102,7 @@ def figure(found: runs.Found, axes: runs.Axes, path: Path) -> Path:
 
 
 def _line(panel: Any, found: Sequence[Mapping[str, Any]], axes: runs.Axes, colour: str) -> None:
-    """Infinite values, where nothing is found yet, are not drawn."""
+    """Draw a method. Infinite values, before the first success, are left out."""
     courses = [_course(run, axes) for run in found]
     grid = np.unique(np.concatenate([x for x, _ in courses]))
     grid = grid[(grid >= max(x[0] for x, _ in courses)) & (grid <= min(x[-1] for x, _ in courses))]
@@ -115,7 +115,7 @@ def _line(panel: Any, found: Sequence[Mapping[str, Any]], axes: runs.Axes, colou
 
 
 def _course(run: Mapping[str, Any], axes: runs.Axes) -> tuple[Array, Array]:
-    """Where a run was, and what it had: (n,) each."""
+    """The x and y coordinates of a run, (n,) each."""
     y = np.array([math.inf if value is None else value for value in run[axes.y]], dtype=np.float64)
     return (np.arange(1.0, len(y) + 1) if axes.x is None else np.array(run[axes.x], dtype=np.float64)), y
 

@@ -1,8 +1,8 @@
-"""Results step by step: the best full evaluation at any number of steps. ``python -m benchmarks.outcomes.reports``
+"""Intermediate results: the best full evaluation at any number of steps. ``python -m benchmarks.outcomes.reports``
 
 Three training tasks (``curves.py``), each with a total of 40 full evaluations' worth of steps. A trial that is stopped
 costs the steps that it took. ``auto`` decides by the code of the service: the rules, the summaries of curves, the
-estimates of stopped trials. A run that is done is not done again. Results are in
+estimates of stopped trials. Completed runs are not repeated. Results are in
 ``benchmarks/results/outcomes-reports.json``.
 """
 
@@ -30,9 +30,9 @@ from benchmarks.outcomes.curves import MAX_STEPS, TASKS, Parameters, Task
 from benchmarks.output import RESULTS
 
 EVALUATIONS = 40
-"""Full evaluations that the total number of steps is worth."""
+"""The total number of steps, in full evaluations."""
 SHARES = (0.1, 0.2, 1 / 3, 0.5, 1.0)
-"""Of that total, at which methods are compared."""
+"""Shares of that total at which methods are compared."""
 SEEDS = 10
 OUT = RESULTS / "outcomes-reports.json"
 
@@ -43,7 +43,7 @@ class UsedUp(Exception):
 
 @dataclass
 class Training:
-    """A task as one seed trains it, up to a total number of steps; keeps the best full evaluation."""
+    """Trains a task for one seed, up to a total number of steps, and keeps the best full evaluation."""
 
     task: Task
     seed: int
@@ -56,7 +56,7 @@ class Training:
         self._curve = self.task.curves(self.seed)
 
     def steps(self, parameters: Parameters) -> Iterator[float]:
-        """The values of a trial, step by step; whoever has seen enough stops asking.
+        """The values of a trial, step by step. To stop the trial, stop iterating.
 
         Raises:
             UsedUp: there are no steps left.
@@ -72,12 +72,12 @@ class Training:
             yield value
 
     def complete(self, value: float) -> None:
-        """Note the result of a trial that counts as one: of a full evaluation, or where its curve had come to rest."""
+        """Record the result of a full evaluation, or of a trial whose curve had settled."""
         self.best[-1] = min(self.best[-1], value)
 
 
 def ours(training: Training, rule: EarlyStopping | None, *, learns: bool = True) -> None:
-    """The ``auto`` profile under a rule; with ``learns=False`` it is told nothing of stopped trials."""
+    """The ``auto`` profile with a stopping rule. With ``learns=False``, the model ignores stopped trials."""
     space = training.task.space
     none = np.zeros((0, space.dimension))
     state, stopped = auto.start(space, Config(), training.seed), none
@@ -163,7 +163,7 @@ class Job:
     seed: int
 
     def run(self) -> dict[str, Any]:
-        """Do it: the best full evaluation after as many steps as 1, 2, ... of them take (null before the first), and
+        """Return the best full evaluation after as many steps as 1, 2, ... of them take (null before the first), and
         the seconds of the method."""
         training = Training(TASKS[self.task], self.seed)
         before = time.process_time()
@@ -176,7 +176,7 @@ class Job:
 
 
 def tables(path: Path) -> Iterator[runs.Table]:
-    """How far each method is from the best value that any has found, at shares of the total number of steps."""
+    """The difference of each method from the best value found by any, at shares of the total number of steps."""
     found = runs.comparable(path, TASKS, METHODS, solved="task")
     if not found.seeds:
         return
@@ -211,7 +211,7 @@ def _regrets(found: Array) -> Array:
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.reports",
         __doc__,

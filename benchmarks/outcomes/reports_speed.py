@@ -22,12 +22,12 @@ from tests.servers import server_on
 OUT = RESULTS / "outcomes-reports-speed.json"
 TRIALS = 100
 STEPS = 1_000
-"""Of each trial."""
+"""Number of steps of each trial."""
 TIMED = 100
-"""Single reports of each tenth trial; the others come by one request a trial."""
+"""Number of single reports of each tenth trial. The other reports are sent in one request per trial."""
 RULES: dict[str, dict[str, Any] | None] = {
     "none": None,
-    # These stop nobody, so that every report is judged.
+    # These rules stop no trial, so that every report is evaluated.
     "median": {"rule": "median", "max_steps": 10_000, "after_trials": 1_000},
     "asha": {"rule": "asha", "max_steps": 10_000, "after_trials": 1_000},
     "patience": {"rule": "patience", "max_steps": 10_000, "no_gain_for": 10_000},
@@ -35,7 +35,7 @@ RULES: dict[str, dict[str, Any] | None] = {
 
 
 def measured(rule: Mapping[str, Any] | None) -> dict[str, list[float]]:
-    """Reports in the study, and the median and the 95% quantile of the milliseconds of a single one."""
+    """The numbers of reports in the study, with the median and 95% quantile of a single report's duration in ms."""
     found: dict[str, list[float]] = {"reports": [], "median_ms": [], "p95_ms": []}
     with tempfile.TemporaryDirectory() as folder, server_on(f"sqlite:///{folder}/adabkb.db") as address:
         client = httpx.Client(base_url=f"{address}/v1", timeout=120)
@@ -63,7 +63,7 @@ def measured(rule: Mapping[str, Any] | None) -> dict[str, list[float]]:
 
 
 def main(out: Path = OUT) -> None:
-    """Measure, print and write."""
+    """Measure, print and store the results."""
     results = {name: measured(rule) for name, rule in RULES.items()}
     write(out, {**provenance("benchmarks.outcomes.reports_speed"), "rules": results})
     rows = [

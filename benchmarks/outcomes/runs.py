@@ -1,4 +1,4 @@
-"""The runs of a benchmark in its file, where each is kept as soon as it is done, and the command that does them."""
+"""The runs of a benchmark: the file, to which each completed run is added at once, and the command that does them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from benchmarks.output import print_table, provenance
 from benchmarks.pool import Runnable, keep_all, rewriting
 
 Key = tuple[str, str, int]
-"""What was solved, the method, the seed."""
+"""Problem, method and seed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What runs came to."""
+    """A table of results."""
 
     title: str
     header: Sequence[str]
@@ -28,42 +28,42 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """How the course of runs is drawn: the fields of a run, and what they are."""
+    """How runs are drawn: the fields for the axes, and their labels."""
 
     y: str
     y_label: str
     x: str | None = None
-    """None: the evaluations are counted."""
+    """Field for the x axis; None for the number of evaluations."""
     x_label: str = "evaluations"
     y_scale: str = "linear"
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """Methods that solve problems, so many times each, and tables of what came of it."""
+    """A comparison of methods on problems with several seeds, and its tables."""
 
     module: str
-    """That is run to repeat it."""
+    """The module that runs the benchmark."""
     about: str | None
-    """What its command says of it."""
+    """The description in the command's help."""
     job: Callable[..., Runnable]
-    """Makes a run of what is to be solved, the method, the seed and, if there is one, the budget."""
+    """Makes a run from the problem, the method, the seed and, if there is one, the budget."""
     problems: Sequence[str]
     methods: Sequence[str]
     seeds: int
     out: Path
-    """The file of its runs."""
+    """The default file of its runs."""
     tables: Callable[[Path], Iterable[Table]]
-    """Of the runs of a file."""
+    """The tables of a file of runs."""
     axes: Axes
     budget: float | None = None
-    """Of a run, unless the command has another one; None without any."""
+    """The default budget of a run; None if runs have no budget."""
     packages: Mapping[str, Iterable[str]] = field(default_factory=dict)
-    """By method, those whose versions matter."""
+    """Method -> packages whose versions are recorded."""
     solved: str = "problem"
-    """What is solved, as runs and the command call it."""
+    """The name for a problem in runs and in the command."""
     between: str = ","
-    """What names in the command are separated by."""
+    """The separator of names in the command."""
 
     def keep(self, path: Path, key: Key, run: Mapping[str, Any]) -> None:
         """Add a run to a file."""
@@ -76,7 +76,7 @@ class Benchmark:
             partial.write_text(f'{{\n "provenance": {json.dumps(head)},\n "runs": [\n{lines}\n ]\n}}\n')
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
-        """Do the runs that are missing, as the arguments of the command say, and print the table; 1 if any failed."""
+        """Do the missing runs that the arguments select, and print the tables. Returns 1 if a run failed."""
         given = self._parser().parse_args(arguments)
         budget = () if self.budget is None else (given.budget,)
         done = load(given.out, self.solved)
@@ -107,7 +107,7 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Runs that can be compared: of each method on each problem with each seed."""
+    """Comparable runs: each method on each problem with each seed."""
 
     runs: Mapping[Key, Mapping[str, Any]]
     problems: Sequence[str]
@@ -115,18 +115,17 @@ class Found:
     seeds: Sequence[int]
 
     def of(self, problem: str, method: str) -> list[Mapping[str, Any]]:
-        """One for each seed."""
+        """The runs of a method on a problem, one per seed."""
         return [self.runs[problem, method, seed] for seed in self.seeds]
 
     @property
     def among(self) -> str:
-        """How many they are, in words."""
+        """The numbers of problems and seeds, as text."""
         return f"{len(self.problems)} problems, {len(self.seeds)} seeds"
 
 
 def comparable(path: Path, problems: Iterable[str], methods: Iterable[str], solved: str = "problem") -> Found:
-    """The runs of a file that can be compared: those of the methods that it has, on the problems that all of these
-    have solved, with the seeds that all have."""
+    """The comparable runs of a file: of all methods in it, on the problems and with the seeds that all of them have."""
     found = load(path, solved)
     used = [name for name in methods if any(method == name for _, method, _ in found)]
     both = [name for name in problems if used and all((name, method, 0) in found for method in used)]
@@ -136,6 +135,6 @@ def comparable(path: Path, problems: Iterable[str], methods: Iterable[str], solv
 
 
 def load(path: Path, solved: str) -> dict[Key, dict[str, Any]]:
-    """The runs of a file, of which the field ``solved`` says what was solved; none if there is no file."""
+    """The runs of a file, whose field ``solved`` holds the problem; empty if there is no file."""
     runs = json.loads(path.read_text())["runs"] if path.exists() else []
     return {(run[solved], run["method"], run["seed"]): run for run in runs}

@@ -1,4 +1,4 @@
-"""How many evaluations take methods to what a plain one reaches, as a share of those that it takes."""
+"""The number of evaluations that methods need to reach the regret of a baseline, relative to the baseline's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.functions import Array
 from benchmarks.outcomes import runs
 
 FLOOR = 1e-3
-"""Of the range of the function on random points: regrets below are alike."""
+"""Regrets below this share of the function's range on random points count as equal."""
 
 
 def tables(
@@ -22,11 +22,11 @@ def tables(
     method does not solve within the budget counts as its whole budget.
 
     Args:
-        path: of the runs, whose ``best`` is the smallest regret after each evaluation.
-        problems: those that count, if they have runs.
-        methods: the plain one first.
-        counts: evaluations of the plain one whose regret is a target.
-        plain: the plain one in words.
+        path: the file of the runs, whose ``best`` is the smallest regret after each evaluation.
+        problems: the problems to include, if they have runs.
+        methods: the methods, the baseline first.
+        counts: numbers of evaluations of the baseline; the regret after each is a target.
+        plain: the name of the baseline in the title.
     """
     found = runs.comparable(path, problems, methods)
     for count in counts:

@@ -43,28 +43,28 @@ TABLES: Mapping[str, tuple[str, str, str]] = {
     "hpolib_slice": ("HPOLib", "protein_structure", "slice_localization"),
     "nasbench_cifar100": ("NASBench201", "cifar10", "cifar100"),
 }
-"""Of the package: the class, the data set of the older study, that of the new one."""
+"""Classes of the package, with the data sets of the older and of the new study."""
 METHODS = ("none", "related", "flipped", "elsewhere")
 COUNTS = (10, 20, 30)
-"""Evaluations without an older study whose regret is a target."""
+"""Numbers of evaluations without an older study; the regret after each is a target."""
 BUDGET = 2 * max(COUNTS)
 OLDER_BUDGET = 50
 SEEDS = 5
 MOVED = 0.05
-"""Deviation of the moves of a minimiser, in widths of the box."""
+"""Standard deviation of the displacement of a minimiser, in widths of the box."""
 
 Value = Callable[[Array], float]
-"""Of a position in the unit cube: larger is better."""
+"""Position in the unit cube -> value; larger is better."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A problem, and the older ones by method."""
+    """A problem, and the older problem of each method."""
 
     space: Space
     value: Value
     regret: Value
-    """In units of what random points have; smaller is better."""
+    """Regret relative to that of random points; smaller is better."""
     older: Mapping[str, Value]
 
 
@@ -78,7 +78,7 @@ class Job:
     budget: int = BUDGET
 
     def run(self) -> dict[str, Any]:
-        """Do it: the smallest regret after each evaluation."""
+        """Return the smallest regret after each evaluation."""
         pair = of_table(self.problem, self.seed) if self.problem in TABLES else of_function(self.problem, self.seed)
         older = () if self.method == "none" else (studied(pair, self.method, self.seed),)
         points, _ = solved(pair.space, Config(older=older), pair.value, self.seed, self.budget)
@@ -151,7 +151,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
 
 
 def benchmark() -> runs.Benchmark:
-    """Its runs, in ``OUT`` unless told otherwise."""
+    """The benchmark; its runs are stored in ``OUT`` by default."""
     return runs.Benchmark(
         "benchmarks.outcomes.transfer",
         __doc__,

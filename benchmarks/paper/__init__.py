@@ -1,1 +1,1 @@
-"""The paper's evaluation, made again. ``python -m benchmarks.paper --help``"""
+"""Repeats the paper's evaluation. ``python -m benchmarks.paper --help``"""

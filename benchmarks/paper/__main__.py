@@ -1,4 +1,4 @@
-"""``python -m benchmarks.paper``; ``make bench-paper`` runs all of it. ``docs/paper.md`` says what came out."""
+"""``python -m benchmarks.paper``; ``make bench-paper`` runs all of it. ``docs/paper.md`` has the results."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 def run(
     parts: Annotated[str, typer.Option(help="Experiments, comma-separated.")] = ",".join(EXPERIMENTS),
     problems: Annotated[str, typer.Option(help="Names, comma-separated; all by default.")] = "",
-    variants: Annotated[str, typer.Option(help="What is compared, comma-separated; all by default.")] = "",
+    variants: Annotated[str, typer.Option(help="Names of variants, comma-separated; all by default.")] = "",
     seeds: Annotated[int | None, typer.Option(min=1, help="At most this many repetitions.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="At most this many evaluations.")] = None,
-    limit: Annotated[float | None, typer.Option(help="Seconds after which a run is cut, at most the paper's.")] = None,
+    limit: Annotated[
+        float | None, typer.Option(help="Seconds after which a run is stopped; at most the paper's limit.")
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes, one core each.")] = 1,
-    force: Annotated[bool, typer.Option(help="Repeat runs that are there already.")] = False,
+    force: Annotated[bool, typer.Option(help="Repeat runs that already have results.")] = False,
     out: Annotated[Path, typer.Option(help="File that takes the results.")] = store.PAPER,
 ) -> None:
     """Run what is missing in the results."""
@@ -45,7 +47,7 @@ def run(
 
 
 def _chosen(kind: str, names: str, known: Collection[str]) -> Collection[str]:
-    """Those of a comma-separated list; all of them where it is empty."""
+    """The names in a comma-separated list; all known names if it is empty."""
     chosen = [name for name in names.split(",") if name]
     if unknown := [name for name in chosen if name not in known]:
         raise typer.BadParameter(f"no {kind} {', '.join(unknown)} (known: {', '.join(sorted(known))})")
@@ -76,7 +78,7 @@ def table(
     part: Annotated[str, typer.Argument(help="An experiment, or best or times of the functions.")],
     results: Annotated[Path, typer.Option(help="File with the results.")] = store.PAPER,
 ) -> None:
-    """Compare what was run."""
+    """Compare the results."""
     if part not in report.PARTS:
         raise typer.BadParameter(f"no part {part} (known: {', '.join(report.PARTS)})")
     print_table(*report.table(part, store.load(results)))

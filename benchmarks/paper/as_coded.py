@@ -1,4 +1,4 @@
-"""What the authors' code does instead of the paper, in the engine's place."""
+"""Deviations of the authors' code from the paper, as replacements for parts of the engine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def start() -> Iterator[None]:
 
 @contextmanager
 def start_and_index() -> Iterator[None]:
-    """And the index is f~ + V_h: the parent is never used."""
+    """As ``start``, with the index f~ + V_h, which does not use the parent."""
 
     def indices(tree: Leaves, ucb: Array) -> Array:
         values: Array = ucb[tree.point[tree.leaves]] + tree.variation[tree.leaves]
@@ -46,7 +46,7 @@ def start_and_index() -> Iterator[None]:
 
 @contextmanager
 def root_first() -> Iterator[None]:
-    """Not their code but the paper's prose: nothing is expanded before the root has been evaluated."""
+    """Follow the text of the paper, not the code: no cell is expanded before the root has been evaluated."""
 
     def expands(state: State, fantasized: SketchedGP, leaf: int, repeat: bool) -> bool:
         return bool(len(state.points.values)) and AS_PRINTED(state, fantasized, leaf, repeat)

@@ -1,4 +1,4 @@
-"""What the authors ran and what they measured: constants per system and function, and results at the end of a run.
+"""The authors' experiments: constants per system and function, and results at the end of a run.
 
 ``authors.json`` has them as read from their code and traces. Where their text and their code differ, it is the code's.
 """
@@ -24,24 +24,24 @@ SYSTEMS: tuple[System, ...] = get_args(System)
 
 
 def noise_std(function: str) -> float:
-    """Of the results of a function."""
+    """Standard deviation of the noise in the results of a function."""
     noise: float = AUTHORS["functions"][function].get("noise_std", AUTHORS["common"]["noise_std"])
     return noise
 
 
 def results(function: str, system: System = "ada-bkb") -> Mapping[str, Any] | None:
-    """What they measured; None where there is no trace."""
+    """The authors' results; None if there is no trace."""
     found: Mapping[str, Any] | None = AUTHORS["functions"][function].get("results", {}).get(system)
     return found
 
 
 def has_grid(function: str) -> bool:
-    """Whether they ran the systems that need one."""
+    """Whether they ran the systems that need a grid on this function."""
     return "grid" in AUTHORS["functions"][function]
 
 
 def initial(function: str, system: System) -> int:
-    """How many random points of its grid a system was given before its first step."""
+    """The number of random grid points that a system got before its first step."""
     count: int = AUTHORS["functions"][function].get("initial", {}).get(system, 0)
     return count
 
@@ -81,13 +81,13 @@ def branching(function: str, children: int) -> Config:
 
 
 def exact(sketched: Config) -> Config:
-    """Without the sketch."""
+    """The same constants without the sketch."""
     return replace(sketched, qbar=math.inf, epsilon=0.0)
 
 
 def ada_gp_ucb(ada_bkb: Config, horizon: int, c1: float) -> Config:
     """Ada-GP-UCB on the tree of an Ada-BKB: their width sqrt(delta + ln(T h_max)), where delta is next to nothing."""
     width = math.sqrt(ada_bkb.delta + math.log(horizon * (ada_bkb.max_depth or 1)))
-    delta = math.exp(-ada_bkb.delta)  # enters V_h as ln(1 / delta), theirs as it is
+    delta = math.exp(-ada_bkb.delta)  # V_h contains ln(1 / delta), their width contains delta
     own = replace(exact(ada_bkb), chaining=Chaining(horizon, c1), prunes=False, delta=delta)
     return replace(own, beta=math.sqrt(ada_bkb.ridge) * width)

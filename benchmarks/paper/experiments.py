@@ -1,4 +1,4 @@
-"""The experiments of the paper: for each, its problems and what is compared on them."""
+"""The experiments of the paper, with their problems and the variants that they compare."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from benchmarks.paper.functions import FUNCTIONS
 from benchmarks.paper.runs import Run, run
 
 AUTO = "auto"
-"""Past the paper: Ada-BKB with learned constants, in its figures."""
+"""Ada-BKB with learned constants, added to the paper's figures."""
 REFITTED = " refitted"
-"""Of a system whose posterior is made anew after each result."""
+"""Suffix for a system whose posterior is recomputed after each result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A system with its constants, as one experiment has it."""
+    """A system with its constants in one experiment."""
 
     config: Any
     policy: Policy[Any, Any] = ada_bkb
     change: Callable[[], AbstractContextManager[object]] = nullcontext
-    """Of the engine, while it runs."""
+    """A change of the engine during the run."""
     initial: int = 0
-    """Random ones of its fixed points, evaluated before the first step and outside all counts."""
+    """Number of random fixed points to evaluate before the first step; they are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,16 @@ class Experiment:
     title: str
     problems: Sequence[str]
     function: Callable[[str, int], Function]
-    """By problem and seed."""
+    """(problem, seed) -> function."""
     noise_std: Callable[[str], float]
     variants: Callable[[str], dict[str, Entry]]
-    """By problem: what is compared, by name, in the order of the figures."""
+    """Problem -> variants by name, in the order of the figures."""
     seeds: int = 5
     steps: int = authors.STEPS
     limit: float = 600.0
-    """Seconds of a run, as in the paper."""
+    """Time limit of a run in seconds, as in the paper."""
     test: Callable[[str, int, Array], float] | None = None
-    """Where a model is tuned: its test error, by problem, seed and point."""
+    """For the tuning of a model, (problem, seed, point) -> test error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Job:
 
     @property
     def settings(self) -> str:
-        """What distinguishes runs of the same name: a hash of the constants."""
+        """A hash of the constants, which distinguishes runs of the same name."""
         entry, noise_std = self._entry, EXPERIMENTS[self.experiment].noise_std(self.problem)
         kind = type(entry.config).__module__
         made_of = (kind, entry.config, entry.change.__name__, entry.initial, noise_std)
@@ -110,7 +110,7 @@ class Job:
 def jobs(
     experiment: str, seeds: int | None = None, steps: int | None = None, limit: float | None = None
 ) -> Iterator[Job]:
-    """The runs of an experiment, or fewer, of at most so many steps and seconds."""
+    """The runs of an experiment, optionally with fewer seeds, steps or seconds."""
     found = EXPERIMENTS[experiment]
     steps, limit = min(found.steps, steps or found.steps), min(found.limit, limit or found.limit)
     for problem in found.problems:
@@ -133,7 +133,7 @@ def _systems(problem: str) -> dict[str, Entry]:
 NORM_BOUNDS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 BRANCHINGS = (3, 5, 7, 9)
 INITIAL, RANDOM_INITIAL = 2, {"Branin": 3}
-"""Points that the authors' scripts of the tuning and of Random-BKB evaluate first; and where those have others."""
+"""Number of initial points in the authors' scripts for tuning and Random-BKB, and exceptions in the latter."""
 
 
 def _norm_bounds(problem: str) -> dict[str, Entry]:
@@ -145,7 +145,7 @@ def _branchings(problem: str) -> dict[str, Entry]:
 
 
 def _shallow(problem: str) -> dict[str, Entry]:
-    """By the index of eq. 9, and by that of the authors' code."""
+    """Variants with the index of eq. 9, and with that of the authors' code."""
     printed = _branchings(problem)
     coded = {f"{name} as coded": replace(entry, change=as_coded.start_and_index) for name, entry in printed.items()}
     return printed | coded

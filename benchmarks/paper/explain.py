@@ -38,11 +38,11 @@ READINGS: dict[str, Change] = {
     "authors' start": as_coded.start,
     "and index": as_coded.start_and_index,
 }
-"""What is put in the engine's place, by name of the reading."""
+"""Reading -> change of the engine."""
 
 
 def random_order(seed: int) -> Callable[[Leaves, Ints], int]:
-    """A stand-in for ``Leaves.first_of``: coarser first, then by a rank that seed and key decide."""
+    """A replacement for ``Leaves.first_of``: coarser cells first, then by a rank derived from seed and key."""
 
     def first_of(leaves: Leaves, candidates: Ints) -> int:
         depth = leaves.depth[candidates]
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def ratio(name: str, steps: int, seed: int, change: AbstractContextManager[object]) -> float:
-    """Average regret relative to the authors', of a run of the engine under a change."""
+    """Average regret of a run of the changed engine, relative to the authors'."""
     with change:
         outcome = run(FUNCTIONS[name], authors.config(name), steps, seed, noise_std=authors.noise_std(name))
     return float(outcome.average_regret / TRACED[name]["average_regret"])

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 JITTER = 1e-10
 """Added to K_mm's diagonal, relative to M: it is singular in floating point where the lengthscales are long."""
 SOLVED = 1e-14
-"""Of the first residual: then there is nothing left to be made smaller."""
+"""Residual, relative to the first one, below which the equations count as solved."""
 STEPS = 20
 """The authors have 10, in single precision for CASP, where a larger jitter makes them nearly enough; here 10 would
 leave a seventh of the error."""

@@ -23,14 +23,14 @@ from benchmarks.paper.store import Key
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 COLUMNS = {"regrets": "average regret", "times": "cumulative seconds", "leaves": "leaf set"}
 PALETTE = ("C0", "C1", "C2", "C4", "C5", "C6", "C8", "C9")
-"""Without red, which is the early stop's."""
+"""Colours of the systems; red marks the early stop."""
 ROWS = 6
 """Problems per figure."""
 Runs = Mapping[Key, Mapping[str, Any]]
 
 
 def draw(runs: Runs, folder: Path = IMAGES) -> list[Path]:
-    """Write the figures of all that was run, and return their paths."""
+    """Write figures of all runs, and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = []
     with mpl.rc_context({"font.size": 7, "axes.titlesize": 8}):
@@ -41,7 +41,7 @@ def draw(runs: Runs, folder: Path = IMAGES) -> list[Path]:
 
 
 def figures(runs: Runs) -> Iterator[tuple[str, Figure]]:
-    """Names and figures: one for each experiment that was run, or several for one of many problems."""
+    """Names and figures: one per experiment with runs, or several if it has many problems."""
     for experiment, found in EXPERIMENTS.items():
         there = [problem for problem in found.problems if any(key[:2] == (experiment, problem) for key in runs)]
         pages = [there[start : start + ROWS] for start in range(0, len(there), ROWS)]
@@ -51,7 +51,7 @@ def figures(runs: Runs) -> Iterator[tuple[str, Figure]]:
 
 
 def figure(runs: Runs, experiment: str, problems: Sequence[str]) -> Figure:
-    """A row per problem."""
+    """A figure with one row per problem."""
     whole = Figure(figsize=(8.0, 0.6 + 1.6 * len(problems)), layout="constrained")
     panels = whole.subplots(len(problems), len(COLUMNS), squeeze=False)
     legends = []
@@ -86,7 +86,7 @@ def _of(runs: Runs, *which: str) -> list[Mapping[str, Any]]:
 
 
 def _line(panel: Any, runs: Sequence[Mapping[str, Any]], quantity: str, colour: str) -> None:
-    """As far as all repetitions went."""
+    """Draw the line up to the last step of the shortest repetition."""
     if not runs:
         return
     common = sorted(set.intersection(*(set(run["at"]) for run in runs)))

@@ -39,33 +39,33 @@ FIXED_LEAVES, FIXED_EVALUATIONS = 4000, 400
 REPEATS = 5
 NOISE_STD = 0.01
 FUNCTION = SQUARE["Branin"]
-"""On the unit square."""
+"""The objective, on the unit square."""
 TREE = Config(kernel="gaussian", prunes=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of the next step."""
+    """The cost of the next step."""
 
     evaluations: int
     leaves: int
     dictionary: int
     scratch: float
-    """Seconds of a posterior from scratch, the median of some."""
+    """Seconds for a posterior from scratch; the median of several."""
     update: float
-    """Seconds of an update, the mean since the size before, with the rebuilds that fell due."""
+    """Seconds for an update; the mean since the previous size, including rebuilds."""
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What is measured."""
+    """A measured system."""
 
     start: Callable[[int], State]
-    """With so many leaves or points, before the first result."""
+    """Number of leaves or points -> state before the first result."""
     stated: str
-    """The paper's cost of a step."""
+    """The paper's formula for the cost of a step, as text."""
     formula: Callable[[int, int, int], float]
-    """The same of T, L and the dictionary's size."""
+    """The same formula, as a function of T, L and the size of the dictionary."""
 
 
 def _tree(config: Config) -> Callable[[int], State]:
@@ -94,7 +94,7 @@ SYSTEMS = {
 
 
 def measure(system: System, leaves: int, counts: Sequence[int], seed: int = 0) -> list[Cost]:
-    """Costs after each of some numbers of evaluations, ascending."""
+    """Costs after each number of evaluations in ``counts``, which are ascending."""
     rng, state, costs = np.random.default_rng(seed), system.start(leaves), []
     order = iter(rng.permutation(np.unique(state.tree.point[state.tree.leaves])))
     positions = state.points.positions.array
@@ -140,20 +140,20 @@ def run(path: Path = GROWTH) -> None:
 
 
 def exponent(costs: Sequence[Mapping[str, Any]], across: str, cost: Callable[[Mapping[str, Any]], float]) -> float:
-    """The slope of ln(cost) over the larger sizes."""
+    """The slope of ln(cost) against ln(size) at the larger sizes."""
     fitted = costs[-(len(costs) // 2 + 1) :]
     slope, _ = np.polyfit([math.log(c[across]) for c in fitted], [math.log(cost(c)) for c in fitted], 1)
     return float(slope)
 
 
 def stated(name: str) -> Callable[[Mapping[str, Any]], float]:
-    """The paper's formula for a system, of the sizes of a cost."""
+    """The paper's formula for a system, as a function of a measured cost's sizes."""
     formula = SYSTEMS[name].formula
     return lambda cost: formula(cost["evaluations"], cost["leaves"], cost["dictionary"])
 
 
 def table(systems: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]) -> tuple[list[str], list[list[str]]]:
-    """Costs at the largest sizes, and how they grow."""
+    """A table of costs at the largest sizes and their growth."""
     header = ["system", "the paper's cost of a step"]
     for across in ("evaluations", "leaves"):
         sign = {"evaluations": "T", "leaves": "L"}[across]

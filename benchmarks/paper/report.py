@@ -1,4 +1,4 @@
-"""The tables of docs/paper.md, from the results: means over the repetitions, as the paper has them."""
+"""The tables of docs/paper.md: means over the repetitions, as in the paper."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from benchmarks.paper.store import Key
 Runs = Mapping[Key, Mapping[str, Any]]
 Table = tuple[list[str], list[list[str]]]
 PARTS = (*EXPERIMENTS, "best", "times")
-"""There is a table of each: of an experiment, and of the functions' lowest regrets and times."""
+"""Names of the tables: one per experiment, and those of the functions' lowest regrets and times."""
 AIM = 1.1
-"""Times the authors' average regret."""
+"""Maximum ratio to the authors' average regret."""
 
 PUBLISHED = {
     "bkb": (("0.067 ± 0.004", "33.67 ± 17.79", "0.99 ± 0.0005"), ("956 ± 622", "818 ± 332", "951 ± 1")),
@@ -42,7 +42,7 @@ def table(part: str, runs: Runs) -> Table:
 
 
 def functions(runs: Runs) -> Table:
-    """Average regret on the 17 functions, beside the authors'."""
+    """Average regret on the 17 functions, compared with the authors'."""
     header = ["function", "ada-bkb", "authors", "ratio", "range over seeds"]
     header += [name for system in authors.SYSTEMS[1:] for name in (system, "authors")] + [AUTO]
     rows = []
@@ -62,7 +62,7 @@ def functions(runs: Runs) -> Table:
 
 
 def best(runs: Runs) -> Table:
-    """Lowest regret found on the 17 functions, beside the authors'."""
+    """Lowest regret found on the 17 functions, compared with the authors'."""
     header = ["function", *(name for system in authors.SYSTEMS for name in (system, "authors")), AUTO]
     rows = []
     for problem in EXPERIMENTS["functions"].problems:
@@ -72,7 +72,7 @@ def best(runs: Runs) -> Table:
 
 
 def times(runs: Runs) -> Table:
-    """Seconds and largest leaf sets on the 17 functions, beside the authors'."""
+    """Seconds and largest leaf sets on the 17 functions, compared with the authors'."""
     header, quantities = ["function"], {}
     for system in authors.SYSTEMS:
         quantities[system] = ["seconds", "max_leaves"] if "ada" in system else ["seconds"]
@@ -96,7 +96,7 @@ def compared(experiment: str, runs: Runs) -> Table:
 
 
 def random_points(runs: Runs) -> Table:
-    """Random-BKB by the number of its points, beside the authors'."""
+    """Random-BKB by its number of points, compared with the authors'."""
     header, rows = compared("random-points", runs)
     measured = authors.AUTHORS["random-bkb"]
     theirs = [measured[problem][variant.removesuffix(" points")] for problem, variant, *_ in rows]
@@ -158,7 +158,7 @@ def _regrets(found: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _pair(runs: Runs, problem: str, system: authors.System, quantity: str) -> list[str]:
-    """On a function: ours, the authors'."""
+    """Our number and the authors' for a function."""
     return [
         _mean(_runs(runs, "functions", problem, system), quantity),
         _theirs(authors.results(problem, system), quantity),
@@ -166,7 +166,7 @@ def _pair(runs: Runs, problem: str, system: authors.System, quantity: str) -> li
 
 
 def _mean(found: Sequence[Mapping[str, Any]], quantity: str) -> str:
-    """With the steps, where runs were cut."""
+    """The mean, with the number of steps if runs were stopped early."""
     if not found:
         return ""
     steps = float(np.mean([run["steps"] for run in found]))

@@ -1,4 +1,4 @@
-"""One run of a system on one function, as the paper's figures show it: regret, time and leaf set by step."""
+"""A run of a system on a function: regret, time and leaf set by step, as in the paper's figures."""
 
 from __future__ import annotations
 
@@ -52,35 +52,35 @@ COUNTS = (
 
 @dataclass(slots=True)
 class Run:
-    """What one run did."""
+    """The record of a run."""
 
     steps: int = 0
-    """Fewer than asked for where the time was up."""
+    """Number of steps; fewer than requested if the time limit was reached."""
     average_regret: float = 0.0
     """Mean over the steps of f(x_t) minus the minimum, without noise."""
     best_regret: float = float("inf")
     seconds: float = 0.0
     """Processor time spent in ``suggest`` and ``observe``: with one BLAS thread, the wall time of an idle core."""
     evaluation_seconds: float = 0.0
-    """What the evaluations take."""
+    """Total duration of the evaluations."""
     max_leaves: int = 0
     first_early_stop: int | None = None
     """Step (from 1) after which the paper's early stop first held; the run goes on, as the authors' did."""
     points: int = 0
     """Distinct points evaluated."""
     at: list[int] = field(default_factory=list)
-    """Steps of the lists below."""
+    """Steps that the lists below refer to."""
     regrets: list[float] = field(default_factory=list)
-    """Average so far."""
+    """Average regret so far."""
     times: list[float] = field(default_factory=list)
-    """Cumulative seconds, of the system and of the evaluations."""
+    """Cumulative seconds of the system and the evaluations."""
     leaves: list[int] = field(default_factory=list)
-    """Or cells under test; points, where they are fixed."""
+    """Number of leaves, of cells under test, or of fixed points."""
     best: list[float] = field(default_factory=list)
     last: list[float] = field(default_factory=list)
     """(d,) points."""
     test_errors: dict[str, float] = field(default_factory=dict)
-    """Of a model that was tuned: with the best and with the last point."""
+    """Test errors of a tuned model at the best and at the last point."""
 
 
 def run(
@@ -97,14 +97,14 @@ def run(
     """Minimise a function.
 
     Args:
-        function: what, without noise.
+        function: the function, without noise.
         config: the policy's constants.
-        steps: evaluations.
-        seed: draws the noise of the results, and whatever the system draws.
-        noise_std: of a result.
-        policy: of the system.
+        steps: number of evaluations.
+        seed: seed of the noise and of the system.
+        noise_std: standard deviation of the noise of a result.
+        policy: the system's policy.
         limit: seconds, of system and evaluations, after which the run is cut (the paper's time threshold).
-        initial: random ones of its fixed points that a system without a tree is given before, outside all counts.
+        initial: number of random fixed points that a system without a tree gets at the start; they are not counted.
     """
     noise = np.random.default_rng(seed).normal(0.0, noise_std, steps)
     space, outcome, total = function.space, Run(), 0.0

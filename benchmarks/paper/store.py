@@ -1,4 +1,4 @@
-"""The results file of the paper's evaluation: runs are added as they end, so that a stopped evaluation resumes."""
+"""The results file of the paper's evaluation. Each run is added when it ends, so a stopped evaluation can resume."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Key = tuple[str, str, str, int]
 
 
 def key(job: Job) -> Key:
-    """Under which a job's run is kept."""
+    """The key of a job's run."""
     return job.experiment, job.problem, job.variant, job.seed
 
 
 def load(path: Path = PAPER) -> dict[Key, Mapping[str, Any]]:
-    """The runs by key, each with ``asked``, what it was given; none if there is no file."""
+    """The runs by key, each with its arguments as ``asked``; empty if there is no file."""
     runs = json.loads(path.read_text())["runs"] if path.exists() else []
     return {(run["experiment"], run["problem"], run["variant"], run["seed"]): run["run"] for run in runs}
 
 
 def is_there(runs: Mapping[Key, Mapping[str, Any]], job: Job) -> bool:
-    """Whether a job's run is there: with its constants and its steps, or cut at no less than its seconds."""
+    """Whether there is a run with the job's constants that has its steps, or reached at least its time limit."""
     run = runs.get(key(job))
     if run is None or any(run["asked"].get(name) != value for name, value in _asked(job).items() if name != "seconds"):
         return False
@@ -44,7 +44,7 @@ def _asked(job: Job) -> dict[str, Any]:
 
 
 def add(path: Path, job: Job, run: Run) -> None:
-    """Keep one run."""
+    """Add a run to the file."""
     with rewriting(path) as partial:
         runs = load(path)
         runs[key(job)] = {"asked": _asked(job), **_rounded(run)}

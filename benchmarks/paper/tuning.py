@@ -25,21 +25,21 @@ from benchmarks.quality.tasks.data import htru
 
 HERE = Path(__file__).parent / "data"
 VALIDATION = 0.3
-"""Share of the training rows that a fit is tested on."""
+"""Share of the training rows that are held out for validation."""
 LOWEST = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A data set with the sizes of the paper."""
+    """A data set, with the sizes in the paper."""
 
     load: Callable[[], tuple[Array, Array]]
     training: int
-    """Rows; the others are for the test."""
+    """Number of training rows; the others are test rows."""
     centres: int
     penalty: float
     highest: float
-    """Of the lengthscales."""
+    """Upper bound of the lengthscales."""
 
 
 def _magic() -> tuple[Array, Array]:
@@ -67,7 +67,7 @@ TASKS = {
 TRACES = {"HTRU2": "HTRU2", "CASP": "CASP", "Magic04": "Magic"}
 """Names in ``authors.json``."""
 RANDOM_POINTS = {"HTRU2": 131, "CASP": 83, "Magic04": 411}
-"""Of the grid: as many as Ada-BKB evaluated in the authors' five runs together, the size that they took."""
+"""Size of the grid: the total number of points that Ada-BKB evaluated in the authors' five runs, as they chose."""
 
 
 @dataclass
@@ -79,20 +79,20 @@ class Tuning:
     validation: tuple[Array, Array]
     test: tuple[Array, Array]
     centres: NDArray[np.int64]
-    """(M,) rows of the part that is fitted."""
+    """(M,) indices into the rows that are fitted."""
     known: dict[bytes, tuple[float, float]] = field(default_factory=dict)
-    """Error and seconds by lengthscales."""
+    """Lengthscales (as bytes) -> error and seconds."""
 
     def error(self, lengthscales: Array) -> float:
-        """On the validation rows."""
+        """The error on the validation rows."""
         return self._known(lengthscales)[0]
 
     def seconds(self, lengthscales: Array) -> float:
-        """What that took."""
+        """The duration of that fit."""
         return self._known(lengthscales)[1]
 
     def test_error(self, lengthscales: Array) -> float:
-        """On the test rows, fitted to all training rows."""
+        """The error on the test rows of a fit to all training rows."""
         X, y = (np.concatenate(both) for both in zip(self.training, self.validation, strict=True))
         return _error(falkon.fit(X, y, X[self.centres], lengthscales, self.task.penalty), self.test)
 
@@ -113,7 +113,7 @@ def _error(model: falkon.Falkon, rows: tuple[Array, Array]) -> float:
 
 @cache
 def tuning(name: str, seed: int) -> Tuning:
-    """A task with the rows and the centres that a seed draws."""
+    """A task with random rows and centres."""
     task, rng = TASKS[name], np.random.default_rng(seed)
     X, y = task.load()
     training, test = np.split(rng.permutation(len(X)), [task.training])
@@ -125,7 +125,7 @@ def tuning(name: str, seed: int) -> Tuning:
 
 
 def function(name: str, seed: int) -> Function:
-    """The error as a function to be minimised; its minimum is not known and counts as 0, as in the paper."""
+    """The error as a function to minimise. Its unknown minimum counts as 0, as in the paper."""
     objective = tuning(name, seed)
     dimension = objective.training[0].shape[1]
     box = cube(dimension, LOWEST, objective.task.highest)
@@ -152,7 +152,7 @@ def configs(name: str) -> dict[str, Config]:
         coordinates="raw",
         outputs="raw",
     )
-    effective = {"HTRU2": d, "CASP": 3, "Magic04": 4}[name]  # what v1 and rho of their Ada-GP-UCB were made of
+    effective = {"HTRU2": d, "CASP": 3, "Magic04": 4}[name]  # the dimension in v1 and rho of their Ada-GP-UCB
     wider = authors.ada_gp_ucb(tree, authors.STEPS, settings["C1"])
     return {
         "ada-bkb": tree,

@@ -1,1 +1,1 @@
-"""The benchmark that decides: solution quality of our policies and of their peers on the same problems and seeds."""
+"""The main benchmark: solution quality of our policies and other methods on the same problems and seeds."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.quality``; ``make bench-quality`` runs all of it. ``docs/quality.md`` says how it measures."""
+"""``python -m benchmarks.quality``; ``make bench-quality`` runs all of it. ``docs/quality.md`` explains the method."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(
     seeds: Annotated[int | None, typer.Option(min=1, help="At most this many seeds.")] = None,
     budget: Annotated[int | None, typer.Option(min=1, help="At most this many evaluations.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one core each.")] = 1,
-    force: Annotated[bool, typer.Option(help="Repeat runs that are there already.")] = False,
+    force: Annotated[bool, typer.Option(help="Repeat runs that already have results.")] = False,
     out: Annotated[Path, typer.Option(help="File that takes the results.")] = QUALITY,
 ) -> None:
     """Run what is missing in the results."""
@@ -73,10 +73,10 @@ def run(
 @app.command()
 def table(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Results; runs of a later file replace the same ones.")
+        list[Path] | None, typer.Argument(help="Result files; runs in later files replace earlier ones.")
     ] = None,
-    budget: Annotated[int, typer.Option(help="Evaluations of the table per function.")] = report.SHOWN_BUDGET,
-    write: Annotated[bool, typer.Option(help="Put the tables into docs/quality.md instead of printing them.")] = False,
+    budget: Annotated[int, typer.Option(help="Number of evaluations in the table per function.")] = report.SHOWN_BUDGET,
+    write: Annotated[bool, typer.Option(help="Write the tables to docs/quality.md instead of printing them.")] = False,
 ) -> None:
     """Compare the methods."""
     results = store.load(*(files or [QUALITY]))
@@ -92,7 +92,7 @@ def standings(
     problems: Annotated[str, typer.Option(help="Names of problems and groups, comma-separated.")] = "development",
     budgets: Annotated[str, typer.Option(help="Numbers of evaluations, comma-separated.")] = "25,50,100,200,400",
 ) -> None:
-    """Rank the methods that have runs of all these problems."""
+    """Rank the methods that have runs on all these problems."""
     names, counts = [problem.name for problem in chosen_problems(problems)], [int(each) for each in budgets.split(",")]
     typer.echo("\n\n".join(report.compared(store.load(file), names, counts, each) for each in report.MEASURES))
 
@@ -100,7 +100,7 @@ def standings(
 @app.command()
 def plot(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Results; runs of a later file replace the same ones.")
+        list[Path] | None, typer.Argument(help="Result files; runs in later files replace earlier ones.")
     ] = None,
     folder: Annotated[Path, typer.Option(help="Where the figures go.")] = plots.IMAGES,
 ) -> None:

@@ -39,30 +39,30 @@ from benchmarks.quality.tasks import TASK_PROBLEMS
 MODULE = "benchmarks.quality.ablation"
 BUDGETS = (10, 20, 30, 50, 100)
 NOISE = 0.02
-"""Of the families with noise, as a share of the range."""
+"""Standard deviation of the noise, as a share of the range, in families with noise."""
 MOST_AXES = 7
-"""Of families with noise; smooth ones have up to 5, where an end game begins within the budget."""
+"""Largest dimension of families with noise. Smooth families have up to 5, so that an end game begins in time."""
 QUICK_BUDGET = 20
 WHOLE = "whole"
 KEPT = Path(f"tmp/ablation-{REVISION}.jsonl")
-"""Of this revision of the engine."""
+"""The file of runs of this revision of the engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Problems that make a column."""
+    """A group of problems, which is a column of the table."""
 
     problems: Sequence[Problem]
     budget: int
     floor: float
-    """Smaller regrets are alike."""
+    """Smaller regrets count as equal."""
     seeds: int = 1000
     """At most."""
     times: int = 1
-    """Seeds for each one that is asked for: more where there are few problems."""
+    """Number of seeds per requested seed; larger for groups with few problems."""
 
     def all_seeds(self, asked: int) -> range:
-        """The seeds of the group when so many are asked for."""
+        """The seeds of the group, for a requested number of seeds."""
         return range(min(self.times * asked, self.seeds))
 
 
@@ -83,26 +83,26 @@ GROUPS = {
         seeds=2,
     ),
 }
-"""By name. Of the tuning tasks the four quickest: the others would take as long as all else."""
+"""Groups by name. Only the four quickest tuning tasks; the others would take as long as everything else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run came to."""
+    """The result of a run."""
 
     mechanism: str
-    """What was switched off, or ``WHOLE``."""
+    """The mechanism that was switched off, or ``WHOLE``."""
     group: str
     problem: str
     seed: int
     regrets: list[float]
-    """At those of ``BUDGETS`` that it reached; the test loss of a task."""
+    """Regret, or test loss of a task, at each of ``BUDGETS`` that the run reached."""
     seconds: float
     """Processor time of all steps."""
 
 
 class Searching(Policy):
-    """``auto`` without recommendations, which rest on a model of their own and suggest nothing."""
+    """``auto`` without recommendations, which use a separate model and do not affect suggestions."""
 
     def __init__(self, space: Space, seed: int) -> None:
         super().__init__(space, seed, "adabkb_service.engine.auto.policy")
@@ -112,13 +112,13 @@ class Searching(Policy):
 
 
 def run(mechanism: Mechanism | None, name: str, problem: Problem, seed: int, budget: int) -> Run:
-    """One run of ``auto``, whole or without a mechanism.
+    """Run ``auto``, as a whole or without a mechanism.
 
     Args:
-        mechanism: None for the whole.
-        name: of the problem's group.
-        problem: to be solved.
-        seed: of problem, noise and search.
+        mechanism: the mechanism to switch off; None for none.
+        name: name of the problem's group.
+        problem: the problem to solve.
+        seed: seed of the problem, the noise and the search.
         budget: one of ``BUDGETS``.
     """
     with mechanism.off() if mechanism else nullcontext():
@@ -137,7 +137,7 @@ def run(mechanism: Mechanism | None, name: str, problem: Problem, seed: int, bud
 def wanted(
     groups: Mapping[str, Group], mechanisms: Sequence[Mechanism], seeds: int
 ) -> Iterator[tuple[Mechanism | None, str, Problem, int, int]]:
-    """The arguments of all runs, seed by seed, so that a benchmark that is stopped has all problems."""
+    """The arguments of all runs, ordered by seed, so that a stopped benchmark covers all problems."""
     for count in range(seeds):
         for name, group in groups.items():
             for seed in group.all_seeds(count + 1)[len(group.all_seeds(count)) :]:
@@ -147,7 +147,7 @@ def wanted(
 
 
 def summary(runs: Sequence[Run], groups: Mapping[str, Group], mechanisms: Sequence[Mechanism]) -> list[dict[str, Any]]:
-    """Per mechanism and group what the absence of the mechanism costs."""
+    """The cost of the absence of each mechanism, per group."""
     by_key = {(each.mechanism, each.group, each.problem, each.seed): each for each in runs}
     found = []
     for mechanism in mechanisms:
@@ -195,7 +195,7 @@ def _logs(run: Run, floor: float) -> Array:
 
 
 EARLY = 20
-"""The first budget that a table shows; the other one is the group's last."""
+"""The first budget in a table; the second one is the group's largest."""
 HEADER = ["`auto`", "Ada-BKB", "switched off", *GROUPS, "time"]
 SURE = 2.0
 """Standard errors."""
@@ -217,7 +217,7 @@ def rows(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def _cell(of: Mapping[str, Any] | None) -> str:
-    """Empty where there are no runs, and where all runs are the same."""
+    """A cell; empty if there are no runs or all ratios are 1."""
     if of is None or not of["changed"]:
         return ""
     shown = dict.fromkeys((BUDGETS.index(EARLY), len(of["ratio"]) - 1))
@@ -237,8 +237,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--groups", nargs="+", choices=[*GROUPS], default=[*GROUPS])
     parser.add_argument("--mechanisms", nargs="+", choices=[each.name for each in MECHANISMS], metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="one problem of each group, one seed, 20 evaluations")
-    parser.add_argument("--kept", action="store_true", help="only summarise the runs of the file, of any seeds")
-    parser.add_argument("--runs", type=Path, default=KEPT, help="file that keeps the runs")
+    parser.add_argument("--kept", action="store_true", help="only summarise the runs in the file, with any seeds")
+    parser.add_argument("--runs", type=Path, default=KEPT, help="file of the runs")
     parser.add_argument("--out", type=Path, default=RESULTS / "ablation.json")
     asked = parser.parse_args(arguments)
     groups = {name: GROUPS[name] for name in asked.groups}
@@ -260,12 +260,13 @@ def kept(path: Path) -> list[Run]:
 
 
 def done(groups: Mapping[str, Group], mechanisms: Sequence[Mechanism], seeds: int, path: Path) -> list[Run]:
-    """All runs that are wanted; those that the file lacks are made, and kept there."""
+    """All requested runs. Runs that are missing in the file are done and added to it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     known = {(each.mechanism, each.group, each.problem, each.seed): each for each in kept(path)}
     found = []
     with threadpool_limits(1), path.open("a") as file:
-        run(None, "functions", GROUPS["functions"].problems[0], 0, BUDGETS[0])  # what is done once is nobody's time
+        # This run keeps one-time work out of the measured times.
+        run(None, "functions", GROUPS["functions"].problems[0], 0, BUDGETS[0])
         for arguments in tqdm(list(wanted(groups, mechanisms, seeds)), unit="run", mininterval=10):
             mechanism, name, problem, seed, _ = arguments
             key = mechanism.name if mechanism else WHOLE, name, problem.name, seed

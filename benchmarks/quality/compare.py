@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def runs() -> dict[str, dict[str, list[float]]]:
-    """By function and seed, the regrets of the best observed and of the recommended point."""
+    """The regrets of the best observed and of the recommended point, by function and seed."""
     found = {}
     with threadpool_limits(1):
         for problem in FUNCTION_PROBLEMS.values():
@@ -48,7 +48,7 @@ def runs() -> dict[str, dict[str, list[float]]]:
 
 
 def compare(old_file: Path, new_file: Path) -> None:
-    """Geometric means of new over old, no regret counting as less than the noise; and their standard errors."""
+    """Print geometric means of new over old regrets, bounded below by the noise, and their standard errors."""
     old, new = (json.loads(file.read_text()) for file in (old_file, new_file))
     for budget in COMPARED:
         cells = []

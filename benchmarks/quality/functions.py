@@ -1,4 +1,4 @@
-"""The 17 test functions with the boxes and minima of the literature.
+"""The 17 test functions with boxes and minima from the literature.
 
 The minima of Hartmann and Shekel are polished beyond the digits in print, so that no regret is negative.
 """

@@ -1,7 +1,7 @@
-"""``python -m benchmarks.quality.gaps``: how often the gap of ``auto`` holds, and how much it says.
+"""``python -m benchmarks.quality.gaps``: how often the gap of ``auto`` is valid, and how tight it is.
 
-Runs of ``auto`` are asked at some numbers of results. The gap holds if no point of the problem is better than the
-recommended one by more, without noise. A gap that is not known yet counts as not said, and not as one that holds.
+The gap is read at several numbers of results. The gap holds if no point of the problem is better than the
+recommended one by more, without noise. Cases without a gap are not counted as valid.
 Writes results/gaps.json.
 """
 
@@ -31,9 +31,9 @@ SETS = {
     "judged on": {"families": FINAL_PROBLEMS, "nature": NATURE_FINAL},
 }
 COUNTS = (10, 20, 40, 80)
-"""Numbers of results at which a run is asked."""
+"""Numbers of results at which the gap is read."""
 DIMENSIONS = ((1, 2), (3, 4), (5, 7), (8, 100))
-"""Ranges of them that make a row."""
+"""Ranges of dimensions, one per row."""
 HEADER = ["problems", "cases", "known", "holds", "gap over range", "gap over regret"]
 
 
@@ -48,9 +48,9 @@ class Case:
     count: int
     gap: float | None
     regret: float
-    """Of the recommended point."""
+    """The regret of the recommended point."""
     range: float
-    """Of the results."""
+    """The range of the results."""
 
     @property
     def holds(self) -> bool:
@@ -86,7 +86,7 @@ class Run:
 
 
 def rows(cases: Sequence[Case]) -> Iterator[list[str]]:
-    """All cases, and those of each group, number of results and range of dimensions, and those with noise."""
+    """Rows for all cases, for each group, number of results and range of dimensions, and for those with noise."""
     yield ["all", *_row(cases)]
     for group in dict.fromkeys(case.group for case in cases):
         yield [group, *_row([case for case in cases if case.group == group])]

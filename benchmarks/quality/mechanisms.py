@@ -1,4 +1,4 @@
-"""The mechanisms of ``auto`` that decide about suggestions, and what takes the place of each when it is switched off.
+"""The mechanisms of ``auto`` that affect suggestions, and the replacement of each when it is switched off.
 
 None of them has a switch in the engine, since nobody but the ablation needs one. So a mechanism is switched off by
 other values of constants or functions of the engine's modules, for as long as a block lasts.
@@ -36,9 +36,9 @@ from adabkb_service.engine.auto.tree import Box, Tree
 from benchmarks.functions import Array
 
 NEVER = 10**9
-"""Steps or results."""
+"""A number of steps or results that is never reached."""
 ONE_WIDTH = (1.5, 1.5, 1.5, 1.5)
-"""A cycle of confidence widths that are all the same: the middle one."""
+"""A cycle of equal confidence widths, the middle ones."""
 WIDTHS = ("EARLY_BETAS", "BETAS", "EARLY_BETAS_OF_CHOICES", "BETAS_OF_CHOICES")
 """The cycles of ``betas``."""
 
@@ -49,15 +49,15 @@ class Mechanism:
 
     name: str
     in_paper: str
-    """What Ada-BKB has in its place."""
+    """The corresponding part of Ada-BKB."""
     without: str
-    """What happens when it is switched off."""
+    """The behaviour when it is switched off."""
     replaced: tuple[tuple[Any, str, Any], ...]
-    """Module or class, name in it, and what stands there in place of it."""
+    """(module or class, name in it, replacement)."""
 
     @contextmanager
     def off(self) -> Iterator[None]:
-        """Switched off within the block, in this process."""
+        """Switch the mechanism off within the block, in this process."""
         kept = [(owner, name, vars(owner)[name]) for owner, name, _ in self.replaced]
         try:
             for owner, name, value in self.replaced:

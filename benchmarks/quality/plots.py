@@ -18,9 +18,9 @@ from benchmarks.quality.tasks import TASK_PROBLEMS
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 COLUMNS = 4
-# Below the noise all regrets are alike; a little of it is shown.
+# Regrets below the noise count as equal; the axis shows a part of them.
 LOWEST_REGRET = NOISE_STD / 10
-# The first few test losses are those of random models, and far off.
+# The first few test losses are those of random models, far above the others.
 FIRST_COUNT = 5
 
 
@@ -34,7 +34,7 @@ def draw(results: Results, folder: Path = IMAGES) -> list[Path]:
 
 
 def figure(results: Results, problems: Sequence[str], label: str, path: Path, floor: float = 0.0) -> Path:
-    """One panel per problem, a line per method; a dotted line at the noise where there is a floor."""
+    """Draw one panel per problem, with a line per method, and a dotted line at the noise if there is a floor."""
     names = order({method for problem, method, _ in results.runs if problem in problems})
     colours = {name: f"C{i}" for i, name in enumerate(names)} | dict.fromkeys(ours(names), "black")
     rows = -(-(len(problems) + 1) // COLUMNS)

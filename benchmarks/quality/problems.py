@@ -1,4 +1,4 @@
-"""What is optimised: a problem, drawn per seed as an instance that every method gets alike."""
+"""Problems to optimise. The instance of a seed is the same for every method."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from benchmarks.quality.functions import FUNCTIONS
 
 NOISE_STD = 0.01
 MAX_SHIFT = 0.15
-"""Of the box's width."""
+"""Maximum shift, as a share of the box's width."""
 MARGIN = 0.03
-"""Of the box's width, between a known minimiser and the faces of the shifted box."""
+"""Minimum distance of a known minimiser from the faces of the shifted box, as a share of the box's width."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one evaluation gives, both minimised."""
+    """The outcome of an evaluation; smaller is better for both numbers."""
 
     value: float
-    """What the method is told, up to the noise."""
+    """The value that the method gets, without the noise."""
     score: float
-    """What the method is judged by: the regret of a function, the test loss of a tuning task."""
+    """The score of the method: the regret of a function, or the test loss of a tuning task."""
 
 
 class Instance(Protocol):
-    """A problem as one seed draws it."""
+    """A problem for one seed."""
 
     @property
     def space(self) -> Space:
@@ -39,7 +39,7 @@ class Instance(Protocol):
 
     @property
     def noise_std(self) -> float:
-        """Of the noise that is added to every value."""
+        """Standard deviation of the noise that is added to every value."""
 
     def evaluate(self, parameters: Mapping[str, Any]) -> Outcome:
         """The noise-free outcome of one point."""
@@ -49,7 +49,7 @@ class WithRegret(Instance, Protocol):
     """A problem whose best value is known."""
 
     def regret(self, parameters: Mapping[str, Any]) -> float:
-        """How much worse than the best point this one is, in the units of the value, without noise and floor."""
+        """The difference from the value at the best point, without noise and floor."""
 
 
 class Problem(Protocol):
@@ -57,7 +57,7 @@ class Problem(Protocol):
 
     @property
     def name(self) -> str:
-        """As in the results."""
+        """The name in the results."""
 
     @property
     def dimension(self) -> int:
@@ -65,15 +65,15 @@ class Problem(Protocol):
 
     @property
     def budget(self) -> int:
-        """Evaluations of a run."""
+        """Number of evaluations of a run."""
 
     @property
     def seeds(self) -> int:
-        """Runs per method: seeds 0, 1, ..."""
+        """Number of runs per method, with seeds 0, 1, ..."""
 
     @property
     def is_task(self) -> bool:
-        """Whether it is a tuning task, not a function."""
+        """Whether the problem is a tuning task, not a function."""
 
     def draw(self, seed: int) -> Instance:
         """The instance of a seed."""
@@ -104,7 +104,7 @@ class FunctionInstance:
 
 @dataclass(frozen=True, slots=True)
 class FunctionProblem:
-    """A function whose box each seed shifts."""
+    """A function on a box that depends on the seed."""
 
     function: Function
     budget: int = 400
@@ -127,7 +127,7 @@ class FunctionProblem:
 
 
 def shifted(function: Function, rng: np.random.Generator) -> Function:
-    """The function on a box moved at random along each axis: methods that favour the middle gain nothing by it."""
+    """The function on a box shifted at random along each axis, so that methods gain nothing by favouring the middle."""
     low, high = np.array(function.box, dtype=np.float64).T
     width, minimiser = high - low, np.array(function.minimiser)
     shift: Array = rng.uniform(-MAX_SHIFT, MAX_SHIFT, function.dimension) * width
@@ -137,7 +137,7 @@ def shifted(function: Function, rng: np.random.Generator) -> Function:
 
 
 def generator(name: str, seed: int) -> np.random.Generator:
-    """A generator of the problem and the seed alone, whatever runs before it."""
+    """A random generator that depends on the problem and the seed only."""
     return np.random.default_rng([crc32(name.encode()), seed])
 
 

@@ -1,4 +1,4 @@
-"""The tables of docs/quality.md, made from the results."""
+"""The tables of docs/quality.md."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ NATURE = RESULTS / "quality-nature.json"
 """Made by ``run --problems nature,nature-final --out``, see the Makefile."""
 NATURE_BUDGETS = (10, 20, 30, 50, 100)
 FEW_SEEDS = 5
-"""Of the methods that take long."""
+"""Number of seeds of slow methods."""
 SHOWN_BUDGET = 100
-"""Of the table per function."""
+"""Number of evaluations in the table per function."""
 
 RANK = ("Mean rank", lambda s: f"{s.rank:.2f}")
 LOWEST = ("Lowest or tied", lambda s: str(s.lowest))
@@ -64,7 +64,7 @@ LABELS = {
     "gpsampler": "GPSampler (Optuna)",
     "auto": "Ada-BKB (`auto`)",
 }
-"""For those who have not read how it was measured."""
+"""Columns for readers who do not know the method of measurement."""
 
 
 def sections(results: Results, budget: int = SHOWN_BUDGET) -> dict[str, str]:
@@ -85,7 +85,7 @@ def sections(results: Results, budget: int = SHOWN_BUDGET) -> dict[str, str]:
 
 
 def write(results: Results) -> None:
-    """Put the sections into the document."""
+    """Write the sections to the document."""
     text = DOCUMENT.read_text()
     for name, section in sections(results).items():
         begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
@@ -95,7 +95,7 @@ def write(results: Results) -> None:
 
 
 def runs(results: Results) -> str:
-    """What the tables rest on: runs done of those wanted, and versions."""
+    """The basis of the tables: the numbers of completed and expected runs, and versions."""
     rows = []
     for name in order({method for _, method, _ in results.runs}):
         entry, made = METHODS.get(name), results.methods[name]
@@ -118,7 +118,7 @@ def functions(results: Results, budget: int) -> str:
 
 
 def limited(results: Results) -> list[str]:
-    """A table for each method that takes part in some of the functions or seeds only: all methods on just those."""
+    """A table for each method with only some functions or seeds, which compares all methods on these."""
     parts = []
     for name, entry in METHODS.items():
         problems = [p.name for p in FUNCTION_PROBLEMS.values() if entry.runs_on(p)]
@@ -161,7 +161,7 @@ def many(results: Results) -> str:
 
 
 def tables(results: Results) -> str:
-    """Standings on the tables of trained networks, by the mean of all trainings and by the one that was told."""
+    """Standings on the tables of trained networks, by the mean of all trainings and by the one that methods see."""
     names = list(TABLE_PROBLEMS)
     parts = [compared(results, names, TABLE_BUDGETS, measure) for measure in MEASURES]
     parts.append(compared(results, names, TABLE_BUDGETS, (f"{RANK[0]} by the loss that was told", RANK[1]), validation))
@@ -169,7 +169,7 @@ def tables(results: Results) -> str:
 
 
 def nature(results: Results, problems: Iterable[str]) -> str:
-    """Standings on tables and emulators of experiments; those of methods with few runs on the same seeds of all."""
+    """Standings on tables and emulators of experiments; methods with few runs are compared on their seeds."""
     names = list(problems)
     seeds = {name: {seed for _, method, seed in results.runs if method == name} for name in results.methods}
     many = Results({key: run for key, run in results.runs.items() if len(seeds[key[1]]) > FEW_SEEDS}, results.methods)
@@ -195,7 +195,7 @@ def compared(
     floor: float = -np.inf,
     seeds: int | None = None,
 ) -> str:
-    """One measure: methods by budgets. A row of its own puts what ours recommend in place of what they observed."""
+    """A table of one measure, methods by budgets. Separate rows use the recommendations of our methods."""
     label, show = measure
     cells: dict[str, dict[int, str]] = {}
     for budget in budgets:
@@ -211,7 +211,7 @@ def compared(
 
 
 def comparison(results: Results) -> str:
-    """A few columns of the tables, for the README."""
+    """A summary of the tables for the README."""
     of_functions, of_tasks = list(FUNCTION_PROBLEMS), list(TASK_PROBLEMS)
     ranked = {
         "functions, 50 evaluations": collect(results, of_functions, 50, floor=NOISE_STD),
@@ -230,7 +230,7 @@ def comparison(results: Results) -> str:
 
 
 def against(results: Results, peer: str) -> str:
-    """Where ``auto`` or another method has the lower median over seeds, for those who use the other one."""
+    """Numbers of problems on which ``auto`` or another method has the lower median over seeds."""
     functions = [(f"functions, {budget}", list(FUNCTION_PROBLEMS), budget, NOISE_STD) for budget in (50, 100, 200, 400)]
     tasks = ("tasks, 50, test loss", list(TASK_PROBLEMS), 50, -np.inf)
     rows = []
@@ -244,7 +244,7 @@ def against(results: Results, peer: str) -> str:
 
 
 def per_problem(scores: Scores) -> str:
-    """Median scores: problems by methods, the lowest in bold."""
+    """A table of median scores, problems by methods, with the lowest in bold."""
     names = order(scores)
     rows = []
     for problem in scores[names[0]] if names else ():
@@ -254,7 +254,7 @@ def per_problem(scores: Scores) -> str:
 
 
 def timed(results: Results, problems: Sequence[str], budgets: Sequence[int]) -> str:
-    """Median over problems of the median over seeds."""
+    """A table of times: the median over problems of the median over seeds."""
     cells: dict[str, dict[int, str]] = {}
     for budget in budgets:
         for name, of_problem in collect(results, problems, budget, seconds).items():

@@ -22,20 +22,20 @@ DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run did, at those of ``COUNTS`` (or ``BUDGETS``) that it reached."""
+    """The record of a run, at each of ``COUNTS`` or ``BUDGETS`` that it reached."""
 
     evaluations: int
     observed: list[float]
     """Score of the point with the best value so far, per count."""
     values: list[float]
-    """Of a tuning task, the best value so far (the validation loss), per count."""
+    """For a tuning task, the best value so far (the validation loss), per count."""
     recommended: list[float]
     """Score of the method's own recommendation, per budget; empty where it has none."""
     seconds: list[float]
     """Processor time spent in ``ask`` and ``tell``, per budget."""
 
     def rounded(self) -> dict[str, Any]:
-        """As the results hold it."""
+        """The form stored in the results."""
         return {
             name: [float(f"{number:.{DIGITS}g}") for number in value] if isinstance(value, list) else value
             for name, value in asdict(self).items()
@@ -48,7 +48,7 @@ class Job:
 
     problem: Problem
     name: str
-    """The method's, as in the results."""
+    """Name of the method in the results."""
     entry: Entry
     seed: int
     budget: int
@@ -59,7 +59,7 @@ class Job:
     def run(self) -> Run:
         """Do it."""
         instance = self.problem.draw(self.seed)
-        # Not the generator of the instance: the noise is its own stream, the same for every method.
+        # The noise has its own random stream, so that it is the same for every method.
         noise = generator(f"noise {self.problem.name}", self.seed).normal(0.0, 1.0, self.budget) * instance.noise_std
         best, score, seconds = np.inf, np.inf, 0.0
         run = Run(self.budget, [], [], [], [])

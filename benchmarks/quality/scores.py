@@ -1,4 +1,4 @@
-"""How methods compare at one budget: ranks, ties and ratios of the medians over seeds."""
+"""Comparison of methods at one budget: ranks, ties and ratios of the medians over seeds."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SIGNIFICANCE = 0.05
 MUCH_WORSE = 3.0
 
 Scores = dict[str, dict[str, Array]]
-"""method -> problem -> score per seed; every method on the same problems."""
+"""method -> problem -> score per seed; all methods have the same problems."""
 Read = Callable[[Mapping[str, Any], int], float | None]
-"""(run, budget) -> its score, or None if it has none there."""
+"""(run, budget) -> score; None if there is none."""
 
 
 def observed(run: Mapping[str, Any], budget: int) -> float | None:
@@ -57,7 +57,7 @@ def collect(
     floor: float = -np.inf,
     seeds: int | None = None,
 ) -> Scores:
-    """The scores at a budget of the methods that have some on every problem; below the floor all are alike."""
+    """The scores at a budget, for methods with scores on every problem. Scores below the floor count as equal."""
     problems = list(problems)
     found: dict[str, dict[str, list[float]]] = {}
     for (problem, method, seed), run in sorted(results.runs.items()):
@@ -72,20 +72,20 @@ def collect(
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A method among the others, over all problems."""
+    """A method compared with the others over all problems."""
 
     rank: float
-    """Mean over problems of its rank by the median; 1 is best, ties get their average rank."""
+    """Mean rank over problems, by the median over seeds; 1 is best, and ties get their average rank."""
     lowest: int
-    """Problems where its median is the lowest, or statistically tied with it."""
+    """Number of problems where its median is the lowest, or statistically tied with the lowest."""
     much_worse: int
-    """Problems where its median is more than ``MUCH_WORSE`` times the best other peer's."""
+    """Number of problems where its median is more than ``MUCH_WORSE`` times that of the best other peer."""
     ratio: float
     """Geometric mean over problems of its median over the best other peer's, picked per problem in hindsight."""
 
 
 def standings(scores: Scores, ours: Collection[str]) -> dict[str, Standing]:
-    """Of every method; those named in ``ours`` are nobody's peers."""
+    """The standing of each method. Methods in ``ours`` do not count as peers."""
     if not scores:
         return {}
     methods = list(scores)
@@ -107,13 +107,13 @@ def standings(scores: Scores, ours: Collection[str]) -> dict[str, Standing]:
 
 
 def tied(scores: Array, best: Array) -> bool:
-    """Whether a two-sided Mann-Whitney test cannot tell a method's seeds from those of the best."""
+    """Whether a two-sided Mann-Whitney test finds no difference between a method's scores and the best one's."""
     return _tied(tuple(scores), tuple(best))
 
 
 @cache
 def _tied(scores: tuple[float, ...], best: tuple[float, ...]) -> bool:
-    """Kept, as a problem is in the tables of its budget, its family and its dimension."""
-    if np.ptp([*scores, *best]) == 0.0:  # where the test is not defined
+    """Cached, since a problem is in the tables of its budget, its family and its dimension."""
+    if np.ptp([*scores, *best]) == 0.0:  # the test is not defined
         return True
     return bool(mannwhitneyu(scores, best).pvalue > SIGNIFICANCE)

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.quality.stopping``: what the rules of ``stop`` save, and what they lose.
+"""``python -m benchmarks.quality.stopping``: the savings and losses of the rules of ``stop``.
 
 Each rule is applied to the same runs of ``auto`` on the development families, so that it is compared with the same run
 that goes on to 200 evaluations. Writes results/stopping.json.
@@ -17,7 +17,7 @@ EVALUATIONS = 200
 PATIENCE = (10, 20, 30, 50, 75, 100)
 SHARES = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005)
 MUCH = 0.01
-"""Of the function's range."""
+"""A large loss, as a share of the function's range."""
 
 Rule = Callable[[int, float], bool]
 """(results since the best one, gap as a share of the range of results) -> whether the run ends."""
@@ -49,7 +49,7 @@ def stopped_at(run: Trace, rule: Rule) -> int:
 
 
 def losses(runs: Sequence[Trace], rule: Rule) -> dict[str, float]:
-    """What a rule saves and loses over the runs."""
+    """The savings and losses of a rule over the runs."""
     used, ratios, lost = [], [], []
     for run in runs:
         end = stopped_at(run, rule)

@@ -1,4 +1,4 @@
-"""The results file: one line per run, added as the runs end, so that a stopped benchmark resumes."""
+"""The results file, with one line per run. Each run is added when it ends, so a stopped benchmark can resume."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Key = tuple[str, str, int]
 
 @dataclass(slots=True)
 class Results:
-    """What the file holds."""
+    """The content of the file."""
 
     runs: dict[Key, Mapping[str, Any]] = field(default_factory=dict)
     """Fields of ``Run``."""
     methods: dict[str, Any] = field(default_factory=dict)
-    """Where each method's newest run comes from."""
+    """Method -> origin of its newest run."""
 
 
 def key(job: Job) -> Key:
-    """Under which a job's run is kept."""
+    """The key of a job's run."""
     return job.problem.name, job.name, job.seed
 
 
 def load(*paths: Path) -> Results:
-    """The runs of all files that exist; where two hold the same run, that of the later."""
+    """The runs of all files that exist. Runs in later files replace earlier ones."""
     results = Results()
     for path in paths:
         if path.exists():
@@ -43,7 +43,7 @@ def load(*paths: Path) -> Results:
 
 
 def add(path: Path, job: Job, run: Run, module: str = "benchmarks.quality") -> None:
-    """Keep one run of a module. Two benchmarks may write to the same file at the same time."""
+    """Add a run of a module to the file. Two benchmarks may write to the same file at the same time."""
     with rewriting(path) as partial:
         results = load(path)
         results.runs[key(job)] = run.rounded()

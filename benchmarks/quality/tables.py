@@ -21,7 +21,7 @@ from benchmarks.functions import Array
 from benchmarks.quality.problems import Outcome, Problem
 
 FLOOR = 1e-4
-"""Scores below are alike."""
+"""Scores below this value count as equal."""
 
 DATASETS = {
     "HPOBench": (
@@ -31,7 +31,7 @@ DATASETS = {
     "HPOLib": ("naval_propulsion", "parkinsons_telemonitoring", "protein_structure", "slice_localization"),
     "NASBench201": ("cifar10", "cifar100", "imagenet"),
 }
-"""Of each class of the package."""
+"""Data sets of each class of the package."""
 NAMES = {"HPOBench": "hpobench", "HPOLib": "hpolib", "NASBench201": "nasbench"}
 
 
@@ -40,18 +40,18 @@ class Grid:
     """A table in memory."""
 
     choices: Mapping[str, list[Any]]
-    """Parameter -> its values, those of numbers ascending."""
+    """Parameter -> values; numbers are in ascending order."""
     is_text: Mapping[str, bool]
     losses: Mapping[str, Array]
     """Digits of the choices' indices -> the loss of each training, (seeds,)."""
     lowest: float
     """Smallest mean loss."""
     median: float
-    """Of the mean losses."""
+    """Median mean loss."""
 
     @property
     def space(self) -> Space:
-        """Numbers as their place in the grid, whose steps are even on the scale that matters; names as categories."""
+        """The search space. Numbers are indices into the grid, whose steps are even on the relevant scale."""
         return Space(tuple(self._axis(name) for name in self.choices))
 
     def trainings(self, parameters: Mapping[str, Any]) -> Array:
@@ -84,7 +84,7 @@ def grid(group: str, dataset: str) -> Grid:
 
 @dataclass(frozen=True)
 class TableInstance:
-    """A table, and which of the trainings of each configuration a run is told."""
+    """A table, and the training that a run sees for each configuration."""
 
     table: Grid
     seed: int
@@ -92,11 +92,11 @@ class TableInstance:
 
     @cached_property
     def space(self) -> Space:
-        """That of the table."""
+        """The space of the table."""
         return self.table.space
 
     def evaluate(self, parameters: Mapping[str, Any]) -> Outcome:
-        """The loss of one training, and what the mean of all is worth."""
+        """The loss of one training, and the score of the mean loss of all trainings."""
         trainings = self.table.trainings(parameters)
         return Outcome(float(trainings[self.seed % len(trainings)]), self.table.score(float(trainings.mean())))
 

@@ -1,4 +1,4 @@
-"""Runs of ``auto`` on the development families, result by result, on which rules to stop are measured."""
+"""Traces of ``auto`` on the development families, with which stopping rules are evaluated."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from benchmarks.quality.problems import generator
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a run saw; smaller values are better."""
+    """The course of a run; smaller values are better."""
 
     family: str
     """Its name."""
     kind: str
-    """The family's; it may have members in several dimensions."""
+    """Kind of the family, which may have members in several dimensions."""
     dimension: int
     noise: float
     """Standard deviation, as a share of the function's range."""
     values: Sequence[float]
-    """What each evaluation told."""
+    """The value of each evaluation."""
     scores: Sequence[float]
-    """The regret there, as a share of the function's range."""
+    """The regret of each evaluation, as a share of the function's range."""
     shares: Sequence[float]
     """The gap after each result, as a share of the range of the results; infinite while it is not known."""
 
     def first(self, count: int) -> Trace:
-        """The beginning of the run, which is the same however long the run is."""
+        """The first ``count`` evaluations, which do not depend on the length of the run."""
         return replace(self, values=self.values[:count], scores=self.scores[:count], shares=self.shares[:count])
 
 
@@ -67,20 +67,20 @@ class Run:
 
 
 def options(description: str, out: Path) -> argparse.ArgumentParser:
-    """The command line of what is measured on traces."""
+    """The command line of benchmarks that use traces."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--budget", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=1, help="worker processes, one core each")
     parser.add_argument(
-        "--traces", type=Path, help="file with the runs; they are made, and kept there, if it is absent"
+        "--traces", type=Path, help="file with the runs; if it does not exist, they are done and stored in it"
     )
     parser.add_argument("--out", type=Path, default=out)
     return parser
 
 
 def collected(asked: argparse.Namespace) -> list[Trace]:
-    """The runs that are asked for, in order."""
+    """The requested runs, in order."""
     if asked.traces is not None and asked.traces.exists():
         return [Trace(**each) for each in json.loads(asked.traces.read_text())]
     runs = [Run(each, seed, asked.budget) for each in CHOSEN_BY for seed in range(asked.seeds)]

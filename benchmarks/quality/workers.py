@@ -1,4 +1,4 @@
-"""Eight workers at once against one after the other: the section of docs/quality.md."""
+"""The section of docs/quality.md that compares eight parallel workers with one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ WORKERS = RESULTS / "quality-workers.json"
 SEQUENTIAL, PARALLEL = "auto", "eight_workers"
 BUDGET = 200
 ACCEPTABLE = 1.5
-"""Times the sequential regret."""
+"""Acceptable ratio to the sequential regret."""
 SETS = ((FUNCTION_PROBLEMS, NOISE_STD), (DEVELOPMENT_PROBLEMS, -np.inf), (FINAL_PROBLEMS, -np.inf))
-"""Problems, and below what their regrets are alike; the scores of families have a floor already."""
+"""Problems, and the limit below which their regrets count as equal; scores of families already have a floor."""
 
 
 def section(*results: Results) -> str:
-    """Median scores of both, and how many functions are within the acceptable ratio.
+    """Median scores of both, and the number of functions within the acceptable ratio.
 
     Args:
         results: of one worker on the functions, on the families to choose by, and on the others.

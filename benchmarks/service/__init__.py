@@ -1,1 +1,1 @@
-"""Throughput of the service: pairs of suggest and observe per second, beside a floor and beside Optuna."""
+"""Throughput of the service: pairs of suggest and observe per second, compared with a minimal service and Optuna."""

@@ -47,17 +47,17 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help=f"writes nothing; implies {' '.join(QUICK)}")
     parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=list(BACKENDS))
     parser.add_argument("--clients", nargs="+", type=int, default=[1, 8, 32])
-    parser.add_argument("--servers", nargs="+", type=int, default=[1], help="on PostgreSQL, also so many at once")
-    parser.add_argument("--results", type=int, default=100, help="of each study")
+    parser.add_argument("--servers", nargs="+", type=int, default=[1], help="numbers of servers on PostgreSQL")
+    parser.add_argument("--results", type=int, default=100, help="number of results per study")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True, help="Optuna beside it")
+    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True, help="measure Optuna, too")
     parser.add_argument("--out", type=Path, default=RESULTS / "service.json")
     given = sys.argv[1:]
     return parser.parse_args([*QUICK, *given] if "--quick" in given else given)
 
 
 def about(databases: Mapping[str, Fresh], options: argparse.Namespace) -> dict[str, Any]:
-    """What the numbers depend on."""
+    """Properties of the machine and the databases that affect the numbers."""
     content = provenance("benchmarks.service")
     names = [*PACKAGES, "optuna"] if options.peers else PACKAGES
     content["versions"] |= {name: version(name) for name in names}
@@ -66,7 +66,7 @@ def about(databases: Mapping[str, Fresh], options: argparse.Namespace) -> dict[s
 
 
 def measured(databases: Mapping[str, Fresh], options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Every method under every setting, over and over."""
+    """Measure every method in every setting, repeatedly."""
     cells = [
         {"backend": backend, "servers": servers, "clients": clients, "routing": routing}
         for backend in databases

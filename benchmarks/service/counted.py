@@ -1,4 +1,4 @@
-"""``python -m benchmarks.service.counted DATABASE``: our server, counting what it does in the database.
+"""``python -m benchmarks.service.counted DATABASE``: our server, which counts its database operations.
 
 ``GET /counts`` answers with calls of suggest and observe, commits of transactions that wrote, and statements other than
 BEGIN and SET. Several calls may share a commit, so what is counted belongs to all of them. The model process, which
@@ -27,7 +27,7 @@ CALLS = ("/suggest", "/observe")
 
 
 class Counts:
-    """Of all threads."""
+    """Counters, shared by all threads."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -39,7 +39,7 @@ class Counts:
             self._counts[name] += 1
 
     def report(self) -> dict[str, int]:
-        """All so far."""
+        """All counts so far."""
         with self._guard:
             return dict(self._counts)
 
@@ -59,7 +59,7 @@ class CallMiddleware:
 
 
 def listen(engine: sa.Engine | type[sa.Engine], counts: Counts) -> None:
-    """Count what goes to a database."""
+    """Count statements and commits of a database."""
 
     def on_statement(connection: sa.Connection, _cursor: Any, statement: str, *_: Any) -> None:
         if statement.startswith(("BEGIN", "SET", "SAVEPOINT", "RELEASE")):

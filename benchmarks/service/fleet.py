@@ -39,19 +39,19 @@ T = TypeVar("T")
 Figures = dict[str, float]
 
 START_SECONDS = 10.0
-"""Within which all workers start."""
+"""All workers start within this time."""
 CALLS = ("suggest", "observe", "heartbeat")
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Workers, and how long they work."""
+    """A number of workers, and how long they work."""
 
     workers: int = 2_000
     studies: int = 100
     seconds: float = 600.0
     evaluation: tuple[float, float] = (60.0, 300.0)
-    """Seconds of one: the shortest and the longest."""
+    """Shortest and longest evaluation, in seconds."""
     renewal: float = RENEW_AT * LEASE_SECONDS
     """Seconds between two heartbeats of a trial."""
 
@@ -61,17 +61,17 @@ QUICK = Fleet(workers=40, studies=4, seconds=12.0, evaluation=(1.0, 4.0), renewa
 
 @dataclass
 class Seen:
-    """What the workers have seen."""
+    """Measurements of the workers."""
 
     seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """Of the calls, by kind."""
+    """Kind of call -> durations."""
     stand_ins: int = 0
     lost: int = 0
     results: Counter[str] = field(default_factory=Counter)
-    """That were acknowledged, by study."""
+    """Study -> number of acknowledged results."""
 
     async def timed(self, call: str, answer: Awaitable[T]) -> T:
-        """An answer, whose time is noted."""
+        """Await an answer and record its duration."""
         began = time.perf_counter()
         found = await answer
         self.seconds[call].append(time.perf_counter() - began)
@@ -117,7 +117,7 @@ def measure(backend: str, fleet: Fleet) -> Figures:
 
 
 def kept(acknowledged: Mapping[str, int], stored: Mapping[str, int]) -> Figures:
-    """Results that were acknowledged, by study, beside those that are stored."""
+    """Compare the numbers of acknowledged and stored results per study."""
     return {
         "results": sum(acknowledged.values()),
         "results lost": sum(max(count - stored.get(study, 0), 0) for study, count in acknowledged.items()),
@@ -126,7 +126,7 @@ def kept(acknowledged: Mapping[str, int], stored: Mapping[str, int]) -> Figures:
 
 
 async def _worked(address: str, fleet: Fleet) -> tuple[Seen, dict[str, int]]:
-    """What the workers have seen, and the number of results that each study has in the end."""
+    """The measurements of the workers, and the final number of results per study."""
     names = [f"study-{number}" for number in range(fleet.studies)]
     async with AsyncClient(address) as client:
         parameters = {name: Float(low, high) for name, (low, high) in BOUNDS.items()}
@@ -141,7 +141,7 @@ async def _worked(address: str, fleet: Fleet) -> tuple[Seen, dict[str, int]]:
 
 
 async def _work(address: str, study: str, number: int, end: float, fleet: Fleet, seen: Seen) -> None:
-    """One worker, until the end."""
+    """Run one worker until the end."""
     chance = random.Random(number)
     async with AsyncClient(address) as client:
         await asyncio.sleep(chance.uniform(0.0, min(START_SECONDS, fleet.seconds / 2)))
@@ -161,7 +161,7 @@ async def _work(address: str, study: str, number: int, end: float, fleet: Fleet,
 
 @asynccontextmanager
 async def _kept_leased(study: AsyncStudy, trial: Trial, pause: float, seen: Seen) -> AsyncIterator[None]:
-    """Renews the lease of a trial until the block ends."""
+    """Renew the lease of a trial until the end of the block."""
 
     async def renew() -> None:
         while True:
@@ -180,7 +180,7 @@ HEADER = ("figure", *BACKENDS)
 
 
 def rows(measured: Mapping[str, Figures]) -> Iterator[list[str]]:
-    """What was measured, by database."""
+    """The measurements, by database."""
     for name in next(iter(measured.values())):
         yield [name, *(shown(measured[backend][name]) for backend in BACKENDS)]
 

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.service.floor DATABASE SUGGEST OBSERVE``: the least that any such service costs.
+"""``python -m benchmarks.service.floor DATABASE SUGGEST OBSERVE``: a minimal service, as a lower bound of cost.
 
 The web stack, the transactions and the number of durable commits per call are those of ours, and the bodies are much
 like them; but a commit only inserts one small row, and nothing is optimized. SUGGEST and OBSERVE are commits per call;
@@ -40,7 +40,7 @@ class SuggestBody(BaseModel):
 
 
 class ObserveBody(BaseModel):
-    """As ours, of a trial's value."""
+    """Like our request with a trial's value."""
 
     trial: int
     value: float
@@ -108,7 +108,7 @@ class Observed(BaseModel):
 
 
 class Commits:
-    """The commits of one kind of call."""
+    """Does the commits of one kind of call."""
 
     def __init__(self, database: Database, per_call: float) -> None:
         self._database = database
@@ -116,7 +116,7 @@ class Commits:
         self._calls = itertools.count()
 
     def write(self, study: str, value: float) -> None:
-        """Those of the next call."""
+        """Do the commits of the next call."""
         call = next(self._calls)
         for _ in range(int((call + 1) * self._per_call) - int(call * self._per_call)):
             with self._database.writing() as connection:

@@ -35,7 +35,7 @@ class Worker:
     def __init__(
         self, number: int, clients: int, addresses: Sequence[str], evaluation: float = 0.0, routing: str = "any"
     ) -> None:
-        """``evaluation`` is how many seconds the worker takes for each result."""
+        """``evaluation`` is the duration of an evaluation in seconds."""
         self.retries = 0
         self._evaluation = evaluation
         self._number = number
@@ -52,11 +52,11 @@ class Worker:
         self._post("/v1/studies", {"id": study, "seed": seed, **definition})
 
     def run(self, studies: str, results: int) -> list[Pair]:
-        """Its pairs, one after the other."""
+        """Do the worker's pairs in sequence."""
         return [self.pair(f"{studies}-{k}") for k in dealt(self._number, self._clients, results)]
 
     def pair(self, study: str) -> Pair:
-        """A suggestion and its result."""
+        """Request a suggestion and report its result."""
         study = f"/v1/studies/{study}"
         asked = time.perf_counter()
         answer = self._post(f"{study}/suggest", {"count": 1, "worker": f"worker-{self._number}"})
@@ -69,7 +69,7 @@ class Worker:
         return Pair(asked, suggested, told, time.perf_counter(), answer["degraded"])
 
     def leased(self, study: str) -> Json:
-        """A trial that is not evaluated."""
+        """Request a trial that is not evaluated."""
         trial: Json
         (trial,) = self._post(f"/v1/studies/{study}/suggest", {"count": 1})["trials"]
         return trial
@@ -79,12 +79,12 @@ class Worker:
         self._post(f"/v1/studies/{study}/trials/{trial['number']}/heartbeat", {"attempt": trial["attempt"]})
 
     def tell(self, study: str, points: Sequence[Json]) -> None:
-        """Results of points of one's own."""
+        """Report results of user-supplied points."""
         items = [{"parameters": point, "value": value(point)} for point in points]
         self._post(f"/v1/studies/{study}/observations", {"items": items})
 
     def is_degraded(self, study: str) -> bool:
-        """Whether the next suggestion is a stand-in, because the model is behind; it is given back."""
+        """Whether the next suggestion is a fallback because the model is behind. The trial is released."""
         answer = self._post(f"/v1/studies/{study}/suggest", {"count": 1})
         (trial,) = answer["trials"]
         self._post(f"/v1/studies/{study}/trials/{trial['number']}/release", {})
@@ -98,7 +98,7 @@ class Worker:
                 server.request("POST", path, json.dumps(body).encode(), headers)
                 response = server.getresponse()
                 answer: Json = json.loads(response.read())
-            except ConnectionRefusedError:  # the server is gone
+            except ConnectionRefusedError:  # the server has stopped
                 self._lost.add(server)
                 continue
             except ConnectionError:  # the server has closed a connection that was idle for some seconds
@@ -114,18 +114,18 @@ class Worker:
     def _server(self, path: str) -> HTTPConnection:
         if self._routing == "any":
             return self._chance.choice([server for server in self._servers if server not in self._lost])
-        study = path.split("/")[3:4]  # none where one is created
+        study = path.split("/")[3:4]  # none for the creation of a study
         first = home("".join(study), len(self._servers))
         return next(server for server in self._servers[first:] + self._servers[:first] if server not in self._lost)
 
 
 def home(study: str, servers: int) -> int:
-    """Which of the servers keeps a study's model, as long as it is there."""
+    """The index of the server that holds a study's model while that server runs."""
     return zlib.crc32(study.encode()) % servers
 
 
 class Meter:
-    """Processor time by part, from now on."""
+    """Measures the processor time of each part since its creation."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         ports = {urlsplit(address).port for address in addresses}
@@ -134,7 +134,7 @@ class Meter:
         self._before = self._seconds()
 
     def milliseconds(self, pairs: int) -> dict[str, float]:
-        """Since the beginning, for each pair."""
+        """Processor time since the creation, per pair."""
         return {part: 1e3 * (after - self._before[part]) / pairs for part, after in self._seconds().items()}
 
     def _seconds(self) -> dict[str, float]:

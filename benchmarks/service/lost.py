@@ -1,4 +1,4 @@
-"""What a lost server costs: ``python -m benchmarks.service.lost --servers 2 4``; ``--quick`` for a look.
+"""The effects of a killed server: ``python -m benchmarks.service.lost --servers 2 4``; ``--quick`` for a short run.
 
 Servers share one PostgreSQL, and each request goes to any of them. Every study has a worker, which evaluates for a
 moment, and some results when one server is killed. Others then follow its studies, and have to restore their models
@@ -30,9 +30,9 @@ Figures = dict[str, float]
 Answer = Mapping[str, Any]
 
 STUDIES, RESULTS_BEFORE, RESULTS_AFTER = 16, 200, 100
-"""Studies, and the results of each before the server is lost and after that."""
+"""Number of studies, and of the results of each before and after the server is killed."""
 EVALUATION = 0.1
-"""Seconds for each result."""
+"""Seconds per evaluation."""
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def measure(fresh: Fresh, servers: int, share: float = 1.0) -> Figures:
-    """What the loss of the first of so many servers costs."""
+    """Measure the effects of killing the first server."""
     before, after = int(RESULTS_BEFORE * share), int(RESULTS_AFTER * share)
     names = [f"study-{number}" for number in range(STUDIES)]
     under_way = threading.Barrier(STUDIES + 1)
@@ -94,7 +94,7 @@ def cost(studies: Sequence[Sequence[Pair]], killed: float) -> Figures:
 
 
 def kept(pairs: Mapping[str, Sequence[Pair]], counts: Mapping[str, Mapping[str, int]]) -> Figures:
-    """Each worker goes on until every result was taken."""
+    """Count missing and duplicate results. Each worker continues until all its results are accepted."""
     told, stored = sum(map(len, pairs.values())), sum(found["observations"] for found in counts.values())
     trials = sum(found["trials"] for found in counts.values())
     return {
@@ -114,12 +114,12 @@ def _counts(address: str, study: str) -> dict[str, int]:
 
 
 def header(measured: Answer) -> tuple[str, ...]:
-    """By number of servers."""
+    """The header of the table, with a column per number of servers."""
     return ("figure", *(f"{servers} servers" for servers in measured))
 
 
 def rows(measured: Answer) -> Iterator[list[str]]:
-    """What was measured, by number of servers."""
+    """The measurements, by number of servers."""
     for name in next(iter(measured.values())):
         yield [
             name,

@@ -1,4 +1,4 @@
-"""What is measured of a run: its pairs per second, and how long calls take."""
+"""The measurements of a run: pairs per second, and durations of calls."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 
 PARTS = ("server", "models", "clients", "machine")
-"""Whose processor time is measured; the machine's includes that of all."""
+"""Parts whose processor time is measured. The machine's time includes all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """When a suggestion was asked for and had, and its result was told and taken: seconds by one clock."""
+    """When a suggestion was requested and received, and its result sent and acknowledged, in seconds."""
 
     asked: float
     suggested: float
     told: float
     observed: float
     degraded: bool = False
-    """Whether the suggestion is a stand-in for one of the model."""
+    """Whether the suggestion is a fallback."""
 
 
 def summary(pairs: Sequence[Pair]) -> dict[str, Any]:
-    """Pairs per second, of the first and the last half of the pairs as well, and milliseconds of calls."""
+    """Pairs per second, in total and for each half of the pairs, and durations of calls in milliseconds."""
     first = min(pair.asked for pair in pairs)
     ends = np.sort([pair.observed for pair in pairs]) - first
     half = len(pairs) // 2

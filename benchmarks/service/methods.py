@@ -1,4 +1,4 @@
-"""What is measured: ours, the floor and Optuna, each a run on an empty database."""
+"""The measured methods: our service, the minimal service and Optuna. Each run has an empty database."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ import sqlalchemy as sa
 from benchmarks.service.processes import SERVE, measured, module, serving, text
 
 DEFAULT = "auto"
-"""The profile of a study that names none."""
+"""The default profile."""
 
 Counts = dict[str, float]
-"""Commits and statements of a call, suggest or observe, on average."""
+"""Mean numbers of commits and statements per call of suggest or observe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a run is made under."""
+    """The conditions of a run."""
 
     servers: int
     clients: int
     results: int
     """Per study."""
     routing: str = "any"
-    """Which of the servers a call goes to: see ``load``."""
+    """How servers are chosen for calls; see ``load``."""
 
 
 Method = Callable[[sa.URL, Setting, Counts], dict[str, Any]]
-"""A run on an empty database, of which the floor needs to know what ours does there."""
+"""Runs a method on an empty database. The counts of our service are needed by the minimal one."""
 
 
 def ours(profile: str) -> Method:
-    """``adabkb serve`` as it is, with studies under one of its profiles."""
+    """``adabkb serve``, with studies of one profile."""
 
     def run(url: sa.URL, setting: Setting, counts: Counts) -> dict[str, Any]:
         del counts
@@ -48,14 +48,14 @@ def ours(profile: str) -> Method:
 
 
 def floor(url: sa.URL, setting: Setting, counts: Counts) -> dict[str, Any]:
-    """As many commits of one row by the same web stack."""
+    """The minimal service, with the same number of commits and the same web stack."""
     command = module("floor", text(url), counts["commits"], counts["commits"])
     with serving([command] * setting.servers) as addresses:
         return measured(_load(setting, DEFAULT, addresses))
 
 
 def optuna(sampler: str) -> Method:
-    """Ask and tell by one of Optuna's samplers."""
+    """Optuna with one of its samplers."""
 
     def run(url: sa.URL, setting: Setting, counts: Counts) -> dict[str, Any]:
         del counts
@@ -69,7 +69,7 @@ PEERS: dict[str, Method] = {"tpe": optuna("tpe"), "random": optuna("random")}
 
 
 def counted(url: sa.URL, setting: Setting) -> Counts:
-    """What a call of ours does in the database, on average over a run."""
+    """Mean numbers of our service's database operations per call, over a run."""
     with serving([module("counted", text(url))] * setting.servers) as addresses:
         measured(_load(setting, DEFAULT, addresses))
         found = [json.load(urlopen(f"{address}/counts")) for address in addresses]

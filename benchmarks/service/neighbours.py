@@ -1,4 +1,4 @@
-"""What studies on one server do to each other: ``python -m benchmarks.service.neighbours``; ``--quick`` for a look.
+"""How studies on a server affect each other: ``python -m benchmarks.service.neighbours``; ``--quick``: a short run.
 
 Four situations under the default profile, each on an empty database:
 
@@ -47,16 +47,16 @@ EVALUATION = 0.05
 WARM_UP = 15
 """Pairs of a study before its first measured one."""
 AT_ONCE = 1000
-"""Results that one request may hold."""
+"""Maximum number of results per request."""
 LARGEST, LARGE, HEAVY = 10_000, 5_000, 1_000
-"""Results of the study that folds, of the one that learns, and of each of sixteen."""
+"""Numbers of results of the study that folds, of the one that learns, and of each of the sixteen."""
 COLD = 20
-"""Studies whose first suggestion after a restart is timed."""
+"""Number of studies whose first suggestion after a restart is timed."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service.neighbours", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="less of everything; writes nothing")
+    parser.add_argument("--quick", action="store_true", help="a short run that writes nothing")
     parser.add_argument("--backend", choices=BACKENDS, default="sqlite")
     parser.add_argument("--situations", nargs="+", choices=SITUATIONS, default=list(SITUATIONS))
     parser.add_argument("--out", type=Path, default=RESULTS / "neighbours.json")
@@ -80,11 +80,11 @@ BARS = {
     ("many", "memory MB"): 1000.0,
     ("many", "cold 99% ms"): 1000.0,
 }
-"""What is to be met, by situation and figure: at most so much."""
+"""(situation, figure) -> its maximum."""
 
 
 def rows(found: Mapping[str, Answer]) -> Iterator[list[str]]:
-    """The figures, each beside its bar; one that is missed is in bold."""
+    """The figures with their limits; a figure that exceeds its limit is in bold."""
     for situation, figures in found.items():
         for name, figure in figures.items():
             bar = BARS.get((situation, name), math.inf)
@@ -93,7 +93,7 @@ def rows(found: Mapping[str, Answer]) -> Iterator[list[str]]:
 
 
 def lone(fresh: Fresh, share: float) -> Answer:
-    """One worker that evaluates for a while."""
+    """Measure one worker with evaluations of 50 ms."""
     pairs = int(200 * share)
     with _server(fresh()) as address:
         ours = _milliseconds(_paced(address, "lone", pairs))
@@ -108,7 +108,7 @@ def lone(fresh: Fresh, share: float) -> Answer:
 
 
 def large(fresh: Fresh, share: float) -> Answer:
-    """A small study beside two large ones."""
+    """Measure a small study next to two large ones."""
     points = _points(int(LARGEST * share))
     with _server(fresh()) as address:
         worker = Worker(0, 1, [address])
@@ -125,7 +125,7 @@ def large(fresh: Fresh, share: float) -> Answer:
 
 
 def sixteen(fresh: Fresh, share: float) -> Answer:
-    """A small study beside sixteen heavy ones."""
+    """Measure a small study next to sixteen larger ones."""
     names, points = [f"heavy-{number}" for number in range(16)], _points(int(HEAVY * share))
     with _server(fresh()) as address:
         worker = Worker(0, 1, [address])
@@ -145,7 +145,7 @@ def sixteen(fresh: Fresh, share: float) -> Answer:
 
 
 def many(fresh: Fresh, share: float) -> Answer:
-    """More studies than memory has room for."""
+    """Measure more studies than fit into memory."""
     names, points, url = [f"study-{number}" for number in range(int(1000 * share))], _points(1000), fresh()
     with _server(url) as address:
         worker = Worker(0, 1, [address])
@@ -186,7 +186,7 @@ def _server(url: sa.URL) -> Iterator[str]:
 
 
 def _points(count: int) -> list[Json]:
-    """Of a study that has found the optimum and still looks elsewhere."""
+    """Results of a study that has found the optimum and still explores."""
     decoded = (SPACE.decode(position) for position in record(max(count, 3)).positions)
     return [dict(zip(BOUNDS, point.values(), strict=True)) for point in decoded]
 
@@ -197,20 +197,20 @@ def _tell(worker: Worker, study: str, points: Sequence[Json]) -> None:
 
 
 def _settle(worker: Worker, study: str) -> None:
-    """Wait until the model has followed: its suggestions are no longer quasi-random."""
+    """Wait until the model has processed all results, so that suggestions are no longer quasi-random."""
     while worker.is_degraded(study):
         time.sleep(0.5)
 
 
 def _paced(address: str, study: str, count: int) -> list[Pair]:
-    """Pairs of a new study, each with an evaluation."""
+    """Pairs of a new study, with evaluations in between."""
     worker = Worker(0, 1, [address], EVALUATION)
     worker.create(study, 1, DEFAULT)
     return [worker.pair(study) for _ in range(WARM_UP + count)][WARM_UP:]
 
 
 def _milliseconds(pairs: Sequence[Pair]) -> tuple[float, float]:
-    """Median and 99% of what a suggestion takes."""
+    """Median and 99% quantile of the duration of a suggestion."""
     middle, high = np.quantile([pair.suggested - pair.asked for pair in pairs], [0.5, 0.99])
     return 1e3 * float(middle), 1e3 * float(high)
 
@@ -227,12 +227,12 @@ def _beside(alone: tuple[float, float], beside: tuple[float, float]) -> Answer:
 
 @contextmanager
 def _busy(address: str, studies: Sequence[str]) -> Iterator[None]:
-    """Each of these studies is asked and told without a pause, by another process."""
+    """Within the block, another process works on each of these studies without a pause."""
     context = multiprocessing.get_context("spawn")
     over = context.Event()
     process = context.Process(target=_keep_busy, args=(address, list(studies), over))
     process.start()
-    time.sleep(3.0)  # it has to import first
+    time.sleep(3.0)  # the process imports its modules
     try:
         yield
     finally:

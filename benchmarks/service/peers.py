@@ -20,7 +20,7 @@ from benchmarks.service.measured import Pair, summary
 from benchmarks.service.workload import BOUNDS, STUDIES, WARM_UP, dealt, value
 
 SECONDS = 60.0
-"""After this a worker starts no other pair: the first ones cost the least, so it is no disadvantage."""
+"""After this time, a worker starts no new pair. This favours Optuna, since its first pairs are the fastest."""
 DISTRIBUTIONS: dict[str, optuna.distributions.BaseDistribution] = {
     name: optuna.distributions.FloatDistribution(low, high) for name, (low, high) in BOUNDS.items()
 }
@@ -29,16 +29,16 @@ SAMPLERS = {"tpe": "TPESampler", "random": "RandomSampler"}
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a worker did."""
+    """The record of a worker."""
 
     pairs: list[Pair]
     error: str | None
-    """What ended it."""
+    """The error that ended the worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a worker is to do."""
+    """The task of a worker."""
 
     worker: int
     workers: int
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def work(task: Task) -> Done:
-    """A worker's pairs, in the process that is for it alone."""
+    """Do a worker's pairs, in its own process."""
     try:
         studies = _prepared(task)
     except Exception as error:
@@ -85,7 +85,7 @@ def work(task: Task) -> Done:
 
 
 def _prepared(task: Task) -> dict[int, optuna.Study]:
-    """The worker's studies, after it has warmed up with others."""
+    """The worker's studies, after a warm-up with other studies."""
     storage = optuna.storages.RDBStorage(task.url)
 
     def load(name: str) -> optuna.Study:
@@ -112,7 +112,7 @@ def _pair(study: optuna.Study) -> Pair:
 
 
 _barrier: Any = None
-"""Of the worker processes."""
+"""The barrier of the worker processes."""
 
 
 def _start(barrier: Any) -> None:

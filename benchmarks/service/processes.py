@@ -1,4 +1,4 @@
-"""Servers and their clients as processes."""
+"""Processes of servers and clients."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ SERVE = [str(Path(sys.executable).with_name("adabkb")), "serve", "--port", "0", 
 
 
 def text(url: sa.URL) -> str:
-    """A database URL as a command takes it."""
+    """A database URL as a command-line argument."""
     return url.render_as_string(hide_password=False)
 
 
 def module(name: str, *arguments: object) -> list[str]:
-    """The command of a module of this package."""
+    """The command that runs a module of this package."""
     return [sys.executable, "-m", f"benchmarks.service.{name}", *map(str, arguments)]
 
 
 @contextmanager
 def serving(commands: Sequence[Sequence[str]]) -> Iterator[list[str]]:
-    """Servers, one started after the other; yields the addresses that they print once they listen."""
+    """Start servers in sequence. Yields the addresses that they print once they listen."""
     with ExitStack() as stack:
         yield [stack.enter_context(_server(command)) for command in commands]
 
@@ -49,21 +49,21 @@ def _server(command: Sequence[str]) -> Iterator[str]:
 
 
 def measured(command: Sequence[str]) -> dict[str, Any]:
-    """What a command prints as JSON."""
+    """The JSON output of a command."""
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 
 
 def megabytes(address: str) -> float:
-    """Memory of a server's processes, shared pages counted once."""
+    """Memory of a server's processes; shared pages count once."""
     server = listening(address)
     processes = [server, *server.children(recursive=True)]
     return float(sum(process.memory_full_info().pss for process in processes)) / 2**20
 
 
 def listening(address: str) -> psutil.Process:
-    """The server's own process."""
+    """The process that listens at an address."""
     port = urlsplit(address).port
     (server,) = (
         process

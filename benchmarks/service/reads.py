@@ -1,4 +1,4 @@
-"""What slow reads do to suggestions and ``/readyz``: ``python -m benchmarks.service.reads``; ``--quick`` for a look.
+"""How slow reads affect suggestions and ``/readyz``: ``python -m benchmarks.service.reads``; ``--quick``: a short run.
 
 One study is asked and told by a worker whose evaluation takes 50 ms, and ``/readyz`` is read 50 times a second: first
 alone, and then while 200 clients read importances, slices, partitions and recommendations of eight other studies of 300
@@ -36,14 +36,14 @@ from benchmarks.service.workload import BOUNDS
 
 Figures = dict[str, float]
 Counter = Any
-"""A number that processes share."""
+"""A counter in shared memory."""
 
 READERS, STUDIES, RESULTS_EACH = 200, 8, 300
 READS = ("importance", "slice?parameter=x0", "recommendation", "partition")
 EVALUATION, PAUSE = 0.05, 0.02
 """Seconds of the worker between suggestion and result, and between two reads of ``/readyz``."""
 LONGEST_WAIT = 2.0
-"""Seconds that a refused reader waits at most."""
+"""Maximum number of seconds that a refused reader waits."""
 WARM_UP = 3.0
 """Seconds until the readers have their connections."""
 SITUATIONS = {"alone": None, "200 readers beside": 0, "200 readers elsewhere": 19}
@@ -57,8 +57,8 @@ AIM = 3.0
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service.reads", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round; writes nothing")
-    parser.add_argument("--rounds", type=int, default=4, help="each situation is measured so often, in turn")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of a situation in a round")
+    parser.add_argument("--rounds", type=int, default=4, help="number of measurements of each situation, in turn")
+    parser.add_argument("--seconds", type=float, default=20.0, help="duration of a situation per round")
     parser.add_argument("--out", type=Path, default=RESULTS / "reads.json")
     options = parser.parse_args()
     rounds, seconds = (1, 5.0) if options.quick else (options.rounds, options.seconds)
@@ -79,7 +79,8 @@ def rows(found: Mapping[str, Figures]) -> Iterator[list[str]]:
 
 
 def measured(rounds: int, seconds: float) -> dict[str, Figures]:
-    """The situations in turn, so that each meets the study at the same sizes; the times of all rounds together."""
+    """Measure the situations in turn, so that the study has similar sizes in each, and combine the times of all
+    rounds."""
     times: dict[str, tuple[list[float], list[float]]] = {situation: ([], []) for situation in SITUATIONS}
     reads = dict.fromkeys(SITUATIONS, 0)
     with BACKENDS["sqlite"]() as fresh, serving([[*SERVE, text(fresh())]]) as (address,):
@@ -107,7 +108,7 @@ def _quantiles(seconds: list[float]) -> list[float]:
 
 
 def _prepare(address: str) -> None:
-    """Studies of which the first is asked, and the others are read."""
+    """Create the study for suggestions and the studies for reads."""
     rng, worker = np.random.default_rng(0), Worker(0, 1, [address])
     low, high = np.array(list(BOUNDS.values())).T
     for number in range(STUDIES + 1):
@@ -119,7 +120,7 @@ def _prepare(address: str) -> None:
 
 
 def _waited(address: str, seconds: float) -> tuple[list[float], list[float]]:
-    """How long each suggestion and each read of ``/readyz`` took."""
+    """The durations of suggestions and of reads of ``/readyz``."""
     over, ready = threading.Event(), list[float]()
 
     def read() -> None:
@@ -144,7 +145,7 @@ def _waited(address: str, seconds: float) -> tuple[list[float], list[float]]:
 
 @contextmanager
 def _reading(address: str, niceness: int | None) -> Iterator[Counter]:
-    """The readers, unless there are none; yields how many reads were answered."""
+    """Run the readers, if any. Yields the counter of answered reads."""
     context = multiprocessing.get_context("spawn")
     over, answered = context.Event(), context.Value("q", lock=False)
     if niceness is None:

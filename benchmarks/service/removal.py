@@ -38,12 +38,12 @@ Figures = dict[str, float]
 
 EVALUATION = 0.05
 ALONE = 400
-"""Pairs before anything is deleted."""
+"""Number of pairs before the deletion."""
 WARM_UP, PAIRS = 15, 100
-"""Of each small study: those that are not measured, and the others."""
+"""Numbers of pairs per small study that are not measured, and that are."""
 AT_ONCE = 1000
 TRIAL_BYTES = 5000
-"""Of a trial, its result and its two events in an export."""
+"""Size of a trial, its result and its two events in an export."""
 EVENT_BYTES = 2000
 LARGE = "/v1/studies/large"
 HEADER = ("database", "meanwhile", "seconds", "suggest median ms", "99% ms", "longest ms", "observe longest ms")
@@ -75,7 +75,7 @@ NAMES = ("seconds", "suggest median ms", "suggest 99% ms", "suggest longest ms",
 
 
 def measured(backend: str, fresh: Fresh, megabytes: int) -> dict[str, Any]:
-    """The situations on one database."""
+    """Measure the situations on one database."""
     url = fresh()
     with serving([[*SERVE, text(url)]]) as (address,), closing(Database(text(url))) as database:
         worker = Worker(0, 1, [address], EVALUATION)
@@ -100,7 +100,7 @@ def measured(backend: str, fresh: Fresh, megabytes: int) -> dict[str, Any]:
 
 
 def beside(worker: Worker, work: Callable[[], None]) -> Figures:
-    """What the small studies wait while something else goes on."""
+    """Measure the waiting times of the small studies during other work."""
     over, pairs = threading.Event(), list[Pair]()
 
     def keep_asking() -> None:
@@ -132,7 +132,7 @@ def beside(worker: Worker, work: Callable[[], None]) -> Figures:
 
 
 def fill(database: Database, megabytes: int) -> None:
-    """Let the study have an export of so many megabytes. Its log is no log that could be replayed."""
+    """Give the study an export of about this size. Its log cannot be replayed."""
     now, point = datetime.now(UTC), {name: low for name, (low, _) in BOUNDS.items()}
     count = megabytes * 10**6 // TRIAL_BYTES
     for first in range(1, count + 1, AT_ONCE):

@@ -1,4 +1,4 @@
-"""Tables of the results, and whether the bars are met."""
+"""Tables of the results, and a comparison with the targets."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MEDIANS = ("pairs_per_second", "halves", "suggest_ms", "observe_ms", "pair_ms", 
 INCIDENTS = ("retries", "workers_lost", "error")
 
 Cell = Mapping[str, Any]
-"""Backend, servers and clients, and what each method came to under them."""
+"""Backend, servers and clients, and the results of each method with them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What ours is to reach."""
+    """A target for our service."""
 
     name: str
     measured: float
@@ -33,7 +33,7 @@ class Bar:
 
 
 def combined(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The repeats of a method: medians, pairs per second of each, and what went wrong in any."""
+    """The combined repeats of a method: medians, pairs per second of each, and all errors."""
     return {
         "repeats": [round(run["pairs_per_second"], 2) for run in runs],
         "pairs": [run["pairs"] for run in runs],
@@ -56,7 +56,7 @@ def ratio(cell: Cell, method: str, of: str = "ours") -> float | None:
 
 
 def bars(cells: Sequence[Cell]) -> Iterator[Bar]:
-    """Each bar under each setting that it is for."""
+    """Each target in each of its settings."""
     for cell in cells:
         where = f"{cell['backend']}, {cell['clients']} clients, server(s): {_servers(cell)}"
         for method, least in (("floor", FLOOR_SHARE), ("tpe", PEER_RATIO), ("random", PEER_RATIO)):
@@ -87,7 +87,7 @@ THROUGHPUT = (
 
 
 def throughput(cells: Sequence[Cell]) -> Iterator[list[str]]:
-    """Pairs per second, beside the others'; a bar that is missed in bold."""
+    """Rows of pairs per second, compared with the other methods; missed targets are in bold."""
     for cell in cells:
         yield [
             *_setting(cell),

@@ -1,4 +1,4 @@
-"""What a server needs: ``python -m benchmarks.service.sizing`` measures it, and computes it for laboratories.
+"""The resources of a server: ``python -m benchmarks.service.sizing`` measures them, and computes laboratories' needs.
 
 Measured on each database, with one client that does not evaluate anything: processor time of a pair of suggest and
 observe and of a heartbeat, what a trial with its result adds to the database, and what memory a server has, with
@@ -30,23 +30,23 @@ from benchmarks.service.processes import SERVE, megabytes, serving, text
 Figures = dict[str, float]
 
 STUDIES, TRIALS, HEARTBEATS = 20, 100, 2_000
-"""How much is measured: studies with so many results each, and renewals of one lease."""
+"""Numbers of measured studies, of results per study, and of renewals of one lease."""
 DIMENSION = 6
-"""Parameters of these studies."""
+"""Number of parameters of these studies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Laboratory:
-    """Workers, and what they work on."""
+    """A laboratory's workers and studies."""
 
     workers: int
     minutes: float
-    """Of an evaluation."""
+    """Duration of an evaluation."""
     studies: int
     running: int
-    """Studies that are worked on at once."""
+    """Number of studies in progress at the same time."""
     results: int
-    """Of each study, when it ends."""
+    """Final number of results per study."""
 
 
 LABORATORIES = [
@@ -60,7 +60,7 @@ LABORATORIES = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service.sizing", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="less of everything; writes nothing")
+    parser.add_argument("--quick", action="store_true", help="a short run that writes nothing")
     parser.add_argument("--out", type=Path, default=RESULTS / "sizing.json")
     options = parser.parse_args()
     measured = {backend: measure(backend, 0.05 if options.quick else 1.0) for backend in BACKENDS}
@@ -99,7 +99,7 @@ def measure(backend: str, share: float) -> Figures:
 
 
 def forget_keys(url: sa.URL) -> None:
-    """What the service does a day after the requests."""
+    """Delete idempotency keys, as the service does after a day."""
     with sa.create_engine(url, poolclass=sa.NullPool).begin() as connection:
         connection.exec_driver_sql("DELETE FROM idempotency_keys")
 
@@ -116,16 +116,16 @@ def _renew(worker: Worker, trial: Json, times: int) -> None:
 
 
 def _milliseconds(address: str, work: Callable[[], None]) -> float:
-    """Processor time of the machine while it works, without the client's."""
+    """Processor time of the machine during the work, without that of the client."""
     meter = Meter([address])
     work()
-    time.sleep(1.0)  # models learn behind the answers
+    time.sleep(1.0)  # models learn after the answers
     spent = meter.milliseconds(1)
     return spent["machine"] - spent["clients"]
 
 
 def stored(backend: str, url: sa.URL) -> float:
-    """Bytes of the database on disk, without what it would give back."""
+    """Size of the database on disk in bytes, without free space."""
     engine = sa.create_engine(url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.exec_driver_sql("VACUUM" if backend == "sqlite" else "VACUUM FULL")
@@ -140,7 +140,7 @@ HEADER = ("figure", *BACKENDS)
 
 
 def rows(measured: Mapping[str, Figures]) -> Iterator[list[str]]:
-    """What was measured, by database."""
+    """The measurements, by database."""
     for name in next(iter(measured.values())):
         yield [name, *(shown(measured[backend][name]) for backend in BACKENDS)]
 
@@ -159,7 +159,7 @@ NEEDS = (
 
 
 def needs(measured: Figures) -> Iterator[list[str]]:
-    """What each laboratory needs."""
+    """The needs of each laboratory."""
     for lab in LABORATORIES:
         pairs, heartbeats = lab.workers / (60 * lab.minutes), lab.workers / (RENEW_AT * LEASE_SECONDS)
         spent = pairs * measured["pair, processor ms"] + heartbeats * measured["heartbeat, processor ms"]
@@ -171,7 +171,7 @@ def needs(measured: Figures) -> Iterator[list[str]]:
 
 
 def shown(figure: float) -> str:
-    """Two digits of it, or all of them before the point."""
+    """The number with two significant digits, or with all digits before the decimal point."""
     return f"{figure:,.0f}" if figure >= 100 else f"{figure:.2g}"
 
 

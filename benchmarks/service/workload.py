@@ -1,4 +1,4 @@
-"""The work that every method is given: pairs of calls over eight studies of one cheap function."""
+"""The common work of all methods: pairs of calls in eight studies of one cheap function."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from benchmarks.quality.functions import FUNCTIONS
 
 STUDIES = 8
 WARM_UP = 4
-"""Results per study of others than the measured ones, before: connections, imports and caches are not measured."""
+"""Results per study during warm-up, with other studies, so that connections, imports and caches are not measured."""
 
 FUNCTION = FUNCTIONS["Hartmann_6"]
 BOUNDS = {f"x{i}": ends for i, ends in enumerate(FUNCTION.box)}
 
 
 def value(parameters: Mapping[str, float]) -> float:
-    """The result at a point, smaller is better."""
+    """The result at a point; smaller is better."""
     return FUNCTION.evaluate(np.array([parameters[name] for name in BOUNDS]))
 
 
 def dealt(worker: int, workers: int, results: int) -> list[int]:
-    """The studies of one worker's pairs, in order, so that each study gets as many results.
+    """The studies of one worker's pairs, in order, such that all studies get the same number of results.
 
     Pair i of all belongs to study i modulo 8 and to worker i modulo their number: one worker goes round the studies,
     each of eight has one for itself, and of 32 four share one.

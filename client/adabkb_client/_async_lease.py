@@ -31,7 +31,7 @@ class AsyncLeasedTrial(Leased):
         self._set_here(answer)
         return answer
 
-    async def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
+    async def report(self, step: SupportsIndex, value: SupportsFloat, cost: SupportsFloat | None = None) -> bool:
         """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation. The
         return value of the function is then ignored, except for metrics if the rule "patience" stopped the trial.
 
@@ -40,8 +40,9 @@ class AsyncLeasedTrial(Leased):
         Args:
             step: number of steps done so far; larger than in the previous report.
             value: value of the objective after this step; a finite number.
+            cost: what the evaluation has cost so far, in a study with ``cost="told"``.
         """
-        return await self._study._deliver_reports(self, [report_of(step, value)])
+        return await self._study._deliver_reports(self, [report_of(step, value, cost)])
 
     async def observe(
         self,

@@ -50,7 +50,7 @@ class LeasedTrial(Leased):
         self._set_here(answer)
         return answer
 
-    def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
+    def report(self, step: SupportsIndex, value: SupportsFloat, cost: SupportsFloat | None = None) -> bool:
         """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation. The
         return value of the function is then ignored, except for metrics if the rule "patience" stopped the trial.
 
@@ -59,8 +59,9 @@ class LeasedTrial(Leased):
         Args:
             step: number of steps done so far; larger than in the previous report.
             value: value of the objective after this step; a finite number.
+            cost: what the evaluation has cost so far, in a study with ``cost="told"``.
         """
-        return self._study._deliver_reports(self, [report_of(step, value)])
+        return self._study._deliver_reports(self, [report_of(step, value, cost)])
 
     def observe(
         self,

@@ -28,6 +28,7 @@ class ReportCalls(TrialCalls):
         step: SupportsIndex,
         value: SupportsFloat,
         *,
+        cost: SupportsFloat | None = None,
         lease_seconds: float | None = None,
         attempt: int | None = None,
     ) -> Steps[Reported]:
@@ -39,6 +40,8 @@ class ReportCalls(TrialCalls):
             trial: the trial, or its number.
             step: number of steps done so far; 0 before the first step. It must be larger than in the previous report.
             value: value of the objective after this step; a finite number.
+            cost: what the attempt has cost so far, in a study with ``cost="told"``. Required if ``early_stopping``
+                compares trials.
             lease_seconds: duration of the lease from now on; by default as before.
             attempt: the attempt of a trial that is given by its number; by default the current one.
 
@@ -49,20 +52,29 @@ class ReportCalls(TrialCalls):
             Conflict: this attempt has reported another value at the step, or no longer holds the trial, or the trial
                 has ended.
         """
-        return self.report_many(trial, [(step, value)], lease_seconds=lease_seconds, attempt=attempt)
+        return self._report([report_of(step, value, cost)], trial, lease_seconds, attempt)
 
     def report_many(
         self,
         trial: Leased | Trial | int,
-        reports: Sequence[tuple[SupportsIndex, SupportsFloat]],
+        reports: Sequence[tuple[SupportsIndex, SupportsFloat] | tuple[SupportsIndex, SupportsFloat, SupportsFloat]],
         *,
         lease_seconds: float | None = None,
         attempt: int | None = None,
     ) -> Steps[Reported]:
-        """Report several intermediate values of a trial, each with its step: see ``report``. Either all of them are
-        stored or none."""
+        """Report several intermediate values of a trial, each as (step, value) or (step, value, cost): see ``report``.
+        Either all of them are stored or none."""
+        return self._report([report_of(*each) for each in reports], trial, lease_seconds, attempt)
+
+    def _report(
+        self,
+        reports: Sequence[Mapping[str, Any]],
+        trial: Leased | Trial | int,
+        lease_seconds: float | None,
+        attempt: int | None,
+    ) -> Steps[Reported]:
         reference = self._reference(trial, attempt)
-        body: dict[str, Any] = {"reports": [report_of(step, value) for step, value in reports]}
+        body: dict[str, Any] = {"reports": reports}
         body |= {} if lease_seconds is None else {"lease_seconds": lease_seconds}
         path = f"{self._path}/trials/{reference.pop('trial')}/reports"
         call = Call("POST", path, {**reference, **body}, key=None)  # the request is idempotent
@@ -106,15 +118,16 @@ class ReportCalls(TrialCalls):
         return Listing(path, lambda report: decode(CurvePoint, report), params)
 
 
-def report_of(step: SupportsIndex, value: SupportsFloat) -> dict[str, Any]:
+def report_of(step: SupportsIndex, value: SupportsFloat, cost: SupportsFloat | None = None) -> dict[str, Any]:
     """Return a report in wire form.
 
     Raises:
-        WrongResult: the step is not a whole number, or the value is not a number.
-        ValueError: the value is not finite.
+        WrongResult: the step is not a whole number, or the value or the cost is not a number.
+        ValueError: the value or the cost is not finite.
     """
     try:
         number = index(step)
     except TypeError:
         raise WrongResult(f"step must be a whole number, not {step!r}") from None
-    return {"step": number, "value": finite("value", value, "; report a failed run with fail()")}
+    found = {"step": number, "value": finite("value", value, "; report a failed run with fail()")}
+    return found if cost is None else {**found, "cost": finite("cost", cost)}

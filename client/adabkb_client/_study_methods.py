@@ -657,6 +657,7 @@ class StudyMethods:
         step: SupportsIndex,
         value: SupportsFloat,
         *,
+        cost: SupportsFloat | None = None,
         lease_seconds: float | None = None,
         attempt: int | None = None,
     ) -> Reported:
@@ -668,6 +669,8 @@ class StudyMethods:
             trial: the trial, or its number.
             step: number of steps done so far; 0 before the first step. It must be larger than in the previous report.
             value: value of the objective after this step; a finite number.
+            cost: what the attempt has cost so far, in a study with ``cost="told"``. Required if ``early_stopping``
+                compares trials.
             lease_seconds: duration of the lease from now on; by default as before.
             attempt: the attempt of a trial that is given by its number; by default the current one.
 
@@ -679,19 +682,19 @@ class StudyMethods:
                 has ended.
         """
         return self._transport.perform(
-            self._calls.report(trial, step, value, lease_seconds=lease_seconds, attempt=attempt)
+            self._calls.report(trial, step, value, cost=cost, lease_seconds=lease_seconds, attempt=attempt)
         )
 
     def report_many(
         self,
         trial: Leased | Trial | int,
-        reports: Sequence[tuple[SupportsIndex, SupportsFloat]],
+        reports: Sequence[tuple[SupportsIndex, SupportsFloat] | tuple[SupportsIndex, SupportsFloat, SupportsFloat]],
         *,
         lease_seconds: float | None = None,
         attempt: int | None = None,
     ) -> Reported:
-        """Report several intermediate values of a trial, each with its step: see ``report``. Either all of them are
-        stored or none.
+        """Report several intermediate values of a trial, each as (step, value) or (step, value, cost): see ``report``.
+        Either all of them are stored or none.
         """
         return self._transport.perform(
             self._calls.report_many(trial, reports, lease_seconds=lease_seconds, attempt=attempt)

@@ -62,6 +62,18 @@ class Domain:
             raise ValueError(f"context[{name!r}] {problem}")
         return Slice(self.space, {axis.name: known[axis.name] for axis in self.space.axes if axis.name in known})
 
+    def values(self, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the engine's values of those of some parameters that this space has; None if one is not a value of
+        it."""
+        try:
+            return {
+                name: _known(name, value, self.choices.get(name))
+                for name, value in parameters.items()
+                if name in self.space.names
+            }
+        except ValueError:
+            return None
+
     @cached_property
     def indexed(self) -> frozenset[str]:
         """The parameters whose choices the space represents by indices."""
@@ -91,11 +103,6 @@ def domain_of(
     if not found.axes:
         raise ValueError(f"{origin}: no parameter has more than one value, so there is nothing to search")
     conditions = _conditions(declared, origin, found.parameters, choices)
-    if any(isinstance(each, Catalogue) for each in declared.values()) and (constraints or conditions or mixtures):
-        raise ValueError(
-            f"a catalogue cannot be combined with constraints, mixtures or conditions (when) in {origin} yet; leave "
-            "out the rows that must not be suggested"
-        )
     context = _context(declared, origin, found)
     found = replace(found, conditions=conditions, context=context, mixtures=_mixtures(mixtures))
     _check_mixtures(found)

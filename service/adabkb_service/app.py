@@ -59,7 +59,8 @@ from adabkb_service.operations.files import Limits
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import clamp_leases, empty_trash, forget_keys, remove_abandoned, sweep
-from adabkb_service.page import account, assets, login, route, single_sign_on, site, views
+from adabkb_service.page import account, assets, login, single_sign_on, site, views
+from adabkb_service.page.route import show_missing_pages
 from adabkb_service.settings import Settings, listed
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import STATEMENT_SECONDS, Database
@@ -193,7 +194,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
     app.state.routes = ROUTES
     app.state.connection_limits = _connection_limits(settings)
     problems.install(app)
-    route.install(app)
+    show_missing_pages(app)
     app.state.forwarding = _forwarding(app, running, settings, is_model_worker=is_model_worker)
     site.install(app, CALLS, site.find_pages())
     _add_middleware(app, settings, running)

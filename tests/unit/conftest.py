@@ -1,4 +1,4 @@
-"""A unit test that opens a database or a connection fails."""
+"""Make a unit test fail if it opens a database or a network connection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 NOT_OF_A_UNIT = ("sqlite3.connect", "socket.connect")
-"""Audit events that end a test. psycopg connects in C, but its servers are fixtures of other folders."""
+"""Audit events that make a test fail. psycopg raises none, but unit tests have no fixture with a PostgreSQL server."""
 _is_watched = False
 
 

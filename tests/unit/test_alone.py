@@ -1,4 +1,4 @@
-"""The watch of ``conftest``."""
+"""``conftest`` prevents unit tests from opening databases and connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Families of functions, drawn anew per seed: one half to choose by, other families for the final table.
+"""Families of random functions, one per seed. Half of them guide changes; the others are for the final table.
 
 No function of them is anybody's test function, so nothing can be tuned to one. A score is the regret as a share of the
 function's range, and at least 1e-4 or the noise: below that all regrets are alike.

@@ -1,4 +1,4 @@
-"""The families that changes of the engine are chosen by."""
+"""The families that guide changes of the engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.quality.families.family import Family, Member, centre, ellipsoid
 
 
 def peaks(d: int, rng: np.random.Generator) -> Member:
-    """The highest of many peaks, each with a height, widths and a direction of its own."""
+    """Many peaks with different heights, widths and directions."""
     count = int(rng.integers(8, 25))
     heights = np.concatenate([[1.0], rng.uniform(0.3, 0.95, count - 1)])
     centres = np.vstack([centre(d, rng), rng.random((count - 1, d))])
@@ -52,7 +52,7 @@ def steps(d: int, rng: np.random.Generator) -> Member:
 
 
 def separable_sum(d: int, rng: np.random.Generator) -> Member:
-    """A sum of functions of one axis each, with some valleys and with weights that differ 30 times."""
+    """A sum of functions of one axis each, with several valleys, and weights that differ by up to a factor of 30."""
     middle, weights = centre(d, rng), 10.0 ** rng.uniform(-0.75, 0.75, d)
     heights, frequencies = rng.uniform(0.0, 0.15, (3, d)), rng.uniform(2.0, 9.0, (3, d))
 
@@ -65,7 +65,7 @@ def separable_sum(d: int, rng: np.random.Generator) -> Member:
 
 
 def interacting_choices(d: int, rng: np.random.Generator) -> Member:
-    """Two categories, of 3 and of 4 choices; each pair of choices has a bowl of its own, at a depth of its own."""
+    """Two categories with 3 and 4 choices; each pair of choices has its own bowl, with its own depth."""
     choices, inner = ((d - 2, 3), (d - 1, 4)), d - 2
     depths = rng.uniform(0.02, 0.5, (3, 4))
     best = int(rng.integers(3)), int(rng.integers(4))

@@ -1,4 +1,4 @@
-"""What a family of functions is, and what its members are made of."""
+"""Families of functions, and building blocks of their members."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from benchmarks.functions import Array
 from benchmarks.quality.problems import Outcome, generator
 
 RANGE_POINTS = 4096
-"""Random points whose largest value is taken for the function's."""
+"""Number of random points that estimate a function's largest value."""
 FLOOR = 1e-4
 """Of the range, where a family has no floor of its own: smaller regrets are alike, and so are those below the noise."""
 BORDER = 0.2
-"""Of the cube's width, between a minimiser and its faces."""
+"""Minimum distance of a minimiser from the faces of the cube."""
 
 OnCube = Callable[[Array], float]
 """x (d,) in the unit cube -> f(x), without noise."""
@@ -42,7 +42,7 @@ Draw = Callable[[int, np.random.Generator], Member]
 
 @dataclass(frozen=True)
 class FamilyInstance:
-    """A member as a problem."""
+    """A member of a family, as an instance of a problem."""
 
     member: Member
     noise: float
@@ -50,7 +50,7 @@ class FamilyInstance:
     floor: float = FLOOR
     """Of the score."""
     range: float = field(init=False)
-    """Largest value minus smallest, by random points."""
+    """Largest minus smallest value, estimated from random points."""
     space: Space = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,11 +64,11 @@ class FamilyInstance:
 
     @property
     def noise_std(self) -> float:
-        """Of the noise that is added to every value."""
+        """Standard deviation of the noise that is added to every value."""
         return self.noise * self.range
 
     def evaluate(self, parameters: Mapping[str, Any]) -> Outcome:
-        """The function's value, and its regret as a share of the range, but not below the floor."""
+        """The function's value, and its regret as a share of the range, bounded below by the floor."""
         value = self.member.evaluate(np.array([float(parameters[axis.name]) for axis in self.space.axes]))
         return Outcome(value, max(value / self.range, self.noise, self.floor))
 
@@ -79,7 +79,7 @@ class FamilyInstance:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Functions that are drawn alike, in one dimension."""
+    """Functions from the same distribution, with the same number of parameters."""
 
     kind: str
     dimension: int
@@ -94,7 +94,7 @@ class Family:
 
     @property
     def name(self) -> str:
-        """Kind, dimension and noise."""
+        """The name, made of kind, dimension and noise."""
         return f"{self.kind}_{self.dimension}" + (f"_noise_{self.noise:g}" if self.noise else "")
 
     def draw(self, seed: int) -> FamilyInstance:
@@ -103,29 +103,29 @@ class Family:
 
 
 def _axis(index: int, choices: int | None) -> Axis:
-    """Categories are numbers to the function and names to the methods."""
+    """An axis of the space. Categories are numbers for the function and names for the methods."""
     name = f"x{index}"
     return FloatAxis(name, 0.0, 1.0) if choices is None else ChoiceAxis(name, tuple(range(choices)))
 
 
 def centre(d: int, rng: np.random.Generator) -> Array:
-    """A minimiser (d,), uniform in the cube away from its faces."""
+    """A random minimiser (d,), uniform in the cube except near its faces."""
     return rng.uniform(BORDER, 1.0 - BORDER, d)
 
 
 def rotation(d: int, rng: np.random.Generator) -> Array:
-    """A rotation (d, d), uniform."""
+    """A uniformly random rotation (d, d)."""
     found: Array = special_ortho_group.rvs(d, random_state=rng) if d > 1 else np.ones((1, 1))
     return found
 
 
 def log_uniform(low: float, high: float, rng: np.random.Generator) -> float:
-    """A number whose logarithm is uniform."""
+    """A random number whose logarithm is uniform."""
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
 def ellipsoid(d: int, rng: np.random.Generator, conditions: tuple[float, float]) -> Member:
-    """A valley at an angle to the axes, with a condition number between these."""
+    """A valley at an angle to the axes, with a random condition number in this range."""
     middle, turn = centre(d, rng), rotation(d, rng)
     weights = log_uniform(*conditions, rng) ** np.linspace(0.0, 1.0, d)
 
@@ -136,7 +136,7 @@ def ellipsoid(d: int, rng: np.random.Generator, conditions: tuple[float, float])
 
 
 def few_active(draw: Draw, active: int, d: int, rng: np.random.Generator) -> Member:
-    """A member in so many of the d axes; the others do nothing."""
+    """A member that depends on ``active`` of the d axes only."""
     axes, part, middle = rng.choice(d, active, replace=False), draw(active, rng), rng.random(d)
     middle[axes] = part.minimiser
     return Member(lambda x: part.evaluate(x[axes]), middle)

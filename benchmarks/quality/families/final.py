@@ -1,4 +1,4 @@
-"""The families of the final table. Nothing may be chosen by them."""
+"""The families of the final table. They must not guide changes of the engine."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def sharp_ridge(d: int, rng: np.random.Generator) -> Member:
 
 
 def choice_of_model(d: int, rng: np.random.Generator) -> Member:
-    """A category of 5 choices that says which of the other axes matter, and how well one can do at best."""
+    """A category with 5 choices, which determines the axes that matter and the lowest value."""
     inner, count = d - 1, 5
     losses = np.concatenate([[0.0], rng.uniform(0.03, 0.6, count - 1)])
     rng.shuffle(losses)

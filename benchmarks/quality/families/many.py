@@ -1,4 +1,4 @@
-"""Functions of 20 to 100 parameters: all of them matter, or six do."""
+"""Functions of 20 to 100 parameters, all or six of which matter."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from benchmarks.quality.families.smooth import bent_valley
 DIMENSIONS = (20, 50, 100)
 BUDGET = 300
 SEEDS = 3
-"""A run of TuRBO takes minutes."""
+"""Few, since a run of TuRBO takes minutes."""
 ACTIVE = 6
-"""Parameters that matter, in the functions where only some do."""
+"""Number of relevant parameters in functions with irrelevant ones."""
 
 
 def ackley(d: int, rng: np.random.Generator) -> Member:

@@ -1,4 +1,4 @@
-"""Functions with one optimum, for the last digits: the floor of a score is far below that of other families."""
+"""Functions with one optimum, which measure precision: their scores have a far lower floor than other families."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUDGET = {2: 50, 3: 75, 5: 125, 10: 500}
 
 
 def bent_valley(d: int, rng: np.random.Generator, scales: tuple[float, float] = (3.0, 5.0)) -> Member:
-    """Rosenbrock's function, at an angle to the axes, over a cube whose width is between these."""
+    """Rosenbrock's function, at an angle to the axes, over a cube with a random width in this range."""
     middle, turn = centre(d, rng), rotation(d, rng) * rng.uniform(*scales)
 
     def evaluate(x: Array) -> float:

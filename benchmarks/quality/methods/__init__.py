@@ -16,7 +16,7 @@ HERE = __name__
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How a method is made, and what of the benchmark it can afford."""
+    """How a method is created, and which part of the benchmark it runs."""
 
     factory: str
     """``module:callable`` of ``(space, seed) -> Method``; a policy's module where there is no colon."""
@@ -25,11 +25,11 @@ class Entry:
     max_dimension: int | None = None
     tasks: bool = True
     packages: tuple[str, ...] = ()
-    """Whose versions bear on the results."""
+    """Packages whose versions affect the results."""
     is_peer: bool = True
 
     def runs_on(self, problem: Problem) -> bool:
-        """Whether it takes part in a problem."""
+        """Whether the method runs on a problem."""
         if problem.is_task:
             return self.tasks
         return self.max_dimension is None or problem.dimension <= self.max_dimension
@@ -43,7 +43,7 @@ class Entry:
         return method
 
     def versions(self) -> dict[str, str]:
-        """Of its packages."""
+        """Package -> version."""
         return {package: version(package) for package in self.packages}
 
 

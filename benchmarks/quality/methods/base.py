@@ -1,4 +1,4 @@
-"""The one interface through which every method is run."""
+"""The common interface of all methods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Parameters = Mapping[str, Any]
 
 
 class Method(ABC):
-    """An optimiser of one run, asked and told in turn. Values are minimised."""
+    """The optimiser of one run, which minimises. ``ask`` and ``tell`` are called in turn."""
 
     @abstractmethod
     def ask(self) -> Parameters:
@@ -18,11 +18,11 @@ class Method(ABC):
 
     @abstractmethod
     def tell(self, parameters: Parameters, value: float) -> None:
-        """The (noisy) value at the point last asked for."""
+        """Receive the (noisy) value at the point of the last ``ask``."""
 
     def recommend(self) -> Parameters | None:
-        """The point the method itself takes to be the best, if it has a view of that."""
+        """The point that the method considers the best, or None if it has no recommendation."""
         return None
 
     def close(self) -> None:  # noqa: B027
-        """Release what the run holds."""
+        """Release resources."""

@@ -38,7 +38,7 @@ class BotorchGP(Method):
         return self._space.decode(np.clip(point.numpy(), 0.0, 1.0))
 
     def tell(self, parameters: Parameters, value: float) -> None:
-        """Keep the result."""
+        """Store the result."""
         self._points.append(self._space.encode(parameters).tolist())
         self._values.append(-value)
 
@@ -46,7 +46,7 @@ class BotorchGP(Method):
         X = torch.tensor(self._points, dtype=torch.float64)
         y = torch.tensor(self._values, dtype=torch.float64)[:, None]
         with warnings.catch_warnings():
-            # Of fits that had to be tried again; what they end with is what is measured.
+            # from fits that were repeated; only their final result matters
             warnings.simplefilter("ignore")
             model = SingleTaskGP(X, y, outcome_transform=Standardize(m=1))
             fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))

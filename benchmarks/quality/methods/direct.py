@@ -38,12 +38,12 @@ class Direct(Method):
         return self._space.decode(point)
 
     def tell(self, parameters: Parameters, value: float) -> None:
-        """Hand the value to the waiting objective."""
+        """Pass the value to the waiting objective."""
         del parameters
         self._values.put(value)
 
     def close(self) -> None:
-        """End the thread, which waits for a value."""
+        """Stop the thread, which waits for a value."""
         self._values.put(None)
         self._thread.join()
 

@@ -12,13 +12,13 @@ from benchmarks.functions import Array
 from benchmarks.quality.methods.base import Method, Parameters
 
 FIRST_STEP = 0.3
-"""Of the cube's width, as its authors advise: the optimum is within about two of them."""
+"""Initial step size in the unit cube. Its authors recommend that the optimum is within about two steps."""
 GROWTH = 2
 
 
 class IpopCma(Method):
-    """Starts at uniform points of the cube, whose faces are handled by the package. A population is told when its last
-    member has its value."""
+    """Starts at uniform points of the cube; the package handles the bounds. CMA-ES gets the values of a population when
+    it is complete."""
 
     def __init__(self, space: Space, seed: int) -> None:
         self._space = space
@@ -37,7 +37,7 @@ class IpopCma(Method):
         return self._space.decode(np.clip(self._asked[len(self._values)], 0.0, 1.0))
 
     def tell(self, parameters: Parameters, value: float) -> None:
-        """Keep the value, and give the population its values at the last one."""
+        """Store the value. After the last member of a population, pass all its values to CMA-ES."""
         del parameters
         self._values.append(value)
         if len(self._values) == len(self._asked):

@@ -20,7 +20,7 @@ from benchmarks.quality.methods.base import Method, Parameters
 
 
 class OptunaMethod(Method):
-    """A sampler behind a study in memory."""
+    """A sampler with an in-memory study."""
 
     def __init__(self, space: Space, sampler: BaseSampler) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -34,13 +34,13 @@ class OptunaMethod(Method):
         return parameters
 
     def tell(self, parameters: Parameters, value: float) -> None:
-        """Finish the trial."""
+        """Complete the trial."""
         del parameters
         self._study.tell(self._trial, value)
 
 
 class ConditionalOptuna(OptunaMethod):
-    """A sampler that is asked for the active parameters only, parents first, as an objective of Optuna does."""
+    """A sampler that suggests the active parameters only, parents first, as in an Optuna objective."""
 
     def __init__(self, space: Space, sampler: BaseSampler) -> None:
         super().__init__(space, sampler)
@@ -58,7 +58,7 @@ class ConditionalOptuna(OptunaMethod):
 
 
 def distribution(axis: Axis) -> BaseDistribution:
-    """The axis in Optuna's terms."""
+    """The axis as an Optuna distribution."""
     match axis:
         case FloatAxis():
             return FloatDistribution(axis.low, axis.high, log=axis.scale == "log")
@@ -81,7 +81,7 @@ def adabkb(space: Space, seed: int) -> Method:
 
 
 def conditional_tpe(space: Space, seed: int) -> Method:
-    """It models the parameters of a branch together."""
+    """TPE that models the parameters of a branch jointly."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         return ConditionalOptuna(space, TPESampler(multivariate=True, group=True, seed=seed))
@@ -92,7 +92,7 @@ def conditional_adabkb(space: Space, seed: int) -> Method:
 
 
 def cma(space: Space, seed: int) -> Method:
-    """Axes it cannot vary (categories) are sampled at random, which it would warn of at every trial."""
+    """CMA-ES. It samples categories at random; the warning about this at every trial is disabled."""
     return OptunaMethod(space, CmaEsSampler(seed=seed, warn_independent_sampling=False))
 
 

@@ -28,7 +28,7 @@ class Policy(Method):
         self._order = np.random.default_rng(seed)
 
     def ask(self) -> Parameters:
-        """The suggestion whose result comes next."""
+        """The suggestion that is evaluated next."""
         while len(self._pending) < self._workers:
             pending = np.array(self._pending).reshape(-1, self._space.dimension)
             suggestion = self._policy.suggest(self._state, pending)

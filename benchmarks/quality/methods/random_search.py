@@ -20,4 +20,4 @@ class RandomSearch(Method):
         return self._space.decode(self._rng.random(self._space.dimension))
 
     def tell(self, parameters: Parameters, value: float) -> None:
-        """Nothing is learnt."""
+        """Ignore the result."""

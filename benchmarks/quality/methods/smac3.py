@@ -1,4 +1,4 @@
-"""SMAC3's facade for hyperparameters (a random forest and expected improvement), asked and told."""
+"""SMAC3's facade for hyperparameters (a random forest and expected improvement), by its ask and tell interface."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from adabkb_service.engine.space import Space
 from benchmarks.quality.methods.base import Method, Parameters
 
 UNLIMITED = 100_000
-"""Trials; the budget ends the run."""
+"""Number of trials; never reached, since the budget ends the run."""
 
 
 class Smac(Method):
-    """With its own defaults, one evaluation of each configuration."""
+    """SMAC3 with its defaults and one evaluation per configuration."""
 
     def __init__(self, space: Space, seed: int) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="adabkb-bench-")
@@ -50,7 +50,7 @@ class Smac(Method):
         return dict(self._trial.config)
 
     def tell(self, parameters: Parameters, value: float) -> None:
-        """Give the value back."""
+        """Pass the value to SMAC3."""
         del parameters
         self._smac.tell(self._trial, TrialValue(cost=value))
 
@@ -60,7 +60,7 @@ class Smac(Method):
 
 
 def conditions(space: Space, configurations: ConfigurationSpace) -> Iterator[InCondition | AndConjunction]:
-    """When the parameters of a space are active, in the terms of ConfigSpace."""
+    """The conditions of a space, in ConfigSpace's form."""
     by_parameter: dict[str, list[InCondition]] = defaultdict(list)
     for each in space.conditions:
         child, parent = configurations[each.parameter], configurations[each.parent]
@@ -70,7 +70,7 @@ def conditions(space: Space, configurations: ConfigurationSpace) -> Iterator[InC
 
 
 def hyperparameter(axis: Axis) -> Hyperparameter:
-    """The axis in the terms of ConfigSpace."""
+    """The axis as a ConfigSpace hyperparameter."""
     match axis:
         case FloatAxis():
             return Float(axis.name, (axis.low, axis.high), log=axis.scale == "log")

@@ -1,4 +1,4 @@
-"""A textbook Gaussian process: what anybody would write in an afternoon, as a floor for quality.
+"""A textbook Gaussian process, which can be written in an afternoon, as a lower limit of quality.
 
 It begins with eight quasi-random points. Results are standardised. The kernel is Matern 5/2 with a lengthscale per
 ordered axis, times exp(-1 / l) per category that differs. Lengthscales and noise are found by maximum a posteriori,
@@ -27,13 +27,13 @@ FIRST = 8
 BETA = 2.0
 SCATTERED, LOCAL = 1600, 400
 LISTED = 4096
-"""Finite spaces up to this size are looked at as a whole."""
+"""Maximum size of a finite space for which all points are candidates."""
 STARTS = (1e-3, 1e-1)
-"""Of the noise variance, where results have variance 1."""
+"""Initial noise variances, for results with variance 1."""
 
 
 class TextbookGP(Method):
-    """See the module."""
+    """The method described above."""
 
     def __init__(self, space: Space, seed: int) -> None:
         self._space = space
@@ -57,7 +57,7 @@ class TextbookGP(Method):
         return self._space.decode(self._asked)
 
     def tell(self, parameters: Parameters, value: float) -> None:
-        """Keep the result."""
+        """Store the result."""
         del parameters
         self._X = np.vstack([self._X, self._asked])
         self._y = np.append(self._y, value)

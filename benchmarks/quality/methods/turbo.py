@@ -21,22 +21,22 @@ from benchmarks.functions import Array
 from benchmarks.quality.methods.base import Method, Parameters
 
 FIRST_LENGTH, SMALLEST_LENGTH, LARGEST_LENGTH = 0.8, 0.5**7, 1.6
-"""Of the trust region, in widths of the cube."""
+"""Sizes of the trust region, in widths of the cube."""
 SUCCESSES = 3
-"""In a row, after which it doubles."""
+"""Number of consecutive successes after which the trust region doubles."""
 GAIN = 1e-3
-"""Of the best value's size, which a success must gain."""
+"""Minimum improvement of a success, relative to the absolute best value."""
 LENGTHSCALES, SIGNALS, NOISES = (0.005, 2.0), (0.05, 20.0), (5e-4, 0.2)
 MOST_CANDIDATES = 5000
 MOST_CHANGED = 20
-"""Coordinates of a candidate that differ from the best point's, on average."""
+"""Average number of coordinates in which a candidate differs from the best point."""
 FEATURES = 1024
-"""Random Fourier features of a sample path."""
+"""Number of random Fourier features of a sample path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Hyperparameters and what predictions need."""
+    """Hyperparameters, and quantities for predictions."""
 
     lengthscales: Array
     signal: float
@@ -68,14 +68,14 @@ class Fit:
 
 
 class Turbo(Method):
-    """One trust region, begun anew with 2d Sobol points when it has become too small."""
+    """One trust region, which restarts with 2d Sobol points when it has become too small."""
 
     def __init__(self, space: Space, seed: int) -> None:
         self._space = space
         self._rng = np.random.default_rng(seed)
         self._failures = math.ceil(max(4.0, space.dimension))
         self.begun = 0
-        """How often a search has begun: once, and again whenever its trust region was too small."""
+        """Number of searches so far; a new one begins whenever the trust region has become too small."""
         self._begin()
 
     def ask(self) -> Parameters:

@@ -1,4 +1,4 @@
-"""Problems of nature: measured tables, emulators of such tables, and toys of a wet laboratory.
+"""Problems from nature: measured tables, emulators of such tables, and simulated laboratory experiments.
 
 Half of them are for choosing how ``auto`` works; the others are only for the final table.
 """

@@ -1,4 +1,4 @@
-"""Tables whose choices have descriptors: what numbers that say something, or nothing, are worth.
+"""Tables whose choices have descriptors: the value of informative and of useless descriptors.
 
 ``python -m benchmarks.quality.nature.descriptors`` measures it (about five minutes). The numbers are those of
 ``benchmarks/quality/data/descriptors.py``.
@@ -24,14 +24,14 @@ from benchmarks.quality.problems import generator
 COUNTS = (10, 15, 20, 30)
 SEEDS = 20
 USELESS = (3, 10)
-"""Numbers of random descriptors."""
+"""Numbers of useless (random) descriptors."""
 GOOD = 95.0
-"""Percent of yield."""
+"""Yield in percent."""
 
 
 @lru_cache(maxsize=8)
 def descriptors(file: str, parameter: str) -> dict[str, tuple[float, ...]]:
-    """By choice its descriptors, from a table beside that of the measurements."""
+    """Choice -> descriptors, from a separate table."""
     path: Path = FOLDER / f"{file}-{parameter}.csv"
     with path.open(newline="") as lines:
         _, *rows = csv.reader(lines)
@@ -40,17 +40,17 @@ def descriptors(file: str, parameter: str) -> dict[str, tuple[float, ...]]:
 
 @dataclass(frozen=True)
 class Described(Measured):
-    """A table with descriptors of its choices: computed ones or, with a number, so many random ones."""
+    """A table with computed or random descriptors of its choices."""
 
     useless: int = 0
 
     @property
     def name(self) -> str:
-        """As in the results."""
+        """The name in the results."""
         return f"described_{self.file}" + (f"_useless{self.useless}" if self.useless else "")
 
     def draw(self, seed: int) -> MeasuredInstance:
-        """As the plain table draws it, so that the same seeds compare."""
+        """As for the table without descriptors, so that equal seeds can be compared."""
         plain = Measured(self.file, self.maximized, self.grid).draw(seed)
         rng = generator(self.name, seed)
         axes = tuple(self._described(axis, rng) for axis in plain.space.axes)

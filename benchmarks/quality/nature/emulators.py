@@ -1,6 +1,6 @@
-"""Emulators of tables: a mean of small neural networks that were fitted to one, on continuous axes.
+"""Emulators of tables: the mean of small neural networks fitted to a table, on continuous axes.
 
-The noise, if there is any, is what the networks leave unexplained.
+The noise, if any, has the size of the networks' residuals.
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ Bools = NDArray[np.bool_]
 
 MEMBERS, WIDTHS, ITERATIONS = 5, (16, 16), 200
 SAMPLE = 2**14
-"""Points among which the median and the starts for the minimum are found."""
+"""Number of points that determine the median and the starts of the search for the minimum."""
 STARTS = 20
 FLOOR = 1e-4
-"""Scores below are alike, and so are those below a tenth of the noise."""
+"""Scores below this value count as equal, as do those below a tenth of the noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Emulated:
-    """A fitted table."""
+    """A fitted emulator."""
 
     space: Space
     layers: tuple[tuple[tuple[Array, Array], ...], ...]
-    """Per member its weights and offsets."""
+    """Weights and offsets of the layers of each network."""
     noise: float
-    """Standard deviation of what is left of the measurements, whose own deviation is 1."""
+    """Standard deviation of the residuals; that of the measurements is 1."""
     minimum: float
     median: float
 
     def values(self, points: Array) -> Array:
-        """At positions (k, d) in the cube, (k,)."""
+        """The values (k,) at positions (k, d) in the cube."""
         return _mean(self.layers, points)
 
 
 @lru_cache(maxsize=4)
 def emulated(file: str, *, maximized: bool) -> Emulated:
-    """The emulator of a table, to be minimised."""
+    """The emulator of a table, with the sign for minimisation."""
     rows = table(file)
     columns = [np.array(column) for column in rows.columns]
     X = np.column_stack([(column - column.min()) / np.ptp(column) for column in columns])
     y = rows.means * (-1.0 if maximized else 1.0)
     y = (y - y.mean()) / y.std()
-    with catch_warnings(action="ignore", category=ConvergenceWarning):  # to stop early is meant
+    with catch_warnings(action="ignore", category=ConvergenceWarning):  # the networks stop early
         members = [_network(member).fit(X, y) for member in range(MEMBERS)]
     layers = tuple(tuple(zip(each.coefs_, each.intercepts_, strict=True)) for each in members)
     points = qmc.Sobol(len(columns), seed=0).random(SAMPLE)
@@ -92,12 +92,12 @@ def _mean(layers: tuple[tuple[tuple[Array, Array], ...], ...], points: Array) ->
 
 @dataclass(frozen=True, slots=True)
 class EmulatorInstance:
-    """An emulator as one run meets it."""
+    """An emulator in one run."""
 
     emulated: Emulated
     noise_std: float
     mirrored: Bools
-    """(d,) axes that run backwards."""
+    """(d,) whether each axis is mirrored."""
 
     @property
     def space(self) -> Space:
@@ -130,7 +130,7 @@ class Emulator:
 
     @property
     def name(self) -> str:
-        """As in the results."""
+        """The name in the results."""
         return f"emulated_{self.file}" + ("_noise" if self.noisy else "")
 
     @property
@@ -139,7 +139,7 @@ class Emulator:
         return len(table(self.file).names)
 
     def draw(self, seed: int) -> EmulatorInstance:
-        """The same for every seed, but for the noise and for the axes that run backwards."""
+        """The instance of a seed, which determines the noise and the mirrored axes."""
         found = emulated(self.file, maximized=self.maximized)
         backwards = generator(self.name, seed).random(self.dimension) < 0.5
         return EmulatorInstance(found, found.noise if self.noisy else 0.0, backwards)

@@ -1,4 +1,4 @@
-"""Toys of a wet laboratory: a yield in percent that depends on numbers and on choices, with noise.
+"""Simulated laboratory experiments: a yield in percent that depends on numbers and on choices, with noise.
 
 Each level of each category has a factor, and moves the optimum of the numbers; pairs of levels interact.
 """
@@ -25,14 +25,14 @@ HIGHEST = 88.0
 NOISE = 1.5
 """Percent."""
 BORDER = 0.2
-"""Of the cube's width, between the mean optimum and the faces."""
+"""Minimum distance of the mean optimum from the faces of the cube."""
 MEDIAN_POINTS = 4096
-"""Random points of which the median is taken."""
+"""Number of random points that determine the median."""
 
 
 @dataclass(frozen=True)
 class LaboratoryInstance:
-    """A toy of one seed."""
+    """The simulation of one seed."""
 
     levels: tuple[int, ...]
     factors: Array
@@ -51,7 +51,7 @@ class LaboratoryInstance:
         return Space((*floats, *choices))
 
     def evaluate(self, parameters: Mapping[str, Any]) -> Outcome:
-        """What the yield falls short of the highest one, and the regret: 1 for the median of the space."""
+        """The difference from the highest yield, and the regret, which is 1 for the median of the space."""
         x = np.array([parameters[f"x{i}"] for i in range(len(self.widths))])
         chosen = tuple(int(parameters[f"c{i}"][1:]) for i in range(len(self.levels)))
         combination = int(np.ravel_multi_index(chosen, self.levels))
@@ -76,7 +76,7 @@ class LaboratoryInstance:
 
 @dataclass(frozen=True, slots=True)
 class Laboratory:
-    """Toys with so many floats, and categories of so many levels."""
+    """Simulations with a number of floats, and categories with given numbers of levels."""
 
     floats: int
     categories: tuple[int, ...]
@@ -86,7 +86,7 @@ class Laboratory:
 
     @property
     def name(self) -> str:
-        """As in the results."""
+        """The name in the results."""
         return f"laboratory_{self.floats}_{'x'.join(map(str, self.categories))}"
 
     @property
@@ -95,7 +95,7 @@ class Laboratory:
         return self.floats + len(self.categories)
 
     def draw(self, seed: int) -> LaboratoryInstance:
-        """The toy of a seed."""
+        """The simulation of a seed."""
         rng = generator(self.name, seed)
         combinations = list(product(*map(range, self.categories)))
         effects = [rng.normal(0.0, 0.4, count) for count in self.categories]

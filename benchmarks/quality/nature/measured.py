@@ -1,4 +1,4 @@
-"""Tables of real experiments: what a run asks for is looked up.
+"""Tables of real experiments, in which the results of a run are looked up.
 
 In a grid every combination of the values of a table was measured, and the parameters are choices or numbers of just
 these values. Elsewhere numbers are real ones, and the nearest measured row answers, as public benchmarks of materials
@@ -26,7 +26,7 @@ from benchmarks.quality.problems import Outcome, generator
 
 FOLDER = Path(__file__).parents[1] / "data" / "nature"
 FLOOR = 1e-4
-"""Scores below are alike."""
+"""Scores below this value count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +34,21 @@ class Table:
     """The distinct rows of a table."""
 
     names: tuple[str, ...]
-    """Of the parameters."""
+    """Names of the parameters."""
     columns: tuple[tuple[Any, ...], ...]
-    """Per parameter its value in each row: numbers, or texts where any is none."""
+    """The values of each parameter by row: numbers, or strings if any value is not a number."""
     measurements: tuple[Array, ...]
-    """Per row what was measured there."""
+    """The measurements of each row."""
 
     @property
     def means(self) -> Array:
-        """Per row the mean measurement."""
+        """The mean measurement of each row."""
         return np.array([each.mean() for each in self.measurements])
 
 
 @lru_cache(maxsize=8)
 def table(name: str) -> Table:
-    """A table of the folder: its last column was measured."""
+    """A table in the folder, whose last column holds the measurements."""
     text = gzip.decompress((FOLDER / f"{name}.csv.gz").read_bytes()).decode()
     header, *lines = csv.reader(StringIO(text))
     rows: dict[tuple[str, ...], list[float]] = {}
@@ -67,19 +67,19 @@ def _numbers(texts: Sequence[str]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class MeasuredInstance:
-    """A table as one run meets it."""
+    """A table in one run."""
 
     problem: Measured
     seed: int
     space: Space
-    """Of the table; choices have an order of their own in each run, and numbers run forwards or backwards."""
+    """The space of the table. The seed determines the order of choices and the mirrored numbers."""
     mirrored: frozenset[str]
-    """Numbers that run backwards."""
+    """Names of the mirrored numbers."""
     noise_std: float = 0.0
     _visits: dict[int, int] = field(default_factory=dict)
 
     def evaluate(self, parameters: Mapping[str, Any]) -> Outcome:
-        """What was measured in the nearest row, and what the mean there is worth."""
+        """A measurement of the nearest row, and the score of its mean."""
         row = self._row(parameters)
         measured = self.problem.table.measurements[row]
         visit = self._visits[row] = self._visits.get(row, -1) + 1
@@ -88,7 +88,7 @@ class MeasuredInstance:
         return Outcome(-value if self.problem.maximized else value, self.problem.score(row))
 
     def regret(self, parameters: Mapping[str, Any]) -> float:
-        """As ``WithRegret``, of mean measurements."""
+        """See ``WithRegret``; based on mean measurements."""
         return self.problem.regret(self._row(parameters))
 
     def _row(self, parameters: Mapping[str, Any]) -> int:
@@ -111,7 +111,7 @@ class Measured:
 
     @property
     def name(self) -> str:
-        """As in the results."""
+        """The name in the results."""
         return f"measured_{self.file}"
 
     @property
@@ -136,7 +136,7 @@ class Measured:
         return MeasuredInstance(self, seed, Space(tuple(axes)), frozenset(numbers))
 
     def nearest(self, parameters: Mapping[str, Any]) -> int:
-        """The row of the table that is nearest, each range as long as any other."""
+        """The nearest row of the table, with all ranges scaled to the same length."""
         apart = np.zeros(len(self.table.measurements))
         for name, column in zip(self.table.names, self.table.columns, strict=True):
             value = parameters[name]
@@ -152,7 +152,7 @@ class Measured:
         return max(self.regret(row) / (median - best), FLOOR)
 
     def regret(self, row: int) -> float:
-        """How much worse than in the best row the mean measurement is."""
+        """The difference of the mean measurement from that of the best row."""
         return float(self._means[row]) - self._ends[0]
 
     @cached_property
@@ -165,7 +165,7 @@ class Measured:
         return float(self._means.min()), float(np.median(self._means))
 
     def _axis(self, name: str, column: tuple[Any, ...], rng: np.random.Generator) -> Axis:
-        """Choices where it has texts; of numbers ordered choices in a grid, else real numbers."""
+        """A categorical axis for strings; for numbers, an ordinal axis in a grid, else a real one."""
         choices = sorted(set(column))
         if isinstance(choices[0], str):
             return ChoiceAxis(name, tuple(rng.permutation(choices).tolist()))

@@ -22,7 +22,7 @@ Loader = Callable[[], tuple[Array, NDArray[np.generic]]]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some rows: features and targets."""
+    """Features and targets of a subset of rows."""
 
     X: Array
     y: NDArray[np.generic]
@@ -30,7 +30,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Three disjoint parts. Features are standardised by the training rows."""
+    """Three disjoint parts, with features standardised by the training rows."""
 
     training: Part
     validation: Part

@@ -52,7 +52,7 @@ SVM = Space(
         ChoiceAxis("balanced", BOOLEANS),
     )
 )
-# libsvm does not converge on some of the space; what it has then is the model.
+# libsvm does not converge in parts of the space; the model is its last iterate
 SVM_ITERATIONS = 20_000
 
 

@@ -18,7 +18,7 @@ from benchmarks.quality.tasks.data import Loader, Part, Split, split
 Build = Callable[[Mapping[str, Any], int], Any]
 """(parameters, seed) -> an unfitted scikit-learn model."""
 Loss = Callable[[Any, Part, Part], float]
-"""(fitted model, rows, training rows) -> what is minimised."""
+"""(fitted model, rows, training rows) -> loss to minimise."""
 
 
 def error_rate(model: Any, rows: Part, training: Part) -> float:
@@ -34,7 +34,7 @@ def cross_entropy(model: Any, rows: Part, training: Part) -> float:
 
 
 def relative_rmse(model: Any, rows: Part, training: Part) -> float:
-    """Root mean squared error, that of the training mean being one; at most ten, whatever a model diverges to."""
+    """RMSE relative to that of the training mean, and at most 10, in case a model diverges."""
     constant = root_mean_squared_error(rows.y, np.full(len(rows.y), training.y.mean()))
     return min(float(root_mean_squared_error(rows.y, model.predict(rows.X)) / constant), 10.0)
 
@@ -54,7 +54,7 @@ class TaskInstance:
         """Train once; validation loss and test loss."""
         training = self.rows.training
         with warnings.catch_warnings():
-            # How long to train is one of the parameters: a model that has not converged is as good as it scores.
+            # The training time is a parameter, so models need not converge.
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = self.build(parameters, self.seed).fit(training.X, training.y)
         value, score = (self.loss(model, part, training) for part in (self.rows.validation, self.rows.test))
@@ -63,14 +63,14 @@ class TaskInstance:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A model to be tuned on a data set."""
+    """A model to tune on a data set."""
 
     name: str
     space: Space
     load: Loader
     training: int
     held_out: int
-    """Rows of validation and test, each."""
+    """Number of validation rows, and of test rows."""
     build: Build
     loss: Loss
     budget: int = 50

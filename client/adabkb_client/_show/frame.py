@@ -1,5 +1,6 @@
 """The table of a study's trials and results, with the columns and rows of the server's CSV (``export("csv")``)."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ RESULT = ("value", "std_error")
 """Columns between the parameters and the metrics."""
 LAST = (
     "reason",
+    "note",
     "worker",
     "attempt",
     "origin",
@@ -34,7 +36,7 @@ LAST = (
 KINDS = {
     **dict.fromkeys(("trial", "attempt", "observation"), "Int64"),
     **dict.fromkeys(("excluded", "outside"), "boolean"),
-    **dict.fromkeys(("reason", "worker", "origin"), "object"),
+    **dict.fromkeys(("reason", "note", "worker", "origin"), "object"),
     **dict.fromkeys(("started_at", "finished_at", "observed_at"), "datetime64[us, UTC]"),
     **dict.fromkeys(("value", "std_error", "duration_seconds"), "float64"),
 }
@@ -77,11 +79,18 @@ def rows(trials: Sequence[Trial], observations: Iterable[Observation]) -> Iterat
 def _of_trial(trial: Trial, result: Observation | None) -> Row:
     """Return the cells of a trial, and of its last attempt unless the result belongs to an earlier one."""
     row = {name: getattr(trial, name) for name in ("state", "reason", "attempt", "origin")}
+    row["note"] = _text(trial.attributes.get("note"))
     if result is None or result.attempt == trial.attempt:
         row |= {name: getattr(trial, name) for name in ("worker", "started_at", "finished_at")}
         if trial.started_at is not None and trial.finished_at is not None:
             row["duration_seconds"] = (trial.finished_at - trial.started_at).total_seconds()
+    row["note"] = trial.attributes.get("note")
     return {"trial": trial.number, **({} if trial.plate is None else {"plate": trial.plate}), **row}
+
+
+def _text(note: Any) -> str | None:
+    """Return a note, which is text or, if a program stored something else, that as JSON."""
+    return note if note is None or isinstance(note, str) else json.dumps(note)
 
 
 def _of_result(result: Observation) -> Row:

@@ -10,6 +10,7 @@ from adabkb_client._importing.report import ImportReport
 from adabkb_client._models import Estimate, Recommendation, StudyInfo
 from adabkb_client._record import Record, page
 from adabkb_client._show.columns import LONGEST, cells, changes, choice
+from adabkb_client._show.numbers import difference
 
 LITERALLY = "tex2jax_ignore mathjax_ignore"
 """CSS classes that keep notebooks from rendering text between dollar signs as formulas."""
@@ -26,7 +27,9 @@ def study(info: StudyInfo) -> str:
         ("completed", f"{counts.completed}{budget} trials, {counts.active} active, {counts.failed} failed"),
         (
             "best",
-            ("no result yet" if not info.objectives else "see front()") if best is None else _in_unit(info, best.value),
+            ("no result yet" if not info.objectives else "see front()")
+            if best is None
+            else _in_unit(info, f"{best.value:.6g}"),
         ),
     ]
     if best is not None and best.feasible is False:
@@ -36,7 +39,7 @@ def study(info: StudyInfo) -> str:
         )
     rows += [] if best is None or best.metrics is None else [("metrics", _in_words(best.metrics))]
     rows += [] if best is None else [("at", _in_words(best.parameters))]
-    rows += [] if info.gap is None else [("gap", _in_unit(info, info.gap))]
+    rows += [] if info.gap is None else [("gap", _in_unit(info, difference(info.gap)))]
     space = table(
         ["parameter", "kind", ""],
         [(each["name"], each["kind"], _in_words(_without(each, "name", "kind"))) for each in info.parameters],
@@ -68,9 +71,9 @@ def _brief(value: Any) -> Any:
     return _in_words(value) if isinstance(value, Mapping) else value
 
 
-def _in_unit(info: StudyInfo, number: float) -> float | str:
+def _in_unit(info: StudyInfo, number: str) -> str:
     unit = info.quantities.get("value", {}).get("unit")
-    return f"{number:.6g} {unit}" if unit else number
+    return f"{number}\N{NO-BREAK SPACE}{unit}" if unit else number
 
 
 def _objectives(info: StudyInfo) -> str:
@@ -96,7 +99,7 @@ def recommendation(found: Recommendation) -> str:
     if estimate is not None and estimate.changes is not None:
         changed = f"Changes from the baseline: {escape(changes(estimate.changes))}."
         return table(["", "value", *names], rows) + changed
-    gap = "" if found.gap is None else f"Further trials will probably gain less than {found.gap:.4g} (gap)."
+    gap = "" if found.gap is None else f"Further trials will probably gain less than {difference(found.gap)} (gap)."
     return table(["", "value", *names], rows) + gap
 
 

@@ -17,6 +17,7 @@ from adabkb_client._models import (
 )
 from adabkb_client._record import line
 from adabkb_client._show.columns import LONGEST, cells, changes
+from adabkb_client._show.numbers import difference
 
 
 @line.register
@@ -55,7 +56,7 @@ def recommendation(found: Recommendation) -> str:
         return f"<Recommendation: {len(found.front)} points on the model's front>"
     lines = [] if found.model is None else [f"by the model {_estimate(found.model)}"]
     lines += [] if found.observed is None else [f"observed {_at(found.observed)}"]
-    lines += [] if found.gap is None else [f"gap {found.gap:.4g}"]
+    lines += [] if found.gap is None else [f"gap {difference(found.gap)}"]
     reason = "" if found.reason is None else f" ({found.reason})"
     return f"<Recommendation{reason}: {'; '.join(lines) or 'none yet'}>"
 

@@ -305,11 +305,14 @@ class Changing:
         trial: TrialNumber,
         step: Annotated[int, Field(ge=0, le=10**9, description="steps done so far; larger than at the report before")],
         value: Annotated[Number, Field(description="the result that the trial would have if it ended now")],
+        cost: Annotated[
+            Number | None, Field(description="what the trial has cost so far, if the study's costs are told")
+        ] = None,
         key: Key = None,
     ) -> answers.ReportAnswer:
         """Report how a trial goes on, before its end, such as the loss after an epoch. It renews the lease. If stop is
         true, end the evaluation; it then needs no result."""
-        found = await self._perform(StudyCalls(study).report(trial, step, value), context, key)
+        found = await self._perform(StudyCalls(study).report(trial, step, value, cost=cost), context, key)
         answer: answers.ReportAnswer = {"stop": found.stop, "trial": answers.trial(found.trial)}
         if found.reason is not None:
             answer["reason"] = found.reason

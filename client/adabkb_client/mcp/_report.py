@@ -8,6 +8,7 @@ from typing import Any
 
 from adabkb_client._calls import Steps
 from adabkb_client._models import Best, Recommendation, StudyInfo, Trial
+from adabkb_client._show.numbers import difference
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client.mcp._answers import info as described
 from adabkb_client.mcp._pages import last_trials, page
@@ -56,7 +57,7 @@ def code(text: Any) -> str:
 def _state(info: StudyInfo) -> str:
     counts = info.counts
     reason = "" if info.reason in (None, info.state) else f" ({info.reason})"
-    gap = "not known yet" if info.gap is None else f"{info.gap:.6g}"
+    gap = "not known yet" if info.gap is None else difference(info.gap)
     return "\n".join(
         [
             f"- State: {info.state}{reason}; waits for {described(info)['waiting_for']}",

@@ -112,8 +112,7 @@ def _fault(name: str, before: Sequence[str], parameters: Mapping[str, Parameter]
     if name in shares:
         return "is a share of a mixture, which may differ between the trials of a plate; leave it out"
     if parameter.when:
-        return "has a condition (when), so some trials of a plate may lack it; leave out the parameter here, or its "
-        "condition"
+        return "has a condition (when), so some trials of a plate may lack it; leave out either"
     return None
 
 

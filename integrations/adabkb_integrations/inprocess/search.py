@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, SupportsFloat, SupportsIndex, TypedDict, Unpack
+from typing import Any, Literal, SupportsFloat, SupportsIndex, TypedDict, Unpack
 
-from adabkb_client import Mixture, Parameter
+from adabkb_client import Mixture, OutcomeConstraint, Parameter, StudyObjective
 from adabkb_client._leased import in_words, is_mistake
 from adabkb_client._parameters import to_wire
-from adabkb_client._plain import finite
+from adabkb_client._plain import WrongResult, finite
 from adabkb_client._run.evaluation import Evaluation, Objective
 from adabkb_client._run.frames import own_frames, shortened
 from adabkb_client._run.options import Context, check_catch
 from adabkb_client._run.progress import Progress, Standing
-from adabkb_client._run.result import Expected
+from adabkb_client._run.result import Result as Told
 from adabkb_integrations.beliefs import Belief, prior_of
 from adabkb_integrations.domain import Domain, domain_of
+from adabkb_integrations.inprocess.measured import COST, Measurements, measurements
 from adabkb_integrations.inprocess.numbers import at_least
+from adabkb_integrations.inprocess.older import older_of
 from adabkb_integrations.inprocess.plates import Plates, filling
 from adabkb_integrations.inprocess.trials import Evaluated, Found, Reason
-from adabkb_integrations.model import Array, Model, Result, one_thread
+from adabkb_integrations.model import Array, Model, one_thread
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.older import Older
 from adabkb_service.engine.prior import Prior
 from adabkb_service.engine.sampling import config as sampling
 from adabkb_service.engine.slices import Slice
@@ -32,6 +36,11 @@ log = logging.getLogger("adabkb_integrations")
 
 SEEDS = 2**31
 AUTO = {"profile": "auto"}
+SHORTEST = 1e-6
+"""The minimum measured cost, in seconds."""
+
+SearchBudget = SupportsIndex | Mapping[str, SupportsFloat]
+"""A number of trials, or ``{"cost": 600}``."""
 
 Callback = Callable[["Search", Evaluated], object]
 """Takes the search and the trial that was just finished."""
@@ -61,6 +70,21 @@ class Options(TypedDict, total=False):
     plates: Plates | None
     """Plates, which the trials fill one by one, such as ``{"size": 24, "shared": ["temperature"]}``: the trials of a
     plate have equal values of the ``shared`` parameters, and their results share an offset that the model learns."""
+    metrics: Sequence[str]
+    """Names of metrics that each result has: the function returns ``{"value": 0.1, "metrics": {"size": 4.0}}``."""
+    outcome_constraints: Sequence[OutcomeConstraint]
+    """Metrics with bounds, such as ``[{"metric": "size", "upper": 5}]``. The search looks for the best point that
+    satisfies them."""
+    objectives: Sequence[StudyObjective | str]
+    """Several objectives, which are metrics instead of the value: names, or dicts with ``metric``, ``direction`` (by
+    default that of the function) and ``reference``. The result has a ``front``."""
+    cost: Literal["told", "measured"] | None
+    """The source of the metric ``cost``: each result (``"told"``), or the seconds of the call (``"measured"``)."""
+    per_cost: bool
+    """Whether points are chosen by their expected gain per cost."""
+    transfer_from: Sequence[Found]
+    """Results of earlier searches, which the model uses as far as they agree with the new results. Parameters are the
+    same if their names are."""
     context: Context
     """The values of the context parameters, or a function that returns them, called before each trial."""
     callbacks: Sequence[Callback]
@@ -74,7 +98,7 @@ class Options(TypedDict, total=False):
 
 
 def minimize(
-    function: Objective, space: Mapping[str, Parameter], budget: SupportsIndex, **options: Unpack[Options]
+    function: Objective, space: Mapping[str, Parameter], budget: SearchBudget, **options: Unpack[Options]
 ) -> Found:
     """Minimize a function by Ada-BKB under the ``auto`` profile, in this process.
 
@@ -88,8 +112,8 @@ def minimize(
             TypeError, and an invalid result.
         space: the parameters by name: ``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool`` and ``Fixed`` of
             ``adabkb_client``. Choices may be any objects here.
-        budget: the number of trials, including failed ones. The search ends earlier if a finite space has no more
-        points.
+        budget: the number of trials, including failed ones; or ``{"cost": 600}``, the total cost of the results. The
+            search ends earlier if a finite space has no more points.
         options: see ``Options``.
 
     Returns:
@@ -100,18 +124,19 @@ def minimize(
             other than a number.
         ValueError: an argument is out of its range, a parameter's bounds are inconsistent, a constraint cannot be
             parsed or satisfied, a mixture has no points, a condition is invalid, a belief does not fit its parameter,
-            or plates share a parameter that cannot be shared.
+            plates share a parameter that cannot be shared, options cannot be combined, or an earlier search does not
+            fit.
         Exception: the last error, after ``max_failures`` failures in a row; a programming error; or the error of a
             callback.
     """
-    return Search("minimize", function, space, budget, sign=-1.0, **options).run()
+    return Search("minimize", function, space, budget, **options).run()
 
 
 def maximize(
-    function: Objective, space: Mapping[str, Parameter], budget: SupportsIndex, **options: Unpack[Options]
+    function: Objective, space: Mapping[str, Parameter], budget: SearchBudget, **options: Unpack[Options]
 ) -> Found:
     """Maximize a function: see ``minimize``."""
-    return Search("maximize", function, space, budget, sign=1.0, **options).run()
+    return Search("maximize", function, space, budget, **options).run()
 
 
 class Search:
@@ -119,12 +144,11 @@ class Search:
 
     def __init__(
         self,
-        name: str,
+        name: Literal["minimize", "maximize"],
         function: Objective,
         space: Mapping[str, Parameter],
-        budget: SupportsIndex,
+        budget: SearchBudget,
         *,
-        sign: float,
         algorithm: Mapping[str, Any] = AUTO,
         seed: SupportsIndex | None = None,
         noise_std: SupportsFloat | None = None,
@@ -132,6 +156,12 @@ class Search:
         mixtures: Sequence[Mixture] = (),
         prior: Mapping[str, Belief] | None = None,
         plates: Plates | None = None,
+        metrics: Sequence[str] = (),
+        outcome_constraints: Sequence[OutcomeConstraint] = (),
+        objectives: Sequence[StudyObjective | str] = (),
+        cost: Literal["told", "measured"] | None = None,
+        per_cost: bool = False,
+        transfer_from: Sequence[Found] = (),
         context: Context = None,
         callbacks: Sequence[Callback] = (),
         catch: type[Exception] | tuple[type[Exception], ...] = (),
@@ -140,12 +170,13 @@ class Search:
     ) -> None:
         self.trials: list[Evaluated] = []
         self.best: Evaluated | None = None
-        """The trial with the best value, the first one in a tie."""
+        """The trial with the best value, the first one in a tie; None with several objectives."""
         self.seed = secrets.randbelow(SEEDS) if seed is None else at_least("seed", seed, 0)
-        self._name = name
+        self._name: Literal["minimize", "maximize"] = name
         self._function = function
-        self._budget = at_least("budget", budget, 1)
-        self._sign = sign
+        self._measured = measurements(name, metrics, outcome_constraints, objectives, cost)
+        self._budget, self._cost_budget = _budgets(budget)
+        self._spent = 0.0
         self._callbacks = callbacks
         self._catch = catch
         self._max_failures = max_failures
@@ -160,10 +191,21 @@ class Search:
             names = ", ".join(sorted(self._domain.space.context))
             raise ValueError(f"context must have the values of {names}, or be a function that returns them")
         conditional = [name for name, each in space.items() if each.when]
-        self._evaluation = Evaluation(function, pass_trial=False, expected=Expected(f"{name}()"))
+        self._evaluation = Evaluation(function, pass_trial=False, expected=self._measured.expected(f"{name}()"))
         self._evaluation.check(list(space), conditional, has_trials=False)
         beliefs = prior_of(prior, self._domain)
         config = _config(algorithm, _noise(noise_std), beliefs, self._domain, has_plates=self._plates is not None)
+        older = older_of(transfer_from, self._domain, self._measured)
+        _check_options(config, self._measured, per_cost, self._cost_budget, older)
+        if isinstance(config, Config):
+            config = replace(
+                config,
+                metrics=self._measured.others,
+                objective=self._measured.objective,
+                per_cost=per_cost,
+                cost_budget=self._cost_budget,
+                older=older,
+            )
         self._model = Model(self._domain.space, self.seed, config)
 
     def stop(self) -> None:
@@ -179,10 +221,11 @@ class Search:
                 reason = "interrupted"
             except Exception as error:
                 raise shortened(error)  # noqa: B904 - it is the same error
-        return Found(self.best, tuple(self.trials), reason, self.seed)
+        front = self._measured.front(self.trials)
+        return Found(self.best, tuple(self.trials), reason, self.seed, self._name, front)
 
     def _search(self, shown: Progress) -> Reason:
-        while len(self.trials) < self._budget:
+        while self._has_budget:
             context = self._context() if callable(self._context) else self._context
             within = None if context is None else self._domain.within(context)
             with one_thread():  # the function may use more threads
@@ -193,10 +236,10 @@ class Search:
             plate = None if self._plates is None else self._plates.add(points[0], held)
             trial = replace(self._evaluated(parameters), plate=plate)
             self._take_in(trial, points[0])
-            if trial.value is None:
+            if trial.state == "failed":
                 shown.show(self._standing)
             else:
-                shown.result(trial.number, trial.value, self._standing)
+                shown.result(trial.number, trial.value, self._standing, trial.metrics)
             for callback in self._callbacks:
                 callback(self, trial)
             if self._stopped:
@@ -210,13 +253,14 @@ class Search:
         return self._plates.suggest(self._model, within)
 
     def _evaluated(self, parameters: Mapping[str, Any]) -> Evaluated:
-        number = len(self.trials) + 1
+        number, started = len(self.trials) + 1, time.perf_counter()
         try:
             result = self._evaluation.result_of(self._function(**parameters))
+            found = _with_cost(result, self._measured, time.perf_counter() - started)
         except self._catch as error:
             return self._failed(number, parameters, error)
         except Exception as error:
-            if is_mistake(error, has_succeeded=self.best is not None):
+            if is_mistake(error, has_succeeded=any(each.state == "completed" for each in self.trials)):
                 raise
             self._failures_in_a_row += 1
             if self._failures_in_a_row >= self._max_failures:
@@ -226,23 +270,30 @@ class Search:
                 raise
             return self._failed(number, parameters, error)
         self._failures_in_a_row = 0
-        return Evaluated(number, parameters, "completed", result.value, result.std_error)
+        values = found.value, found.std_error
+        return Evaluated(number, parameters, "completed", *values, metrics=found.metrics, std_errors=found.std_errors)
 
     def _failed(self, number: int, parameters: Mapping[str, Any], error: Exception) -> Evaluated:
         log.warning("trial %d of %s() failed", number, self._name, exc_info=(type(error), error, own_frames(error)))
         return Evaluated(number, parameters, "failed", reason=in_words(error))
 
     def _take_in(self, trial: Evaluated, point: Array) -> None:
-        value = None if trial.value is None else self._sign * trial.value
+        result = self._measured.result(trial, tuple(point.tolist()))
+        if not isinstance(self._model.config, Config):  # a baseline without a model
+            result = replace(result, metrics=())
         with one_thread():
-            result = Result(tuple(point.tolist()), value, trial.std_error or 0.0, plate=trial.plate)
             self._model.learn({trial.number: result})
         self.trials.append(trial)
-        if trial.value is not None and (self.best is None or self._is_better(trial.value, self.best.value)):
+        self._spent += (trial.metrics or {}).get(COST, 0.0)
+        ranked = self._measured.rank
+        if trial.value is not None and (self.best is None or ranked(trial) > ranked(self.best)):
             self.best = trial
 
-    def _is_better(self, value: float, than: float | None) -> bool:
-        return than is None or self._sign * value > self._sign * than
+    @property
+    def _has_budget(self) -> bool:
+        if self._cost_budget is not None:
+            return self._spent < self._cost_budget
+        return self._budget is None or len(self.trials) < self._budget
 
     @property
     def _standing(self) -> Standing:
@@ -273,6 +324,47 @@ def _config(
     if kind == "sobol" and domain.space.mixtures:
         raise ValueError('mixtures cannot be combined with the algorithm {"kind": "sobol"}; use {"kind": "random"}')
     return sampling.Config(kind, repeats=noise_std is not None)
+
+
+def _budgets(given: SearchBudget) -> tuple[int | None, float | None]:
+    """Return the budget in trials and that in costs, of which one is None."""
+    if not isinstance(given, Mapping):
+        return at_least("budget", given, 1), None
+    if set(given) != {COST} or not (most := finite("budget", given[COST])) > 0.0:
+        raise ValueError(f'budget must be a number of trials, or {{"cost": 600}} with a positive cost, not {given!r}')
+    return None, most
+
+
+def _check_options(
+    config: Config | sampling.Config,
+    measured: Measurements,
+    per_cost: bool,
+    cost_budget: float | None,
+    older: Sequence[Older],
+) -> None:
+    if measured.cost is None and (per_cost or cost_budget is not None):
+        name = "per_cost" if per_cost else "a budget of costs"
+        raise ValueError(f'{name} also needs the option cost: "told" (by each result) or "measured" (in seconds)')
+    if not isinstance(config, Config) and (per_cost or older):
+        name = "per_cost" if per_cost else "transfer_from"
+        raise ValueError(f'{name} requires the algorithm {{"profile": "auto"}}; leave one of the two out')
+    if measured.has_several and isinstance(config, Config) and config.noise_std is not None:
+        raise ValueError("noise_std needs a single objective; return std_errors with each result instead")
+
+
+def _with_cost(result: Told, measured: Measurements, seconds: float) -> Told:
+    """Return a whole result, with its cost if that is measured.
+
+    Raises:
+        WrongResult: the result is partial, or its cost is not positive.
+    """
+    if result.partial:
+        raise WrongResult("a partial result needs a study on a server; return all numbers at once")
+    if measured.cost == "measured" and COST not in (result.metrics or {}):
+        result = result._replace(metrics={**(result.metrics or {}), COST: max(seconds, SHORTEST)})
+    if measured.cost is not None and not (result.metrics or {})[COST] > 0.0:
+        raise WrongResult(f"the cost of a result must be positive, not {(result.metrics or {})[COST]}")
+    return result
 
 
 def _noise(noise_std: SupportsFloat | None) -> float | None:

@@ -11,8 +11,8 @@ Reason = Literal["budget", "exhausted", "stopped", "interrupted"]
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A finished trial. If it failed, ``value`` is None and ``reason`` gives the cause. ``plate`` is the number of its
-    plate, in a search with plates."""
+    """A finished trial. If it failed, or the search has several objectives, ``value`` is None. ``reason`` gives the
+    cause of a failure. ``plate`` is the number of its plate, in a search with plates."""
 
     number: int
     parameters: Mapping[str, Any]
@@ -21,11 +21,17 @@ class Evaluated:
     std_error: float | None = None
     reason: str | None = None
     plate: int | None = None
+    metrics: Mapping[str, float] | None = None
+    """Its metrics, several objectives and its cost, by name; None in a search without any."""
+    std_errors: Mapping[str, float] | None = None
+    """Their standard errors, as far as they are known."""
 
 
 @dataclass(frozen=True, repr=False)
 class Found:
-    """The result of a search: the best trial (the first one in a tie), all trials, and why it ended.
+    """The result of a search: the best trial (the first one in a tie), all trials, and why it ended. With metrics that
+    have bounds, the best trial is the best one that satisfies them or, if there is none, the one that violates them
+    least. With several objectives, ``front`` has the trials that no other dominates, and ``best`` is None.
 
     ``reason`` is "budget", "exhausted" (every point of a finite space was evaluated), "stopped" (by ``Search.stop``) or
     "interrupted" (by Ctrl-C). ``best``, ``parameters`` and ``value`` are None if no trial was completed.
@@ -35,6 +41,8 @@ class Found:
     trials: tuple[Evaluated, ...]
     reason: Reason
     seed: int
+    direction: Literal["minimize", "maximize"] = "minimize"
+    front: tuple[Evaluated, ...] = ()
 
     @property
     def parameters(self) -> Mapping[str, Any] | None:
@@ -48,4 +56,6 @@ class Found:
 
     def __repr__(self) -> str:
         count = f"{len(self.trials)} trial{'' if len(self.trials) == 1 else 's'}"
+        if self.front:
+            return f"<{len(self.front)} on the front, {count}, {self.reason}>"
         return f"<{self.value} at {self.parameters}, {count}, {self.reason}>"

@@ -1,6 +1,7 @@
 """Convert Optuna's distributions to axes of the engine, and values to positions on them.
 
-Choices are represented by their indices, since a choice may be any object.
+Choices are represented by their indices, since a choice may be any object. An axis has the choices themselves if
+constraints compare them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from adabkb_integrations.model import Position
+from adabkb_integrations.model import Array, Position
 from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, Scale, StepAxis
 from adabkb_service.engine.space import Fixed, Space
 
@@ -18,11 +19,12 @@ Values = Mapping[str, Any]
 """Values of parameters; choices by index."""
 
 
-def axis(name: str, distribution: BaseDistribution) -> Axis | Fixed:
-    """Return the axis of a parameter's distribution, or its value if it has only one."""
+def axis(name: str, distribution: BaseDistribution, *, named: bool = False) -> Axis | Fixed:
+    """Return the axis of a parameter's distribution, or its value if it has only one. If ``named``, an axis of choices
+    has the choices themselves instead of their indices."""
     match distribution:
         case CategoricalDistribution():
-            choices = tuple(range(len(distribution.choices)))
+            choices = tuple(distribution.choices if named else range(len(distribution.choices)))
             return ChoiceAxis(name, choices) if len(choices) > 1 else Fixed(name, 0)
         case FloatDistribution() | IntDistribution() if distribution.single():
             return Fixed(name, distribution.low)
@@ -55,9 +57,25 @@ def external(values: Values, distributions: Mapping[str, BaseDistribution]) -> d
 def position(space: Space, values: Values) -> Position | None:
     """Return the position of a point, which may have values of further parameters; None if a value is missing or
     outside the space."""
-    if not all(each.name in values and not each.problem(values[each.name]) for each in space.parameters):
-        return None
-    return tuple(space.encode(values).tolist())
+    found: dict[str, Any] = {}
+    for each in space.parameters:
+        if each.name not in values:
+            return None
+        value = values[each.name]
+        if isinstance(each, ChoiceAxis):
+            if not 0 <= value < each.count:
+                return None
+            value = each.choices[value]
+        elif each.problem(value):
+            return None
+        found[each.name] = value
+    return tuple(space.encode(found).tolist())
+
+
+def decoded(space: Space, point: Array) -> dict[str, Any]:
+    """Return the values at a position, (d,); choices by index."""
+    along = zip(space.axes, point.tolist(), strict=True)
+    return {**space.decode(point), **{axis.name: axis.bin(u) for axis, u in along if isinstance(axis, ChoiceAxis)}}
 
 
 def _scale(distribution: FloatDistribution | IntDistribution) -> Scale:

@@ -8,13 +8,15 @@ another branch, the model of the first branch counts it as a failure.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
 from adabkb_integrations.optuna.axes import axis
+from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.feasibility import problems
 from adabkb_service.engine.space import Space
 
 
@@ -32,9 +34,20 @@ class Branch:
         """All parameters of the branch's trials."""
         return frozenset(self.trials[0].params)
 
-    def space(self, names: Container[str]) -> Space:
-        """Return the search space of some of the branch's parameters."""
-        return Space(tuple(axis(name, each) for name, each in self.distributions.items() if name in names))
+    def space(self, names: Container[str], constraints: Sequence[Constraint] = ()) -> Space:
+        """Return the search space of some of the branch's parameters, with the constraints that name no others.
+
+        Raises:
+            ValueError: a constraint names a value that its parameter does not have, or no point satisfies all of them.
+        """
+        searched = {name: each for name, each in self.distributions.items() if name in names}
+        kept = [each for each in constraints if each.names.keys() <= searched.keys()]
+        if not kept:
+            return Space(tuple(axis(name, each) for name, each in searched.items()))
+        space = Space(tuple(axis(name, each, named=True) for name, each in searched.items()))
+        for index, problem in problems([each.text for each in kept], space).items():
+            raise ValueError(f"constraints: {kept[index].text!r} {problem}")
+        return replace(space, constraints=tuple(kept))
 
 
 def branches(trials: Iterable[FrozenTrial]) -> list[Branch]:

@@ -6,6 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +15,15 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.samplers._base import _process_constraints_after_trial
 from optuna.trial import FrozenTrial, TrialState
 
-from adabkb_integrations.model import Model, Promise, one_thread
-from adabkb_integrations.optuna.axes import axis, external
+from adabkb_integrations.model import Array, Model, Promise, one_thread
+from adabkb_integrations.optuna.axes import axis, decoded, external
 from adabkb_integrations.optuna.branches import branches
 from adabkb_integrations.optuna.history import SUGGESTED, History, history
 from adabkb_integrations.optuna.outcomes import goals_of
+from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.constraints.grammar import ConstraintError
 from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 
 if TYPE_CHECKING:
@@ -35,6 +39,8 @@ PERIOD = 10
 MODELS = 64
 """The number of cached models."""
 MOST_OBJECTIVES = 4
+ATTEMPTS = 100
+"""The maximum number of values drawn for a parameter without a model, until one satisfies the constraints."""
 
 
 class AdaBKBSampler(BaseSampler):
@@ -54,11 +60,15 @@ class AdaBKBSampler(BaseSampler):
             it is given, points may be repeated.
         constraints_func: as in Optuna's own samplers: takes a finished trial and returns one number per constraint,
             which is violated if the number is above 0. In Optuna 5, ``trial.set_constraint`` does the same.
+        constraints: constraints on parameters, such as ``["x + y <= 1", "not (model == 'deep' and layers > 4)"]``, in
+            the grammar of studies. Suggested points satisfy them, before they are evaluated. A constraint applies to
+            trials that have all parameters that it names.
         independent_sampler: for parameters without a model: those that no complete trial has, or whose range changes
             from trial to trial. By default ``RandomSampler(seed)``.
 
     Raises:
-        ValueError: ``noise_std`` is not positive; or, when sampling, the study has more than four objectives.
+        ValueError: ``noise_std`` is not positive, or a constraint cannot be parsed; or, when sampling, the study has
+            more than four objectives, or no point satisfies the constraints.
     """
 
     def __init__(
@@ -67,6 +77,7 @@ class AdaBKBSampler(BaseSampler):
         seed: int | None = None,
         noise_std: float | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
+        constraints: Sequence[str] = (),
         independent_sampler: BaseSampler | None = None,
     ) -> None:
         if noise_std is not None and not noise_std > 0:
@@ -74,6 +85,7 @@ class AdaBKBSampler(BaseSampler):
         self._seed = secrets.randbits(32) if seed is None else seed
         self._noise_std = noise_std
         self._constraints_func = constraints_func
+        self._constraints = _parsed(constraints)
         self._independent_sampler = independent_sampler or RandomSampler(seed=seed)
         self._models: list[Model] = []
         self._lock = threading.Lock()
@@ -117,12 +129,19 @@ class AdaBKBSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Return the middle of the range for the first trial, and the independent sampler's value for others."""
+        """Return the middle of the range for the first trial, and the independent sampler's value for others: the first
+        one that satisfies the constraints of which all other parameters are known."""
         _check_objectives(study)
-        if trial.number == 0:
-            space = Space((axis(param_name, param_distribution),))
-            return external(space.decode([0.5] * space.dimension), {param_name: param_distribution})[param_name]
-        return self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
+        drawn = (
+            self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
+            for _ in range(ATTEMPTS)
+        )
+        value: Any = None
+        for value in chain(_middle(param_name, param_distribution) if trial.number == 0 else (), drawn):
+            known = {**trial.params, param_name: value}
+            if all(each.holds(known) for each in self._constraints if each.names.keys() <= known.keys()):
+                return value
+        return value
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Call the independent sampler."""
@@ -151,8 +170,8 @@ class AdaBKBSampler(BaseSampler):
             model = self._model(each)
             points = model.suggest(each.pending, each.moved)
             # If every point of a finite space is taken, a random one is repeated.
-            point = points[0] if points else uniforms(self._seed, trial.number, each.space.dimension)
-            offers.append((_rank(each, model.promise(point), histories), each.space.decode(point)))
+            point = points[0] if points else self._random(each.space, trial.number)
+            offers.append((_rank(each, model.promise(point), histories), decoded(each.space, point)))
         _, values = max(offers, key=lambda offer: offer[0])
         return values
 
@@ -163,10 +182,16 @@ class AdaBKBSampler(BaseSampler):
         ordered = _completed(trials) + [each for each in trials if each.state is TrialState.RUNNING]
         histories = []
         for branch in branches(each for each in ordered if each.state is TrialState.COMPLETE):
-            space = branch.space(search_space)
+            space = branch.space(search_space, self._constraints)
             if space.dimension:
                 histories.append(history(branch, space, ordered, goals_of(study.directions, branch.trials)))
         return [each for each in histories if each.left < LEFT]
+
+    def _random(self, space: Space, number: int) -> Array:
+        """Return a random point, (d,)."""
+        if space.constraints:
+            return Slice(space, {}).drawn(self._seed, number)
+        return uniforms(self._seed, number, space.dimension)
 
     def _model(self, seen: History) -> Model:
         """Return the model of a branch: the cached one that has learned most of its results, updated."""
@@ -177,6 +202,24 @@ class AdaBKBSampler(BaseSampler):
         self._models = [*(each for each in self._models if each is not model), model][-MODELS:]
         model.learn(seen.results)
         return model
+
+
+def _parsed(constraints: Sequence[str]) -> tuple[Constraint, ...]:
+    if isinstance(constraints, str):
+        raise TypeError(f"constraints must be a list of texts, such as [{constraints!r}]")
+    found = tuple(Constraint(each.strip()) for each in constraints)
+    for each in found:
+        try:
+            each.names  # noqa: B018 - it parses the text
+        except ConstraintError as error:
+            raise ValueError(f"constraints: {each.text!r} {error}") from None
+    return found
+
+
+def _middle(name: str, distribution: BaseDistribution) -> tuple[Any]:
+    """Return the middle of a parameter's range."""
+    space = Space((axis(name, distribution),))
+    return (external(space.decode([0.5] * space.dimension), {name: distribution})[name],)
 
 
 def _others(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:

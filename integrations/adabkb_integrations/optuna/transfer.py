@@ -116,7 +116,7 @@ def _check_alike(trials: Sequence[FrozenTrial]) -> None:
         raise ValueError(
             "this study requests some parameters conditionally, but its trials do not contain the conditions: of "
             f"{len(trials)} complete trials {shown}. Create the study on the server with client.create_study() and "
-            f"conditions such as Float(0, 1, when={'optimizer': ['sgd']}), then call study.import_results(optuna_study)"
+            "conditions such as Float(0, 1, when={'optimizer': ['sgd']}), then call study.import_results(optuna_study)"
         )
     for name in trials[0].params:
         ranges = list(dict.fromkeys(str(trial.distributions[name]) for trial in trials))

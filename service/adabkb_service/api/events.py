@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from typing import Annotated, Literal, NamedTuple
 
@@ -153,18 +154,25 @@ async def export_study(
     bom: Annotated[
         bool, Query(description="start a CSV with a byte order mark, so that Excel reads it as UTF-8")
     ] = False,
+    decimal: Annotated[
+        Literal["point", "comma"],
+        Query(description="of a CSV of trials and results; with comma, semicolons separate cells"),
+    ] = "point",
 ) -> Response:
     """Export a study: everything as JSON lines (study, trials, observations, reports, events, model and, for users who
     may work on the study, stored answers), trials and results as CSV or as an Excel file with labels and units, or
     curves as CSV with one report per line."""
-    return await reading(_exported, study_id, caller, format, bom)
+    return await reading(_exported, study_id, caller, format, bom, decimal == "comma")
 
 
-def _exported(service: Service, study_id: str, caller: Caller, format: Format, bom: bool) -> StreamingResponse:
+def _exported(
+    service: Service, study_id: str, caller: Caller, format: Format, bom: bool, has_commas: bool
+) -> StreamingResponse:
     if format == "xlsx":
         return StreamingResponse(export.excel(service, study_id), media_type=MEDIA_TYPE)
     if format != "jsonl":
-        table = (export.csv_rows if format == "csv" else export.csv_curves)(service, study_id)
+        of_results = partial(export.csv_rows, has_commas=has_commas)
+        table = (of_results if format == "csv" else export.csv_curves)(service, study_id)
         return StreamingResponse(chain([BOM] if bom else [], table), media_type="text/csv")
     may_work = sharing.right(service, caller, study_id) != "read"
     lines = export.json_lines(service, study_id, with_keys=may_work)

@@ -82,7 +82,7 @@ def install(app: FastAPI) -> None:
     """Answer every error of the app with a problem. The handlers are coroutines, so they need no thread."""
     app.add_exception_handler(errors.AdaBKBError, _on_domain_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
-    app.add_exception_handler(HTTPException, on_http_error)
+    app.add_exception_handler(HTTPException, _on_http_error)
     for cls in (RuntimeError, MemoryError, OSError):
         app.add_exception_handler(cls, _on_shortage)
     app.add_exception_handler(Exception, _on_unexpected)
@@ -138,8 +138,7 @@ def _headers(error: errors.AdaBKBError) -> dict[str, str]:
     return {}
 
 
-async def on_http_error(request: Request, error: Exception) -> JSONResponse:
-    """Answer an error of the framework, such as an unknown path, with a problem."""
+async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     problem_type = HTTP.get(error.status_code) or ProblemType(
         error.status_code, f"http_{error.status_code}", error.detail

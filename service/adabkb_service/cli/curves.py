@@ -22,6 +22,9 @@ def report(
     trial: TrialNumber,
     step: Annotated[int, typer.Argument(help="number of steps done so far", show_default=False)],
     value: Annotated[float, typer.Argument(help="the value of the objective after this step", show_default=False)],
+    cost: Annotated[
+        float | None, typer.Option(help="what the attempt has cost so far, if the study's costs are told")
+    ] = None,
     attempt: Attempt = None,
     lease_seconds: LeaseSeconds = None,
     as_json: AsJson = False,
@@ -33,7 +36,7 @@ def report(
     \b
     adabkb trial report svm 7 12 0.31
     """
-    told = StudyCalls(study).report(trial, step, value, attempt=attempt, lease_seconds=lease_seconds)
+    told = StudyCalls(study).report(trial, step, value, cost=cost, attempt=attempt, lease_seconds=lease_seconds)
     answer = server.document(told)
     show(answer, f"Stop: {answer['reason']}" if answer["stop"] else "Go on.", as_json=as_json)
     if answer["stop"]:

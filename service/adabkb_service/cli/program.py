@@ -121,12 +121,14 @@ def result(folder: Path, output: str, pattern: re.Pattern[str] | None) -> Result
     return _parsed(lines[-1], "the last line of standard output")
 
 
-def report(line: str) -> tuple[int, float] | None:
-    """Return the step and the value in a line of the file of reports; None for an empty line.
+def report(line: str) -> tuple[int, float, float | None] | None:
+    """Return the step, the value and the cost (None if it is not given) in a line of the file of reports; None for an
+    empty line.
 
     Raises:
-        NoResult: the line is neither ``STEP VALUE`` nor JSON such as ``{"step": 3, "value": 0.5}``.
-        NotFinite: the value is infinite or NaN.
+        NoResult: the line is neither ``STEP VALUE`` or ``STEP VALUE COST``, nor JSON such as ``{"step": 3, "value":
+            0.5}``, which may have a ``cost``.
+        NotFinite: a number is infinite or NaN.
     """
     words = line.split()
     if not words:
@@ -134,15 +136,19 @@ def report(line: str) -> tuple[int, float] | None:
     try:
         if line.lstrip().startswith("{"):
             document = json.loads(line)
-            step, value = document["step"], document["value"]
+            step, value, cost = document["step"], document["value"], document.get("cost")
         else:
-            step, value = int(words[0]), float(" ".join(words[1:]))
-    except (ValueError, KeyError):
-        step = value = None
+            step, value, cost = int(words[0]), float(words[1]), float(words[2]) if len(words) > 2 else None
+    except (ValueError, KeyError, IndexError):
+        step = value = cost = None
+    if len(words) > 3 and not line.lstrip().startswith("{"):
+        step = None
     if isinstance(step, bool) or not isinstance(step, int):
         shown = line if len(line) <= SHOWN else f"{line[:SHOWN]}..."
-        raise NoResult(f"a line of the file $ADABKB_REPORTS is {shown!r}, not STEP VALUE such as 3 0.52")
-    return step, _finite("value", value)
+        raise NoResult(
+            f"a line of the file $ADABKB_REPORTS is {shown!r}, not STEP VALUE such as 3 0.52, or STEP VALUE COST"
+        )
+    return step, _finite("value", value), None if cost is None else _finite("cost", cost)
 
 
 def _filled(argument: str, parameters: Mapping[str, Any], found: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ import typer
 
 from adabkb_client import Answer, ConnectionFailed
 from adabkb_client._calls import Steps
+from adabkb_client._show.numbers import difference
 from adabkb_client._study_calls import StudyCalls
 from adabkb_service.cli import rows
 from adabkb_service.cli.calling import Server, StudyId
@@ -116,7 +117,7 @@ def recommendation(
             lines.append(f"beyond the bounds by: {point(observed['violations'])}")
     lines += map(_on_front, found.get("front") or [])
     if gap is not None:
-        lines.append(f"gap: further trials will probably gain less than {gap:.6g}")
+        lines.append(f"gap: further trials will probably gain less than {difference(gap)}")
     show(found, "\n".join(lines) or f"Study {study} has no observations yet.", as_json=as_json)
 
 

@@ -12,6 +12,7 @@ import typer
 from adabkb_client import StudyInfo
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._calls import Steps
+from adabkb_client._show.numbers import difference
 from adabkb_client._study_calls import StudyCalls
 from adabkb_service.cli import rows
 from adabkb_service.cli.calling import Server, StudyId
@@ -83,7 +84,7 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     found = server.document(StudyCalls(study).info())
     lines = [summary(found)]
     if found["gap"] is not None:
-        lines.append(f"further trials will probably gain less than {in_unit(found, format(found['gap'], '.6g'))}")
+        lines.append(f"further trials will probably gain less than {in_unit(found, difference(found['gap']))}")
     if older := found.get("transfer_from"):
         lines.append(f"begins from: {', '.join(older)}")
     if found["constraints"]:

@@ -18,11 +18,6 @@ HIGHEST_COST = 1e30
 """The highest cost of one result: the sum over all results must be a finite number."""
 NEEDS_COST = 'also needs the field cost: "told" (each result gives it) or "measured" (the seconds of its attempt)'
 NEEDS_AUTO = "needs the profile auto, since other algorithms model only the value"
-WITH_STOPPING = (
-    "cannot be told in a study whose early_stopping compares trials, since no result tells the cost of a stopped "
-    "trial; "
-    'use "measured", or the rule patience'
-)
 IS_OBJECTIVE = "cannot be combined with an objective of this name; give the objective another name"
 
 
@@ -59,9 +54,6 @@ def incompatibility_of_cost(definition: Mapping[str, Any]) -> tuple[str, str] | 
         return (field, NEEDS_COST) if has_budget or definition["per_cost"] else None
     if not definition["algorithm"].takes_metrics:
         return "cost", NEEDS_AUTO
-    rule = definition["early_stopping"]
-    if definition["cost"] == "told" and rule is not None and rule.compares:
-        return "cost", WITH_STOPPING
     if any(each.metric == COST for each in definition["objectives"]):
         return "cost", IS_OBJECTIVE
     return None

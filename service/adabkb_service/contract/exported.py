@@ -133,6 +133,7 @@ class _Figures(_Finite):
     rests_on: Count
     stopped: bool
     exhausted: bool
+    results_since_gain: Count | None = None
 
 
 class SoundTrialLine(views.Trial):

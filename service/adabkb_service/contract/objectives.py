@@ -20,7 +20,6 @@ ALONE: Mapping[str, str] = {
     "direction": "belongs to each objective; leave it out here",
     "noise_std": "needs a single objective; give the standard errors of each result instead (std_errors)",
     "tolerance": "cannot be combined with several objectives, which have no gap; use a budget",
-    "stop": "cannot be combined with several objectives yet, since there is no best result; use a budget",
     "baseline": "cannot be combined with several objectives yet, which have a front and no single best point; leave "
     "it out",
 }

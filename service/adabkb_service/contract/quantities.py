@@ -18,6 +18,7 @@ from adabkb_service.engine.wording import nearest
 OBJECTIVE = "value"
 """The name of the objective if there is only one."""
 MOST_DIGITS = 10
+NO_BREAK = "\N{NO-BREAK SPACE}"
 WORDS = ("unit", "label")
 """Fields of a parameter for display only. They can be changed at any time, and the model ignores them."""
 
@@ -75,11 +76,27 @@ def within_reach(
         direction: the direction of the study; None with several objectives, which have no gap.
         bounds: the fields of the quantity of the objective, as stored.
     """
+    most = room(best, direction, bounds)
+    return gap if gap is None or most is None else min(gap, most)
+
+
+def informative(
+    gap: float | None, best: float | None, direction: str | None, bounds: Mapping[str, Any]
+) -> float | None:
+    """Return a gap if it says more than the natural bounds of the objective do, otherwise None. The arguments are as in
+    ``within_reach``."""
+    most = room(best, direction, bounds)
+    return None if gap is not None and most and gap >= most else gap
+
+
+def room(best: float | None, direction: str | None, bounds: Mapping[str, Any]) -> float | None:
+    """Return the distance from the best result to the natural bound of the objective; None if either is unknown. The
+    arguments are as in ``within_reach``."""
     is_maximized = direction == "maximize"
     end: float | None = bounds.get("high" if is_maximized else "low")
-    if gap is None or best is None or end is None:
-        return gap
-    return min(gap, max(end - best if is_maximized else best - end, 0.0))
+    if best is None or end is None:
+        return None
+    return max(end - best if is_maximized else best - end, 0.0)
 
 
 def check_quantities(quantities: Mapping[str, Quantity], metrics: Sequence[str], *, several: bool) -> None:
@@ -111,18 +128,25 @@ def beyond(quantities: Mapping[str, Quantity], numbers: Mapping[str, float | Non
             continue
         is_low = quantity.low is not None and number < quantity.low
         end, bound, what = ("below", quantity.low, "least") if is_low else ("above", quantity.high, "largest")
+        told = with_unit(f"{bound:.9g}", quantity.unit).replace(NO_BREAK, " ")  # errors escape such characters
         yield (
             name,
-            f"is {number:.9g}, {end} {with_unit(f'{bound:.9g}', quantity.unit)}, the {what} value that the study's "
+            f"is {number:.9g}, {end} {told}, the {what} value that the study's "
             f"quantities allow; correct it, or change {'low' if is_low else 'high'} of {name} there",
         )
 
 
 def with_unit(number: str, unit: str | None) -> str:
-    """Return a number with its unit. There is no space before degrees, minutes and seconds of an angle."""
+    """Return a number with its unit, which no line break separates. There is no space before degrees, minutes and
+    seconds of an angle."""
     if unit is None:
         return number
-    return f"{number}{unit}" if unit in ("°", "′", "″") else f"{number} {unit}"
+    return f"{number}{unit}" if unit in ("°", "′", "″") else f"{number}{NO_BREAK}{unit}"
+
+
+def plus_minus(number: str, error: str) -> str:
+    """Return a number with its standard deviation or error, which no line break separates."""
+    return f"{number}{NO_BREAK}±{NO_BREAK}{error}"
 
 
 def titled(name: str, label: str | None, unit: str | None) -> str:

@@ -7,10 +7,12 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag
 
 from adabkb_service.contract.answers import Answer, StudySummary, Trial
+from adabkb_service.contract.cost import HIGHEST_COST
 from adabkb_service.contract.early_stopping import MOST_STEPS
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import Body, LeaseSeconds, Number, Whole
 from adabkb_service.contract.requests import MOST_ITEMS, Attempt
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 
 MOST_REPORTS = 10_000
 """The maximum number of reports of one attempt."""
@@ -18,11 +20,19 @@ MOST_REPORTS = 10_000
 Step = Annotated[int, Field(ge=0, le=MOST_STEPS, description="number of steps done so far"), Whole]
 
 
-class Report(Body):
+class Report(Sparse, Body):
     """The value of a trial after some of its steps."""
 
     step: Step
     value: Annotated[Number, Field(description="value of the objective after this step")]
+    cost: Annotated[
+        Annotated[float, Field(gt=0, le=HIGHEST_COST)] | None,
+        Field(
+            description='in a study with "cost": "told": what the attempt has cost so far. It counts if this report '
+            "stops the trial, and is required if the early-stopping rule compares trials"
+        ),
+        ABSENT_BY_DEFAULT,
+    ] = None
 
 
 class _Holding(Body):

@@ -19,7 +19,10 @@ class Stop(Sparse, Body):
 
     no_gain_for: Annotated[
         NotNull[Count],
-        Field(description="the study ends after this many results without an improvement"),
+        Field(
+            description="the study ends after this many results without an improvement; with several objectives, "
+            "without an increase of the hypervolume"
+        ),
         ABSENT_BY_DEFAULT,
     ] = None
     gap_share_below: Annotated[
@@ -37,8 +40,13 @@ class Stop(Sparse, Body):
             raise PydanticCustomError("stop", "must have no_gain_for or gap_share_below; null does not count as a rule")
         return self
 
-    def incompatibility(self, algorithm: Algorithm) -> str | None:
-        """Return why a study with this algorithm cannot have these rules; None if it can."""
-        if self.gap_share_below is None or isinstance(algorithm, AutoProfile):
+    def incompatibility(self, algorithm: Algorithm, *, has_several: bool) -> str | None:
+        """Return why a study with this algorithm, and with one or several objectives, cannot have these rules; None if
+        it can."""
+        if self.gap_share_below is None:
+            return None
+        if has_several:
+            return "cannot have gap_share_below with several objectives, which have no gap; use no_gain_for"
+        if isinstance(algorithm, AutoProfile):
             return None
         return "cannot have gap_share_below, which needs the profile auto; use no_gain_for or tolerance"

@@ -262,7 +262,9 @@ class StudyDefinition(Sparse, Body):
     @classmethod
     def _fits_algorithm(cls, stop: Stop | None, info: ValidationInfo) -> Stop | None:
         algorithm = info.data.get("algorithm")
-        if stop is not None and algorithm is not None and (detail := stop.incompatibility(algorithm)):
+        if stop is None or algorithm is None:
+            return stop
+        if detail := stop.incompatibility(algorithm, has_several=bool(info.data.get("objectives"))):
             raise PydanticCustomError("stop", detail)
         return stop
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from adabkb_service.engine.axes import Axis, ChoiceAxis
 from adabkb_service.engine.space import Space
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,18 @@ class Older:
 def holds(axis: Axis, value: Any) -> bool:
     """Return whether a value is a choice of an axis or, on a numerical axis, lies within its range."""
     return axis.problem(value) is None if isinstance(axis, ChoiceAxis) else bool(axis.low <= value <= axis.high)
+
+
+def chosen(results: Array, count: int) -> list[int]:
+    """Return the indices of the results to keep, in increasing order: the best ones, and as many others, evenly spaced
+    among the rest."""
+    if len(results) <= count:
+        return list(range(len(results)))
+    order = np.argsort(-results, kind="stable")
+    best, rest = order[: count // 2], np.sort(order[count // 2 :])
+    others = rest[np.linspace(0, len(rest) - 1, count - len(best)).astype(int)]
+    chosen: list[int] = np.sort(np.concatenate([best, others])).tolist()
+    return chosen
 
 
 def _are_alike(one: Axis, other: Axis) -> bool:

@@ -115,7 +115,8 @@ class Policy(ABC, Generic[C, S]):
         """
 
     def prepare(self, state: S) -> S:
-        """The same state, with work done in advance for the next ``observe``. This changes no later answer."""
+        """The same state, with work done in advance for the next ``observe``. If ``learns_next``, this is learning, and
+        another call does the rest. This changes no later answer."""
         return state
 
     def learns_next(self, state: S) -> bool:  # noqa: ARG002
@@ -202,6 +203,11 @@ class Policy(ABC, Generic[C, S]):
         """Number of results needed before the gap is known. By default None: it does not depend on their number."""
         return None
 
+    def with_spent(self, state: S, cost: float) -> S:  # noqa: ARG002
+        """The state of a study that has also spent a cost on trials without a result, which counts in the cost budget.
+        By default the state itself."""
+        return state
+
     @abstractmethod
     def recommend(self, state: S, feasible: float = FEASIBLE) -> Recommendation | None:
         """The evaluated point with the best posterior mean; None before the first result. If metrics have bounds, only
@@ -243,6 +249,11 @@ class Policy(ABC, Generic[C, S]):
             NotImplementedError: by default.
         """
         raise NotImplementedError(f"{type(self).__name__} has one objective")
+
+    def results_since_gain(self, state: S) -> int | None:  # noqa: ARG002
+        """With several objectives, the number of results after the last one that increased the hypervolume; 0 before
+        the first of these. By default, and with a single objective, None."""
+        return None
 
     def of_metric(self, state: S, index: int) -> S:
         """The state of a metric's model. ``index`` is that of the metric in the configuration.

@@ -51,7 +51,7 @@ class Login:
         if login is None or not hmac.compare_digest(login.state.encode(), state.encode()):
             raise LoginFailed(
                 "This login was not begun in this browser, is over, or took more than ten minutes. If you began a "
-                "later login in another tab, complete that one. {AGAIN}",
+                f"later login in another tab, complete that one. {AGAIN}",
                 "login: state",
             )
         return login

@@ -80,6 +80,8 @@ class Dataset:
     """Trial number -> issued point, for every trial that was evaluated at another point."""
     plates: dict[int, int] | None = None
     """Trial number -> number of its plate; None in a study without plates."""
+    stopped_costs: dict[int, float] = field(default_factory=dict)
+    """Trial number -> cost, for stopped trials without a result."""
     known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
     """Position (as bytes) -> parameters from which it was encoded. They may be more precise than those decoded from
     it."""
@@ -93,6 +95,7 @@ class Dataset:
             failed=set(self.failed),
             replaced=dict(self.replaced),
             plates=None if self.plates is None else dict(self.plates),
+            stopped_costs=dict(self.stopped_costs),
             known=dict(self.known),
         )
 
@@ -107,6 +110,8 @@ class Dataset:
         elif event.brings_result or event.changes_result:
             result = self.results[_key(event)] = self.result(event)
             if event.trial is not None:
+                if event.kind == "stopped" and "cost" in payload:
+                    self.stopped_costs[event.trial] = payload["cost"]
                 handed_out = self.awaited.pop(event.trial, None)
                 self.failed.discard(event.trial)
                 if handed_out is not None and not _are_same(handed_out, result):

@@ -32,7 +32,7 @@ from adabkb_service.inference.messages import (
 )
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.reads import Read, Reads, answered
-from adabkb_service.inference.step_queue import FOLDS, LEARNS, LEARNS_FROM_FEW
+from adabkb_service.inference.step_queue import FOLDS, LEARNS
 from adabkb_service.inference.store import SAVE_EVENTS, ModelStore
 from adabkb_service.storage.rows import EventRow
 from adabkb_service.timeouts import UNHURRIED
@@ -44,8 +44,8 @@ FOLD_SECONDS = 0.1
 their steps."""
 IDLE_SECONDS = 1.0
 """Default idle time, after which a model with unstored changes is stored."""
-FEW_RESULTS = 50
-"""The maximum number of results of a study whose step is expected not to take long, although it learns."""
+FEW_RESULTS = 100
+"""Default maximum number of results of a study whose steps that learn are ordinary ones: they take up to some 50 ms."""
 POSTPONED_SECONDS = 0.1
 """After a database error, delay before the server is asked to send the message again."""
 
@@ -69,6 +69,7 @@ class ModelHost:
         fold_seconds: float = FOLD_SECONDS,
         save_events: int = SAVE_EVENTS,
         idle_seconds: float = IDLE_SECONDS,
+        few_results: int = FEW_RESULTS,
     ) -> None:
         """Create a host without messages.
 
@@ -80,9 +81,10 @@ class ModelHost:
             fold_seconds: the time after which a step stops folding.
             save_events: a model is stored when its rows lack this many events.
             idle_seconds: idle time after which a model with unstored changes is stored.
+            few_results: the maximum number of results of a study whose steps that learn are ordinary ones.
         """
         self._fold_seconds, self._save_events, self._idle_seconds = fold_seconds, save_events, idle_seconds
-        self._decision_seconds = decision_seconds
+        self._decision_seconds, self._few_results = decision_seconds, few_results
         self._reads = reads
         self.store = store
         self._tell = tell
@@ -130,9 +132,8 @@ class ModelHost:
             return FOLDS
         if isinstance(message, Ask) and message.incarnation == model.incarnation and message.study_seq <= model.seq:
             return message.question
-        if not model.learns_next:
-            return FOLDS
-        return LEARNS_FROM_FEW if len(model.dataset.results) <= FEW_RESULTS else LEARNS
+        has_many = len(model.dataset.results) > self._few_results
+        return LEARNS if has_many and model.learns_next else FOLDS
 
     def step(self, study_id: str) -> bool:
         """Do a part of the queued work for a study. Return whether more may be left."""

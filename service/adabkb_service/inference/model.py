@@ -147,7 +147,8 @@ class Model:
             count: number of points.
             until: time limit, by ``time.monotonic``. At least one point is decided on, if there is one.
         """
-        state, pending = self.state, self.dataset.pending()
+        state = self.policy.with_spent(self.state, sum(self.dataset.stopped_costs.values()))
+        pending = self.dataset.pending()
         if self.decided:
             state = self.decided[-1].state
             pending = np.concatenate([pending, [decision.point for decision in self.decided]])
@@ -235,14 +236,15 @@ class Model:
         return dict.fromkeys(older, 0.0) | dict(trust) if older else None
 
     def prepare(self) -> None:
-        """Do the work for the next result that does not depend on it, for the current state and the states after the
-        decisions."""
-        self.prepared = True
+        """Do work for the next result that does not depend on it, for the current state and the states after the
+        decisions. Learning takes one call and the rest another, so that other studies wait less."""
+        learns, self.prepared = self.policy.learns_next(self.state), True  # also if it fails: it is not tried again
         self.state = self.policy.prepare(self.state)
         self.decided = [
             replace(decision, state=self.policy.with_prepared_of(decision.state, self.state))
             for decision in self.decided
         ]
+        self.prepared = not learns
 
     @property
     def learns_next(self) -> bool:
@@ -272,8 +274,10 @@ class Model:
         del report["best_lcb"]
         numbers = {name: value if _is_finite(value) else None for name, value in report.items()}
         handed_out, failed = self.dataset.handed_out(), self.dataset.failed_points()
+        since = self.policy.results_since_gain(self.state)
         return {
             **numbers,
+            **({} if since is None else {"results_since_gain": since}),
             "rests_on": self.rests_on,
             "stopped": self.policy.stopped(self.state),
             "exhausted": self.policy.exhausted(self.state, handed_out, None, failed),

@@ -6,9 +6,9 @@ results does not wait for many large studies. Questions go after the steps for s
 are passed on to ``reads``.
 
 The expected time of a step is the mean time of the study's latest steps of the same kind. Steps that learn
-hyperparameters are a separate kind: they are rare, and take up to a hundred times as long as others, unless they learn
-from few results, which is one more kind. Each question is a kind of its own. If a study has no steps of a kind yet, a
-question is expected to take as long as in other studies.
+hyperparameters from many results are a separate kind: they are rare, and take up to a hundred times as long as others.
+Each question is a kind of its own. If a study has no steps of a kind yet, a question is expected to take as long as in
+other studies.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from cachetools import LRUCache
 
 QUICK, SLOW = range(2)
 """The lanes."""
-FOLDS, LEARNS_FROM_FEW, LEARNS = "folds", "learns from few", "learns"
-"""Kinds of steps: folding, and folding with learning of hyperparameters, from few or from more results. All other kinds
-are names of questions."""
-NOT_QUESTIONS = frozenset({FOLDS, LEARNS_FROM_FEW, LEARNS})
+FOLDS, LEARNS = "folds", "learns"
+"""Kinds of steps: folding, and folding with learning of hyperparameters from many results. All other kinds are names of
+questions."""
 LONG_AT_FIRST = {
     LEARNS,
     "assessment",
@@ -79,9 +78,8 @@ class StepQueue:
         passed on to ``reads``, so its step counts as taking no time.
         """
         with self._changed:
-            is_question = kind not in NOT_QUESTIONS
-            lane, seconds, handicap = QUICK, self._expected(study_id, kind if is_question else FOLDS), 0.0
-            if is_question:
+            lane, seconds, handicap = QUICK, self._expected(study_id, FOLDS if kind == LEARNS else kind), 0.0
+            if kind not in (FOLDS, LEARNS):
                 seconds, handicap = 0.0 if self._is_long(study_id, kind) else seconds, QUESTION_SECONDS
             elif self._is_long(study_id, kind):
                 lane = SLOW
@@ -95,20 +93,20 @@ class StepQueue:
         """If a study is queued for a question, and ``kind`` is not a question, queue it for a step of this kind
         instead."""
         with self._changed:
-            if study_id in self._places and study_id in self._asked and kind in NOT_QUESTIONS:
+            if study_id in self._places and study_id in self._asked and kind in (FOLDS, LEARNS):
                 self.wait(study_id, kind)
 
     def is_long_question(self, study_id: str, kind: str) -> bool:
         """Whether a kind is a question whose answer is expected to take long."""
         with self._changed:
-            return kind not in NOT_QUESTIONS and self._is_long(study_id, kind)
+            return kind not in (FOLDS, LEARNS) and self._is_long(study_id, kind)
 
     def _is_long(self, study_id: str, kind: str) -> bool:
         return self._expected(study_id, kind) > LONG_SECONDS
 
     def _expected(self, study_id: str, kind: str) -> float:
         at_first = math.inf if kind in LONG_AT_FIRST else 0.0
-        if kind not in NOT_QUESTIONS:
+        if kind not in (FOLDS, LEARNS):
             at_first = self._means.get(("", kind), at_first)
         return self._means.get((study_id, kind), at_first)
 

@@ -17,6 +17,7 @@ from adabkb_service.contract.analysis import ParameterImportance, Validation
 from adabkb_service.contract.answers import MetricPrediction, NoGap, Prediction, Study, Trial
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.front import Front
+from adabkb_service.contract.quantities import room
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.errors import Invalid, Unavailable
@@ -236,7 +237,10 @@ def _outlook(facts: _Facts) -> answers.Outlook:
         results_since_best=0 if facts.definition.objectives else facts.row.results_since_best,
     )
     growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
-    text = words.outlook(found, facts.results, growth, facts.names.quantity().unit)
+    quantity = facts.names.quantity()
+    best = None if facts.study.best is None else facts.study.best.value
+    left = room(best, facts.study.direction, quantity.model_dump(include={"low", "high"}))
+    text = words.outlook(found, facts.results, growth, quantity.unit, left)
     return found.model_copy(update={"text": text})
 
 

@@ -22,6 +22,8 @@ MOST_NAMED = 3
 """The maximum number of important parameters that are named."""
 MOST_CHOICES = 6
 """The maximum number of untried choices that are listed."""
+NOT_YET = "It is probably too early to stop."
+NO_GROWTH = "did not advance the front."
 LONG = 10
 """The outlook mentions a lack of improvement if it has lasted for at least this many results."""
 
@@ -37,7 +39,7 @@ PHASES: Mapping[str | None, str] = {
 }
 ORIGINS: Mapping[str, str] = {
     "fallback": "is quasi-random, because the model did not answer in time",
-    "queued": "is a user's own point",
+    "queued": "was queued by a person",
 }
 NO_GAP: Mapping[NoGap, str] = {
     "no_results": "There are no results yet.",
@@ -203,7 +205,7 @@ def _matter(objective: str, rows: Sequence[ParameterImportance], names: Names) -
     return f"{told}."
 
 
-def outlook(found: Outlook, results: int, growth: str, unit: str | None) -> str:
+def outlook(found: Outlook, results: int, growth: str, unit: str | None, room: float | None) -> str:
     """Return sentences about how much further trials can gain, compared with the noise of a result.
 
     Args:
@@ -211,17 +213,33 @@ def outlook(found: Outlook, results: int, growth: str, unit: str | None) -> str:
         results: the number of results that count.
         growth: the output of ``growth``; empty with a single objective.
         unit: the unit of the objective.
+        room: the distance from the best result to the natural bound; None if either is unknown.
     """
-    told = [growth or _left(found, results, unit)]
+    told = [_verdict(found, results, growth, room), growth or _left(found, results, unit, room)]
     if found.gap is not None and found.noise is not None and found.gap < found.noise:
         noise = with_unit(difference(found.noise), unit)
         told.append(f"Repeated results differ by about {noise}, so you could hardly notice such a gain.")
     if found.results_since_best >= LONG:
         told.append(f"The last {found.results_since_best} results brought no improvement.")
-    return " ".join(told)
+    return " ".join(filter(None, told))
 
 
-def _left(found: Outlook, results: int, unit: str | None) -> str:
+def _verdict(found: Outlook, results: int, growth: str, room: float | None) -> str:
+    """Return the answer in short; empty if a person must weigh the gain, or if nothing is known about it."""
+    if growth:
+        return "You can perhaps stop." if growth.endswith(NO_GROWTH) else NOT_YET
+    if found.gap is None:
+        is_early = found.fewest is not None and results < found.fewest
+        return "It is too early to say." if is_early and found.reason in ("no_results", "not_known_yet") else ""
+    if found.noise is None or (room and found.gap >= room):
+        return ""
+    return "You can probably stop." if found.gap < found.noise else NOT_YET
+
+
+def _left(found: Outlook, results: int, unit: str | None, room: float | None) -> str:
+    if found.gap is not None and room and found.gap >= room:
+        left = with_unit(difference(room), unit)
+        return f"This cannot be said yet: the model knows no better bound than the result's natural limit, {left} more."
     if found.gap is not None:
         how = "" if found.probability is None else f" with {100.0 * found.probability:.4g}% probability"
         return f"According to the model, further trials gain at most {with_unit(difference(found.gap), unit)}{how}."
@@ -241,7 +259,7 @@ def growth(front: Front, latest: int) -> str:
     if front.hypervolume is None or not before:
         return ""
     share = front.hypervolume / before[-1] - 1.0
-    gained = f"increased the hypervolume by {share:.1%}" if share >= 5e-4 else "did not advance the front"
+    gained = f"increased the hypervolume by {share:.1%}" if share >= 5e-4 else NO_GROWTH[:-1]
     return f"The last {LONG} results {gained}."
 
 

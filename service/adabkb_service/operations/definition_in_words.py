@@ -22,6 +22,7 @@ from adabkb_service.contract.parameters import (
 )
 from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.prior import Belief
+from adabkb_service.contract.quantities import with_unit
 from adabkb_service.operations.values_in_words import figure, shown
 from adabkb_service.operations.wording import bounds, measured, quantity
 
@@ -52,7 +53,8 @@ def values(parameter: Parameter) -> str:
 def _values(parameter: Parameter) -> str:
     match parameter:
         case FloatParameter() | IntParameter():
-            step = f", in steps of {shown(parameter.step)}" if parameter.step not in (None, 1) else ""
+            usual = 1 if isinstance(parameter, IntParameter) else None
+            step = f", in steps of {shown(parameter.step)}" if parameter.step != usual else ""
             scale = ", log scale" if parameter.scale == "log" else ""
             ends = (
                 ", the ends are the same point" if isinstance(parameter, FloatParameter) and parameter.periodic else ""
@@ -145,11 +147,16 @@ def _mixture(mixture: Mixture) -> str:
 
 def _goal(study: Study) -> str:
     if not study.objectives:
-        return f"{quantity(study).label or 'the result'} {study.direction}d"
+        known = quantity(study)
+        ends = [with_unit(shown(end), known.unit) for end in (known.low, known.high) if end is not None]
+        words = {2: " to ".join(ends), 1: f"{'from' if known.high is None else 'up to'} {''.join(ends)}"}
+        return f"{known.label or 'the result'} {study.direction}d{f' ({words[len(ends)]})' if ends else ''}"
     worse = (
         f" (of use up to {shown(each.reference)})" if each.reference is not None else "" for each in study.objectives
     )
-    return ", ".join(f"{each.metric} {each.direction}d{of}" for each, of in zip(study.objectives, worse, strict=True))
+    names = (quantity(study, each.metric).label or each.metric for each in study.objectives)
+    told = zip(names, study.objectives, worse, strict=True)
+    return ", ".join(f"{name} {each.direction}d{of}" for name, each, of in told)
 
 
 def _budget(study: Study) -> str:

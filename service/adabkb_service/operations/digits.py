@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from adabkb_service.contract.quantities import UNNAMED, Quantity, with_unit
+from adabkb_service.contract.quantities import UNNAMED, Quantity, plus_minus, with_unit
+from adabkb_service.operations.values_in_words import exponential
 
 LARGEST, MOST_PLACES = 1e15, 6
 """A number is written with an exponent if its size is at least the first of these, or if it needs more decimals than
@@ -39,7 +40,13 @@ class Digits:
         if not std > 0.0:
             return self.result(mean)
         places = min(_places(std, 2), self._finest)
-        return self._in_unit(f"{_written(mean, places)} ± {_written(std, places)}")
+        return self._in_unit(plus_minus(_written(mean, places), _written(std, places)))
+
+    def interval(self, low: float, high: float, std: float) -> str:
+        """Format the ends of a prediction interval, clipped to the natural bounds, with the decimals of
+        ``estimate``."""
+        places = min(_places(std, 2), self._finest)
+        return self._in_unit(" and ".join(_written(self.quantity.within(end), places) for end in (low, high)))
 
     def difference(self, value: float) -> str:
         """Format a difference or a deviation with two significant digits."""
@@ -69,5 +76,5 @@ def _places(value: float, digits: int) -> int:
 
 def _written(value: float, places: int) -> str:
     if abs(value) >= LARGEST or (value and places > MOST_PLACES):
-        return f"{value:.{FEWEST}g}"
+        return exponential(value, FEWEST)
     return f"{round(value, places) + 0.0:.{max(places, 0)}f}"  # -0.0 becomes 0.0

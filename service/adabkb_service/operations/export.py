@@ -66,13 +66,13 @@ def csv_curves(service: Service, study_id: str) -> Iterator[str]:
     return _snapshot(service, study_id, _write_curves)
 
 
-def csv_rows(service: Service, study_id: str) -> Iterator[str]:
-    """Yield the trials and the results as CSV, in the format of ``table``.
+def csv_rows(service: Service, study_id: str, *, has_commas: bool = False) -> Iterator[str]:
+    """Yield the trials and the results as CSV, in the format of ``table``, perhaps with decimal commas.
 
     Raises:
         StudyNotFound: the study does not exist; raised before the first line.
     """
-    return _snapshot(service, study_id, table.write)
+    return _snapshot(service, study_id, partial(table.write, has_commas=has_commas))
 
 
 def excel(service: Service, study_id: str) -> Iterator[bytes]:

@@ -301,11 +301,9 @@ def _change(
 def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
     """Refuse new rules for ending that the study does not support."""
     definition = definition_of(study.definition)
-    faults = [
-        FieldError(f"/{name}", ALONE[name], "objectives")
-        for name in ("stop", "tolerance")
-        if definition.objectives and changes.get(name) is not None
-    ]
+    faults = []
+    if definition.objectives and changes.get("tolerance") is not None:
+        faults.append(FieldError("/tolerance", ALONE["tolerance"], "objectives"))
     if context_of(definition.parameters):
         faults += [
             FieldError(f"/{name}", IN_CONTEXT[name], "context")
@@ -316,7 +314,7 @@ def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
         raise Invalid(faults)
     if (rules := changes.get("stop")) is None:
         return
-    if detail := Stop(**rules).incompatibility(definition.algorithm):
+    if detail := Stop(**rules).incompatibility(definition.algorithm, has_several=bool(definition.objectives)):
         raise Invalid([FieldError("/stop", detail, "stop")])
 
 

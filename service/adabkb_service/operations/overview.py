@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
-from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, within_reach
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, informative
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.simplex import with_shares_given_way
@@ -32,6 +32,8 @@ MOST_CURVES = 100
 """The maximum number of trials whose curves are drawn."""
 MOST_POINTS = 100
 """The approximate number of reports of each of these trials in the chart."""
+MOST_REPEATS = 20
+"""The maximum number of results at one point that are listed."""
 RECENT = 300
 """The maximum number of trials in the timeline; the latest ones are shown."""
 
@@ -46,8 +48,6 @@ class StudyLine:
     """None if no token is required, or if the study has no owner."""
     gap: float | None
     """As in ``StudySummary``."""
-    quantity: Quantity
-    """Unit and digits of the objective."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,8 @@ class Line:
     is_corrected: bool = False
     repeats: result_table.Repeats | None = None
     """The results at the same point; None if there is only this one."""
+    is_repeat: bool = False
+    """Whether a user queued the trial at a point that has an earlier result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +105,7 @@ class Overview:
             rows = overview.page_of_studies(connection, text, state, offset, limit, *conditions)
             counts = overview.count_studies(connection, text, *conditions)
             owners = grants.owners(connection, [row.id for row in rows])
-            lines = [
-                StudyLine(row, self._records.of(connection, row), owners.get(row.id), _gap(row), _quantity(row))
-                for row in rows
-            ]
+            lines = [StudyLine(row, self._records.of(connection, row), owners.get(row.id), _gap(row)) for row in rows]
         return StudyList(lines, counts)
 
     def table(
@@ -139,8 +138,10 @@ class Overview:
             seqs = [row.result.seq for row in rows if row.result is not None]
             corrected = result_table.corrected(connection, study_id) if seqs else set()
             repeats = result_table.repeats(connection, study_id, seqs)
+            queued = [row.trial.number for row in rows if row.trial and row.trial.origin == "queued" and not row.result]
+            repeating = result_table.repeating(connection, study_id, queued) if queued else set()
         space = definition.space()
-        return Lines([_line(row, definition, space, corrected, repeats) for row in rows], count)
+        return Lines([_line(row, definition, space, corrected, repeats, repeating) for row in rows], count)
 
     def history(self, study_id: str) -> dict[str, Any]:
         """Return a study's results, thinned if there are many. Each has the prediction that was made when its point was
@@ -156,7 +157,7 @@ class Overview:
         definition = definition_of(study.definition)
         space = definition.space()
         results = [_result(row, definition, space) for row in rows]
-        _limit_gaps(results, best, definition)
+        _remove_gaps(results, best, definition)
         return {"count": study.observations, "results": results, "records": best}
 
     def density(self, study_id: str, metric: str | None) -> dict[str, Any] | None:
@@ -241,6 +242,11 @@ class Overview:
         space = definition.space()
         return [render.observation(row, definition, space) for row in rows]
 
+    def at_point_of(self, study_id: str, trial: int) -> list[result_table.AtPoint]:
+        """Return the first results at the point of a trial: that of its first result or, without one, its own."""
+        with self._service.database.reading() as connection:
+            return result_table.at_point_of(connection, study_id, trial, MOST_REPEATS)
+
     def row_of(self, study_id: str, parameters: Mapping[str, Any]) -> dict[str, float]:
         """Return column -> number for the catalogue row of a point; empty without a catalogue.
 
@@ -271,23 +277,19 @@ class Overview:
 
 
 def _gap(row: overview.ListedStudy) -> float | None:
-    """Return the gap of a study in a list, as ``render.gap`` does."""
+    """Return the gap of a study in a list; None if it is unknown or not informative."""
     best = None if row.is_feasible is False else row.best
-    return within_reach(row.gap, best, row.direction, row.objective or {})
+    return informative(row.gap, best, row.direction, row.objective or {})
 
 
-def _quantity(row: overview.ListedStudy) -> Quantity:
-    return Quantity.model_validate(row.objective) if row.objective else UNNAMED
-
-
-def _limit_gaps(results: Sequence[dict[str, Any]], records: Found, definition: StoredDefinition) -> None:
-    """Limit the gap of each result by what the natural bounds left above the best result before it."""
+def _remove_gaps(results: Sequence[dict[str, Any]], records: Found, definition: StoredDefinition) -> None:
+    """Remove the gaps that said no more than the natural bounds did, given the best result before each."""
     bounds = definition.quantities.get(OBJECTIVE, UNNAMED).model_dump()
     numbers = [seq for seq, _ in records]
     for each in results:
         place = bisect_left(numbers, each["seq"])
         best = records[place - 1][1] if place else None
-        each["gap"] = within_reach(each["gap"], best, definition.direction, bounds)
+        each["gap"] = informative(each["gap"], best, definition.direction, bounds)
 
 
 def _line(
@@ -296,12 +298,14 @@ def _line(
     space: Space,
     corrected: set[int],
     repeats: Mapping[int, result_table.Repeats],
+    repeating: set[int],
 ) -> Line:
     trial = None if row.trial is None else render.trial(row.trial)
     if row.result is None:
-        return Line(trial, None)
-    seq = row.result.seq
-    return Line(trial, render.observation(row.result, definition, space), seq in corrected, repeats.get(seq))
+        return Line(trial, None, is_repeat=trial is not None and trial.number in repeating)
+    seq, same = row.result.seq, repeats.get(row.result.seq)
+    is_repeat = trial is not None and trial.origin == "queued" and same is not None and seq != same.first
+    return Line(trial, render.observation(row.result, definition, space), seq in corrected, same, is_repeat)
 
 
 def _result(row: overview.ResultRow, definition: StoredDefinition, space: Space) -> dict[str, Any]:

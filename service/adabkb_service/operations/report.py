@@ -25,6 +25,12 @@ from adabkb_service.study.request import Key, Outcome, Points, Request
 
 Bodies = OneReportBody | ReportsBody
 
+NOT_TOLD = 'is not allowed: only a study with "cost": "told" takes costs; leave it out'
+NEEDED = (
+    "is required: what the attempt has cost so far, because this report may stop the trial, which then has no result "
+    "that could tell it"
+)
+
 
 def report(study_id: str, number: int, body: Bodies, key: Key | None = None) -> Request[Reported]:
     """Store the reports of a trial, renew its lease, and decide whether it continues.
@@ -82,6 +88,8 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
             continue
         if detail := _step_error(draft, each.step, last):
             faults.append(FieldError(f"{pointer}/step", detail, "step"))
+        if detail := _cost_error(draft, each.cost):
+            faults.append(FieldError(f"{pointer}/cost", detail, "cost"))
         new.append(each)
         known[each.step], last = each.value, max(each.step, last)
     if faults:
@@ -102,6 +110,17 @@ def _step_error(draft: Draft, step: int, last: int) -> str | None:
     return None
 
 
+def _cost_error(draft: Draft, cost: float | None) -> str | None:
+    """Return why a report may not have this cost; None if it may."""
+    definition = definition_of(draft.study.definition)
+    rule, is_told = definition.early_stopping, definition.cost == "told"
+    if cost is not None and not is_told:
+        return NOT_TOLD
+    if cost is None and is_told and rule is not None and rule.compares:
+        return NEEDED
+    return None
+
+
 def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
     """Record the reports. Stop the trial if the study's early stopping rule requires this after any of them."""
     payload = {"attempt": trial.attempt, "reports": [[each.step, each.value] for each in new]}
@@ -117,8 +136,10 @@ def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
             values = {} if mark is None else curves.comparable(draft, mark)
             others = [value for other, value in values.items() if other != trial.number]
             if reason := rule.verdict(curve, others, sign):
-                results = draft.results_of_trials(rule.metric) if rule.compares else {}
-                estimate = curves.extrapolated(each.value, values, results) if rule.compares else None
+                estimate = None
+                if mark is not None:
+                    results = curves.results_at(draft, mark, rule.metric)
+                    estimate = curves.extrapolated(each.value, values, results)
                 _stop(draft, trial, new[-1], reason, estimate)
                 return
 
@@ -127,7 +148,7 @@ def _stop(draft: Draft, trial: TrialRow, last: Report, reason: str, estimate: Es
     """Stop a trial. The estimate of the final value is its result or, without an estimate, the last reported value.
     Other metrics of the study are not known; the worker may add them to a result."""
     definition = definition_of(draft.study.definition)
-    rule, cost = definition.early_stopping, measured_cost(draft, trial)
+    rule, cost = definition.early_stopping, last.cost if definition.cost == "told" else measured_cost(draft, trial)
     metric = None if rule is None else rule.metric
     payload = {
         "attempt": trial.attempt,

@@ -102,7 +102,7 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
     """Return a row of the table of results."""
     trial, result = line.trial, line.result
     point = result.parameters if result else trial.parameters if trial else {}
-    cells = ["own" if trial is None else str(trial.number), _state(line)]
+    cells = [str(trial.number) if trial else f"R{result.seq}" if result else "", _state(line)]
     if not study.objectives:
         cells += [
             _measured(study, None, result.value if result else None),

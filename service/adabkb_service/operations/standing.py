@@ -32,4 +32,4 @@ def standing(study: Study) -> str:
         return REASONS[study.reason]
     if study.counts.active:
         return "Running. Results are coming in."
-    return "Running, but no worker is active." if study.counts.observations else "No trial has been issued yet."
+    return "Running. No trial is being evaluated now." if study.counts.observations else "No trial has been issued yet."

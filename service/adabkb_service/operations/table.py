@@ -27,6 +27,7 @@ RESULT = ("value", "std_error")
 """Columns between the parameters and the metrics."""
 LAST = (
     "reason",
+    "note",
     "worker",
     "attempt",
     "origin",
@@ -48,15 +49,17 @@ PAGE = 1000
 Row = dict[str, Any]
 
 
-def write(connection: Connection, study: StudyRow, file: TextIO) -> None:
-    """Write the table: the trials ordered by number, then the results without a trial, ordered by number.
+def write(connection: Connection, study: StudyRow, file: TextIO, *, has_commas: bool = False) -> None:
+    """Write the table: the trials ordered by number, then the results without a trial, ordered by number. With
+    ``has_commas``, numbers have decimal commas, and cells are separated by semicolons.
 
     A trial without a result has one row. A trial with several results (of several attempts) has a row for each result.
     """
-    table = csv.DictWriter(file, columns(study), lineterminator="\n")
+    table = csv.DictWriter(file, columns(study), delimiter=";" if has_commas else ",", lineterminator="\n")
     table.writeheader()
     for row in rows(connection, study):
-        table.writerow({name: escaped(value) for name, value in row.items()})
+        cells = {name: escaped(value) for name, value in row.items()}
+        table.writerow({name: _with_comma(value) for name, value in cells.items()} if has_commas else cells)
 
 
 def columns(study: StudyRow) -> list[str]:
@@ -72,6 +75,10 @@ def escaped(cell: Any) -> Any:
     """Return a cell. A text that looks like a formula gets a leading quotation mark, which the client's
     ``import_results`` removes."""
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
+
+
+def _with_comma(cell: Any) -> Any:
+    return repr(cell).replace(".", ",") if isinstance(cell, float) else cell
 
 
 def rows(connection: Connection, study: StudyRow) -> Iterator[Row]:
@@ -109,6 +116,7 @@ def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
     """Return the cells of a trial. Worker and times are those of its last attempt, and are left out if the result
     belongs to an earlier attempt."""
     known: Row = {name: getattr(trial, name) for name in ("state", "reason", "attempt", "origin")}
+    known["note"] = _text(trial.attributes.get("note"))
     if result is None or result.attempt == trial.attempt:
         known |= {
             "worker": trial.worker,
@@ -117,6 +125,7 @@ def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
         }
         if trial.started_at is not None and trial.finished_at is not None:
             known["duration_seconds"] = (trial.finished_at - trial.started_at).total_seconds()
+    known["note"] = trial.attributes.get("note")
     return {"trial": trial.number, **({} if trial.plate is None else {"plate": trial.plate}), **known}
 
 
@@ -128,6 +137,11 @@ def _of_result(result: ObservationRow, definition: StoredDefinition, space: Spac
     if result.plate is not None:
         told["plate"] = result.plate
     return {**told, "observation": result.seq, "outside": row.get("outside", False), **_point(result.parameters)}
+
+
+def _text(note: Any) -> str | None:
+    """Return a note, which is text or, if a program stored something else, that as JSON."""
+    return note if note is None or isinstance(note, str) else json.dumps(note)
 
 
 def _time(moment: datetime | None) -> str | None:

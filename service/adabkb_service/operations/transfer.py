@@ -13,7 +13,7 @@ from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.contract.transfer import MOST_NUMBERS, MOST_POINTS, Snapshot
 from adabkb_service.engine.auto import warp
 from adabkb_service.engine.axes import Axis
-from adabkb_service.engine.older import holds
+from adabkb_service.engine.older import chosen, holds
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.storage import grants, observations, studies
@@ -81,7 +81,7 @@ def _snapshots(connection: Connection, study_id: str, new: StudyDefinition, call
         if len(points) < FEWEST_RESULTS:
             return TOO_FEW.format(count=len(points), fewest=FEWEST_RESULTS)
         results = sign * np.array(values)
-        rows = _chosen(results, most)
+        rows = chosen(results, most)
         outputs = warp.fit(results[rows]).forward(results[rows]).round(DIGITS).tolist()
         of_rows = [points[row] for row in rows]
         found.append(Snapshot(study=study_id, parameters=shared, points=of_rows, outputs=outputs, metric=metric))
@@ -130,15 +130,3 @@ def _position(row: ObservationRow, was: Space, axes: list[tuple[Axis, float]]) -
         return None
     exact = [axis.encode(point[axis.name]) if axis.name in point else rest for axis, rest in axes]
     return [round(min(max(each, 0.0), 1.0), DIGITS) for each in exact]
-
-
-def _chosen(results: Array, count: int) -> list[int]:
-    """Return the indices of the results to keep, in increasing order: the best ones, and as many others, evenly spaced
-    among the rest."""
-    if len(results) <= count:
-        return list(range(len(results)))
-    order = np.argsort(-results, kind="stable")
-    best, rest = order[: count // 2], np.sort(order[count // 2 :])
-    others = rest[np.linspace(0, len(rest) - 1, count - len(best)).astype(int)]
-    chosen: list[int] = np.sort(np.concatenate([best, others])).tolist()
-    return chosen

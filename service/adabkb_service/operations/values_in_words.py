@@ -5,16 +5,30 @@ from __future__ import annotations
 import math
 from typing import Any
 
+LARGE, SMALL = 1e6, 1e-4
+"""A number is written with an exponent if its size is at least the first of these, or below the second."""
+
 
 def figure(value: float | None, digits: int = 5) -> str:
     """Format a number with up to ``digits`` significant digits; None becomes a dash."""
     if value is None:
         return "–"
-    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e6):
-        return f"{int(value):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
     if not math.isfinite(value):
         return "–"
-    return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
+    size = abs(value)
+    if isinstance(value, int) or (value.is_integer() and size < LARGE):
+        text = f"{int(value):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    elif size >= LARGE or size < SMALL:
+        text = exponential(value, digits)
+    else:
+        text = f"{float(f'{value:.{digits}g}')!r}".removesuffix(".0")
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def exponential(value: float, digits: int) -> str:
+    """Format a number with an exponent, with up to ``digits`` significant digits."""
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent):+d}"
 
 
 def shown(value: Any) -> str:

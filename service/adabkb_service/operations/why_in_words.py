@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from adabkb_service.contract.quantities import Quantity, with_unit
+from adabkb_service.contract.quantities import Quantity, plus_minus, with_unit
 from adabkb_service.operations.naming import Names
 from adabkb_service.storage.rows import EventRow
 
@@ -127,7 +127,7 @@ def _expectation(
 
 def _estimate(found: Mapping[str, float], quantity: Quantity) -> str:
     mean = quantity.within(found["mean"])
-    return with_unit(f"{_resolved(mean, found['std'])} ± {found['std']:.2g}", quantity.unit)
+    return with_unit(plus_minus(_resolved(mean, found["std"]), f"{found['std']:.2g}"), quantity.unit)
 
 
 def _resolved(value: float, std: float) -> str:

@@ -12,10 +12,12 @@ from adabkb_service.contract.context import context_of
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import OutcomeConstraint
 from adabkb_service.contract.parameters import FloatParameter, Parameter
-from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, titled, with_unit
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, informative, titled, with_unit
 from adabkb_service.engine.auto.config import CONFIDENCE
+from adabkb_service.operations import digits
 from adabkb_service.operations.digits import Digits
 from adabkb_service.operations.values_in_words import figure, shown
+from adabkb_service.storage.overview import ListedStudy
 from adabkb_service.storage.result_table import NOT_IN_PATHS
 
 STATES: Mapping[str, str] = {
@@ -39,7 +41,7 @@ PHASES: Mapping[str, str] = {
     "restart": "restart",
     "sample": "baseline",
 }
-ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "own point"}
+ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "queued by a person"}
 """Origin -> purpose, for trials without a phase."""
 KINDS: Mapping[str, str] = {
     "": "everything",
@@ -58,6 +60,10 @@ FINEST = 15
 """The maximum number of decimals of a prediction. The number depends on its standard deviation."""
 FINENESS = 3
 """The value of a parameter is shown to a thousandth of a power of ten that is not below its range."""
+MOST_VALUES = 12
+"""The maximum number of values of a point in a sentence."""
+TIMES: Mapping[int, str] = {3600: "1 hour", 28800: "8 hours", 86400: "1 day", 259200: "3 days"}
+"""Seconds -> words, for the times for which a person may reserve a trial."""
 SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
 """Units of a duration: the size in seconds, and the abbreviation."""
 NOTIFICATIONS: Mapping[str, str] = {
@@ -144,6 +150,12 @@ def number(study: Study, name: str | None, value: float | None) -> str:
     return _number(quantity(study, name), value)
 
 
+def best_listed(study: ListedStudy) -> str:
+    """Format the best result of a study in a list, with its unit."""
+    known = Quantity.model_validate(study.objective or {})
+    return _number(known, None) if study.best is None else written(known, study.best)
+
+
 def written(known: Quantity, value: float) -> str:
     """Format a number of a quantity with its unit."""
     return with_unit(_number(known, value), known.unit)
@@ -190,9 +202,16 @@ def rounded(study: Study, point: Mapping[str, object]) -> str:
     return " ".join(told)
 
 
+def gap(study: Study) -> float | None:
+    """Return the gap; None if it is unknown or not informative."""
+    best = None if study.best is None else study.best.value
+    known = quantity(study).model_dump(include={"low", "high"})
+    return informative(study.gap, best, study.direction, known)
+
+
 def difference(study: Study, value: float) -> str:
     """Format a difference of the objective, with its unit."""
-    return with_unit(figure(value, 3), unit(study))
+    return with_unit(digits.difference(value), unit(study))
 
 
 def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
@@ -201,11 +220,10 @@ def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
     return Digits(mean, mean, FINEST, known).estimate(mean, std)
 
 
-def interval(study: Study, low: float, high: float) -> str:
-    """Format a prediction interval of the objective, clipped to its natural bounds."""
-    known = quantity(study)
-    told = f"{figure(known.within(low), 4)} and {figure(known.within(high), 4)}"
-    return with_unit(told, known.unit)
+def interval(study: Study, low: float, high: float, std: float) -> str:
+    """Format a prediction interval of the objective, clipped to its natural bounds, with the decimals of the
+    prediction."""
+    return Digits(low, high, FINEST, quantity(study)).interval(low, high, std)
 
 
 def unit(study: Study, name: str | None = None) -> str | None:
@@ -249,8 +267,10 @@ def added(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> str
     return ", ".join(value + ([_named(quantities, metrics)] if metrics and "metrics" in was else []))
 
 
-def purpose(trial: Trial) -> str:
-    """Return the purpose of a trial."""
+def purpose(trial: Trial, *, is_repeat: bool = False) -> str:
+    """Return the purpose of a trial; ``is_repeat`` if a user queued it at the point of an earlier result."""
+    if is_repeat:
+        return PHASES["repeat"]
     return PHASES[trial.phase] if trial.phase else ORIGINS[trial.origin]
 
 
@@ -268,6 +288,13 @@ def beyond(study: Study, told: Trial | Observation, metric: str) -> bool:
     found = _constraint(study, metric)
     value = (told.metrics or {}).get(metric)
     return found is not None and value is not None and not found.allows(value)
+
+
+def point(study: Study, parameters: Mapping[str, Any]) -> str:
+    """Return the values of the parameters that vary, with their units."""
+    varying = [each for each in study.parameters if each.kind != "fixed" and each.name in parameters]
+    told = [f"{each.label or each.name} {setting_in_unit(each, parameters[each.name])}" for each in varying]
+    return ", ".join(told[:MOST_VALUES]) + (", …" if len(told) > MOST_VALUES else "")
 
 
 def condition(parameter: Parameter) -> str:

@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse
 
 from adabkb_service.access.caller import ANYBODY
 from adabkb_service.operations import definition_in_words, wording
+from adabkb_service.operations.digits import difference
 from adabkb_service.operations.standing import standing
 from adabkb_service.operations.values_in_words import figure, shown
 from adabkb_service.page.assets import digest
@@ -60,7 +61,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"figure": figure, "shown": shown, "iso": iso, "json": json.dumps, "segment": _segment}
+    made.filters |= {
+        "difference": difference,
+        "figure": figure,
+        "shown": shown,
+        "iso": iso,
+        "json": json.dumps,
+        "segment": _segment,
+    }
     made.globals |= {
         "described": described,
         "sparkline": sparkline,

@@ -10,15 +10,15 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from adabkb_service.api import problems
 from adabkb_service.api.admission import GuardedRoute
 from adabkb_service.api.problem_types import problem_type_of
 from adabkb_service.errors import AdaBKBError, StudyNotFound, Unauthorized
 from adabkb_service.page.rendering import page
 
 HTML = "text/html"
-INCOMPLETE = "The address is incomplete or misspelled."
+MISTYPED = "The address is incomplete or misspelled."
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+ErrorHandler = Callable[[Request, Exception], Coroutine[Any, Any, Response]]
 
 
 def wants_page(request: Request) -> bool:
@@ -36,16 +36,20 @@ def refusal(request: Request, error: AdaBKBError) -> Response:
     return page(request, "error.html", problem_type.status, title=problem_type.title, detail=error.detail, study=study)
 
 
-def install(app: FastAPI) -> None:
-    """Answer browsers at unknown addresses with a page. Programs, and all below /v1, get a problem."""
+def _is_of_page(request: Request) -> bool:
+    return wants_page(request) and not _path(request).startswith("/v1/")
 
-    async def on_http_error(request: Request, error: Exception) -> Response:
-        is_unknown = isinstance(error, HTTPException) and error.status_code == 404
-        if is_unknown and wants_page(request) and not _path(request).startswith("/v1/"):
-            return page(request, "error.html", 404, title="No such page", detail=INCOMPLETE)
-        return await problems.on_http_error(request, error)
 
-    app.add_exception_handler(HTTPException, on_http_error)
+def show_missing_pages(app: FastAPI) -> None:
+    """Answer a browser at an unknown address with a page, but not below /v1, and programs as before."""
+    told: ErrorHandler = app.exception_handlers[HTTPException]  # type: ignore[assignment]
+
+    async def answer(request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException) and error.status_code == 404 and _is_of_page(request):
+            return page(request, "error.html", 404, title="No such page", detail=MISTYPED)
+        return await told(request, error)
+
+    app.add_exception_handler(HTTPException, answer)
 
 
 def _target(request: Request) -> str:
@@ -88,7 +92,7 @@ class LoginRoute(GuardedRoute):
             except RequestValidationError:
                 if not wants_page(request):
                     raise
-                return page(request, "error.html", 404, title="No such page", detail=INCOMPLETE)
+                return page(request, "error.html", 404, title="No such page", detail=MISTYPED)
 
         return answer
 

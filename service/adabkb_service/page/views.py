@@ -85,6 +85,7 @@ Order = Literal["asc", "desc"]
 @needs("read")
 def get_studies(
     request: Request,
+    service: ServiceDep,
     overview: OverviewDep,
     caller: CallerDep,
     text: Annotated[str, Query(max_length=200)] = "",
@@ -104,6 +105,7 @@ def get_studies(
         "number": number,
         "count": count,
         "per_page": STUDIES_PER_PAGE,
+        "has_deleted": not found.lines and caller.has("work") and bool(trash.page(service, caller, 0, 1)),
     }
     return page(request, "studies.html", lines=found.lines, counts=found.counts, **context)
 
@@ -294,6 +296,7 @@ def get_trial(
         "is_told": told or trial.origin == "queued",
         "cursor": encoded(study.revision),
         "files": files.page(service, study_id, number, 0, files.MOST),
+        "same": overview.at_point_of(study_id, number),
         "may": sharing.right(service, caller, study_id),
     }
     return page(request, "trial.html", study=study, trial=trial, results=results, **context)

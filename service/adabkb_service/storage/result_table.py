@@ -64,6 +64,18 @@ class Repeats:
     count: int
     mean: float | None
     """Mean of the results that are not excluded; None with several objectives."""
+    first: int
+    """The number of the first of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtPoint:
+    """A result at a point; its value is None with several objectives."""
+
+    seq: int
+    trial: int | None
+    value: float | None
+    excluded: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +258,28 @@ def repeats(connection: Connection, study_id: str, seqs: Sequence[int]) -> dict[
     mine = select(columns.seq, points.label("point")).where(columns.study_id == study_id, columns.seq.in_(seqs))
     at: dict[int, str] = {row.seq: row.point for row in connection.execute(mine)}
     counting = func.avg(columns.value).filter(columns.excluded.is_(False))
-    query = select(points, func.count(), counting).where(columns.study_id == study_id, points.in_(set(at.values())))
+    query = select(points, func.count(), counting, func.min(columns.seq)).where(
+        columns.study_id == study_id, points.in_(set(at.values()))
+    )
     several = query.group_by(points).having(func.count() > 1)
-    found = {point: Repeats(count, mean) for point, count, mean in connection.execute(several)}
+    found = {point: Repeats(count, mean, first) for point, count, mean, first in connection.execute(several)}
     return {seq: found[point] for seq, point in at.items() if point in found}
+
+
+def repeating(connection: Connection, study_id: str, numbers: Sequence[int]) -> set[int]:
+    """Those of the trials at whose points there are results."""
+    mine = trials.c.study_id == study_id, trials.c.number.in_(numbers)
+    theirs = select(cast(observations.c.parameters, Text)).where(observations.c.study_id == study_id)
+    query = select(trials.c.number).where(*mine, cast(trials.c.parameters, Text).in_(theirs))
+    return set(connection.scalars(query))
+
+
+def at_point_of(connection: Connection, study_id: str, trial: int, limit: int) -> list[AtPoint]:
+    """The first results at the point of a trial: that of its first result or, without one, its own."""
+    columns = observations.c
+    evaluated = select(cast(columns.parameters, Text)).where(columns.study_id == study_id, columns.trial == trial)
+    suggested = select(cast(trials.c.parameters, Text)).where(trials.c.study_id == study_id, trials.c.number == trial)
+    point = func.coalesce(evaluated.order_by(columns.seq).limit(1).scalar_subquery(), suggested.scalar_subquery())
+    theirs = columns.study_id == study_id, cast(columns.parameters, Text) == point
+    query = select(columns.seq, columns.trial, columns.value, columns.excluded).where(*theirs)
+    return [AtPoint(*row) for row in connection.execute(query.order_by(columns.seq).limit(limit))]

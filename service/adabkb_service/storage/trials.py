@@ -11,8 +11,9 @@ from sqlalchemy import Connection, Select, Text, bindparam, cast, func, insert, 
 from adabkb_service.errors import TrialNotFound
 from adabkb_service.storage import bounded_pages
 from adabkb_service.storage.bounded_pages import BoundedPage
+from adabkb_service.storage.columns import Curve
 from adabkb_service.storage.rows import TrialRow, TrialState, as_values
-from adabkb_service.storage.tables import trials
+from adabkb_service.storage.tables import reports, trials
 
 UNCHANGING = {"study_id", "number", "parameters", "origin", "cell", "plate", "created_at"}
 CLAIMABLE: tuple[TrialState, ...] = ("expired", "released", "queued")
@@ -94,30 +95,29 @@ def studies_with_overdue(connection: Connection, now: datetime) -> list[str]:
     return list(dict.fromkeys(connection.execute(_OVERDUE_ANYWHERE, {"now": now}).scalars()))
 
 
-def results(connection: Connection, study_id: str) -> dict[int, tuple[float | None, dict[str, float] | None]]:
-    """Number -> value and metrics of the completed trials."""
-    query = select(trials.c.number, trials.c.value, trials.c.metrics).where(
-        trials.c.study_id == study_id, trials.c.state == "completed"
-    )
-    return {row.number: (row.value, row.metrics) for row in connection.execute(query)}
-
-
-class Reporting(NamedTuple):
-    """A trial that has reported intermediate values."""
+class Reached(NamedTuple):
+    """A trial of which an attempt has reached a mark of the early-stopping rule."""
 
     number: int
     state: TrialState
     parameters: dict[str, Any]
+    curve: Curve | None
+    """That of its current attempt; None without reports."""
     value: float | None
     metrics: dict[str, float] | None
 
 
-def reporting(connection: Connection, study_id: str) -> list[Reporting]:
-    """The trials that have reported intermediate values in their current attempt."""
-    query = select(*(trials.c[name] for name in Reporting._fields)).where(
-        trials.c.study_id == study_id, trials.c.curve.is_not(None)
-    )
-    return [Reporting(*row) for row in connection.execute(query)]
+_AT_MARK = select(reports.c.trial).where(
+    reports.c.study_id == bindparam("study"), reports.c.mark == bindparam("its_mark")
+)
+_REACHED = select(*(trials.c[name] for name in Reached._fields)).where(
+    trials.c.study_id == bindparam("study"), trials.c.number.in_(_AT_MARK)
+)
+
+
+def reached(connection: Connection, study_id: str, mark: int) -> list[Reached]:
+    """The trials that have reached a mark."""
+    return [Reached(*row) for row in connection.execute(_REACHED, {"study": study_id, "its_mark": mark})]
 
 
 def leased_beyond(connection: Connection, now: datetime) -> list[TrialRow]:

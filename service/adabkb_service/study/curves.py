@@ -36,16 +36,25 @@ def comparable(draft: Draft, mark: int) -> dict[int, float]:
     values, metrics = at_mark(draft, mark), metrics_of(draft.study.definition)
     if not is_edited(draft.study.definition) and not any(metric.is_bounded for metric in metrics):
         return values
-    known = draft.reporting()
+    known = draft.reached(mark)
 
     def counts(number: int) -> bool:
-        trial = known.get(number)
-        if trial is None:  # its current attempt has no reports yet
+        trial = known[number]
+        if trial.curve is None:  # its current attempt has no reports yet
             return False
         is_feasible = not (trial.state == "completed" and total_violation(metrics, trial.metrics or {}))
         return is_feasible and draft.space.present(trial.parameters) is not None
 
     return {number: value for number, value in values.items() if counts(number)}
+
+
+def results_at(draft: Draft, mark: int, metric: str | None) -> dict[int, float]:
+    """Number -> value, or value of a metric, of the completed trials that have reached a mark."""
+    completed = {number: each for number, each in draft.reached(mark).items() if each.state == "completed"}
+    found = {
+        number: each.value if metric is None else (each.metrics or {}).get(metric) for number, each in completed.items()
+    }
+    return {number: value for number, value in found.items() if value is not None}
 
 
 def extrapolated(value: float, at_mark: Mapping[int, float], results: Mapping[int, float]) -> Estimate:

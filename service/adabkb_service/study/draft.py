@@ -30,7 +30,7 @@ from adabkb_service.storage.rows import (
     TrialRow,
     as_values,
 )
-from adabkb_service.storage.trials import Reporting
+from adabkb_service.storage.trials import Reached
 from adabkb_service.study import best, transitions
 from adabkb_service.study.cached_study import CachedStudy
 
@@ -198,22 +198,11 @@ class Draft:
         known = self._trials.get(number) or self._before.trials.get(number)
         return known or trials.get(self.connection, self.study.id, number)
 
-    def results_of_trials(self, metric: str | None = None) -> dict[int, float]:
-        """Number -> value, or value of a metric, of the completed trials that have it."""
-        stored = trials.results(self.connection, self.study.id)
-        changed = {number: (row.value, row.metrics) for number, row in self._trials.items() if row.state == "completed"}
-        found = {
-            number: value if metric is None else (metrics or {}).get(metric)
-            for number, (value, metrics) in (stored | changed).items()
-        }
-        return {number: value for number, value in found.items() if value is not None}
-
-    def reporting(self) -> dict[int, Reporting]:
-        """Number -> trial, for those that have reported intermediate values in their current attempt."""
-        stored = {each.number: each for each in trials.reporting(self.connection, self.study.id)}
+    def reached(self, mark: int) -> dict[int, Reached]:
+        """Number -> trial, for those that have reached a mark, and others that the draft changes."""
+        stored = {each.number: each for each in trials.reached(self.connection, self.study.id, mark)}
         changed = {
-            number: Reporting(*(getattr(row, name) for name in Reporting._fields))
-            for number, row in self._trials.items()
+            number: Reached(*(getattr(row, name) for name in Reached._fields)) for number, row in self._trials.items()
         }
         return stored | changed
 

@@ -12,6 +12,7 @@ from adabkb_service.contract.cost import cost_budget_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.storage.rows import StudyRow, StudyState
 from adabkb_service.study import render
+from adabkb_service.study.best import has_several_objectives
 from adabkb_service.study.draft import Draft
 
 logger = logging.getLogger(__name__)
@@ -60,12 +61,20 @@ def spent(study: StudyRow) -> Reason | None:
 
 
 def _stopped(study: StudyRow, rules: dict[str, Any]) -> Reason | None:
-    if "no_gain_for" in rules and study.results_since_best >= rules["no_gain_for"]:
+    if "no_gain_for" in rules and results_since_gain(study) >= rules["no_gain_for"]:
         return "no_gain"
     share = None if study.model is None else study.model.get("gap_share")
     if "gap_share_below" in rules and share is not None and share < rules["gap_share_below"]:
         return "gain_unlikely"
     return None
+
+
+def results_since_gain(study: StudyRow) -> int:
+    """The number of results after the best one or, with several objectives, after the last increase of the hypervolume
+    of which the model knows."""
+    if not has_several_objectives(study):
+        return study.results_since_best
+    return 0 if study.model is None else int(study.model.get("results_since_gain", 0))
 
 
 def room(study: StudyRow) -> int:

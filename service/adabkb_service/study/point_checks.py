@@ -180,7 +180,7 @@ def check_slice(within: Slice, pointer: str) -> None:
 
 
 def _violates(space: Space, index: int) -> str:
-    return f"violates the study's constraint {index}, {space.constraints[index].text}; give a point that satisfies it"
+    return f"violates the study's constraint {space.constraints[index].text}; give a point that satisfies it"
 
 
 def _shares(space: Space, index: int) -> str:
@@ -196,7 +196,7 @@ def _leaves_none(space: Space, index: int) -> str:
 
 
 def _satisfies(space: Space, index: int) -> str:
-    return f"satisfies the study's constraint {index}, {space.constraints[index].text}; give other values"
+    return f"satisfies the study's constraint {space.constraints[index].text}; give other values"
 
 
 def _invalid(problems: Mapping[str, str], pointer: str) -> Invalid:

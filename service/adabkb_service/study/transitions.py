@@ -216,7 +216,7 @@ def _stopped(rows: Rows, event: EventRow) -> Columns:
     over = {"reason": payload["reason"], "estimate": payload["estimate"], "finished_at": event.created_at}
     saved = study.definition["early_stopping"]["max_steps"] - payload["step"]
     moved = _moved(rows, _trial(rows, event), state="stopped", **over)
-    spent = study.cost_spent + payload.get("cost", 0.0)  # of a stopped trial without a result, if costs are measured
+    spent = study.cost_spent + payload.get("cost", 0.0)  # of a stopped trial without a result
     return {**moved, "failures": 0, "steps_saved": study.steps_saved + saved, "cost_spent": spent}
 
 

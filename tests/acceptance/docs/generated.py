@@ -140,7 +140,16 @@ def scaling() -> str:
 def calibration() -> str:
     """The coverage of the 90% interval, from the committed results."""
     results = json.loads((RESULTS / "calibration.json").read_text())
-    return markdown(calibration_benchmark.header(results["counts"]), calibration_benchmark.rows(results["cells"]))
+    counts, cells = results["counts"], results["cells"]
+    found = markdown(calibration_benchmark.header(counts), calibration_benchmark.rows(cells))
+    return f"{found}\n\n{calibration_benchmark.summary(counts, cells)}"
+
+
+def calibration_ranges() -> str:
+    """The same in a few lines."""
+    results = json.loads((RESULTS / "calibration.json").read_text())
+    found = calibration_benchmark.ranges(results["counts"], results["cells"])
+    return markdown(calibration_benchmark.RANGES_HEADER, found)
 
 
 def left_out() -> str:
@@ -326,6 +335,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "speed": ("benchmarks.md", speed),
     "scaling": ("benchmarks.md", scaling),
     "calibration": ("benchmarks.md", calibration),
+    "calibration-ranges": ("guides/noise.md", calibration_ranges),
     "left-out": ("benchmarks.md", left_out),
     "throughput": ("benchmarks.md", throughput),
     "calls": ("benchmarks.md", calls),

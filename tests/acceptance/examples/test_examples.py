@@ -159,7 +159,7 @@ def test_the_choice_between_models_tries_each_with_its_own_parameters(server: st
     assert len(tried) == 3
 
 
-def test_the_space_of_an_example_is_edited_twice_and_its_results_go_on_to_count(server: str) -> None:
+def test_the_space_of_an_example_is_edited_twice_and_its_results_continue_to_count(server: str) -> None:
     output = printed("examples/edit_space.py", "9", ADABKB_URL=server)
     found = [float(accuracy) for accuracy in re.findall(r"(?:space|tol) (0\.\d+) ", output)]
     assert len(found) == 3

@@ -68,7 +68,7 @@ def is_complete(study: Study) -> bool:
 
 
 @pytest.mark.long
-def test_a_slurm_array_with_its_server_goes_on_in_the_next_job(folder: Path) -> None:
+def test_a_slurm_array_with_its_server_continues_in_the_next_job(folder: Path) -> None:
     there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "TMPDIR": str(folder)}
     address = folder / "slurm/server-4711.url"
     train = folder / "program/train.sh"

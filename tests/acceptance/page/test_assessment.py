@@ -147,8 +147,17 @@ def test_a_trial_is_repeated_annotated_and_followed_by_the_next(browser: Browser
         expect(page.locator("#toasts")).to_contain_text("Trials 2 to 3 are queued.")
         page.get_by_role("button", name="Next experiment").click()
         page.wait_for_url("**/studies/rows/trials/2")
+        expect(page.locator("#why")).to_contain_text("A user queued it to repeat trial 1, which gave 3.5.")
+        page.get_by_label("Result", exact=True).fill("4,5")
+        page.get_by_role("button", name="Save the result").click()
+        outcome = page.locator("#trial-outcome")
+        expect(outcome).to_contain_text("Other results at this point: 3.5 of trial 1. Mean of the 2 that count: 4.")
+        expect(outcome).to_contain_text("This one is 1 more than the first.")
+        page.goto("/studies/rows/results")
+        expect(page.locator("#rows tbody tr", has_text="repeat")).to_have_count(2)
+        expect(page.locator("#rows").get_by_text("1 of 2 here, mean 4")).to_have_count(2)
     repeated = checked(api.get("/v1/studies/rows/trials/2"))
-    assert (repeated["parameters"], repeated["state"]) == (trial["parameters"], "active")
+    assert (repeated["parameters"], repeated["value"]) == (trial["parameters"], 4.5)
 
 
 def test_what_users_write_is_shown_as_text(browser: Browser, site: str, api: httpx.Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,7 +10,7 @@ import httpx
 from playwright.sync_api import Browser, Page, expect
 
 from tests.acceptance.page.studies import checked
-from tests.acceptance.page.tabs import REFUSALS, drawn, tab
+from tests.acceptance.page.tabs import PHONE, REFUSALS, drawn, tab
 
 
 @contextmanager
@@ -41,15 +42,16 @@ def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str,
         told = checked(api.get("/v1/studies/bread/observations"))["items"]
         assert [each["value"] for each in told] == [7.5, 3, 5.5, 6]
         gives_a_trial_back_and_tries_it_again(page)
+        adds_a_failure_of_its_own(page)
+        takes_several_points(page)
 
 
 def creates_a_study(page: Page) -> None:
     page.goto("/new")
     page.get_by_label("ID", exact=True).fill("bread")
+    page.get_by_label("The result should be").select_option("maximize")
     page.get_by_role("button", name="Create the study").click()
     expect(page.get_by_role("alert").filter(has_text="From: is required")).to_be_visible()
-    expect(page.locator(".field:has(#new-direction) .fault")).to_contain_text("choose whether")
-    page.get_by_label("The result should be").select_option("maximize")
     expect(page.locator("#goal")).to_have_text("The result will be maximized.")
     page.get_by_label("Budget, in trials").fill("4")
     row = page.get_by_role("group", name="Parameter 1")
@@ -69,11 +71,19 @@ def creates_a_study(page: Page) -> None:
 def evaluates_a_trial(page: Page) -> None:
     page.get_by_role("button", name="Next experiment").click()
     page.get_by_label("Your name").fill("berta")
+    page.get_by_label("Reserve it for").select_option("8 hours")
     page.get_by_role("button", name="Get the next point").click()
     page.wait_for_url("**/trials/1")
     expect(page.get_by_role("heading", name="Trial 1")).to_contain_text("being evaluated")
-    page.get_by_label("Result", exact=True).fill("not good")
+    reserved = page.locator("#trial-facts > div", has_text="Reserved until")
+    expect(reserved).to_contain_text("in 8 hours")
     page.get_by_role("button", name="Save the result").click()
+    expect(page.locator(".field", has=page.get_by_label("Result", exact=True))).to_contain_text("is required")
+    page.get_by_label("Result", exact=True).fill("not good")
+    page.get_by_role("button", name="Reserve it for 3 days from now").click()
+    expect(reserved).not_to_contain_text("in 8 hours")
+    page.get_by_role("button", name="Save the result").click()
+    expect(page.locator(".toast")).to_have_count(0)
     expect(page.get_by_role("alert").filter(has_text="is not a number")).to_be_visible()
     page.get_by_label("Result", exact=True).fill("7,5")
     page.get_by_label("Standard error, if known").fill("0.5")
@@ -125,11 +135,18 @@ def pauses_and_changes_the_limits(page: Page) -> None:
     dialog.get_by_label("Budget, in trials").fill("9")
     dialog.get_by_role("button", name="Save").click()
     expect(page.locator("#figures")).to_contain_text("of 9")
+    page.get_by_role("button", name="Complete").click()
+    expect(page.locator("#figures")).to_contain_text("of 2")
+    page.locator(".toast", has_text="No new points are issued").get_by_role("button", name="Undo").click()
+    expect(page.locator("#figures")).to_contain_text("of 9")
 
 
 def adds_a_result(page: Page) -> None:
     page.get_by_role("button", name="Add a result").click()
     dialog = page.get_by_role("dialog")
+    dialog.get_by_label("minutes").fill("400")
+    dialog.get_by_label("minutes").blur()
+    expect(dialog.locator(".field", has=page.get_by_label("minutes"))).to_contain_text("outside the range")
     dialog.get_by_label("minutes").fill("25")
     dialog.get_by_label("flour").select_option("wheat")
     dialog.get_by_label("Result", exact=True).fill("3")
@@ -142,12 +159,16 @@ def pastes_a_table(page: Page) -> None:
     page.get_by_role("button", name="Add a result").click()
     dialog = page.get_by_role("dialog")
     page.get_by_role("button", name="Paste a table instead").click()
-    dialog.get_by_label("Table").fill("minutes\tflour\tvalue\n30,5\trye\t5,5\n99\twheat\t6\n")
+    dialog.get_by_label("Table").fill("minutes\tMehl\tvalue\n30,5\trye\t5,5\n99\twheat\t6\n")
     dialog.get_by_role("button", name="Check first").click()
+    dialog.get_by_label("Column Mehl is").select_option(label="flour")
     expect(dialog.get_by_role("alert")).to_contain_text("Line 3, column minutes: is 99")
-    dialog.get_by_role("button", name="Back").click()
-    dialog.get_by_label("Table").fill("minutes\tflour\tvalue\n30,5\trye\t5,5\n39\twheat\t6\n")
-    dialog.get_by_role("button", name="Check first").click()
+    expect(dialog.locator("#paste-said")).to_have_text("1 of 2 lines can be added.")
+    expect(dialog.locator("#paste-columns")).to_have_text(
+        "Read: minutes from “minutes”, flour from “flour”, Result from “value”."
+    )
+    dialog.get_by_label("Line 3, minutes").fill("39")
+    dialog.get_by_label("Line 3, minutes").press("Tab")
     dialog.get_by_role("button", name="Add 2 results").click()
     expect(page.get_by_text("Stored: 2 results.")).to_be_visible()
 
@@ -160,15 +181,52 @@ def gives_a_trial_back_and_tries_it_again(page: Page) -> None:
     page.wait_for_url("**/trials/2")
     page.get_by_role("button", name="Give back").click()
     page.get_by_role("button", name="Give it back").click()
-    expect(page.get_by_role("heading", name="Trial 2")).to_contain_text("given back")
-    page.get_by_role("button", name="It failed").first.click()
+    heading, dialog = page.get_by_role("heading", name="Trial 2"), page.get_by_role("dialog")
+    expect(heading).to_contain_text("given back")
+    expect(page.get_by_role("button", name="Next experiment")).to_be_visible()
+    for back in ("Undo", "Try again"):
+        page.get_by_role("button", name="It failed").first.click()
+        dialog.get_by_label("Why").fill("burnt")
+        dialog.get_by_role("button", name="It failed").click()
+        expect(heading).to_contain_text("failed")
+        page.get_by_role("button", name=back).first.click()
+        if back == "Try again":
+            dialog.get_by_role("button", name="Try again").click()
+        expect(heading).to_contain_text("given back")
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    outcome, why = (page.locator(part).bounding_box() for part in ("#trial-outcome", "#why"))
+    assert outcome is not None
+    assert why is not None
+    assert outcome["y"] < why["y"]
+
+
+def adds_a_failure_of_its_own(page: Page) -> None:
+    page.goto("/studies/bread")
+    page.get_by_role("button", name="Add a result").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Why").fill("burnt")
     dialog.get_by_role("button", name="It failed").click()
-    expect(page.get_by_role("heading", name="Trial 2")).to_contain_text("failed")
-    page.get_by_role("button", name="Try again").first.click()
-    dialog.get_by_role("button", name="Try again").click()
-    expect(page.get_by_role("heading", name="Trial 2")).to_contain_text("given back")
+    dialog.get_by_label("minutes").fill("55")
+    dialog.get_by_label("flour").select_option("rye")
+    dialog.get_by_label("Why").fill("burnt long ago")
+    dialog.get_by_role("button", name="Add the failure").click()
+    expect(page.get_by_text("Trial 3 is stored as failed.")).to_be_visible()
+    expect(page.locator("#feed")).to_contain_text("Trial 3 failed: burnt long ago")
+    page.emulate_media(media="print")
+    expect(page.locator("#history")).to_be_hidden()
+    expect(page.get_by_text("Charts and results are in the report")).to_be_visible()
+
+
+def takes_several_points(page: Page) -> None:
+    page.goto("/studies/bread")
+    page.get_by_role("button", name="Next experiment").click()
+    page.get_by_label("How many points").fill("3")
+    page.get_by_role("button", name="Get the next point").click()
+    page.wait_for_url("**/results?kind=open")
+    expect(page.get_by_text("3 points are reserved for you.")).to_be_visible()
+    expect(page.locator("#rows tbody tr")).to_have_count(3)
+    page.goto("/studies/bread")
+    active = page.get_by_role("region", name="Active workers")
+    expect(active.get_by_role("row").filter(has_text="rye")).not_to_have_count(0)
 
 
 def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site: str, api: httpx.Client) -> None:
@@ -244,7 +302,7 @@ def bounds_are_drawn(page: Page, api: httpx.Client) -> None:
     expect(page.locator("#history-said")).to_contain_text("5 results; the best is ")
     expect(page.locator("#history-said")).not_to_contain_text("the best is −9")  # it violates a bound
     page.get_by_label("The charts show").select_option("seconds")
-    expect(page.locator("#history-said")).to_have_text("5 results.")
+    expect(page.locator("#history-said")).to_have_text(re.compile("^5 results; brown"))
     drawn(page, "contour" if page.locator("#contour-x option").count() > 1 else "slices")
     page.locator("#rows table").wait_for()
     results = checked(api.get("/v1/studies/limited/observations"))["items"]

@@ -182,10 +182,12 @@ def test_what_was_never_tried_is_shown_and_can_be_asked_for(browser: Browser, si
     for ligand, heat, value in (("XPhos", 1, 10), ("XPhos", 1, 30), ("PPh3", 3, 20)):
         told = {"parameters": {"ligand": ligand, "heat": heat}, "value": value}
         checked(api.post("/v1/studies/covered/observe", json=told))
+    checked(api.post("/v1/studies/covered/trials", json={"parameters": {"ligand": "PPh3", "heat": 1}}))
+    checked(api.post("/v1/studies/covered/observe", json={"trial": 1, "status": "failed"}))
     with tab(browser, site) as page:
         page.goto("/studies/covered?charts=coverage")
         drawn(page, "coverage")
-        expect(page.locator("#coverage-said")).to_contain_text("2 of 6 combinations were tried")
+        expect(page.locator("#coverage-said")).to_contain_text("3 of 6 combinations were tried")
         plot = page.locator("#coverage .plot")
         plot.focus()
         heard = []
@@ -193,20 +195,23 @@ def test_what_was_never_tried_is_shown_and_can_be_asked_for(browser: Browser, si
             page.keyboard.press("ArrowRight")
             heard.append(page.locator("#coverage [role=status]").text_content() or "")
         assert heard[0] == "ligand: XPhos\nheat: 1\n2 results\nbest 30"
-        assert [text.split("\n")[2] for text in heard] == ["2 results", *["never tried"] * 4, "1 result"]
+        said = [text.split("\n")[2] for text in heard]
+        assert said == ["2 results", "never tried", "never tried", "no result", "never tried", "1 result"]
+        assert heard[3].endswith("1 failed trial")
         page.keyboard.press("ArrowLeft")
         page.keyboard.press("Enter")
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_label("ligand")).to_have_value('"PPh3"')
         expect(dialog.get_by_label("heat")).to_have_value("2")
         dialog.get_by_role("button", name="Get the next point").click()
-        page.wait_for_url("**/trials/1")
-    assert checked(api.get("/v1/studies/covered/trials/1"))["parameters"] == {"ligand": "PPh3", "heat": 2}
+        page.wait_for_url("**/trials/2")
+    assert checked(api.get("/v1/studies/covered/trials/2"))["parameters"] == {"ligand": "PPh3", "heat": 2}
 
 
 def test_a_chart_is_walked_through_by_the_keyboard(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         page.goto("/studies/digits?charts=history")
+        expect(page.locator("#timeline .plot")).to_have_attribute("tabindex", "0")  # it is not drawn yet
         drawn(page, "history")
         page.locator("#history .plot").focus()
         page.keyboard.press("ArrowRight")
@@ -293,8 +298,12 @@ def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, si
             page.locator(f"#{name}").scroll_into_view_if_needed()
             expect(page.locator(f"#{name}")).to_have_attribute("data-state", "shown")
         expect(page.locator("#front-said")).to_contain_text("of 5 on the front")
+        front = checked(api.get("/v1/studies/traded/front"))["observed"]
         rows = page.locator("#compromises tbody tr")
-        expect(rows).to_have_count(5)
+        expect(rows).to_have_count(len(front))
+        smallest = min(front, key=lambda each: each["metrics"]["error"])
+        expect(rows.first.get_by_role("link")).to_have_text(str(smallest["trial"]))
+        expect(page.locator("#compromises thead")).to_contain_text("errorspeedx")
         errors = [float(text) for text in page.locator("#compromises tbody td:nth-child(2)").all_inner_texts()]
         assert errors == sorted(errors)
         expect(page.locator("#compromises-said")).to_contain_text("5 error ")

@@ -295,11 +295,15 @@ def test_what_the_service_refuses_stands_beside_its_field_and_nothing_typed_is_l
 ) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
+        page.get_by_label("ID", exact=True).fill(" my study 1")
         row = page.get_by_role("group", name="Parameter 1")
         row.get_by_label("Name").fill("x")
         row.get_by_label("From").fill("2")
         row.get_by_label("to", exact=True).fill("1")
         page.get_by_label("Budget, in trials").fill("0")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_label("The result should be")).to_be_focused()
+        page.get_by_label("The result should be").select_option("minimize")
         page.get_by_role("button", name="Create the study").click()
         expect(row.locator(".fault")).to_have_text("must be greater than “From”")
         expect(page.locator(".field:has(#new-budget) .fault")).to_contain_text("1")
@@ -307,7 +311,7 @@ def test_what_the_service_refuses_stands_beside_its_field_and_nothing_typed_is_l
         row.get_by_label("to", exact=True).fill("3")
         page.get_by_label("Budget, in trials").fill("5")
         page.get_by_role("button", name="Create the study").click()
-        page.wait_for_url("**/studies/study-*")
+        page.wait_for_url("**/studies/my-study-1")
 
 
 def test_a_chemist_creates_a_study_with_the_keyboard(browser: Browser, site: str, api: httpx.Client) -> None:
@@ -326,7 +330,7 @@ def test_a_chemist_creates_a_study_with_the_keyboard(browser: Browser, site: str
             page.keyboard.press("Enter")
 
         page.get_by_role("link", name="Studies", exact=True).last.focus()
-        keys("coupling", "30", "as l", "Yield", "%", "0", "100", "water", "number", "0", "1")
+        keys("coupling", "30", "", "as l", "Yield", "%", "0", "100", "water", "number", "0", "1")
         for name in ("ethanol", "toluene"):
             press("Add a parameter")
             page.keyboard.type(name)

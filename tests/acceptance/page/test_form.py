@@ -89,18 +89,41 @@ def test_several_lines_can_be_pasted_as_values(browser: Browser, site: str) -> N
         row = add_parameter(page, 1, "solvent", "categorical", **{"Value 1": "first"})
         field = row.get_by_label("Value 2", exact=True)
         field.focus()
-        field.evaluate(
-            """(field, text) => {
-                const data = new DataTransfer();
-                data.setData("text", text);
-                const options = { clipboardData: data, bubbles: true, cancelable: true };
-                field.dispatchEvent(new ClipboardEvent("paste", options));
-            }""",
-            "1,4-dioxane\r\nwater\r\n\r\nethanol",
-        )
+        paste(field, "1,4-dioxane\r\nwater\r\n\r\nethanol")
+        paste(row.get_by_label("Value 4", exact=True), "DMF, 2,2,2-trifluoroethanol; THF")
         expect(page.locator("#summary li")).to_have_text(
-            "solvent: a choice of 4 values: “first”, “1,4-dioxane”, “water”, “ethanol”"
+            "solvent: a choice of 6 values: “first”, “1,4-dioxane”, “water”, “DMF”, “2,2,2-trifluoroethanol”, “THF”"
         )
+        paste(row.get_by_label("Value 4", exact=True), "1,2-ethanediol, DMF;DMSO")
+        expect(page.locator("#summary li")).to_contain_text(
+            "6 values: “first”, “1,4-dioxane”, “water”, “1,2-ethanediol”, "
+        )
+        row.get_by_label("Value 1", exact=True).fill("THF, toluene")
+        row.get_by_label("Value 1", exact=True).blur()
+        row.get_by_role("button", name="Make 2 values of it").click()
+        expect(page.locator("#summary li")).to_contain_text("7 values: “THF”, “toluene”, “1,4-dioxane”, “water”, ")
+
+
+def test_a_name_with_spaces_is_no_id_and_one_is_proposed(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/new")
+        page.get_by_label("ID", exact=True).fill(" Kupplung für Köln ")
+        page.get_by_label("ID", exact=True).blur()
+        expect(page.get_by_label("ID", exact=True)).to_have_value("Kupplung-fur-Koln")
+        expect(page.locator("#new-id-proposal")).to_contain_text("“Kupplung für Köln” becomes “Kupplung-fur-Koln”")
+
+
+def paste(field: Locator, text: str) -> None:
+    """As a person pastes it."""
+    field.evaluate(
+        """(field, text) => {
+            const data = new DataTransfer();
+            data.setData("text", text);
+            const options = { clipboardData: data, bubbles: true, cancelable: true };
+            field.dispatchEvent(new ClipboardEvent("paste", options));
+        }""",
+        text,
+    )
 
 
 TABLE = "solvent;polarity;boiling point\nwater;10,2;100\nethanol;5,2;78\nhexane;0,1;69\n"

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from adabkb_service.storage import grants
-from adabkb_service.storage.database import Database
 from tests.acceptance.page.tabs import REFUSALS, accessible, tab
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import server_on
@@ -75,13 +72,9 @@ def test_the_page_to_try_the_api_works_under_its_policy(site: str, browser: Brow
         expect(page.get_by_text("/v1/studies/{study_id}/suggest").first).to_be_visible()
 
 
-def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(
-    site: str, database: str, browser: Browser
-) -> None:
+def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(site: str, browser: Browser) -> None:
     """The last test of this server, since it stops the server."""
     admin = httpx.post(f"{site}/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()["token"]
-    with closing(Database(database)) as opened, opened.writing() as connection:
-        grants.replace(connection, "s", {"root": "own"})
     with tab(browser, site, refused=(*REFUSALS, 404)) as page:  # the page still requests parts of the deleted study
         page.goto("/login")
         page.get_by_label("Token").fill(f"{admin[:-1]}{'0' if admin[-1] != '0' else '1'}")
@@ -92,6 +85,10 @@ def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(
         expect(page.get_by_role("heading", name="Studies")).to_be_visible()
         without_an_answer(browser, site, admin)
         assert page.evaluate("document.cookie") == ""
+        page.goto("/studies/s/sharing")
+        page.get_by_label("Owner").fill("root")
+        page.get_by_role("button", name="Give it to this user").click()
+        expect(page.get_by_text("The study belongs to root now.")).to_be_visible()
         expect(page.get_by_role("row", name="s root")).to_be_visible()
         link = shared(page, site)
         with tab(browser, site, refused=REFUSALS) as reader:  # before the browser has the link's token
@@ -178,7 +175,7 @@ def deleted_and_restored(page: Page) -> None:
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Delete the study").click()
     expect(page.get_by_text("The study is in the trash.")).to_be_visible()
-    page.get_by_role("link", name="Trash").click()
+    page.get_by_role("link", name="Trash", exact=True).click()
     expect(page.get_by_role("row", name="s 0")).to_contain_text("root")
     assert accessible(page) == []
     page.get_by_role("button", name="Restore s").click()

@@ -72,7 +72,7 @@ def test_pasted_results_are_corrected_and_excluded_at_any_time(browser: Browser,
         page.get_by_role("button", name="Exclude").click()
         expect(page.get_by_role("button", name="Include again")).to_be_visible()
         page.goto("/studies/pasting/results?kind=excluded")
-        expect(page.locator("#rows tbody th")).to_have_text(["own", "3"])
+        expect(page.locator("#rows tbody th")).to_have_text(["R5", "3"])
         page.set_viewport_size(PHONE)  # type: ignore[arg-type]
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert accessible(page) == []
@@ -102,7 +102,7 @@ def test_a_fault_of_a_pasted_table_names_line_column_and_remedy(browser: Browser
             alert = page.get_by_role("dialog").get_by_role("alert")
             expect(alert).to_contain_text(told[0])
             assert [each for each in told if each not in alert.inner_text()] == []
-            expect(alert).to_contain_text("Nothing was stored.")
+            expect(alert).to_contain_text("Nothing is stored yet.")
             assert "items/" not in alert.inner_text()
             expect(page.locator("#paste-go")).to_be_disabled()
     assert len(checked(api.get("/v1/studies/faulty/observations"))["items"]) == 3

@@ -17,6 +17,7 @@ FAULTS = [
     ("seven.js", "export const same = (one) => one;\n", "TS7006"),
     ("eight.js", 'import { figure } from "./words.js";\nexport const three = figure(1, 2, 3);\n', "TS2554"),
     ("nine.js", "export const other = echart;\n", "TS2552"),
+    ("ten.js", "try {\n  close();\n} catch (error) {\n  alert(error.message);\n}\n", "TS18046"),
 ]
 """A file, its content, and the name of its error."""
 

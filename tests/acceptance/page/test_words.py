@@ -73,7 +73,7 @@ def test_numbers_have_units_and_end_at_natural_bounds(browser: Browser, site: st
         drawn(page, "history", "slices", "importance", "validation")
         expect(page.locator("#figures")).to_contain_text("Best Yield")
         expect(page.locator("#figures .main strong")).to_have_text(re.compile(r"^\d\d\.\d$"))
-        expect(page.locator("#assessment")).to_contain_text(re.compile(r"The best Yield of 8 results is \d\d\.\d %"))
+        expect(page.locator("#assessment")).to_contain_text(re.compile(r"The best Yield of 8 results is \d\d\.\d\s%"))
         expect(page.locator("#recommendation")).to_contain_text("Yield [%]")
         expect(page.locator("#recommendation")).to_contain_text("t [h]")
         expect(page.locator("#history-said")).to_contain_text("% ")
@@ -92,6 +92,8 @@ def test_numbers_have_units_and_end_at_natural_bounds(browser: Browser, site: st
         heads, *cells = (line.split(",") for line in download.value.path().read_text("utf-8-sig").splitlines())
         means = [float(cell[heads.index("mean")]) for cell in cells]
         assert (min(means), max(means)) == (95, 99)
+        bounds = [float(cell[heads.index("index")]) for cell in cells if cell[heads.index("index")]]
+        assert max(bounds) == 99
         checked(api.patch("/v1/studies/reading", json={"quantities": WORDS}))
         page.goto("/studies/reading/trials/9")
         interval = page.locator("#why").get_by_text("between").inner_text()

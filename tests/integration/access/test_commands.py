@@ -75,7 +75,7 @@ def test_an_administrator_makes_tokens_and_users_share(tmp_path_factory: pytest.
         (("ann", "--days", "0"), "future"),
     ],
 )
-def test_a_token_that_makes_no_sense_is_not_made(
+def test_an_invalid_token_is_not_created(
     tmp_path_factory: pytest.TempPathFactory, arguments: tuple[str, ...], said: str
 ) -> None:
     url = f"sqlite:///{tmp_path_factory.getbasetemp()}/senseless.db"

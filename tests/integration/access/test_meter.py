@@ -60,7 +60,7 @@ def test_processor_time_of_the_server_is_charged_and_comes_back(meter: Meter, ti
     meter.worked(Caller("bob", "work"), 1e9)
 
 
-def test_a_small_quota_is_told_when_it_lasts_for_another_second_of_its_rate(meter: Meter) -> None:
+def test_retry_after_of_a_small_quota_covers_one_second_of_its_rate(meter: Meter) -> None:
     ann = caller(model_seconds_per_minute=6)
     meter.worked(ann, 8.0)
     with pytest.raises(TooManyRequests) as raised:

@@ -71,7 +71,7 @@ def test_many_at_once_on_two_servers_do_not_exceed_the_number_of_studies(guarded
     assert sorted(answers) == [201] * 3 + [403] * 9
 
 
-def test_trials_and_points_of_ones_own_count_and_results_of_trials_are_always_taken(guarded: Guarded) -> None:
+def test_trials_and_user_supplied_points_count_and_results_of_trials_are_always_taken(guarded: Guarded) -> None:
     with guarded.client(guarded.token("tri", "work", quotas={"trials": 4})) as user:
         user.post("/v1/studies", json=named("tri"))
         root = "/v1/studies/tri"
@@ -117,9 +117,7 @@ def test_what_is_stored_is_counted_in_bytes_of_the_log_and_of_the_trash(guarded:
     assert freed.json()["quotas"] == NO_QUOTAS
 
 
-def test_a_new_quota_is_in_force_at_once_and_told_to_the_user_and_the_audit_log(
-    guarded: Guarded, admin: httpx.Client
-) -> None:
+def test_a_new_quota_applies_at_once_and_is_shown_and_audited(guarded: Guarded, admin: httpx.Client) -> None:
     made = admin.post("/v1/tokens", json={"name": "qu", "scopes": ["work"], "quotas": {"studies": 1}}).json()
     assert made["quotas"] == {**NO_QUOTAS, "studies": 1}
     with guarded.client(made["token"]) as user:
@@ -140,7 +138,7 @@ def test_a_new_quota_is_in_force_at_once_and_told_to_the_user_and_the_audit_log(
     assert entry.detail == {"quotas": {"studies": 2, "trials": 7}}
 
 
-def test_requests_beyond_the_rate_are_told_when_to_come_again(guarded: Guarded) -> None:
+def test_requests_beyond_the_rate_get_retry_after(guarded: Guarded) -> None:
     """In the fields of draft-ietf-httpapi-ratelimit-headers, with every answer of such a token."""
     token = guarded.token("slow", "work", quotas={"requests_per_second": 0.001})
     with guarded.client(token) as user:
@@ -176,7 +174,7 @@ def caller(token: str, **quotas: Any) -> Caller:
     return Caller("ann", "work", None, token, Quotas(**quotas), payer=token)
 
 
-def test_whose_models_work_for_too_long_waits_and_nobody_else_does() -> None:
+def test_a_user_with_too_much_model_time_waits_and_others_do_not() -> None:
     """The user who last requested work from a study's model pays for it, even beyond the quota."""
     now = 0.0
     meter = Meter(lambda: now)

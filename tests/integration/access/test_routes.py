@@ -103,7 +103,7 @@ def test_without_a_good_token_no_call_does_anything(guarded: Guarded, kind: str)
 
 
 @pytest.mark.parametrize("need", NARROWER)
-def test_a_token_that_is_too_narrow_is_told_which_scope_it_lacks(guarded: Guarded, need: Need) -> None:
+def test_the_refusal_of_a_token_names_the_missing_scope(guarded: Guarded, need: Need) -> None:
     lacking = "admin" if need == "admin" else "work"
     with guarded.client(guarded.token("ann", NARROWER[need])) as client:
         for method, path in calls(need):

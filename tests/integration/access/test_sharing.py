@@ -61,7 +61,7 @@ def test_a_study_changes_hands(people: People) -> None:
     assert bob.delete("/v1/studies/given").status_code == 204
 
 
-def test_a_study_is_given_only_to_somebody_who_has_a_token(people: People, guarded: Guarded) -> None:
+def test_a_study_is_transferred_only_to_a_user_with_a_token(people: People, guarded: Guarded) -> None:
     """With a mistyped name, only administrators could access it."""
     ann = people["ann"]
     ann.post("/v1/studies", json={**DEFINITION, "id": "kept"})
@@ -75,7 +75,7 @@ def test_a_study_is_given_only_to_somebody_who_has_a_token(people: People, guard
     assert ann.patch("/v1/studies/kept/access", json={"owner": "bob"}).status_code == 200
 
 
-def test_who_may_do_what_is_checked(people: People) -> None:
+def test_permissions_are_checked(people: People) -> None:
     before = people["ann"].get("/v1/studies/s/access").json()
     for body, pointer in (
         ({"owner": "*"}, "/owner"),
@@ -112,7 +112,7 @@ def test_a_link_reads_one_study_until_it_is_taken_back_or_the_study_is_deleted(
         assert other.get("/v1/studies/seen").status_code == 401
 
 
-def test_a_study_of_nobody_is_the_administrators_alone(guarded: Guarded, people: People) -> None:
+def test_a_study_without_an_owner_belongs_to_administrators(guarded: Guarded, people: People) -> None:
     """Like all studies created before the first token."""
     root = people["root"]
     root.post("/v1/studies", json={**DEFINITION, "id": "old"})

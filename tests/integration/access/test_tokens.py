@@ -206,7 +206,7 @@ def test_a_flood_of_refusals_takes_bounded_memory_and_loses_no_count() -> None:
     assert refusals.taken(utc_now()) == []
 
 
-def test_what_is_done_and_who_was_refused_is_in_the_audit_log(guarded: Guarded, admin: httpx.Client) -> None:
+def test_actions_and_refusals_are_in_the_audit_log(guarded: Guarded, admin: httpx.Client) -> None:
     made = admin.post("/v1/tokens", json={"name": "hal", "scopes": ["read"]}).json()
     admin.delete(f"/v1/tokens/{made['id']}")
     entries = admin.get("/v1/audit?limit=2").json()["items"]

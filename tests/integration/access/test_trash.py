@@ -37,7 +37,7 @@ def worked_on(client: httpx.Client, study: str) -> None:
     client.patch(f"/v1/studies/{study}/access", json={"shared_with": {"bob": "read"}})
 
 
-def test_a_restored_study_goes_on_where_it_was(ann: httpx.Client) -> None:
+def test_a_restored_study_continues_where_it_was(ann: httpx.Client) -> None:
     worked_on(ann, "back")
     before = lines(ann, "back")
     assert ann.delete("/v1/studies/back").status_code == 204

@@ -110,9 +110,7 @@ BAD_STUDIES: list[tuple[dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("changes", "expected"), BAD_STUDIES)
-def test_a_study_that_makes_no_sense_is_refused_where_it_makes_none(
-    server: str, changes: dict[str, Any], expected: list[str]
-) -> None:
+def test_an_invalid_study_is_refused_with_the_field(server: str, changes: dict[str, Any], expected: list[str]) -> None:
     body = json.dumps({**DEFINITION, **changes})
     refused = httpx.post(f"{server}/v1/studies", content=body, headers=JSON)
     assert refused.status_code == 422
@@ -134,7 +132,7 @@ REMEDIES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("algorithm", "remedy"), REMEDIES)
-def test_a_wrong_constant_is_told_with_what_would_be_right(server: str, algorithm: dict[str, Any], remedy: str) -> None:
+def test_an_invalid_constant_is_refused_with_a_remedy(server: str, algorithm: dict[str, Any], remedy: str) -> None:
     refused = httpx.post(f"{server}/v1/studies", json={**DEFINITION, "algorithm": algorithm})
     (fault,) = refused.json()["errors"]
     assert remedy in fault["detail"]
@@ -166,7 +164,7 @@ WORDS: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("changes", "pointer", "words"), WORDS)
-def test_an_error_is_told_in_words_not_in_terms_of_the_implementation(
+def test_error_messages_do_not_mention_the_implementation(
     server: str, changes: dict[str, Any], pointer: str, words: str
 ) -> None:
     (fault,) = httpx.post(f"{server}/v1/studies", json={**DEFINITION, **changes}).json()["errors"]
@@ -243,9 +241,7 @@ BAD_RESULTS: list[tuple[str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("body", "expected"), BAD_RESULTS)
-def test_a_result_that_makes_no_sense_is_refused_where_it_makes_none(
-    server: str, body: str, expected: list[str]
-) -> None:
+def test_an_invalid_result_is_refused_with_the_field(server: str, body: str, expected: list[str]) -> None:
     httpx.post(f"{server}/v1/studies", json=DEFINITION)
     httpx.post(f"{server}/v1/studies/s/suggest")
     before = httpx.get(f"{server}/v1/studies/s").text
@@ -275,7 +271,7 @@ BAD_REPORTS: list[tuple[str, list[str]]] = [
 ]
 
 
-def test_a_report_that_makes_no_sense_is_refused_where_it_makes_none(server: str) -> None:
+def test_an_invalid_report_is_refused_with_the_field(server: str) -> None:
     httpx.post(f"{server}/v1/studies", json=DEFINITION)
     httpx.post(f"{server}/v1/studies/s/suggest")
     reports = f"{server}/v1/studies/s/trials/1/reports"
@@ -384,7 +380,7 @@ def test_every_refusal_is_a_problem_document(server: str, method: str, path: str
     pointers(refused)
 
 
-def test_a_method_that_is_not_allowed_is_told_which_are(server: str) -> None:
+def test_the_answer_to_a_disallowed_method_lists_the_allowed_ones(server: str) -> None:
     refused = httpx.put(f"{server}/v1/studies/s")
     assert (refused.status_code, refused.headers["allow"]) == (405, "DELETE, GET, HEAD, PATCH")
 

@@ -36,7 +36,7 @@ def test_the_etag_of_a_study_is_good_for_both_kinds_of_condition(api: httpx.Clie
     assert api.patch(study, json={"budget": 8}, headers={"If-Match": tag}).status_code == 412
 
 
-def test_large_answers_are_compressed_for_those_who_can_read_them_and_events_are_not(other_sqlite: str) -> None:
+def test_large_answers_are_compressed_on_request_and_events_are_not(other_sqlite: str) -> None:
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as api:
         api.post("/v1/studies", json=DEFINITION)
         items = [{"parameters": {"x": 0.1, "n": 1}, "value": float(value)} for value in range(60)]

@@ -27,7 +27,7 @@ def rounds(address: str, study: str, count: int) -> list[dict[str, Any]]:
     return points
 
 
-def test_a_killed_server_goes_on_as_if_it_had_not_been(migrated_url: str) -> None:
+def test_a_killed_server_continues_as_if_it_had_not_been(migrated_url: str) -> None:
     with server_process(migrated_url, model_processes=1) as server:
         for name in ("killed", "spared"):
             httpx.post(f"{server.address}/v1/studies", json={**DEFINITION, "id": name})

@@ -153,7 +153,7 @@ def test_files_come_back_from_the_trash_and_go_with_an_export(api: httpx.Client,
     other.close()
 
 
-def test_who_may_read_reads_files_and_who_may_work_adds_them(api: httpx.Client, files: str) -> None:
+def test_readers_read_files_and_workers_add_them(api: httpx.Client, files: str) -> None:
     added(api, files, "a.txt", b"1")
     path = files.partition("/trials")[0]
     tokens: dict[str, str] = {}

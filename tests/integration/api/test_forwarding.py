@@ -187,7 +187,7 @@ def again(server: One, method: str, path: str, *, headers: dict[str, str] | None
     )
 
 
-def test_who_waits_for_a_trial_at_any_server_gets_it_and_who_has_left_gets_none(two: list[One]) -> None:
+def test_a_waiting_client_of_any_server_gets_a_trial_and_a_disconnected_one_does_not(two: list[One]) -> None:
     def waits() -> bool:
         return any(each.app.state.service.changes.waiting_for_trial for each in two)
 
@@ -351,7 +351,7 @@ CUT = """
 """Close one of the connections for messages between servers."""
 
 
-def test_messages_that_are_lost_hold_up_nobody(two: list[One], other_postgresql: str) -> None:
+def test_lost_messages_do_not_delay_requests(two: list[One], other_postgresql: str) -> None:
     """The connections for messages are closed repeatedly."""
     names, clients = one_for_each(two), [each.client for each in two]
     engine = sa.create_engine(Database(other_postgresql).url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)

@@ -110,7 +110,7 @@ def slow_model(service: Service, study_id: str) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def test_while_a_request_is_in_progress_another_of_its_key_is_told_to_come_again(database_url: str) -> None:
+def test_a_request_with_the_key_of_a_running_one_must_be_retried(database_url: str) -> None:
     app = create_app(Settings(database=database_url, model_processes=2))
     with serving(app) as address, httpx.Client(base_url=address, timeout=60) as api, ThreadPoolExecutor(2) as pool:
         api.post("/v1/studies", json=DEFINITION)

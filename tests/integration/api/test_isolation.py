@@ -63,7 +63,7 @@ def test_a_study_that_cannot_be_read_affects_no_other(migrated_url: str) -> None
             assert alone(address, "DELETE", "/v1/studies/damaged?purge=true").status_code == 204
 
 
-def test_a_request_whose_study_is_put_aside_meanwhile_is_answered(other_sqlite: str) -> None:
+def test_a_request_to_a_study_evicted_meanwhile_is_answered(other_sqlite: str) -> None:
     """The server caches one study, and many are requested at the same moment."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)

@@ -20,7 +20,7 @@ def other_studies_go_on(api: httpx.Client) -> None:
     assert api.post("/v1/studies/other/observe", json={"trial": trial, "value": 1.0}).status_code == 200
 
 
-def test_other_studies_go_on_while_one_is_deleted_and_restored(migrated_url: str) -> None:
+def test_other_studies_continue_while_one_is_deleted_and_restored(migrated_url: str) -> None:
     exporting, examining = Gate(), Gate()
     gates: dict[Callable[..., Any], Gate] = {export.write_json: exporting, doctor.examine_study: examining}
     with watching(gates), server_on(migrated_url) as address, httpx.Client(base_url=address, timeout=60) as api:

@@ -32,7 +32,7 @@ REQUESTS: list[tuple[str, dict[str, Any], int]] = [
 
 
 @pytest.mark.long
-def test_what_there_is_no_memory_for_is_refused_for_now_and_other_studies_go_on(other_sqlite: str) -> None:
+def test_what_there_is_no_memory_for_is_refused_for_now_and_other_studies_continue(other_sqlite: str) -> None:
     """Concurrent batches fill the memory, beside small requests to another study. Refused results are stored when their
     request is repeated, and everything is stored once."""
     answers = Counter[tuple[str, int]]()

@@ -157,7 +157,7 @@ def test_text_comes_back_as_it_was_sent(api: httpx.Client) -> None:
     assert {row["worker"], row["reason"]} <= set(escaped)
 
 
-def test_every_kind_of_parameter_is_handed_out_in_its_own_type(api: httpx.Client) -> None:
+def test_every_kind_of_parameter_is_issued_in_its_own_type(api: httpx.Client) -> None:
     parameters = [
         {"name": "f", "kind": "float", "low": 1e-5, "high": 1.0, "scale": "log"},
         {"name": "i", "kind": "int", "low": 1, "high": 1024, "scale": "log"},

@@ -178,7 +178,7 @@ def test_a_study_that_a_killed_server_has_not_restored_is_in_the_trash(database:
     assert list(examine(database, "s")) == []
 
 
-def test_a_study_created_anew_during_a_removal_has_its_own_rows_only(database: Database) -> None:
+def test_a_study_recreated_during_a_removal_has_only_its_own_rows(database: Database) -> None:
     """And the removal deletes none of them."""
     grown(database)
     with service_on(database) as (client, _), ThreadPoolExecutor(1) as pool:

@@ -40,9 +40,7 @@ def test_a_clock_that_is_behind_the_database_is_warned_of(
         assert "set the clock; the server follows gradually, or at once if you start it again" in line
 
 
-def test_requests_that_have_not_come_wholly_are_refused_when_the_server_stops(
-    sqlite_template: Path, tmp_path: Path
-) -> None:
+def test_incomplete_requests_are_refused_when_the_server_stops(sqlite_template: Path, tmp_path: Path) -> None:
     """At once, and without a traceback in the log."""
     path, log = tmp_path / "adabkb.db", tmp_path / "log"
     path.write_bytes(sqlite_template.read_bytes())

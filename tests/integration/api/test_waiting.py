@@ -90,7 +90,7 @@ def number(answer: httpx.Response) -> int:
     return int(trial["number"])
 
 
-def test_a_result_lets_a_waiting_worker_go_on_at_once(lab: Lab) -> None:
+def test_a_result_lets_a_waiting_worker_continue_at_once(lab: Lab) -> None:
     asked = lab.asks()
     lab.tell(1)
     answer = asked.result(PATIENCE)
@@ -98,7 +98,7 @@ def test_a_result_lets_a_waiting_worker_go_on_at_once(lab: Lab) -> None:
     assert answer.headers["preference-applied"] == "wait=60"
 
 
-def test_a_study_that_resumes_lets_all_go_on_as_far_as_there_is_room(lab: Lab) -> None:
+def test_a_study_that_resumes_lets_all_continue_as_far_as_there_is_room(lab: Lab) -> None:
     lab.client.patch("/v1/studies/s", json={"state": "paused", "pending_limit": 4})
     asked = [lab.asks() for _ in range(5)]
     lab.client.patch("/v1/studies/s", json={"state": "running"})
@@ -124,7 +124,7 @@ def test_whatever_frees_a_trial_is_noticed(lab: Lab, ends: str) -> None:
     assert number(asked.result(PATIENCE)) == (1 if ends in ("release", "expire") else 2)
 
 
-def test_the_end_of_a_study_and_its_deletion_are_told_to_all_who_wait(lab: Lab) -> None:
+def test_the_end_or_deletion_of_a_study_wakes_all_waiting_requests(lab: Lab) -> None:
     lab.client.patch("/v1/studies/s", json={"budget": 1})
     asked = [lab.asks() for _ in range(3)]
     lab.tell(1)
@@ -136,7 +136,7 @@ def test_the_end_of_a_study_and_its_deletion_are_told_to_all_who_wait(lab: Lab) 
     assert [each.result(PATIENCE).status_code for each in asked] == [404] * 3
 
 
-def test_who_has_waited_in_vain_need_not_wait_before_asking_again(lab: Lab) -> None:
+def test_after_a_wait_without_a_trial_the_client_may_ask_at_once(lab: Lab) -> None:
     answer = lab.client.post("/v1/studies/s/suggest", headers={"Prefer": "respond-async, wait=0001"})
     assert (answer.json()["trials"], answer.json()["reason"], answer.json()["retry_after"]) == (
         [],
@@ -149,7 +149,7 @@ def test_who_has_waited_in_vain_need_not_wait_before_asking_again(lab: Lab) -> N
         assert (at_once.json()["retry_after"], "preference-applied" in at_once.headers) == (1.0, False)
 
 
-def test_who_has_left_gets_no_trial(lab: Lab) -> None:
+def test_a_disconnected_client_gets_no_trial(lab: Lab) -> None:
     leaving = HTTPConnection(lab.client.base_url.host, lab.client.base_url.port or 80)
     leaving.request("POST", "/v1/studies/s/suggest", headers={"Prefer": "wait=60"})
     lab.until(lambda: lab.app.state.service.changes.waiting_for_trial == 1)
@@ -159,7 +159,7 @@ def test_who_has_left_gets_no_trial(lab: Lab) -> None:
     assert lab.client.get("/v1/studies/s").json()["counts"]["active"] == 0
 
 
-def test_one_who_repeats_a_request_while_it_waits_gets_the_same_trial(lab: Lab) -> None:
+def test_a_repeated_waiting_request_gets_the_same_trial(lab: Lab) -> None:
     """As after a lost connection, which the server may not have noticed yet."""
     asked = [lab.asks(headers={"Idempotency-Key": "k"}) for _ in range(2)]
     lab.client.patch("/v1/studies/s", json={"pending_limit": 9})
@@ -167,7 +167,7 @@ def test_one_who_repeats_a_request_while_it_waits_gets_the_same_trial(lab: Lab) 
     assert lab.client.get("/v1/studies/s").json()["counts"]["trials"] == 2
 
 
-def test_those_who_wait_are_bounded_and_hold_neither_connection_nor_turn(migrated_url: str) -> None:
+def test_waiting_requests_are_limited_and_hold_no_connection_or_slot(migrated_url: str) -> None:
     with lab_on(migrated_url, waits=10) as lab:
         asked = [lab.asks() for _ in range(10)]
         service = lab.app.state.service

@@ -56,7 +56,7 @@ def told(receiver: Receiver) -> list[tuple[str, int | None]]:
     return [(each["notification"], each["trial"] and each["trial"]["number"]) for each in receiver.accepted]
 
 
-def test_what_happens_is_told_in_order_and_signed(database_url: str) -> None:
+def test_messages_are_sent_in_order_and_signed(database_url: str) -> None:
     with server(database_url) as api, receiving() as receiver:
         path = study(api, budget=2, lease_seconds=3600)
         secret = added(api, receiver)["secret"]
@@ -81,7 +81,7 @@ def test_what_happens_is_told_in_order_and_signed(database_url: str) -> None:
         wait_for(lambda: the_webhook(api)["delivered"] == 5)
 
 
-def test_a_trial_that_is_late_and_a_study_that_pauses_itself_are_told(database_url: str) -> None:
+def test_a_late_trial_and_an_automatic_pause_are_sent(database_url: str) -> None:
     with server(database_url) as api, receiving() as receiver:
         path = study(api, failure_limit=1)
         added(api, receiver, "trial.overdue", "study.needs_attention")
@@ -153,7 +153,7 @@ def reserved(api: httpx.Client) -> int:
     return number
 
 
-def test_a_webhook_that_fails_for_too_long_turns_itself_off_and_goes_on_when_turned_on(database_url: str) -> None:
+def test_a_webhook_that_fails_for_too_long_turns_itself_off_and_continues_when_turned_on(database_url: str) -> None:
     gone = f"http://127.0.0.1:{free_port()}/"
     with server(database_url, webhook_hours=1e-6) as api:
         study(api)
@@ -245,7 +245,7 @@ def test_redirects_are_not_followed(database_url: str) -> None:
         assert (len(receiver.received), other.received) == (1, [])
 
 
-def test_a_receiver_that_does_not_answer_holds_up_nobody(database_url: str) -> None:
+def test_a_receiver_that_does_not_answer_does_not_delay_others(database_url: str) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
         receiving() as receiver,

@@ -40,7 +40,7 @@ OUTLOOKS = {
 deviation."""
 NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
 COMPARED = re.compile(
-    rf"It expected {NUMBER} ± {NUMBER}; the best result so far is {NUMBER}, "
+    rf"It expected {NUMBER}\s±\s{NUMBER}; the best result so far is {NUMBER}, "
     rf"and the probability of a better value is {NUMBER}\."
 )
 

@@ -76,7 +76,7 @@ def test_idle_event_streams_ask_the_database_once_for_all_of_them(tmp_path: Path
         assert 1 <= len(read) <= 3 * 10, "once or twice by each of the ten streams of the study, and as it began"
 
 
-def test_a_page_of_large_studies_ends_early_and_the_next_one_goes_on(tmp_path: Path) -> None:
+def test_a_page_of_large_studies_ends_early_and_the_next_one_continues(tmp_path: Path) -> None:
     """A page has at most 8 MB; a larger study is a page by itself."""
     large = {"parameters": [categorical(f"p{i}", 60) for i in range(100)]}
     with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, httpx.Client(base_url=address) as client:
@@ -111,7 +111,7 @@ def test_a_client_that_leaves_in_mid_body_is_no_error_of_the_server(
     assert [record for record in caplog.records if record.name.startswith(("uvicorn", "adabkb_service"))] == []
 
 
-def test_nobody_is_told_where_a_database_is_that_is_away(other_postgresql: str, postgresql_server: sa.Engine) -> None:
+def test_errors_do_not_reveal_the_address_of_the_database(other_postgresql: str, postgresql_server: sa.Engine) -> None:
     url = sa.make_url(other_postgresql)
     with server_on(other_postgresql) as address, postgresql_server.connect() as admin:
         admin.exec_driver_sql(f"ALTER DATABASE {url.database} WITH ALLOW_CONNECTIONS false")

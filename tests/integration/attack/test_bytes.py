@@ -202,7 +202,7 @@ def test_no_character_in_a_body_is_an_error_of_the_server(ann: httpx.Client, roo
     assert root.get("/v1/studies/bytes").status_code == 200
 
 
-def test_a_name_that_comes_twice_is_refused(ann: httpx.Client) -> None:
+def test_a_duplicate_name_is_refused(ann: httpx.Client) -> None:
     """Different parsers may use different ones of the two values."""
     body = json.dumps({**DEFINITION, "id": "twice"}).replace('"seed": 3', '"seed": 3, "seed": 4')
     refused = ann.post("/v1/studies", content=body, headers={"Content-Type": "application/json"})

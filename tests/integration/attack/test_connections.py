@@ -70,7 +70,7 @@ def test_a_header_without_end_is_refused_at_the_limit(address: str) -> None:
             refused(answer(sock), 431)
 
 
-def test_the_limit_is_of_each_header_on_a_connection_that_goes_on(address: str) -> None:
+def test_the_limit_is_of_each_header_on_a_connection_that_continues(address: str) -> None:
     with connection(address) as sock:
         for _ in range(5):
             sock.sendall(get("/healthz", "X: " + "a" * (HEADER // 2)))
@@ -100,7 +100,7 @@ def test_a_header_in_many_pieces_within_the_time_is_taken(address: str) -> None:
         assert answer(sock).status == 200
 
 
-def test_clients_that_send_nothing_keep_nobody_out(address: str) -> None:
+def test_silent_clients_do_not_block_others(address: str) -> None:
     """Half a header, half a body, an idle connection: a new connection replaces the one that has waited longest."""
     half = get("/v1/studies", "Content-Type: application/json", "Content-Length: 9", ending="\r\n\r\n{")
     with ExitStack() as stack:
@@ -122,7 +122,7 @@ def test_a_connection_that_cannot_begin_is_ended() -> None:
         httpx.get(address, timeout=60)
 
 
-def test_more_event_streams_than_allowed_are_refused_and_others_go_on(address: str) -> None:
+def test_more_event_streams_than_allowed_are_refused_and_others_continue(address: str) -> None:
     stream = {"Accept": "text/event-stream"}
     with httpx.Client(base_url=address, timeout=60) as client, ExitStack() as stack:
         lines = []

@@ -61,7 +61,7 @@ def test_a_link_reads_its_study_and_nothing_else(guarded: Guarded, link: str) ->
                 assert "gone" not in answer.text
 
 
-def test_a_link_is_not_told_what_its_owner_has(guarded: Guarded, link: str) -> None:
+def test_a_link_does_not_reveal_its_owners_permissions(guarded: Guarded, link: str) -> None:
     own = guarded.send(link, "GET", "/v1/tokens/self").json()
     assert (own["usage"], own["scope"], own["studies"]) == (None, "read", ["s"])
     assert [each["id"] for each in guarded.send(link, "GET", "/v1/studies").json()["items"]] == ["s"]

@@ -157,7 +157,7 @@ def test_many_connections_of_one_address_end_none_of_another(address: str) -> No
         assert is_served(victim)
 
 
-def test_answers_that_are_not_read_keep_nobody_out(address: str) -> None:
+def test_unread_answers_do_not_block_others(address: str) -> None:
     large = get("/openapi.json", ending="\r\n\r\n") * 100
     with ExitStack() as stack:
         for _ in range(CONNECTIONS):

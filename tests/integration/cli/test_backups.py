@@ -138,7 +138,7 @@ def test_a_folder_keeps_the_newest_backups_and_all_that_is_not_one(filled: str, 
     assert (missing.exit_code, "mkdir -p" in missing.output) == (1, True)
 
 
-def test_a_backup_that_is_not_whole_is_refused_with_the_cause(filled: str, tmp_path: Path) -> None:
+def test_an_incomplete_backup_is_refused_with_the_cause(filled: str, tmp_path: Path) -> None:
     """With or without its checksum file; nothing is written."""
     saved, target = tmp_path / "saved.db", tmp_path / "target.db"
     assert adabkb("data", "backup", saved, "--database", filled).exit_code == 0

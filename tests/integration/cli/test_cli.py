@@ -89,7 +89,7 @@ def test_a_definition_with_a_number_that_json_has_not_is_refused(url: list[str])
     assert "give finite numbers" in adabkb("study", "create", "-", *url, code=1, stdin=definition)
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed() -> None:
     assert adabkb("--version") == f"adabkb {version('adabkb-service')}\n"
 
 
@@ -118,7 +118,7 @@ def test_failed_trials_are_tried_again(server: str) -> None:
     assert json.loads(adabkb("trial", "suggest", "s", "--json", *option))["trials"][0]["attempt"] == 2
 
 
-def test_progress_is_told_against_the_budget(server: str) -> None:
+def test_progress_is_relative_to_the_budget(server: str) -> None:
     option = ["--url", server]
     adabkb("study", "create", "-", *option, stdin=json.dumps({**DEFINITION, "budget": 3}))
     assert "0 of 3 trials completed" in adabkb("study", "show", "s", *option)
@@ -127,7 +127,7 @@ def test_progress_is_told_against_the_budget(server: str) -> None:
     assert line.split() == ["s", "running", "0", "of", "3"]
 
 
-def test_a_study_of_another_system_than_the_default_is_told_apart(url: list[str]) -> None:
+def test_the_output_names_a_system_other_than_the_default(url: list[str]) -> None:
     adabkb("study", "create", "-", *url, stdin=json.dumps({**DEFINITION, "id": "b", "algorithm": {"kind": "gp-ucb"}}))
     algorithm = {"profile": "paper"}
     adabkb("study", "create", "-", *url, stdin=json.dumps({**DEFINITION, "id": "c", "algorithm": algorithm}))
@@ -183,7 +183,7 @@ def test_migrate_brings_an_empty_database_to_this_version(database_url: str) -> 
     assert adabkb("data", "migrate", "--database", database_url) == f"The schema is at {migration.HEAD}.\n"
 
 
-def test_a_server_prints_one_line_and_stops_when_told(tmp_path: Path) -> None:
+def test_a_server_prints_one_line_and_stops_on_a_signal(tmp_path: Path) -> None:
     with server_process(f"sqlite:///{tmp_path}/x.db", model_processes=1) as server:
         server.process.terminate()
         rest, _ = server.process.communicate(timeout=60)

@@ -71,7 +71,7 @@ def project() -> dict[str, list[str]]:
     return {"": ["adabkb-client"], **table["optional-dependencies"]}
 
 
-def test_the_client_alone_says_what_to_install(project: dict[str, list[str]], tmp_path: Path) -> None:
+def test_the_client_alone_names_the_package_to_install(project: dict[str, list[str]], tmp_path: Path) -> None:
     packages = installed(tmp_path, project[""])
     done = adabkb(packages, "study", "list")
     assert (done.returncode, done.stdout) == (1, "")
@@ -112,7 +112,7 @@ def test_the_extra_cli_is_enough_to_talk_to_a_server(
 
 
 @pytest.mark.parametrize("command", ["serve", "work", "data backup", "data doctor", "data replay", "token list"])
-def test_a_command_that_needs_the_server_says_what_to_install(
+def test_a_command_that_needs_the_server_names_the_package_to_install(
     project: dict[str, list[str]], tmp_path: Path, command: str
 ) -> None:
     packages = installed(tmp_path, project[""] + project["cli"])

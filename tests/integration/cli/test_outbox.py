@@ -29,7 +29,7 @@ def put(url: str, study: str, key: str, minutes: int = 0, **body: Any) -> None:
     assert Outbox(url).keep(KeptResult(f"/studies/{study}/observe", body, key, None, at))
 
 
-def test_what_waits_is_listed_with_its_age_and_what_was_last_said(create: Callable[..., Study], address: str) -> None:
+def test_queued_requests_are_listed_with_age_and_last_error(create: Callable[..., Study], address: str) -> None:
     study = create()
     assert adabkb("outbox", "list") == "No results wait on this machine.\n"
     put(OLD, study.id, "1" * 32, 150, trial=7, status="failed", reason="out of memory")

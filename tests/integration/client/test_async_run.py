@@ -42,7 +42,7 @@ async def itself(x: float) -> float:
     return x
 
 
-def test_tasks_use_exactly_the_budget_and_callbacks_are_told(server: str, study: Study) -> None:
+def test_tasks_use_exactly_the_budget_and_callbacks_are_called(server: str, study: Study) -> None:
     together = asyncio.Barrier(4)
     told: list[int] = []
 
@@ -99,7 +99,7 @@ async def exits(x: float) -> None:
         (exits, SystemExit, "0."),
     ],
 )
-def test_a_mistake_stops_the_run_at_the_first_trial_which_is_given_back(
+def test_a_programming_error_stops_the_run_and_releases_the_first_trial(
     server: str, study: Study, function: Any, kind: type[BaseException], message: str
 ) -> None:
     with pytest.raises(kind, match=message):
@@ -116,7 +116,7 @@ def test_a_function_that_does_not_take_the_parameters_is_refused_before_any_tria
     assert not list(study.trials())
 
 
-def test_a_function_whose_work_is_cancelled_fails_its_trial_and_the_run_goes_on(server: str, study: Study) -> None:
+def test_a_cancelled_function_fails_its_trial_and_the_run_continues(server: str, study: Study) -> None:
     calls = iter(range(BUDGET))
 
     async def function(x: float) -> float:
@@ -152,7 +152,7 @@ def test_a_cancelled_run_gives_all_its_trials_back(server: str, study: Study) ->
     assert [trial.state for trial in study.trials()] == ["released"] * 3
 
 
-def test_a_trial_that_is_just_being_handed_out_is_given_back_too(study: Study, faulty: Proxy) -> None:
+def test_a_trial_received_while_stopping_is_released(study: Study, faulty: Proxy) -> None:
     async def work(remote: AsyncStudy) -> None:
         faulty.faults.extend([None, "slow"])  # the budget, the first trial
         task = asyncio.create_task(remote.run(itself))

@@ -56,9 +56,7 @@ def test_a_frame_is_as_good_as_a_file(tmp_path: Path) -> None:
         ("a,b\nx,y\n", {}, "has no column of numbers"),
     ],
 )
-def test_a_table_that_makes_no_sense_is_refused(
-    tmp_path: Path, text: str, arguments: dict[str, Any], words: str
-) -> None:
+def test_an_invalid_table_is_refused(tmp_path: Path, text: str, arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=r"molecules\.csv") as refused:
         Catalogue.from_csv(written(tmp_path, text), **arguments)
     assert words in str(refused.value)
@@ -74,7 +72,7 @@ def test_a_table_that_makes_no_sense_is_refused(
         ((["a"], [1]), TypeError),
     ],
 )
-def test_a_catalogue_that_makes_no_sense_is_refused(arguments: Any, error: type[Exception]) -> None:
+def test_an_invalid_catalogue_is_refused(arguments: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         Catalogue(*arguments)
 

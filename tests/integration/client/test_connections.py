@@ -107,7 +107,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return authority, server
 
 
-def test_an_authority_of_ones_own_is_trusted_if_it_is_named(server: str, certificates: tuple[Path, Path]) -> None:
+def test_a_private_certificate_authority_is_trusted_if_configured(server: str, certificates: tuple[Path, Path]) -> None:
     authority, certificate = certificates
     context = ssl.create_default_context(cafile=authority)
     with gateway(server, certificate) as there:

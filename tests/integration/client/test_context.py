@@ -51,7 +51,7 @@ def test_a_run_asks_in_the_context_of_the_moment(client: Client) -> None:
         assert figure.axes
 
 
-def test_a_context_that_a_function_gives_goes_on_where_another_one_is_exhausted(client: Client) -> None:
+def test_a_context_that_a_function_gives_continues_where_another_one_is_exhausted(client: Client) -> None:
     space: dict[str, Parameter] = {"glue": Categorical(["fast", "slow"]), "machine": SPACE["machine"]}
     study = client.create_study("few", space, direction="maximize", budget=4)
     assert study.run(lambda glue, machine: 1.0, context={"machine": "A"}).reason == "fixed_exhausted"  # noqa: ARG005

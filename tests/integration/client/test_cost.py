@@ -55,7 +55,7 @@ def test_seconds_are_measured_where_a_function_tells_no_cost(client: Client) -> 
     assert cost == pytest.approx((trial.finished_at - trial.started_at).total_seconds(), abs=1e-6)
 
 
-def test_results_of_ones_own_bring_their_cost_and_a_spent_budget_says_how_to_go_on(client: Client) -> None:
+def test_user_supplied_results_bring_their_cost_and_a_spent_budget_says_how_to_continue(client: Client) -> None:
     study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", **COST)
     shown = adabkb("result", "add", "s", "-1.5", "x=0.5", "--metric", "cost=12", "--url", client.url)
     assert "Observation 1 is stored." in shown
@@ -64,7 +64,7 @@ def test_results_of_ones_own_bring_their_cost_and_a_spent_budget_says_how_to_go_
         study.suggest()
 
 
-def test_results_of_ones_own_have_no_value_where_there_are_several_objectives(client: Client) -> None:
+def test_user_supplied_results_have_no_value_where_there_are_several_objectives(client: Client) -> None:
     client.create_study(
         "s",
         {"x": Float(0, 1)},

@@ -51,7 +51,7 @@ def test_the_first_trial_defines_the_space_and_all_trials_are_of_it(client: Clie
     assert best.value < 0.05
 
 
-def test_a_study_goes_on_in_another_program_and_refuses_another_definition(client: Client) -> None:
+def test_a_study_continues_in_another_program_and_refuses_another_definition(client: Client) -> None:
     client.define_by_run("s", direction="minimize", seed=1).optimize(simple, n_trials=3, progress=False)
     again = client.define_by_run("s", direction="minimize", seed=1)
     again.optimize(simple, n_trials=2, progress=False)

@@ -48,7 +48,7 @@ def test_a_list_has_a_length_indices_and_slices(study: Study) -> None:
         found[ITEMS]
 
 
-def test_only_the_pages_that_are_needed_are_read_and_each_once(server: str) -> None:
+def test_only_the_pages_that_are_needed_are_read_each_once(server: str) -> None:
     with proxy(server) as through, Client(through.url) as client:
         found = client.study("s").observations()
         through.sent.clear()
@@ -62,7 +62,7 @@ def test_only_the_pages_that_are_needed_are_read_and_each_once(server: str) -> N
         assert len(through.sent) == 3
 
 
-def test_a_list_goes_on_where_a_failure_has_stopped_it(server: str) -> None:
+def test_a_list_continues_where_a_failure_has_stopped_it(server: str) -> None:
     with proxy(server) as through, Client(through.url, retry_for=0) as client:
         found = client.study("s").observations()
         assert found[0].seq == 1
@@ -86,7 +86,7 @@ def test_studies_are_studies(client: Client, study: Study) -> None:
     assert (type(found), found.id, found.best()) == (Study, study.id, study.best())
 
 
-def test_a_list_of_the_asynchronous_client_is_awaited_whole_or_in_part(server: str) -> None:
+def test_an_asynchronous_list_is_awaited_completely_or_in_part(server: str) -> None:
     async def main() -> None:
         with proxy(server) as through:
             async with AsyncClient(through.url) as aclient:

@@ -29,7 +29,7 @@ def test_a_result_completes_the_trial(study: Study) -> None:
     assert states(study) == ["completed"]
 
 
-def test_a_result_told_to_the_study_is_the_blocks_result(study: Study, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_result_reported_to_the_study_is_that_of_the_block(study: Study, caplog: pytest.LogCaptureFixture) -> None:
     with study.trial() as trial:
         study.heartbeat(trial)
         first = study.observe(trial, 1.0)
@@ -43,7 +43,7 @@ def test_a_result_told_to_the_study_is_the_blocks_result(study: Study, caplog: p
     assert not caplog.records
 
 
-def test_an_exception_fails_the_trial_with_its_text_and_goes_on(study: Study) -> None:
+def test_an_exception_fails_the_trial_with_its_text_and_continues(study: Study) -> None:
     with pytest.raises(ZeroDivisionError), study.trial():
         _ = 1 / 0
     (trial,) = study.trials()
@@ -64,7 +64,7 @@ def test_ctrl_c_gives_the_trial_back(study: Study) -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, -signal.SIGINT)])
-def test_a_process_that_is_told_to_end_gives_its_trial_back(server: str, study: Study, number: int, code: int) -> None:
+def test_a_terminated_process_releases_its_trial(server: str, study: Study, number: int, code: int) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, server, study.id], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:

@@ -68,7 +68,7 @@ for observation in pickle.load(sys.stdin.buffer).observations():
 """
 
 
-def test_clients_share_a_server_which_is_started_anew_if_it_dies_and_ends_with_the_last_of_them(
+def test_clients_share_a_server_that_restarts_after_a_crash_and_ends_with_the_last_client(
     database: Path, outbox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with clients(database, 3) as (one, two, three):
@@ -138,7 +138,7 @@ def test_a_database_with_a_server_on_another_machine_is_refused(tmp_path: Path) 
             Client.local(tmp_path / "s.db")
 
 
-def test_the_client_alone_says_what_to_install(tmp_path: Path) -> None:
+def test_the_client_alone_names_the_package_to_install(tmp_path: Path) -> None:
     packages = installed(tmp_path, ["adabkb-client"])
     done = subprocess.run(
         [sys.executable, "-S", "-c", "import adabkb_client; adabkb_client.Client.local('s.db')"],

@@ -45,7 +45,7 @@ def test_a_run_keeps_to_the_bound_and_a_recommendation_says_how_surely(study: St
     assert (there.feasible_probability or 0.0) < 0.2
 
 
-def test_results_are_told_corrected_and_imported_with_metrics(client: Client, study: Study, tmp_path: Path) -> None:
+def test_results_with_metrics_are_reported_corrected_and_imported(client: Client, study: Study, tmp_path: Path) -> None:
     with study.trial() as trial:
         trial.observe(3.0, metrics={"cost": 2.5, "size": 1})
     assert study.recommendation().reason == "nothing_feasible"

@@ -30,7 +30,7 @@ def unlucky(x: float) -> float:
     raise ZeroDivisionError(f"at {x}")
 
 
-def test_a_study_that_failures_have_paused_ends_the_run_and_says_how_to_go_on(study: Study) -> None:
+def test_a_study_that_failures_have_paused_ends_the_run_and_says_how_to_continue(study: Study) -> None:
     with pytest.raises(NoTrialAvailable, match=r"trials in a row failed.*study\.resume\(\)") as caught:
         study.run(unlucky)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
@@ -85,7 +85,7 @@ def no_module(x: float) -> float:
         (lambda x: x + "1", "unsupported operand"),
     ],
 )
-def test_a_mistake_stops_the_run_at_the_first_trial_which_is_given_back(
+def test_a_programming_error_stops_the_run_and_releases_the_first_trial(
     study: Study, function: Any, message: str
 ) -> None:
     with pytest.raises((ImportError, NameError, TypeError, KeyError, AttributeError)) as caught:
@@ -115,7 +115,7 @@ def test_a_function_wrapped_to_take_less_is_called(study: Study) -> None:
     assert study.run(wrapper).completed == BUDGET
 
 
-def test_a_none_told_inside_a_block_gives_the_trial_back(study: Study) -> None:
+def test_reporting_none_in_a_block_releases_the_trial(study: Study) -> None:
     with pytest.raises(TypeError, match="not None"), study.trial() as trial:
         trial.observe(None)
     assert [each.state for each in study.trials()] == ["released"]
@@ -219,7 +219,7 @@ def test_named_in_catch_such_an_error_fails_its_trial_from_the_beginning(study: 
     assert study.run(lookup, n_trials=2, catch=KeyError, progress=False).failed == 2
 
 
-def test_an_objective_of_optuna_is_told_of_optimize(study: Study) -> None:
+def test_an_objective_for_optuna_gets_a_hint_about_optimize(study: Study) -> None:
     def objective(trial: Any) -> float:
         x: float = trial.suggest_float("x", 0, 1)
         return x

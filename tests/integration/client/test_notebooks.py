@@ -98,7 +98,7 @@ def test_a_recommendation_shows_both_points(poisoned: Study) -> None:
     assert Recommendation(None, None, None)._repr_html_() == "There is no recommendation before the first result."
 
 
-def test_a_server_that_is_away_is_said_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreachable_server_is_reported_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with server_on(f"sqlite:///{tmp_path}/a.db") as address:
         client = Client(address)
         study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize")

@@ -173,7 +173,7 @@ def test_what_several_processes_send_at_once_is_stored_once(study: Study, remote
     assert sorted(values(study)) == [0, 1, 2, 3, 4]
 
 
-def test_what_the_server_refuses_is_kept_apart_and_told_in_words(
+def test_refused_requests_are_stored_separately_with_a_message(
     study: Study, remote: Study, faulty: Proxy, caplog: pytest.LogCaptureFixture
 ) -> None:
     trial = remote.suggest()
@@ -197,7 +197,7 @@ def test_what_the_server_refuses_is_kept_apart_and_told_in_words(
     assert values(study) == [7.0, 1.5]
 
 
-def test_a_result_is_not_told_to_a_trial_of_another_study_that_has_the_name_now(
+def test_a_result_is_not_sent_to_another_study_with_the_same_name(
     client: Client, study: Study, remote: Study, faulty: Proxy
 ) -> None:
     trial = remote.suggest()

@@ -24,7 +24,7 @@ def numbers(study: Study) -> list[Any]:
     return [(row.value, row.metrics, row.missing) for row in study.observations()]
 
 
-def test_a_result_is_told_in_parts(study: Study) -> None:
+def test_a_result_is_reported_in_parts(study: Study) -> None:
     with study.trial() as trial:
         first = trial.observe(0.5, metrics={"mass": 2}, partial=True).observation
     assert first is not None

@@ -22,7 +22,7 @@ SPACE: dict[str, Parameter] = {
 PLATES = {"size": 6, "shared": ["temperature"]}
 
 
-def test_plates_are_asked_for_and_told_trial_by_trial(client: Client) -> None:
+def test_plates_are_suggested_and_reported_trial_by_trial(client: Client) -> None:
     study = client.create_study("coupling", SPACE, direction="maximize", budget=12, plates=PLATES, seed=1)
     assert study.info().plates == PLATES
     for plate in (1, 2):
@@ -115,7 +115,7 @@ def test_exports_give_plates_back(client: Client, tmp_path: Path, name: str) -> 
     assert {each.plate for each in plain.observations()} == {None}
 
 
-def test_the_plates_of_a_table_are_whole_numbers_that_fit_each_other(client: Client) -> None:
+def test_the_plates_of_a_table_are_consistent_integers(client: Client) -> None:
     study = client.create_study("table", SPACE, direction="maximize", plates=PLATES)
     row = {"temperature": 80, "ligand": "A", "equivalents": 2.0, "value": 1.0}
     rows = [{**row, "run": cell} for cell in (1, "2", 3.0, "", None, 1.5, "b", 0)]

@@ -250,7 +250,9 @@ def test_wrong_parameters_are_named_with_the_remedy(
         getattr(worked_on.plot, name)(*parameters)
 
 
-def test_without_matplotlib_the_error_says_what_to_install(worked_on: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_the_error_names_the_package_to_install(
+    worked_on: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "adabkb_client.plots", None)
     with pytest.raises(ImportError, match=r"pip install 'adabkb-client\[plot\]'"):
         _ = worked_on.plot

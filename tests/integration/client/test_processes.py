@@ -71,7 +71,7 @@ def test_processes_that_die_one_after_the_other_stop_the_run(study: Study) -> No
     assert [trial.state for trial in study.trials()] == ["failed", "failed"]
 
 
-def test_the_death_of_a_process_can_be_named_among_the_failures_to_go_on_after(study: Study) -> None:
+def test_the_death_of_a_process_can_be_named_among_the_failures_to_continue_after(study: Study) -> None:
     report = study.run(objectives.killed, processes=True, max_failures=1, n_trials=2, catch=WorkerDied)
     assert (report.failed, report.reason) == (2, "n_trials")
 
@@ -109,7 +109,7 @@ def test_the_trial_is_passed_to_a_process_too(study: Study) -> None:
     ]
 
 
-def test_what_a_process_notes_about_its_trial_is_told_to_the_callbacks(study: Study) -> None:
+def test_attributes_set_in_a_process_reach_the_callbacks(study: Study) -> None:
     noted: list[object] = []
     study.run(
         objectives.number_of,
@@ -138,7 +138,7 @@ def test_the_function_may_have_a_pool_of_processes(study: Study) -> None:
 
 
 @pytest.mark.parametrize("function", [lambda x: x, nested()])
-def test_a_function_that_cannot_be_pickled_is_refused_before_any_trial_is_handed_out(
+def test_a_function_that_cannot_be_pickled_is_refused_before_any_trial_is_issued(
     study: Study, function: Callable[[float], float]
 ) -> None:
     with pytest.raises(TypeError, match="Define it at the top level of a module"):
@@ -154,7 +154,7 @@ Client(sys.argv[1]).study("s").run(parabola, processes=True)
 """
 
 
-def test_a_script_without_the_guard_is_told_to_have_one(server: str, study: Study, tmp_path: Path) -> None:
+def test_a_script_without_the_main_guard_gets_a_hint(server: str, study: Study, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(UNGUARDED)
     done = subprocess.run(
@@ -178,9 +178,7 @@ Client(sys.argv[1]).study("s").run(function, processes=True)
 """
 
 
-def test_a_function_that_a_process_cannot_load_is_refused_before_any_trial_is_handed_out(
-    server: str, study: Study
-) -> None:
+def test_a_function_that_a_process_cannot_load_is_refused_before_any_trial_is_issued(server: str, study: Study) -> None:
     done = subprocess.run([sys.executable, "-c", TYPED, server], capture_output=True, text=True, check=False)
     assert "WrongFunction: a worker process cannot load the function" in done.stderr
     assert not list(study.trials())

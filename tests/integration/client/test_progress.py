@@ -59,7 +59,7 @@ def test_without_a_terminal_each_result_is_one_line_on_standard_error(
     assert study.info().state == "complete"
 
 
-def test_a_run_says_whom_it_waits_for(study: Study, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_run_names_the_worker_that_it_waits_for(study: Study, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "adabkb_client")
     held = study.suggest(worker="node7:123")
     assert held.leased_until is not None

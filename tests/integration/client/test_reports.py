@@ -60,7 +60,7 @@ def test_a_block_that_is_stopped_needs_no_result(study: Study) -> None:
     assert (again.stop, again.rule) == (True, "asha")
 
 
-def test_several_values_are_told_at_once(study: Study) -> None:
+def test_several_values_are_reported_at_once(study: Study) -> None:
     trial = study.suggest()
     answer = study.report_many(trial, [(1, 0.5), (2, 0.25)])
     assert not answer.stop

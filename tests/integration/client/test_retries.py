@@ -48,7 +48,7 @@ def test_a_suggestion_whose_answer_was_lost_is_not_a_second_trial(study: Study, 
     assert [each.number for each in study.trials()] == [trial.number]
 
 
-def test_a_point_nobody_suggested_is_stored_once(study: Study, faulty: Proxy) -> None:
+def test_a_user_supplied_point_is_stored_once(study: Study, faulty: Proxy) -> None:
     with Client(faulty.url) as client:
         remote = client.study(study.id)
         faulty.faults.append("lose answer")
@@ -123,7 +123,7 @@ def nobody() -> Iterator[str]:
         yield f"http://127.0.0.1:{bound.getsockname()[1]}"
 
 
-def test_a_server_that_is_not_there_is_reported_in_two_lines_with_the_remedy(
+def test_an_unreachable_server_is_reported_in_two_lines_with_the_remedy(
     nobody: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Client(nobody, retry_for=0.5) as client, pytest.raises(ConnectionFailed) as caught:

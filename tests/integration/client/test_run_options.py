@@ -218,7 +218,7 @@ def test_the_function_can_be_called_with_the_trial(study: Study) -> None:
         ({"catch": KeyboardInterrupt}, "catch must be an exception class or a tuple of them"),
     ],
 )
-def test_an_option_that_makes_no_sense_is_refused(study: Study, options: dict[str, Any], message: str) -> None:
+def test_an_invalid_option_is_refused(study: Study, options: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         study.run(parabola, **options)
     assert not list(study.trials())

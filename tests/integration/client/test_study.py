@@ -60,7 +60,7 @@ def test_every_kind_of_parameter_comes_back_as_its_type(client: Client) -> None:
         assert study.observe(trial, 1.0).trial
 
 
-def test_choices_of_every_type_are_given_back_to_the_server_as_they_came(client: Client) -> None:
+def test_choices_of_every_type_are_returned_unchanged(client: Client) -> None:
     space: dict[str, Parameter] = {
         "depth": Categorical([None, 3, "full"]),
         "widths": Categorical([(64,), (64, 64)]),
@@ -105,7 +105,7 @@ def test_all_studies_are_listed_and_deleted_ones_are_not(client: Client) -> None
     assert {study.id for study in client.studies()} == {f"s{number}" for number in range(502)} - {"s2"}
 
 
-def test_a_study_hands_out_its_budget_and_then_says_why_not(client: Client) -> None:
+def test_a_study_issues_its_budget_and_then_says_why_not(client: Client) -> None:
     study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", budget=3, seed=1)
     trials = study.suggest(count=5)
     assert len({trial.parameters["x"] for trial in trials}) == 3
@@ -143,7 +143,7 @@ def test_a_trial_of_another_study_is_refused_before_it_is_sent(client: Client, s
     assert other.info().counts.active == 1
 
 
-def test_a_paused_study_hands_out_nothing_but_takes_results(study: Study) -> None:
+def test_a_paused_study_issues_nothing_but_takes_results(study: Study) -> None:
     trial = study.suggest()
     study.pause()
     with pytest.raises(NoTrialAvailable, match="paused"):
@@ -311,7 +311,7 @@ def test_a_frame_has_a_row_per_observation(study: Study) -> None:
     assert frame["parameters.x"].tolist()[1] == 0.5
 
 
-def test_a_frame_without_pandas_says_what_to_install(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frame_without_pandas_names_the_package_to_install(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
         study.to_frame()

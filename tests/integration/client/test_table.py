@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pandas as pd
 import pytest
 
@@ -15,7 +16,17 @@ from tests.integration.cli.shell import adabkb
 
 COLUMNS = [
     *("trial", "state", "parameters.x", "parameters.solvent", "value", "std_error"),
-    *("metrics.seconds", "std_errors.seconds", "reason", "worker", "attempt", "origin", "started_at", "finished_at"),
+    *(
+        "metrics.seconds",
+        "std_errors.seconds",
+        "reason",
+        "note",
+        "worker",
+        "attempt",
+        "origin",
+        "started_at",
+        "finished_at",
+    ),
     *("duration_seconds", "observation", "observed_at", "excluded", "outside"),
 ]
 
@@ -43,6 +54,7 @@ def tried(client: Client) -> Study:
     study.queue({"x": 0.75, "solvent": None})
     study.add_result({"x": 0.1, "solvent": None}, 9.0, metrics={"seconds": 2})
     study.exclude(1, "spilt")
+    study.annotate(told, {"note": "=brown"})
     return study
 
 
@@ -51,6 +63,7 @@ def test_each_trial_has_a_row_with_its_state_reason_worker_attempt_and_duration(
     assert list(frame.columns) == COLUMNS
     trials = {trial.number: trial for trial in tried.trials()}
     assert set(frame["trial"].dropna()) == set(trials)
+    assert frame["note"].dropna().tolist() == ["=brown"]
     assert {trial.state for trial in trials.values()} == {"completed", "failed", "active", "released", "queued"}
     for row in frame.dropna(subset="trial").to_dict("records"):
         trial = trials[row["trial"]]
@@ -108,6 +121,22 @@ def test_a_file_for_excel_begins_with_a_byte_order_mark_and_is_imported(
         assert report.left_out == {"excluded": 1, "failed": 1, "active": 1, "released": 1, "queued": 1}
         counted = [each for each in tried.observations() if each.counts]
         assert Counter(each.value for each in copy.observations()) == Counter(each.value for each in counted)
+
+
+def test_a_csv_with_decimal_commas_has_the_same_cells(tried: Study, server: str) -> None:
+    address = f"{server}/v1/studies/{tried.id}/export"
+    texts = [
+        httpx.get(address, params={"format": "csv", "decimal": each}).raise_for_status().text
+        for each in ("point", "comma")
+    ]
+    points, commas = (
+        list(csv.DictReader(io.StringIO(text), delimiter=by)) for text, by in zip(texts, ",;", strict=True)
+    )
+    assert "0,25;=CO" in texts[1].replace("'", "")
+    floats = {"parameters.x", "value", "std_error", "metrics.seconds", "std_errors.seconds", "duration_seconds"}
+    assert [
+        {name: cell.replace(",", ".") if name in floats else cell for name, cell in row.items()} for row in commas
+    ] == points
 
 
 def test_a_study_without_trials_has_the_columns_alone(client: Client) -> None:

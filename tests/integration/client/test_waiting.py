@@ -31,7 +31,7 @@ def awaiting(url: str) -> RunReport:
 
 
 @pytest.mark.parametrize("run", [blocking, awaiting])
-def test_the_server_waits_for_the_run_and_lets_it_go_on(
+def test_the_server_waits_for_the_run_and_lets_it_continue(
     server: str, study: Study, run: Callable[[str], RunReport]
 ) -> None:
     study.pause()
@@ -44,7 +44,7 @@ def test_the_server_waits_for_the_run_and_lets_it_go_on(
         assert running.result(PATIENCE).completed == 2
 
 
-def test_who_waits_in_vain_is_told_so_after_that_time(study: Study) -> None:
+def test_a_wait_without_a_trial_ends_after_its_timeout(study: Study) -> None:
     study.pause()
     before = time.monotonic()
     with pytest.raises(NoTrialAvailable) as none:

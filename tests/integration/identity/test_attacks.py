@@ -79,7 +79,7 @@ TOKENS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", TOKENS)
-def test_an_id_token_that_is_not_of_this_login_logs_nobody_in(target: Target, kind: str) -> None:
+def test_an_id_token_of_another_login_is_rejected(target: Target, kind: str) -> None:
     target.forger.change(**TOKENS[kind])
     with visitor(target.address) as browser:
         refused = returned(browser, target.forger)
@@ -195,7 +195,7 @@ METADATA: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", METADATA)
-def test_a_provider_whose_metadata_are_not_usable_is_a_page_and_no_login(target: Target, kind: str) -> None:
+def test_unusable_provider_metadata_show_an_error_page(target: Target, kind: str) -> None:
     target.forger.change(**METADATA[kind])
     with visitor(target.address) as browser:
         told = browser.get("/login/oidc")
@@ -226,7 +226,7 @@ def _refusals(browser: httpx.Client) -> set[str]:
     return {each["subject"] for each in entries if each["action"] == "refused"}
 
 
-def test_another_site_logs_nobody_out(target: Target) -> None:
+def test_another_site_cannot_log_a_user_out(target: Target) -> None:
     with visitor(target.address) as browser:
         returned(browser, target.forger)
         for path in ("/logout", "/logout/everywhere"):

@@ -51,7 +51,7 @@ def test_groups_become_scopes_and_the_login_ends_where_it_began(
         ("2002", 403, ["'Ann Lee'", "oidc_user_claim"]),
     ],
 )
-def test_who_has_no_group_or_no_name_is_told_whom_to_ask(
+def test_a_person_without_a_group_or_name_gets_a_contact(
     house: House, subject: str, status: int, words: list[str]
 ) -> None:
     with visitor(house.address) as browser:
@@ -69,7 +69,7 @@ def test_a_name_belongs_to_the_account_that_had_it_first(house: House) -> None:
         assert other.get("/v1/studies").status_code == 401
 
 
-def test_who_declines_at_the_provider_is_not_logged_in(house: House) -> None:
+def test_a_person_who_declines_at_the_provider_is_not_logged_in(house: House) -> None:
     with visitor(house.address) as browser:
         answer = browser.get(begin(browser))
         form = browser.get(str(answer.url.join(answer.headers["location"])))
@@ -277,7 +277,7 @@ def test_behind_a_proxy_with_tls_addresses_and_cookies_are_those_of_the_browser(
         assert query_of(left)["post_logout_redirect_uri"] == f"{outside}/login"
 
 
-def test_a_laptop_without_settings_asks_nobody_to_log_in(migrated_url: str) -> None:
+def test_without_settings_no_login_is_required(migrated_url: str) -> None:
     with server_on(migrated_url) as address, visitor(address) as browser:
         assert browser.get("/").status_code == 200
         assert "Log in" not in browser.get("/").text

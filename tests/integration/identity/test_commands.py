@@ -119,7 +119,7 @@ def test_a_public_client_sends_no_secret(tmp_path: Path) -> None:
         assert (form["client_id"], "client_secret" in form) == (CLIENT, False)
 
 
-def test_a_client_whose_secret_belongs_into_the_form_puts_it_there(tmp_path: Path) -> None:
+def test_a_client_sends_its_secret_in_the_form_if_required(tmp_path: Path) -> None:
     with forging() as forger:
         forger.change(metadata={"token_endpoint_auth_methods_supported": ["client_secret_post"]})
         url = f"sqlite:///{tmp_path}/a.db"

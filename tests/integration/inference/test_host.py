@@ -10,14 +10,14 @@ import pytest
 
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.engine.catalogue import CatalogueAxis
-from adabkb_service.inference.host import FEW_RESULTS, ModelHost
+from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.messages import Advance, Reply, Superseded, Withdraw
 from adabkb_service.inference.messages import Ask as Question
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.questions import QUESTIONS
 from adabkb_service.inference.reads import Reads
 from adabkb_service.inference.restore import start
-from adabkb_service.inference.step_queue import FOLDS, LEARNS, LEARNS_FROM_FEW
+from adabkb_service.inference.step_queue import FOLDS, LEARNS
 from adabkb_service.inference.store import ModelStore
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create
@@ -186,19 +186,26 @@ def test_a_suggestion_passes_the_questions_before_it_and_each_lets_one_of_them_b
     assert told == [11, 1, 12, 2, 13, 3]
 
 
-def test_a_step_that_learns_says_whether_from_few_results(running: Service, database: Database) -> None:
-    """Hyperparameters are due at 21 results and, as these are more than FEW_RESULTS, at 51."""
+def test_a_step_that_learns_from_few_results_is_an_ordinary_one(running: Service, database: Database) -> None:
+    """Hyperparameters are due at 21 results and, where 30 are few, at 32."""
     create(running, definition())
-    host = ModelHost(ModelStore(database, 2**20), lambda *_: None, fold_seconds=math.inf)
-    for first, last, kind in ((0, 21, LEARNS_FROM_FEW), (21, 51, LEARNS)):
+    host = ModelHost(ModelStore(database, 2**20), lambda *_: None, fold_seconds=math.inf, few_results=30)
+    for first, last, kind in ((0, 21, FOLDS), (21, 32, LEARNS)):
         for number in range(first, last):
             observe(running, "s", Value(float(number % 7), parameters={"x": number / 60.0, "y": 1.0}))
         with database.reading() as connection:
             study = studies.get(connection, "s")
         host.post(0, Advance("s", study.incarnation, study.study_seq))
         assert host.step("s")  # it is folded
+        model = host.store.find("s")
+        assert model is not None
+        assert model.learns_next
         assert host.kind_of_next("s") == kind
-    assert 21 <= FEW_RESULTS < 51
+        assert host.step("s")  # it has learned
+        assert host.kind_of_next("s") == FOLDS
+        assert not model.prepared, "the gap is computed in a step of its own"
+        assert host.step("s")
+        assert model.prepared
 
 
 def test_readers_of_the_same_are_answered_together(running: Service, database: Database) -> None:

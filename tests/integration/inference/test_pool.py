@@ -118,7 +118,7 @@ def test_many_studies_at_once_keep_their_models_apart_where_few_of_them_fit_into
     assert list(examine(database)) == []
 
 
-def test_an_error_of_a_question_is_whoever_asked_and_the_process_lives_on(beside: Service, pool: WorkerPool) -> None:
+def test_an_error_in_a_question_is_its_answer_and_the_process_continues(beside: Service, pool: WorkerPool) -> None:
     create(beside, definition())
     rounds(beside, "s", 2)
     before = process_of(pool)
@@ -137,7 +137,7 @@ def post(pool: WorkerPool, message: Any) -> queue.SimpleQueue[Reply]:
     return replies
 
 
-def test_messages_to_a_process_that_dies_at_work_are_said_to_be_lost_and_it_is_replaced(pool: WorkerPool) -> None:
+def test_messages_to_a_dying_process_are_lost_and_it_is_replaced(pool: WorkerPool) -> None:
     before = process_of(pool)
     os.kill(before, signal.SIGSTOP)
     waiting = [post(pool, Ask("s", "", 0, "model_stats")) for _ in range(3)]
@@ -209,7 +209,7 @@ def test_without_a_reply_points_are_flagged_and_no_result_is_lost(
         assert list(examine(database)) == []
 
 
-def test_to_send_to_a_stopped_process_holds_nobody_up(pool: WorkerPool, clock: ManualClock) -> None:
+def test_sending_to_a_stopped_process_does_not_block(pool: WorkerPool, clock: ManualClock) -> None:
     """Even with far more data than a pipe holds, none of which is lost once the process continues."""
     stopped = process_of(pool)
     os.kill(stopped, signal.SIGSTOP)
@@ -222,7 +222,7 @@ def test_to_send_to_a_stopped_process_holds_nobody_up(pool: WorkerPool, clock: M
     assert isinstance(last.get(timeout=PATIENCE), Answered)
 
 
-def test_a_pool_with_a_stopped_process_is_closed_all_the_same(migrated_url: str) -> None:
+def test_a_pool_with_a_stopped_process_is_closed_nevertheless(migrated_url: str) -> None:
     with pool_on(migrated_url, stop_seconds=0.5) as pool:
         stopped = process_of(pool)
         os.kill(stopped, signal.SIGSTOP)

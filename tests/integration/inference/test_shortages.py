@@ -227,7 +227,7 @@ def test_every_request_is_answered_while_the_system_refuses(
         assert refused
 
 
-def test_a_server_goes_on_after_connections_that_it_could_not_accept(other_sqlite: str, refusals: Refusals) -> None:
+def test_a_server_continues_after_connections_that_it_could_not_accept(other_sqlite: str, refusals: Refusals) -> None:
     """Each is served later, or closed so that its client retries; none is left without an answer."""
     with (
         server_process(other_sqlite, refusals.program(*ADABKB)) as server,
@@ -324,7 +324,7 @@ def test_a_message_that_cannot_be_sent_costs_one_process(other_sqlite: str, cloc
     database.close()
 
 
-def test_a_model_that_cannot_read_its_log_for_a_while_goes_on_without_a_further_result(
+def test_a_model_that_cannot_read_its_log_for_a_while_continues_without_a_further_result(
     other_sqlite: str, clock: ManualClock
 ) -> None:
     """Its process cannot open files. The study is valid, so no error asks to correct a result."""

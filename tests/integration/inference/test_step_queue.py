@@ -9,7 +9,6 @@ import pytest
 from adabkb_service.inference.step_queue import (
     FOLDS,
     LEARNS,
-    LEARNS_FROM_FEW,
     LONG_SECONDS,
     QUESTION_SECONDS,
     QUICK,
@@ -67,9 +66,6 @@ def test_steps_that_learn_are_judged_by_others_that_learned(clock: Clock) -> Non
     asked.stepped("s", FOLDS, LONG_SECONDS / 10)
     asked.stepped("s", LEARNS, 10 * LONG_SECONDS)
     assert (lane_of(asked, clock, "s"), lane_of(asked, clock, "s", LEARNS)) == (QUICK, SLOW)
-    assert lane_of(asked, clock, "s", LEARNS_FROM_FEW) == QUICK
-    asked.stepped("s", LEARNS_FROM_FEW, 2 * LONG_SECONDS)
-    assert lane_of(asked, clock, "s", LEARNS_FROM_FEW) == SLOW
     asked.stepped("small", LEARNS, LONG_SECONDS / 2)
     assert lane_of(asked, clock, "small", LEARNS) == QUICK
 

@@ -57,7 +57,7 @@ def test_an_interrupted_run_gives_its_trials_back(study: Study, tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("_cluster")
-def test_a_trial_whose_process_is_killed_is_evaluated_by_another(study: Study, tmp_path: Path) -> None:
+def test_a_trial_of_a_killed_process_is_evaluated_by_another(study: Study, tmp_path: Path) -> None:
     report = study.run(clusters.dies_once(tmp_path / "killed"), engine="dask", workers=2, n_trials=4)
     assert (report.completed, report.failed, report.reason) == (4, 0, "n_trials")
     assert [trial.state for trial in study.trials()] == ["completed"] * 4

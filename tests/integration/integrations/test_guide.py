@@ -42,7 +42,7 @@ def test_the_optuna_example_tunes_the_better_model() -> None:
     assert float(found[1]) > 0.97
 
 
-def test_the_scikit_learn_example_beats_the_random_search_beside_it() -> None:
+def test_the_scikit_learn_example_beats_the_random_search() -> None:
     output = printed("examples/sklearn_diabetes.py", "30")
     ours, random = re.findall(r"SearchCV: R2 (0\.\d+) at", output)
     assert float(ours) > float(random)

@@ -31,7 +31,7 @@ def space(*overrides: str) -> Space:
     return space_of(OverridesParser.create().parse_overrides(list(overrides)))
 
 
-def test_the_example_goes_on_with_a_study_and_writes_its_best_trial(
+def test_the_example_continues_with_a_study_and_writes_its_best_trial(
     server: str, client: Client, tmp_path: Path
 ) -> None:
     axes: dict[str, Parameter] = {

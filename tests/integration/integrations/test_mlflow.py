@@ -94,7 +94,7 @@ def test_names_that_mlflow_refuses_are_made_into_such_as_it_takes(client: Client
     assert set(runs(experiment)[0].data.params) == {"α_ β ___", "b_c"}
 
 
-def test_without_mlflow_the_import_says_what_to_install() -> None:
+def test_without_mlflow_the_import_names_the_package_to_install() -> None:
     program = "import sys; sys.modules['mlflow'] = None; import adabkb_integrations.mlflow"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[mlflow]'")

@@ -360,7 +360,7 @@ def test_two_objectives_under_a_constraint_and_in_branches() -> None:
     assert max(trial.values[1] for trial in kept) > -0.19
 
 
-def test_points_of_ones_own_come_in_between() -> None:
+def test_user_supplied_points_come_in_between() -> None:
     study = optuna.create_study(sampler=AdaBKBSampler(seed=1))
     study.enqueue_trial({"x": 0.7})
     study.optimize(mixed, n_trials=3)
@@ -457,7 +457,7 @@ def test_more_than_four_objectives_are_refused_with_a_remedy() -> None:
         study.ask().suggest_float("x", 0, 1)
 
 
-def test_without_optuna_the_import_says_what_to_install() -> None:
+def test_without_optuna_the_import_names_the_package_to_install() -> None:
     program = "import sys; sys.modules['optuna'] = None; import adabkb_integrations.optuna"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[optuna]'")

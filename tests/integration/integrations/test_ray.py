@@ -148,7 +148,7 @@ def test_a_result_renews_the_lease_once_a_third_of_it_is_over(server: str, clien
     assert unchanged.leased_until == before.leased_until < renewed.leased_until
 
 
-def test_a_restored_search_goes_on_with_the_trials_that_were_open(
+def test_a_restored_search_continues_with_the_trials_that_were_open(
     server: str, client: Client, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = search(server)
@@ -230,7 +230,7 @@ def test_what_has_no_counterpart_is_refused_by_name(given: object, says: str) ->
         parameters({"C": given})
 
 
-def test_without_ray_the_import_says_what_to_install() -> None:
+def test_without_ray_the_import_names_the_package_to_install() -> None:
     program = "import sys; sys.modules['ray'] = None; import adabkb_integrations.ray"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[ray]'")
@@ -242,7 +242,7 @@ def test_a_run_evaluates_on_the_cluster(study: Study) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_a_trial_whose_process_is_killed_is_given_back_and_evaluated_by_another(study: Study, tmp_path: Path) -> None:
+def test_a_trial_of_a_killed_process_is_released_and_evaluated_by_another(study: Study, tmp_path: Path) -> None:
     report = study.run(
         clusters.dies_once(tmp_path / "killed"), engine="ray", workers=2, n_trials=4, max_failures=2, catch=Exception
     )
@@ -273,7 +273,7 @@ def waiting_on(lost: str, folder: Path) -> Callable[..., float]:
     return function
 
 
-def test_the_trial_of_a_lost_node_is_handed_out_again(study: Study, cluster: Cluster, tmp_path: Path) -> None:
+def test_the_trial_of_a_lost_node_is_issued_again(study: Study, cluster: Cluster, tmp_path: Path) -> None:
     node = cluster.add_node(num_cpus=1, resources={"place": 1})
     (folder := tmp_path / "begun").mkdir()
 

@@ -260,7 +260,7 @@ def test_a_wrong_declaration_is_refused_by_name_before_any_fit(
     assert says in str(raised.value)
 
 
-def test_without_scikit_learn_the_import_says_what_to_install() -> None:
+def test_without_scikit_learn_the_import_names_the_package_to_install() -> None:
     program = "import sys; sys.modules['sklearn'] = None; import adabkb_integrations.sklearn"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[sklearn]'")

@@ -117,7 +117,7 @@ def test_each_trial_is_a_run_in_the_group_of_the_study(study: Study, tmp_path: P
     assert (first.exit_code, failed.exit_code) == (0, 1)
 
 
-def test_without_wandb_the_import_says_what_to_install() -> None:
+def test_without_wandb_the_import_names_the_package_to_install() -> None:
     program = "import sys; sys.modules['wandb'] = None; import adabkb_integrations.wandb"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[wandb]'")

@@ -62,7 +62,7 @@ def test_every_system_tells_what_it_has_found_out(running: Service, system: str)
         assert {cell.status for cell in bounded} == {"leaf"}
 
 
-def test_a_page_of_the_partition_goes_on_where_the_last_one_ended(running: Service) -> None:
+def test_a_page_of_the_partition_continues_where_the_last_one_ended(running: Service) -> None:
     worked_on(running, "auto", FLOATS)
     whole, last = partition(running, "s", 0, 1000, None)
     assert last is None
@@ -77,7 +77,7 @@ def test_a_page_of_the_partition_goes_on_where_the_last_one_ended(running: Servi
     assert 1 < len(leaves) < len(whole)
 
 
-def test_what_cannot_be_told_yet_has_a_reason(running: Service) -> None:
+def test_unknown_facts_have_a_reason(running: Service) -> None:
     create(running, definition(parameters=MIXED))
     assert importance(running, "s").model_dump() == {
         "results": 0,

@@ -60,17 +60,20 @@ def test_an_empty_study_has_little_to_say(running: Service) -> None:
     assert (found.results, found.standing) == (0, "No trial has been issued yet.")
     assert found.progress.text == "No results yet."
     assert (found.latest, found.findings, found.checks) == (None, None, [])
-    assert found.outlook.text == "The remaining gain is known only with 9 or more results."
+    assert found.outlook.text == "It is too early to say. The remaining gain is known only with 9 or more results."
     assert (found.outlook.gap, found.outlook.probability, found.outlook.reason) == (None, None, "no_results")
 
 
-def test_one_result_is_told_with_its_own_digits(running: Service) -> None:
+def test_a_single_result_is_shown_with_its_own_digits(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="maximize"))
     grown(running, 1)
     found = assessment(running, "s")
     assert found.progress.best is not None
     assert found.progress.text == f"The only result is {found.progress.best.value:.1f}."
-    assert found.outlook.text == "The remaining gain is known only with 12 or more results; there is 1."
+    assert (
+        found.outlook.text
+        == "It is too early to say. The remaining gain is known only with 12 or more results; there is 1."
+    )
     assert [each.check for each in found.checks] == ["few_results"]
 
 
@@ -106,12 +109,12 @@ def test_a_study_with_results_says_what_matters_and_what_is_left(running: Servic
     study = get(running, "s")
     assert (found.outlook.gap, found.outlook.probability) == (study.gap, 0.9)
     if study.gap is not None:
-        assert found.outlook.text.startswith("According to the model, further trials gain at most ")
+        assert "According to the model, further trials gain at most " in found.outlook.text
         assert "with 90% probability" in found.outlook.text
     assert "poor_predictions" not in checks(running)
 
 
-def test_a_choice_that_is_tried_or_handed_out_is_not_untried(running: Service) -> None:
+def test_a_choice_that_is_tried_or_issued_is_not_untried(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="maximize"))
     grown(running, 4)
     told = assessment(running, "s").findings
@@ -126,7 +129,7 @@ def test_a_choice_that_is_tried_or_handed_out_is_not_untried(running: Service) -
     found = assessment(running, "s")
     assert found.findings is None
     assert found.latest is not None
-    assert (found.latest.text, found.latest.state) == ("Trial 1 is a user's own point.", "queued")
+    assert (found.latest.text, found.latest.state) == ("Trial 1 was queued by a person.", "queued")
 
 
 def test_the_latest_trial_says_what_it_is_for_and_what_came_of_it(running: Service) -> None:
@@ -146,7 +149,7 @@ def test_the_latest_trial_says_what_it_is_for_and_what_came_of_it(running: Servi
     assert failed.text == f"{open_.text} It failed."
 
 
-def test_several_objectives_are_told_by_their_names(running: Service) -> None:
+def test_several_objectives_are_named(running: Service) -> None:
     objectives = [{"metric": "error", "direction": "minimize"}, {"metric": "size", "direction": "maximize"}]
     create(running, definition(direction=None, objectives=objectives))
     assert assessment(running, "s").progress.text == "No results yet."
@@ -157,7 +160,9 @@ def test_several_objectives_are_told_by_their_names(running: Service) -> None:
     found = assessment(running, "s")
     assert found.progress.text.startswith("14 results of error (minimized), size (maximized); ")
     assert (found.progress.best, found.progress.expected, found.outlook.gap) == (None, None, None)
-    assert found.outlook.text.startswith("The last 10 results ")
+    assert found.outlook.text.startswith(
+        ("It is probably too early to stop. The last 10 ", "You can perhaps stop. The last 10 ")
+    )
     assert "hypervolume" in found.outlook.text or "front" in found.outlook.text
     assert found.findings is not None
     assert set(found.findings.importances) <= {"error", "size"}
@@ -218,7 +223,7 @@ def test_a_complete_and_a_paused_study_say_why(running: Service) -> None:
     assert assessment(running, "s").standing.startswith("Paused: no new points")
 
 
-def test_a_cost_budget_is_not_said_to_be_raisable(running: Service) -> None:
+def test_no_increase_of_a_cost_budget_is_offered(running: Service) -> None:
     create(running, definition(budget={"cost": 1.0}, cost="told"))
     trial = suggest(running, "s", Ask()).view.trials[0].number
     observe(running, "s", TrialValueBody(trial=trial, value=1.0, cost=2.0))
@@ -232,7 +237,7 @@ def test_an_excluded_choice_is_not_named_as_untried(running: Service) -> None:
     assert found is None or not found.untried
 
 
-def test_long_without_a_gain_is_told(running: Service) -> None:
+def test_a_long_time_without_improvement_is_mentioned(running: Service) -> None:
     create(running, definition())
     values = [1.0, *(1.5 + number / 8 for number in range(11))]
     observe_batch(running, "s", [Value(v, parameters={"x": v / 4, "y": 1.0}) for v in values])
@@ -315,7 +320,7 @@ def test_of_a_context_and_of_a_circle_no_end_is_reached_and_no_choice_is_left_to
     assert found.findings is None or not found.findings.untried
 
 
-def test_results_left_out_are_told_with_their_numbers(running: Service) -> None:
+def test_left_out_results_are_listed_by_number(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="minimize"))
     grown(running, 20)
     correct(running, "s", 3, {"excluded": True})

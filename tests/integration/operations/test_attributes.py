@@ -148,7 +148,7 @@ def test_there_is_no_end_to_changes_but_to_what_a_trial_has(running: Service, st
         ([], "does not fit"),
     ],
 )
-def test_an_altered_export_with_attributes_that_nobody_could_set_is_refused(
+def test_an_altered_export_with_impossible_attributes_is_refused(
     running: Service, study: str, changes: object, what: str
 ) -> None:
     annotate(running, study, suggested(running), {"a": "y"})
@@ -173,7 +173,7 @@ def test_an_export_of_a_version_without_attributes_is_imported(running: Service,
     assert read.trial(running, study, 1).attributes == {}
 
 
-def test_a_page_of_large_trials_ends_early_and_the_next_one_goes_on(running: Service, study: str) -> None:
+def test_a_page_of_large_trials_ends_early_and_the_next_one_continues(running: Service, study: str) -> None:
     """A page has at most 8 MB; here, each trial has 16 kB."""
     for number in range(1, 603):
         queue(running, study, {"x": number / 1000.0, "y": 1.0})

@@ -39,7 +39,7 @@ def drain(running: Service) -> list[tuple[object, object]]:
     return found
 
 
-def test_a_finite_space_is_handed_out_once_and_completes_the_study(running: Service) -> None:
+def test_a_finite_space_is_issued_once_and_completes_the_study(running: Service) -> None:
     create(running, definition(parameters=SIX_POINTS))
     assert sorted(drain(running)) == [(layers, bias) for layers in (1, 2, 3) for bias in (False, True)]
     over = get(running, "s")

@@ -44,7 +44,7 @@ def evaluated(running: Service, count: int, **options: Any) -> list[dict[str, An
     return points
 
 
-def test_what_does_not_matter_stays_as_it_is_and_the_gain_is_told(
+def test_irrelevant_parameters_stay_at_the_baseline_and_gains_are_reported(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     create(running, with_baseline())
@@ -131,7 +131,7 @@ REFUSED: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "place", "words"), REFUSED, ids=lambda each: str(each)[:40])
-def test_a_baseline_that_makes_no_sense_is_refused(changes: dict[str, Any], place: tuple[str, ...], words: str) -> None:
+def test_an_invalid_baseline_is_refused(changes: dict[str, Any], place: tuple[str, ...], words: str) -> None:
     with pytest.raises(ValidationError) as refused:
         with_baseline(**changes)
     (fault,) = refused.value.errors()

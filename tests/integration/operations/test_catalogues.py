@@ -60,7 +60,7 @@ def changed(running: Service, **fields: Any) -> Any:
     return change(running, "s", body.changes()).view
 
 
-def test_each_row_is_suggested_once_and_the_study_goes_on_when_rows_are_added(running: Service) -> None:
+def test_each_row_is_suggested_once_and_the_study_continues_when_rows_are_added(running: Service) -> None:
     study(running, 9)
     assert sorted(evaluated(running, 9)) == [f"m{row}" for row in range(9)]
     over = suggest(running, "s", Ask()).view
@@ -213,7 +213,7 @@ def test_a_waiting_trial_in_a_withdrawn_row_fails(running: Service) -> None:
         ({"add": f"{HEADS}\nm50,1,2\nm51,1,wet"}, "line 3 has 'wet' in column 'polarity'"),
     ],
 )
-def test_a_change_that_makes_no_sense_changes_nothing(running: Service, fields: dict[str, Any], words: str) -> None:
+def test_an_invalid_change_has_no_effect(running: Service, fields: dict[str, Any], words: str) -> None:
     study(running, 10)
     before = get(running, "s")
     with pytest.raises(Invalid) as refused:
@@ -284,7 +284,7 @@ def test_other_systems_refuse_a_catalogue(system: dict[str, Any]) -> None:
         definition(parameters=[catalogue(3)], algorithm=system)
 
 
-def test_a_table_is_named_by_nobody_but_the_server(running: Service) -> None:
+def test_only_the_server_names_a_table(running: Service) -> None:
     study(running, 3)
     known = get(running, "s").parameters[0].model_dump(mode="json")
     with pytest.raises(ValidationError, match="give the table itself"):

@@ -62,7 +62,7 @@ EVERY_POINT = {
 }  # fmt: skip
 
 
-def test_points_of_the_users_own_that_violate_a_constraint_are_refused_with_its_number(running: Service) -> None:
+def test_points_of_the_users_own_that_violate_a_constraint_are_refused_with_its_text(running: Service) -> None:
     create(running, constrained())
     outside = {**EVERY_POINT, "x": 0.9, "n": 99}
     (trial,) = suggest(running, "s", Ask()).view.trials
@@ -77,8 +77,8 @@ def test_points_of_the_users_own_that_violate_a_constraint_are_refused_with_its_
         assert [(error.pointer, error.code) for error in refusal.value.errors] == [
             ("/parameters", "constraint_violated")
         ] * 2
-        assert "violates the study's constraint 0, x + drop <= 1; give a point" in refusal.value.errors[0].detail
-        assert "constraint 2, n * drop <= 20" in refusal.value.errors[1].detail
+        assert "violates the study's constraint x + drop <= 1; give a point" in refusal.value.errors[0].detail
+        assert "constraint n * drop <= 20" in refusal.value.errors[1].detail
     items = observe_batch(running, "s", [Value(1.0, parameters=outside), Value(1.0, parameters=EVERY_POINT)]).view.items
     assert [item.status for item in items] == [422, 200]
 
@@ -88,10 +88,10 @@ def test_values_that_leave_no_feasible_point_are_refused(running: Service) -> No
     with pytest.raises(Invalid) as refusal:
         suggest(running, "s", Ask(fixed={"n": 99, "drop": 0.9}))
     assert [(error.pointer, error.code) for error in refusal.value.errors] == [("/fixed", "constraint_violated")]
-    assert "leaves no point that satisfies the study's constraint 2" in str(refusal.value)
+    assert "leaves no point that satisfies the study's constraint" in str(refusal.value)
 
 
-def test_a_finite_study_is_complete_when_its_feasible_points_are_handed_out(running: Service) -> None:
+def test_a_finite_study_is_complete_when_its_feasible_points_are_issued(running: Service) -> None:
     create(running, definition(parameters=FINITE, constraints=["a * b <= 4", "a <= b"]))
     answer = suggest(running, "s", Ask(9)).view
     found = {(trial.parameters["a"], trial.parameters["b"]) for trial in answer.trials}

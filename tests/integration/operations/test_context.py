@@ -12,6 +12,7 @@ from adabkb_service.contract.requests import SuggestBody
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.errors import Invalid
 from adabkb_service.operations import manage
+from adabkb_service.operations.front import front
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.predict import recommendation
 from adabkb_service.operations.service import Service
@@ -136,7 +137,7 @@ def test_a_context_is_given_in_full_and_of_nothing_else(running: Service) -> Non
     assert running.do(manage.get("s")).view.counts.trials == 0
 
 
-def test_a_trial_that_waits_is_handed_out_in_its_context_only(running: Service) -> None:
+def test_a_trial_that_waits_is_issued_in_its_context_only(running: Service) -> None:
     """Such as a queued trial, whose values include a context."""
     create(running, with_context())
     queued = queue(running, "s", {"speed": 1.0, "glue": "slow", **WET}).view.number
@@ -144,7 +145,7 @@ def test_a_trial_that_waits_is_handed_out_in_its_context_only(running: Service) 
     assert suggest(running, "s", Ask(context=WET)).view.trials[0].number == queued
 
 
-def test_a_finite_space_ends_in_one_context_and_goes_on_in_another(running: Service) -> None:
+def test_a_finite_space_ends_in_one_context_and_continues_in_another(running: Service) -> None:
     create(running, with_context(parameters=[GLUE, MACHINE]))
     answer = suggest(running, "s", Ask(5, context={"machine": "A"})).view
     assert (len(answer.trials), answer.reason, answer.study.state) == (2, "fixed_exhausted", "running")
@@ -175,7 +176,7 @@ def test_a_context_in_which_no_point_satisfies_the_constraints_is_refused(runnin
         suggest(running, "s", Ask(context={**WET, "humidity": 0.95}))
     (error,) = refused.value.errors
     assert (error.pointer, error.code) == ("/context", "constraint_violated")
-    assert error.detail.startswith("leaves no point that satisfies the study's constraint 0, speed >= 20")
+    assert error.detail.startswith("leaves no point that satisfies the study's constraint speed >= 20")
 
 
 def test_a_context_may_be_added_and_become_a_choice(database: Database, clock: ManualClock, running: Service) -> None:
@@ -193,6 +194,29 @@ def test_a_context_may_be_added_and_become_a_choice(database: Database, clock: M
 
 
 SEVERAL = [{"metric": "yield", "direction": "maximize"}, {"metric": "price", "direction": "minimize"}]
+
+
+def test_with_several_objectives_each_context_has_a_front_of_its_own(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, with_context(objectives=SEVERAL, direction=None))
+    for step in range(8):
+        context = [DRY, WET][step % 2]
+        (trial,) = suggest(running, "s", Ask(context=context)).view.trials
+        metrics = {"yield": quality(trial.parameters), "price": trial.parameters["speed"]}
+        observe(running, "s", Value(None, trial.number, metrics=metrics))  # type: ignore[arg-type]
+    for context in (DRY, WET):
+        found = front(running, "s", context=context)
+        assert found.model
+        assert all(context.items() <= each.parameters.items() for each in found.model)
+        assert recommendation(running, "s", context=context).front == found.model
+    assert (front(running, "s").model, front(running, "s").results) == ([], 8)
+    with pytest.raises(Invalid) as refused:
+        front(running, "s", context={"humidity": 0.3})
+    assert list(faults(refused)) == ["?context/machine"]
+    assert_its_log_tells_all(database, clock, running, WET)
+
+
 ASHA = {"rule": "asha", "max_steps": 9}
 REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
     ({"parameters": [{**SPEED, "context": True}]}, ("parameters", 0, "context"), "needs a parameter that is neither"),
@@ -200,11 +224,6 @@ REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
         {"parameters": [GLUE, {**HUMIDITY, "when": {"glue": ["fast"]}}]},
         ("parameters", 1, "context"),
         "cannot be combined with when",
-    ),
-    (
-        {"objectives": SEVERAL, "direction": None},
-        ("parameters", 1, "context"),
-        "cannot be combined with several objectives yet",
     ),
     ({"tolerance": 0.0}, ("tolerance",), "cannot be combined with context parameters, because the gap"),
     (
@@ -217,14 +236,13 @@ REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
         ("stop",),
         "cannot be combined with context parameters, because a result may be worse",
     ),
-    ({"cost": "told", "per_cost": True}, ("per_cost",), "cannot be combined with context parameters yet"),
     ({"early_stopping": ASHA}, ("early_stopping",), "cannot compare trials in a study with context"),
     ({"prior": {"humidity": {"around": 0.5, "width": 0.1}}}, ("prior", "humidity"), "is about a context parameter"),
 ]
 
 
 @pytest.mark.parametrize(("changes", "place", "words"), REFUSED, ids=lambda each: str(each)[:40])
-def test_what_makes_no_sense_with_a_context_is_refused(
+def test_features_that_conflict_with_a_context_are_refused(
     changes: dict[str, Any], place: tuple[str | int, ...], words: str
 ) -> None:
     with pytest.raises(ValidationError) as refused:

@@ -80,7 +80,6 @@ def test_a_correction_of_a_cost_is_a_correction_of_what_is_spent(running: Servic
         ({"budget": {"cost": 9}}, "budget", "also needs the field cost"),
         ({"per_cost": True}, "per_cost", "also needs the field cost"),
         ({"cost": "told", "algorithm": {"profile": "paper"}}, "cost", "needs the profile auto"),
-        ({"cost": "told", "early_stopping": {"rule": "asha", "max_steps": 9}}, "cost", "no result tells the cost"),
         (
             {"cost": "told", "direction": None, "objectives": BESIDE_COST},
             "cost",

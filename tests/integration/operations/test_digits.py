@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adabkb_service.contract.assessment import Outlook
+from adabkb_service.operations import assessment_in_words as words
 from adabkb_service.operations.digits import Digits, difference
 
 FLOATS = st.floats(-1e308, 1e308)
@@ -22,7 +24,7 @@ FLOATS = st.floats(-1e308, 1e308)
         (0.1, 0.9, 16, 0.00012345, "0.000123"),
         (1e5, 3e6, 0, 1234567.0, "1235000"),
         (3.0, 3.0, 1, 3.0, "3.0"),
-        (1e-9, 9e-9, 12, 2.345678e-9, "2.35e-09"),
+        (1e-9, 9e-9, 12, 2.345678e-9, "2.35e-9"),
         (-1e300, 1e300, 0, 1e300, "1e+300"),
         (0.0, 5.0, 3, -0.0, "0.000"),
     ],
@@ -36,11 +38,11 @@ def test_a_result_is_as_fine_as_results_are_and_as_a_thousandth_of_their_range(
 @pytest.mark.parametrize(
     ("decimals", "mean", "std", "shown"),
     [
-        (1, 81.9234, 1.4567, "81.9 ± 1.5"),
-        (1, 81.9234, 0.0345, "81.92 ± 0.03"),
-        (16, 0.91234, 0.00456, "0.9123 ± 0.0046"),
-        (0, 1234.5, 210.0, "1230 ± 210"),
-        (16, -1.6e-5, 0.00049, "-0.00002 ± 0.00049"),
+        (1, 81.9234, 1.4567, "81.9\xa0±\xa01.5"),
+        (1, 81.9234, 0.0345, "81.92\xa0±\xa00.03"),
+        (16, 0.91234, 0.00456, "0.9123\xa0±\xa00.0046"),
+        (0, 1234.5, 210.0, "1230\xa0±\xa0210"),
+        (16, -1.6e-5, 0.00049, "-0.00002\xa0±\xa00.00049"),
     ],
 )
 def test_an_estimate_has_two_digits_of_its_deviation(decimals: int, mean: float, std: float, shown: str) -> None:
@@ -57,3 +59,22 @@ def test_whatever_the_numbers_they_are_short(one: float, other: float, value: fl
     assert len(difference(std)) <= 24
     finest = max(abs(value) / 200, 0.5 * 10.0**-decimals, abs(one / 1000 - other / 1000))
     assert math.isclose(float(shown), value, rel_tol=0.01, abs_tol=finest)
+
+
+@pytest.mark.parametrize(
+    ("gap", "noise", "room", "answer"),
+    [
+        (0.5, 1.0, None, "You can probably stop. "),
+        (0.5, 0.1, 60.0, "It is probably too early to stop. "),
+        (0.5, None, None, "According to the model, "),
+        (6.3, 1.0, 6.3, "This cannot be said yet: "),
+        (0.0, 1.0, 0.0, "You can probably stop. "),
+        (None, 1.0, 6.3, "The remaining gain is unknown so far: "),
+    ],
+)
+def test_whether_to_stop_is_answered_from_the_gap_and_the_noise(
+    gap: float | None, noise: float | None, room: float | None, answer: str
+) -> None:
+    reason = "not_known_yet" if gap is None else None
+    found = Outlook(text="", gap=gap, probability=0.9, reason=reason, fewest=9, noise=noise, results_since_best=0)
+    assert words.outlook(found, 20, "", "%", room).startswith(answer)

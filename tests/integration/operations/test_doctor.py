@@ -59,7 +59,7 @@ def test_what_is_broken_is_named(running: Service, clock: ManualClock) -> None:
         assert any(sentence in finding.what for finding in found), (statement, found)
 
 
-def test_a_study_that_is_not_there_is_said_to_be_unknown(running: Service) -> None:
+def test_a_missing_study_is_reported(running: Service) -> None:
     with pytest.raises(StudyNotFound):
         list(examine(running.database, "nowhere"))
 

@@ -55,7 +55,7 @@ def observed(running: Service, *places: float) -> None:
         observe(running, "s", Value(x, parameters={"x": x, "y": 1.0}))
 
 
-def test_a_study_goes_on_in_the_spaces_that_it_is_edited_to_and_its_log_tells_the_same(
+def test_a_study_continues_in_the_spaces_that_it_is_edited_to_and_its_log_tells_the_same(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     """Narrowed and widened bounds, a removed and an added choice, an added conditional parameter: every trial is in the
@@ -185,7 +185,7 @@ def test_a_result_of_a_trial_from_before_an_edit_is_taken(database: Database, ru
     assert replay(running, "s").diverged == []
 
 
-def test_trials_that_wait_are_handed_out_with_the_default_or_taken_back(running: Service) -> None:
+def test_trials_that_wait_are_issued_with_the_default_or_taken_back(running: Service) -> None:
     create(running, definition(failure_limit=1))
     queue(running, "s", {"x": -0.5, "y": 1})
     queue(running, "s", {"x": 1.5, "y": 1})
@@ -202,7 +202,7 @@ def test_trials_that_wait_are_handed_out_with_the_default_or_taken_back(running:
         retry(running, "s", leased.number)
 
 
-def test_a_study_whose_points_were_all_handed_out_goes_on_in_a_wider_space(running: Service) -> None:
+def test_an_exhausted_study_continues_in_a_wider_space(running: Service) -> None:
     create(running, definition(parameters=[{"name": "x", "kind": "int", "low": 1, "high": 2}]))
     evaluate(running, 2)
     assert suggest(running, "s", Ask()).view.reason == "exhausted"

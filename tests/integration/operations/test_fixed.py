@@ -82,7 +82,7 @@ def test_every_kind_of_parameter_is_held_and_a_replay_decides_the_same(
     assert len({repr(point) for point in everything}) == len(everything)
 
 
-def test_points_decided_on_ahead_are_handed_out_only_for_the_same_values(running: Service) -> None:
+def test_points_decided_on_ahead_are_issued_only_for_the_same_values(running: Service) -> None:
     """After results, the model prefetches points for the last fixed values; a request with other values gets its
     own."""
     create(running, definition())
@@ -108,7 +108,7 @@ def test_requests_that_fix_different_values_are_served_at_once(database: Databas
     assert len({repr(trial.parameters) for trial in found}) == 6
 
 
-def test_a_waiting_trial_is_handed_out_only_if_it_has_the_values(running: Service) -> None:
+def test_a_waiting_trial_is_issued_only_if_it_has_the_values(running: Service) -> None:
     create(running, definition())
     queue(running, "s", {"x": 0, "y": 1})
     queue(running, "s", {"x": 0.5, "y": 2})
@@ -144,7 +144,7 @@ def test_points_come_with_the_values_also_when_the_model_is_late(hasty: Service)
     assert all(has(trial, {"batch": 2, "c": [1]}) for trial in answer.trials)
 
 
-def test_a_failed_point_is_not_handed_out_again_and_why_names_what_was_fixed(running: Service) -> None:
+def test_a_failed_point_is_not_issued_again_and_why_names_what_was_fixed(running: Service) -> None:
     create(running, definition())
     points = set()
     for _ in range(3):

@@ -73,7 +73,7 @@ def test_failures_in_a_row_pause_the_study_with_the_reason_until_it_is_resumed(r
     assert get(running, "s").state == "running"
 
 
-def test_a_result_between_failures_starts_the_count_anew(running: Service) -> None:
+def test_a_result_resets_the_count_of_failures(running: Service) -> None:
     create(running, definition(failure_limit=2))
     for _ in range(3):
         fail_next(running)
@@ -83,7 +83,7 @@ def test_a_result_between_failures_starts_the_count_anew(running: Service) -> No
     assert "paused" not in kinds(running)
 
 
-def test_trials_whose_leases_all_ran_out_count_as_failures(running: Service, clock: ManualClock) -> None:
+def test_trials_whose_leases_all_expired_count_as_failures(running: Service, clock: ManualClock) -> None:
     create(running, definition(failure_limit=2, max_attempts=1))
     suggest(running, "s", Ask(2))
     clock.advance(61)
@@ -91,7 +91,7 @@ def test_trials_whose_leases_all_ran_out_count_as_failures(running: Service, clo
     assert get(running, "s").reason == "failures"
 
 
-def test_a_lease_that_ran_out_and_was_one_too_many_pauses_before_points_are_handed_out(
+def test_a_lease_that_expired_and_was_one_too_many_pauses_before_points_are_issued(
     database: Database, clock: ManualClock
 ) -> None:
     """Also if the points need no model."""
@@ -119,7 +119,7 @@ def test_no_point_is_queued_beyond_the_budget_though_the_study_is_paused(running
     assert get(running, "s").counts.trials == 1
 
 
-def test_without_a_limit_failures_go_on(running: Service) -> None:
+def test_without_a_limit_failures_continue(running: Service) -> None:
     create(running, definition(failure_limit=None))
     for _ in range(12):
         fail_next(running)

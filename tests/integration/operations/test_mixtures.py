@@ -106,7 +106,7 @@ def test_results_that_are_no_mixtures_are_refused_with_the_tolerance(
         assert sentence in error.detail
 
 
-def test_shares_that_sum_to_the_total_up_to_the_tolerance_are_kept_as_they_are_told(running: Service) -> None:
+def test_shares_that_sum_to_the_total_up_to_the_tolerance_are_stored_unchanged(running: Service) -> None:
     create(running, mixed())
     told = {**POINT, "water": 0.2500004}
     kept = observe(running, "s", Value(1.0, parameters=told)).view.observation

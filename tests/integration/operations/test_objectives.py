@@ -172,7 +172,7 @@ def test_other_results_are_refused(running: Service, result: dict[str, Any], poi
         ({"direction": "minimize"}, "direction"),
         ({"noise_std": 0.1}, "noise_std"),
         ({"tolerance": 0.1}, "tolerance"),
-        ({"stop": {"no_gain_for": 5}}, "stop"),
+        ({"stop": {"gap_share_below": 0.1}}, "stop"),
         ({"early_stopping": {"rule": "asha", "max_steps": 9}}, "early_stopping"),
         ({"early_stopping": {"rule": "asha", "max_steps": 9, "metric": "size"}}, "early_stopping"),
         ({"metrics": ["error"]}, "metrics"),
@@ -191,9 +191,8 @@ def test_what_does_not_go_with_them_is_refused_at_its_place(changes: dict[str, A
 @in_sqlite
 def test_rules_to_end_are_refused_later_too_and_one_objective_has_no_front(running: Service) -> None:
     create(running, several())
-    for changes in ({"stop": {"no_gain_for": 3}}, {"tolerance": 1.0}):
-        with pytest.raises(Invalid, match="use a budget"):
-            change(running, "s", changes)
+    with pytest.raises(Invalid, match="use a budget"):
+        change(running, "s", {"tolerance": 1.0})
     create(running, definition(id="one"))
     with pytest.raises(Invalid, match="/recommendation"):
         front.front(running, "one")

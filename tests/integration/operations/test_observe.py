@@ -136,14 +136,14 @@ def test_an_attempt_that_lost_its_lease_cannot_fail_the_next_one(
     assert read.trial(running, "s", trial).state == "active"
 
 
-def test_a_value_arrives_after_all_leases_ran_out(running: Service, trial: int, clock: ManualClock) -> None:
+def test_a_value_arrives_after_all_leases_expired(running: Service, trial: int, clock: ManualClock) -> None:
     for _ in range(3):
         lease_again(running, clock)
     assert read.trial(running, "s", trial).state == "failed"
     assert observe(running, "s", Value(1.0, trial, attempt=3)).view.study.counts.completed == 1
 
 
-def test_a_point_nobody_suggested_is_an_observation_without_a_trial(running: Service, study: str) -> None:
+def test_a_user_supplied_result_is_an_observation_without_a_trial(running: Service, study: str) -> None:
     told = observe(running, study, Value(1.0, parameters={"y": 1, "x": 0})).view
     assert told.trial is None
     assert told.observation is not None
@@ -212,14 +212,12 @@ def test_releasing_twice_is_releasing_once(running: Service, trial: int) -> None
         release(running, "s", trial)
 
 
-def test_a_trial_that_never_was_is_said_to_be_unknown(running: Service, study: str) -> None:
+def test_a_nonexistent_trial_is_reported(running: Service, study: str) -> None:
     with pytest.raises(TrialNotFound):
         observe(running, study, Value(1.0, 99))
 
 
-def test_the_result_as_it_was_told_is_the_same_result_although_it_was_corrected_since(
-    running: Service, trial: int
-) -> None:
+def test_a_repeated_result_is_recognized_after_a_correction(running: Service, trial: int) -> None:
     """A worker that repeats its request does not know of the correction, and does not undo it."""
     observe(running, "s", Value(0.25, trial))
     correct(running, "s", 1, {"value": 0.5}, "misread")

@@ -55,7 +55,7 @@ def faults(running: Service, caller: Caller | None = None, **changes: Any) -> di
     return {error.pointer: error.detail for error in refusal.value.errors}
 
 
-def test_a_study_begins_where_the_older_one_was_good_and_goes_on_without_it(
+def test_a_study_begins_where_the_older_one_was_good_and_continues_without_it(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     with_older(running)
@@ -170,7 +170,7 @@ def test_older_studies_that_are_of_no_use_are_refused_by_name(running: Service) 
     }
 
 
-def test_a_study_that_one_may_not_read_is_as_unknown_as_one_that_is_not_there(
+def test_a_study_that_one_may_not_read_is_as_unknown_as_one_that_does_not_exist(
     database: Database, running: Service
 ) -> None:
     with_older(running)

@@ -174,7 +174,7 @@ def test_what_decides_must_be_known_of_the_best_result(running: Service) -> None
     assert (best.trial, best.value) == (first, 1.0)
 
 
-def test_only_whole_results_are_on_the_front(running: Service) -> None:
+def test_only_complete_results_are_on_the_front(running: Service) -> None:
     create(running, definition(**SEVERAL))
     trials = ask(running, 4)
     for number in trials[:2]:

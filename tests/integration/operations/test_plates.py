@@ -346,7 +346,7 @@ def test_only_a_study_with_plates_has_own_points_on_them(running: Service) -> No
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, 10**9 + 1, True, "3"])
-def test_the_number_of_a_plate_is_a_whole_one(number: Any) -> None:
+def test_the_number_of_a_plate_is_an_integer(number: Any) -> None:
     with pytest.raises(ValidationError) as refused:
         PointValueBody.model_validate({"parameters": CONTROL, "value": 1.0, "plate": number})
     assert refused.value.errors()[0]["loc"] == ("plate",)
@@ -424,7 +424,11 @@ def test_a_log_with_a_plate_of_a_study_without_plates_is_refused(database: Datab
         ({"plates": {"size": 1}}, ("plates", "size"), "greater than or equal to 2"),
         ({"plates": {"size": 4, "shared": ["hot"]}}, ("plates", "shared", 0), "is not a parameter"),
         ({"plates": {"size": 4, "shared": ["heat", "heat"]}}, ("plates", "shared", 1), "is named twice"),
-        ({"plates": {"size": 4, "shared": ["speed", "heat", "glue"]}}, ("plates", "shared"), "nothing that differs"),
+        (
+            {"plates": {"size": 4, "shared": ["speed", "heat", "glue"]}},
+            ("plates", "shared"),
+            "no parameter that can differ",
+        ),
         (
             {
                 "parameters": [*PARAMETERS[1:], {**SPEED, "when": {"glue": ["fast"]}}],

@@ -34,13 +34,16 @@ def test_a_preview_tells_what_a_change_does_and_stores_nothing(running: Service)
     assert (found.results, found.leaving, found.returning, found.failing) == (2, 1, 0, 1)
     assert found.best.value == 0.5
     assert [(each.what, each.before, each.after) for each in found.differences] == [
-        ("x", "number, -1 to 2", "number, 0 to 2"),
+        ("x", "number, \N{MINUS SIGN}1 to 2", "number, 0 to 2"),
         ("Constraints", "", "x <= 1.5"),
         ("Budget", "without end", "20 trials"),
         ("Ends early", "", "after 9 results without an improvement"),
     ]
     (x,) = shown(running, prior={"x": {"around": 1, "width": 0.5}}, baseline={"x": 0}).differences
-    assert (x.before, x.after) == ("number, -1 to 2", "number, -1 to 2; probably best: 1, ± 0.5; in use: 0")
+    assert (x.before, x.after) == (
+        "number, \N{MINUS SIGN}1 to 2",
+        "number, \N{MINUS SIGN}1 to 2; probably best: 1, ± 0.5; in use: 0",
+    )
     assert get(running, "s") == before
     edit(running, X)
     assert shown(running, parameters=[{**X, "low": -1}]).returning == 1

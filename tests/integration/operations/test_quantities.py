@@ -144,30 +144,30 @@ def test_sentences_use_names_and_units_and_end_at_natural_bounds(running: Servic
         observe(running, "s", Value(min(100.0, 99.9 - (trial.parameters["x"] - 2) ** 2), trial.number))
     told = assessment(running, "s")
     assert "The best Yield of 12 results is " in told.progress.text
-    assert re.search(r"is \d+\.\d %", told.progress.text)
+    assert re.search(r"is \d+\.\d\s%", told.progress.text)
     assert told.latest is not None
     assert "%" in told.latest.text
     (trial,) = suggest(running, "s", Ask(fixed={"x": 2.0})).view.trials
     decision = why(running, "s", trial.number).decision
     assert decision is not None
-    assert "The request fixed Bath temperature = 2.0 °C." in decision.in_words
-    assert re.search(r"\d ± [\d.e-]+ %", decision.in_words)
+    assert "The request fixed Bath temperature = 2.0\xa0°C." in decision.in_words
+    assert re.search(r"\d\s±\s[\d.e-]+\s%", decision.in_words)
     expected = [
         float(found)
         for text in (told.progress.text, told.latest.text, decision.in_words)
-        for found in re.findall(r"([\d.]+) ±", text)
+        for found in re.findall(r"([\d.]+)\s±", text)
     ]
     assert expected
     assert max(expected) <= 100.0
 
 
-def test_what_is_expected_beyond_natural_bounds_is_told_as_the_bound() -> None:
+def test_predictions_are_clipped_to_the_natural_bounds() -> None:
     quantity = Quantity.model_validate(YIELD)
     digits = Digits(0.0, 100.0, 3, quantity)
-    assert digits.estimate(104.23, 3.1) == "100.0 ± 3.1 %"
-    assert digits.estimate(-0.5, 0.0) == "0.0 %"
-    assert (digits.result(82.44), digits.difference(1.234)) == ("82.4 %", "1.2 %")
+    assert digits.estimate(104.23, 3.1) == "100.0\xa0±\xa03.1\xa0%"
+    assert digits.estimate(-0.5, 0.0) == "0.0\xa0%"
+    assert (digits.result(82.44), digits.difference(1.234)) == ("82.4\xa0%", "1.2\xa0%")
     payload = {"origin": "policy", "phase": "polish", "fixed": None, "expected": {"mean": 104.23, "std": 3.1}}
     event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
     told = in_words(event, 1.0, {"value": 99.0}, None, (), Names({}, {"value": quantity}))
-    assert "It expected 100 ± 3.1 %; the best result so far is 99 %" in told
+    assert "It expected 100\xa0±\xa03.1\xa0%; the best result so far is 99\xa0%" in told

@@ -30,7 +30,7 @@ def test_what_is_repeated_is_the_point_that_was_evaluated(running: Service) -> N
     assert [each.parameters == evaluated for each in handed_out] == [True, True, True, False]
 
 
-def test_without_a_result_it_is_the_point_that_was_handed_out(running: Service) -> None:
+def test_without_a_result_it_is_the_point_that_was_issued(running: Service) -> None:
     create(running, definition())
     (trial,) = suggest(running, "s", Ask()).view.trials
     assert repeat(running, "s", trial=1).view.trials[0].parameters == trial.parameters

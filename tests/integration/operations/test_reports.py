@@ -82,7 +82,7 @@ def test_the_same_key_gives_the_same_answer(running: Service) -> None:
         ([(4, 1.0), (10, 1.0)], "/reports/1/step", "must be at most max_steps of the study's early_stopping (9)"),
     ],
 )
-def test_steps_that_make_no_sense_are_refused_and_nothing_is_written(
+def test_invalid_steps_are_refused_and_nothing_is_written(
     running: Service, reports: list[tuple[int, float]], pointer: str, words: str
 ) -> None:
     create(running, definition(early_stopping=ASHA))
@@ -117,7 +117,7 @@ def test_an_attempt_reports_so_many_values_and_no_more(running: Service) -> None
 
 
 @pytest.mark.usefixtures("study")
-def test_only_who_holds_the_trial_reports_and_another_attempt_has_a_curve_of_its_own(
+def test_only_the_holder_of_a_trial_reports_and_each_attempt_has_its_own_curve(
     running: Service, clock: ManualClock
 ) -> None:
     (number,) = ask(running)
@@ -289,7 +289,7 @@ def test_curves_are_exported_and_imported(running: Service, elsewhere: Database)
         ({"rule": "asha", "max_steps": 9, "metric": "error"}, "only for studies with several objectives"),
     ],
 )
-def test_a_rule_that_makes_no_sense_is_refused(rule: dict[str, Any], words: str) -> None:
+def test_an_invalid_rule_is_refused(rule: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         definition(early_stopping=rule)
 

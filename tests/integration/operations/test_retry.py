@@ -29,7 +29,7 @@ def handed_out(running: Service, count: int = 1) -> list[tuple[int, int]]:
     return [(trial.number, trial.attempt) for trial in suggest(running, "s", Ask(count)).view.trials]
 
 
-def test_a_retried_trial_is_handed_out_before_any_new_point_and_costs_no_budget(running: Service) -> None:
+def test_a_retried_trial_is_issued_before_any_new_point_and_costs_no_budget(running: Service) -> None:
     create(running, definition(budget=3))
     first, second = failed(running, 2)
     retried = retry(running, "s", second).view
@@ -49,7 +49,7 @@ def test_a_complete_study_runs_again_until_its_retried_trials_are_finished(runni
     assert observe(running, "s", Value(1.0, number)).view.study.state == "complete"
 
 
-def test_a_study_that_was_paused_for_failures_goes_on_where_it_failed(running: Service) -> None:
+def test_a_study_that_was_paused_for_failures_continues_where_it_failed(running: Service) -> None:
     create(running, definition(failure_limit=2))
     numbers = failed(running, 2)
     for number in numbers:
@@ -81,7 +81,7 @@ def test_the_model_forgets_the_failure(database: Database, clock: ManualClock) -
     assert suggested["retried"] != suggested["failed"][:5]
 
 
-def test_a_trial_whose_leases_ran_out_gets_all_its_attempts_again(running: Service, clock: ManualClock) -> None:
+def test_a_retried_trial_gets_all_its_attempts_again(running: Service, clock: ManualClock) -> None:
     create(running, definition(max_attempts=2))
     assert handed_out(running) == [(1, 1)]
     clock.advance(61)

@@ -43,7 +43,7 @@ def test_failures_are_no_results(running: Service) -> None:
     assert status(running) == ("running", None)
 
 
-def test_trials_that_are_out_are_awaited_and_one_that_gains_makes_the_study_go_on(running: Service) -> None:
+def test_trials_that_are_out_are_awaited_and_one_that_gains_makes_the_study_continue(running: Service) -> None:
     create(running, definition(stop={"no_gain_for": 2}))
     tell(running, 5.0)
     first, second, last = suggest(running, "s", Ask(3)).view.trials

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from adabkb_service.errors import ResultConflict, TrialFinished
+from adabkb_service.errors import Invalid, ResultConflict, TrialFinished
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.front import front
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.read import list_observations
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.trash import delete
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.retold import assert_its_log_tells_all
@@ -30,9 +31,9 @@ def ask(running: Service) -> tuple[int, dict[str, Any]]:
     return trial.number, trial.parameters
 
 
-def told(running: Service, number: int, *reports: tuple[int, float]) -> bool:
+def told(running: Service, number: int, *reports: tuple[int, float], cost: float | None = None) -> bool:
     """Report values. Return whether the trial is stopped."""
-    return report(running, "s", number, *reports).view.stop
+    return report(running, "s", number, *reports, cost=cost).view.stop
 
 
 def test_under_patience_the_worker_adds_what_else_it_has_measured(running: Service, database: Database) -> None:
@@ -68,6 +69,59 @@ def test_a_stopped_trial_has_cost_its_seconds(running: Service, clock: ManualClo
     assert suggest(running, "s", Ask()).view.trials[0].origin == "policy"
     assert list(examine(database)) == []
     assert replay(running, "s").diverged == []
+
+
+def with_stopped(running: Service, cost: float) -> None:
+    """A study of which a trial was stopped after it had cost this much. Good points are expensive."""
+    create(running, definition(early_stopping=ASHA, cost="told", per_cost=True, budget={"cost": 200}))
+    for x in (-0.9, -0.25, 0.5, 1.25, 1.9):
+        observe(running, "s", Value(-x, parameters={"x": x, "y": 1.0 + x**2}, cost=9.0 + 8.0 * x))
+    number, point = ask(running)
+    assert not told(running, number, (1, -point["x"]), cost=0.5)
+    observe(running, "s", Value(-point["x"], number, cost=9.0 + 8.0 * point["x"]))
+    number, _ = ask(running)
+    assert told(running, number, (1, 9.0), cost=cost)
+
+
+def test_a_stopped_trial_has_cost_what_its_last_report_tells(running: Service, database: Database) -> None:
+    with_stopped(running, 30.0)
+    study = get(running, "s")
+    results = [result.metrics["cost"] for result in list_observations(running, "s", 0, 9).items if result.metrics]
+    assert study.cost_spent == sum(results) + 30.0
+    number, _ = ask(running)
+    assert told(running, number, (1, 9.0), cost=160.0)
+    assert get(running, "s").state == "complete"
+    assert list(examine(database)) == []
+    replayed = replay(running, "s")
+    assert (replayed.diverged, replayed.changed) == ([], False)
+
+
+def test_what_a_stopped_trial_has_cost_reduces_the_weight_of_costs(running: Service) -> None:
+    points = []
+    for cost in (0.5, 120.0):
+        with_stopped(running, cost)
+        points.append([ask(running)[1] for _ in range(4)])
+        delete(running, "s")
+    assert points[0] != points[1]
+
+
+def test_a_report_that_may_stop_a_trial_tells_its_cost(running: Service) -> None:
+    create(running, definition(early_stopping=ASHA, cost="told"))
+    number, _ = ask(running)
+    with pytest.raises(Invalid, match="is required: what the attempt has cost so far"):
+        told(running, number, (1, 1.0))
+    create(running, definition(id="t", early_stopping=ASHA, cost="measured"))
+    (trial,) = suggest(running, "t", Ask()).view.trials
+    with pytest.raises(Invalid, match='only a study with "cost": "told"'):
+        report(running, "t", trial.number, (1, 1.0), cost=2.0)
+
+
+def test_under_patience_a_report_may_tell_the_cost_of_the_result(running: Service) -> None:
+    create(running, definition(early_stopping=PATIENCE, cost="told"))
+    number, _ = ask(running)
+    assert told(running, number, (1, 2.0), (3, 2.5), cost=4.0)
+    (result,) = list_observations(running, "s", 0, 9).items
+    assert (result.metrics, result.missing) == ({"cost": 4.0}, [])
 
 
 def test_a_result_that_violates_a_bound_does_not_compete(running: Service) -> None:

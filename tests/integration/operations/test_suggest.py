@@ -98,7 +98,7 @@ def test_a_pending_limit_holds_until_a_result_arrives(running: Service) -> None:
     assert len(ask(running, 5)) == 1
 
 
-def test_a_paused_study_hands_out_nothing_and_takes_results(running: Service, study: str) -> None:
+def test_a_paused_study_issues_nothing_and_takes_results(running: Service, study: str) -> None:
     [trial] = ask(running)
     change(running, study, {"state": "paused"})
     assert suggest(running, study, Ask()).view.reason == "paused"
@@ -167,7 +167,7 @@ def test_a_trial_whose_leases_keep_running_out_is_failed(running: Service, clock
     assert (failed.state, failed.reason) == ("failed", "max_attempts")
 
 
-def test_a_release_does_not_count_as_an_attempt_that_ran_out(running: Service, clock: ManualClock) -> None:
+def test_a_release_does_not_count_as_an_attempt_that_expired(running: Service, clock: ManualClock) -> None:
     create(running, definition(max_attempts=2))
     for _ in range(5):
         release(running, "s", ask(running)[0].number)
@@ -238,7 +238,7 @@ def test_a_model_that_cannot_be_restored_loses_no_result_and_replay_repairs_it(
     assert kinds(restarted, "s").count("model_recovered") == 1
 
 
-def test_an_unknown_study_is_said_to_be_unknown(running: Service) -> None:
+def test_an_unknown_study_is_reported(running: Service) -> None:
     with pytest.raises(StudyNotFound):
         suggest(running, "nowhere", Ask())
 
@@ -274,7 +274,7 @@ class Interrupted(InProcess):
             receive(reply)
 
 
-def test_a_decision_on_a_study_that_was_deleted_meanwhile_is_not_handed_out_for_its_namesake(
+def test_a_decision_on_a_study_that_was_deleted_meanwhile_is_not_issued_for_its_namesake(
     database: Database, clock: ManualClock
 ) -> None:
     """Another server deletes and recreates the study during the decision, with the same id and number of events."""

@@ -52,7 +52,7 @@ def goes_on(running: Service, rounds: int = 6) -> list[dict[str, Any]]:
 
 
 @on_either("system", SYSTEMS, DIFFERENT)
-def test_a_study_goes_on_in_another_kind_of_database(
+def test_a_study_continues_in_another_kind_of_database(
     running: Service, elsewhere: Service, clock: ManualClock, system: str
 ) -> None:
     busy_study(running, clock, algorithm=SYSTEMS[system])
@@ -115,9 +115,7 @@ def changed(lines: list[str], number: int, /, **fields: Any) -> list[str]:
     return [*lines[: number - 1], line, *lines[number:]]
 
 
-def test_an_export_that_is_damaged_is_refused_as_a_whole(
-    running: Service, elsewhere: Service, clock: ManualClock
-) -> None:
+def test_a_damaged_export_is_refused_completely(running: Service, elsewhere: Service, clock: ManualClock) -> None:
     busy_study(running, clock)
     lines = list(json_lines(running, "s"))
     kinds = [json.loads(line)["type"] for line in lines]

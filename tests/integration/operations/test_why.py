@@ -88,7 +88,7 @@ def test_the_distance_is_the_largest_difference_in_any_parameter_and_categories_
     assert second.decision.distance == pytest.approx(min(apart))
 
 
-def test_an_unknown_trial_is_said_to_be_unknown(running: Service, study: str) -> None:
+def test_an_unknown_trial_is_reported(running: Service, study: str) -> None:
     with pytest.raises(TrialNotFound):
         why(running, study, 1)
     assert read.list_events(running, study, 0, 10).items[0].kind == "created"

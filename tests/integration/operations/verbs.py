@@ -147,8 +147,9 @@ def report(
     *reports: tuple[int, float],
     attempt: int | None = None,
     key: Key | None = None,
+    cost: float | None = None,
 ) -> Outcome[Reported]:
-    told = [{"step": step, "value": value} for step, value in reports]
+    told = [{"step": step, "value": value, "cost": cost} for step, value in reports]
     body = ReportsBody.model_validate({"reports": told, "attempt": attempt})
     return running.do(reporting.report(study_id, number, body, key))
 

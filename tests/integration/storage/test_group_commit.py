@@ -87,7 +87,7 @@ class ToTheFourth:
         self._lock.release()
 
 
-def test_nobody_is_answered_before_its_own_part_is_written(database: Database) -> None:
+def test_no_request_is_answered_before_its_part_is_written(database: Database) -> None:
     """A writer may get the lock when more parts wait before it than a transaction takes."""
     lock = ToTheFourth()
     batcher = WriteBatcher(PATIENCE, lock, most_parts=2)
@@ -147,7 +147,7 @@ class UntilBegun:
         self._lock.release()
 
 
-def test_a_writer_whose_part_is_under_way_is_told_how_that_ends(database: Database) -> None:
+def test_a_writer_in_progress_gets_its_outcome(database: Database) -> None:
     """If its part is being written at the timeout, the writer must not report that nothing was written."""
     lock = UntilBegun()
     # With a short timeout, the writer might time out on a busy machine before its part is being written.

@@ -35,7 +35,7 @@ def prepared(url: str) -> Database:
     return database
 
 
-def test_a_process_killed_with_a_lock_in_its_hands_blocks_nobody(migrated_url: str) -> None:
+def test_a_process_killed_with_a_lock_blocks_no_other(migrated_url: str) -> None:
     database = prepared(migrated_url)
     with subprocess.Popen([sys.executable, "-c", HOLD, migrated_url], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
@@ -79,7 +79,7 @@ def test_a_holder_that_is_cut_off_is_undone_by_postgresql(other_postgresql: str)
     database.close()
 
 
-def test_who_only_reads_may_take_its_time(migrated_url: str) -> None:
+def test_a_reader_is_not_limited_in_time(migrated_url: str) -> None:
     """It holds no lock that others need."""
     prepared(migrated_url).close()
     database = Database(migrated_url, holder_seconds=0.1)

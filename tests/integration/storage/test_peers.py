@@ -165,7 +165,7 @@ def test_a_server_that_is_alone_writes_nothing(url: sa.URL) -> None:
     run(compare())
 
 
-def test_messages_of_any_length_arrive_whole_and_in_order(url: sa.URL) -> None:
+def test_messages_of_any_length_arrive_complete_and_in_order(url: sa.URL) -> None:
     sent = [f"{size} " + "a" * size for size in (0, 1, 7_790, 7_798, 7_801, 100_000, 3, 3_000_000, 5)]
 
     async def compare() -> None:
@@ -182,7 +182,7 @@ def test_messages_of_any_length_arrive_whole_and_in_order(url: sa.URL) -> None:
     run(compare())
 
 
-def test_a_server_whose_connections_end_is_seen_gone_and_comes_back_under_another_id(url: sa.URL) -> None:
+def test_a_server_without_connections_counts_as_gone_and_returns_with_another_id(url: sa.URL) -> None:
     """So servers that wait for its answer notice that a message may be lost."""
 
     async def compare() -> None:
@@ -199,7 +199,7 @@ def test_a_server_whose_connections_end_is_seen_gone_and_comes_back_under_anothe
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.002, 0.5])
-def test_nothing_holds_up_the_stop_of_a_server_whose_connections_ended(url: sa.URL, seconds: float) -> None:
+def test_a_server_without_connections_stops_without_delay(url: sa.URL, seconds: float) -> None:
     async def compare() -> None:
         async with await connect(url) as connection:
             peers = Peers(url, "1", lambda _: None, lambda: None)

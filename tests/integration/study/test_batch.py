@@ -43,7 +43,7 @@ def test_a_study_that_is_read_has_the_next_expiry_of_its_leases(
         read_study(connection, "nowhere")
 
 
-def test_contention_that_lasts_is_told_as_such() -> None:
+def test_persistent_contention_is_reported() -> None:
     def overtaken() -> None:
         raise Contention("Study 's' changed meanwhile; try again.")
 

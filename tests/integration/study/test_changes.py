@@ -77,7 +77,7 @@ def test_a_change_wakes_all_streams_of_its_study_and_the_first_request() -> None
     on_a_loop(test)
 
 
-def test_whoever_was_woken_and_leaves_wakes_the_next_one() -> None:
+def test_a_woken_waiter_that_leaves_wakes_the_next_one() -> None:
     """But not if it was not notified, and not a stream."""
 
     async def test(changes: Changes, _: Log) -> None:

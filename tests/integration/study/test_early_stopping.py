@@ -27,7 +27,7 @@ def test_asha_has_marks_at_the_rungs_and_a_report_competes_at_the_highest_it_has
     assert rule.mark(9, 12) is None
 
 
-def test_of_each_rung_about_one_in_eta_goes_on_whichever_sign_is_better() -> None:
+def test_of_each_rung_about_one_in_eta_continues_whichever_sign_is_better() -> None:
     """With trials in random order."""
     rule, draw = AshaRule(rule="asha", max_steps=81, eta=3), random.Random(1)
     for sign in (1.0, -1.0):
@@ -43,7 +43,7 @@ def test_of_each_rung_about_one_in_eta_goes_on_whichever_sign_is_better() -> Non
         assert reason == "At step 1 it has place 301 of 301 trials, of which the best 100 continue."
 
 
-def test_asha_stops_nobody_before_enough_others_have_come() -> None:
+def test_asha_stops_no_trial_before_enough_others_have_reported() -> None:
     rule = AshaRule(rule="asha", max_steps=9, after_trials=4)
     assert rule.verdict(curve_of([9.0]), [1.0] * 3, -1.0) is None
     assert rule.verdict(curve_of([9.0]), [1.0] * 4, -1.0) is not None

@@ -186,7 +186,7 @@ def test_the_same_key_twice_in_a_group_has_one_effect(warm: Service, value: floa
 
 
 @pytest.mark.parametrize("where", ["here", "on another server"])
-def test_a_key_that_is_stored_already_is_answered_from_the_store_while_the_others_go_on(
+def test_a_key_that_is_stored_already_is_answered_from_the_store_while_the_others_continue(
     warm: Service, database: Database, clock: ManualClock, where: str
 ) -> None:
     server = warm if where == "here" else Service(database, clock=clock)
@@ -250,7 +250,7 @@ def test_a_group_that_another_server_overtakes_is_done_again_for_all_of_it(
     assert list(examine(database)) == []
 
 
-def test_beyond_so_many_requests_the_next_is_told_to_try_again(warm: Service) -> None:
+def test_requests_beyond_the_limit_are_refused_with_retry(warm: Service) -> None:
     waiting = [warm.submit(telling(float(value))) for value in range(MOST_WAITING)]
     with pytest.raises(Busy):
         warm.submit(telling(0.0, key="k"))
@@ -320,7 +320,7 @@ running.scheduler.work_until(lambda: all(future.done() for future in futures))
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_who_got_no_answer_from_a_server_that_died_repeats_the_keys_of_its_group(
+def test_unanswered_requests_to_a_killed_server_can_be_repeated(
     warm: Service, migrated_url: str, database: Database, clock: ManualClock, when: str
 ) -> None:
     """Killed before the commit, it has done nothing; killed after it, everything. So no request has two effects or a
@@ -359,7 +359,7 @@ def test_a_row_that_the_database_refuses_fails_its_request_alone(warm: Service, 
     assert list(examine(database)) == []
 
 
-def test_points_of_a_deleted_study_are_not_handed_out_in_a_new_one_of_its_name(running: Service, study: str) -> None:
+def test_points_of_a_deleted_study_are_not_issued_in_a_new_one_of_its_name(running: Service, study: str) -> None:
     """The new study reaches the same position in its log through a result that arrives together with a suggestion."""
     observe(running, study, Value(1.0, parameters=POINT))
     get(running, study)  # waits until its model has prefetched a point

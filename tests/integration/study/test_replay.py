@@ -117,7 +117,7 @@ CONTRADICTIONS: dict[str, tuple[list[Told], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("told", "changes", "expected"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
-def test_each_contradiction_is_told_once(told: list[Told], changes: dict[str, Any], expected: str) -> None:
+def test_each_contradiction_is_reported_once(told: list[Told], changes: dict[str, Any], expected: str) -> None:
     (found,) = replayed("s", log(*told, **changes)).contradictions
     assert found.startswith(expected)
 

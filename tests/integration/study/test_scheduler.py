@@ -138,7 +138,7 @@ def test_alarms_fire_not_before_their_time_and_in_order(threads: int) -> None:
     assert fired["later"] >= moment + 0.2
 
 
-def test_those_who_wait_are_not_woken_in_place_of_the_thread_that_works() -> None:
+def test_waiters_are_not_woken_instead_of_the_working_thread() -> None:
     """For any number of waiters, each notification leads to a batch. Otherwise, a study would wait for the next
     event."""
     is_over, served = threading.Event(), Counter[str]()

@@ -49,7 +49,7 @@ def test_the_program_runs_and_its_trace_is_sent(other_sqlite: str) -> None:
     assert names["trial"].number == 1
 
 
-def test_prometheus_is_told_where_to_ask() -> None:
+def test_prometheus_gets_its_targets() -> None:
     """With a token, and in each recipe with a host name that its servers accept."""
     jobs = [job for block in SCRAPED for job in yaml.safe_load(block.text)["scrape_configs"]]
     assert all(job["authorization"].keys() == {"credentials_file"} for job in jobs)

@@ -79,7 +79,7 @@ def test_a_collector_that_is_away_holds_up_nothing(other_sqlite: str, monkeypatc
         assert study.suggest().number == 1
 
 
-def test_without_the_extra_the_setting_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_the_setting_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     with pytest.raises(ValueError, match=r"pip install 'adabkb-service\[otel\]'"):
         create_app(Settings(database="sqlite:///unused.db", traces="http://collector:4318"))

@@ -1,4 +1,4 @@
-"""The ablation: each mechanism is switched off, and on again; what its absence costs is computed from pairs of runs."""
+"""The ablation benchmark: mechanisms are switched off and on, and the cost of an absence comes from pairs of runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_cost_of_an_absence_is_the_mean_ratio_of_paired_regrets_above_the_fl
     runs = [
         *(made_up(WHOLE, 0, [4.0, 1e-9], 1.0), made_up("end game", 0, [4.0, 2e-3], 3.0)),
         *(made_up(WHOLE, 1, [2.0, 1e-3], 1.0), made_up("end game", 1, [8.0, 8e-3], 3.0)),
-        *(made_up(WHOLE, 0, [1.0, 1.0], 1.0, "g"), made_up("end game", 2, [8.0, 8.0], 3.0)),  # of no pair
+        *(made_up(WHOLE, 0, [1.0, 1.0], 1.0, "g"), made_up("end game", 2, [8.0, 8.0], 3.0)),  # has no counterpart
     ]
     (found,) = summary(runs, {"group": Group((), 20, 1e-3)}, [BY_NAME["end game"]])
     cell = found["groups"]["group"]
@@ -97,7 +97,7 @@ CHANGED = {
     "neighbourhood that a restart leaves out": ("functions", "Trid_4", 2),
     "axes that do not matter": ("families", "separable_sum_6", 0),
 }
-"""By mechanism a run that is another one without it: group, problem and seed."""
+"""Mechanism -> group, problem and seed of a run that changes without it."""
 
 
 QUICK = ("pruning of cells", "warp of results")
@@ -107,7 +107,7 @@ QUICK = ("pruning of cells", "warp of results")
     "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.long) for name in BY_NAME]
 )
 def test_a_mechanism_that_is_off_changes_a_run_and_is_on_again_afterwards(name: str) -> None:
-    """All but pruning, which is a statement: no suggestion depends on it."""
+    """Except pruning, which affects no suggestion."""
     group, problem_name, seed = CHANGED[name]
     (problem,) = (each for each in GROUPS[group].problems if each.name == problem_name)
     budget = GROUPS[group].budget

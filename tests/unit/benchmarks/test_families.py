@@ -1,4 +1,4 @@
-"""The drawn families of the quality benchmark: their minima are what they claim, and draws differ."""
+"""Families of random functions in the quality benchmark: their stated minima are correct, and draws differ."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_minimum_is_zero_at_the_minimiser_and_nowhere_undercut(family: Famil
 @pytest.mark.parametrize("family", [*CHOSEN_BY, *FINAL], ids=lambda family: family.name)
 def test_a_seed_is_one_function_and_another_seed_another_one(family: Family) -> None:
     point = np.full(family.dimension, 0.4)
-    sent = pickle.loads(pickle.dumps(family))  # as a run in another process gets it
+    sent = pickle.loads(pickle.dumps(family))  # as passed to a run in another process
     first, again, other = family.draw(0), sent.draw(0), family.draw(1)
     values = [each.evaluate(each.space.decode(point)).value / each.range for each in (first, again, other)]
     assert values[0] == values[1]

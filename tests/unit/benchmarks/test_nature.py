@@ -1,4 +1,4 @@
-"""Problems of nature: what a run meets is what was measured, and the textbook process works."""
+"""Problems from real measurements: runs get the measured values, and the textbook Gaussian process works."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_visits_of_a_row_get_all_its_measurements() -> None:
 
 
 def test_seeds_of_a_table_differ_in_the_order_of_choices() -> None:
-    """A method that draws no random numbers would else do the same in every run."""
+    """Otherwise a method without random numbers would do the same in every run."""
     problem = NATURE_CHOOSING["measured_direct_arylation"]
     assert len({problem.draw(seed).space for seed in range(4)}) == 4
 
@@ -68,7 +68,7 @@ def test_the_best_choices_of_a_laboratory_yield_the_most() -> None:
 
 @pytest.mark.long
 def test_the_textbook_process_finds_one_of_the_best_two_of_216_mixtures() -> None:
-    """In 40 experiments; as many random ones find one of them in 34% of runs."""
+    """Within 40 experiments. Random search finds one of them in 34% of runs."""
     problem = NATURE_CHOOSING["measured_fullerenes"]
     instance, method = problem.draw(0), TextbookGP(problem.draw(0).space, 0)
     scores = []
@@ -81,7 +81,7 @@ def test_the_textbook_process_finds_one_of_the_best_two_of_216_mixtures() -> Non
 
 
 def test_descriptors_follow_their_choices_into_the_order_of_each_run() -> None:
-    """Computed ones are those of the choice; useless ones change nothing else of a run."""
+    """Computed descriptors belong to their choice. Useless ones change nothing else in a run."""
     for seed in range(3):
         plain, useful, useless = (
             DESCRIBED[name].draw(seed).space.axes for name in ("without", "from the structures", "3 random")

@@ -1,4 +1,4 @@
-"""The benchmark of conditional parameters: a short form of it, and its functions."""
+"""The benchmark of conditional parameters: a short run, and its functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of constraints on parameters: a short form of it, and its problems."""
+"""The benchmark of constraints on parameters: a short run, and its problems."""
 
 from __future__ import annotations
 

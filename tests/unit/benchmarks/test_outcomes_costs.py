@@ -1,4 +1,4 @@
-"""The benchmark of costs: a short form of it."""
+"""The benchmark of costs: a short run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of outcome constraints: its problems are those of the literature, and a small run ends in a table."""
+"""The benchmark of outcome constraints: its problems match the literature, and a short run produces a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BEST: dict[str, dict[str, Any]] = {
     "pressure_vessel": {"shell": 13, "head": 7, "radius": 42.098445, "length": 176.636597},
     "speed_reducer": {"b": 3.5, "m": 0.7, "z": 17, "l1": 7.3, "l2": 7.71532, "d1": 3.350215, "d2": 5.286655},
 }
-"""The best points of the literature, to a few digits."""
+"""The best points in the literature, to a few digits."""
 
 
 @pytest.mark.parametrize("name", list(BEST))
@@ -44,5 +44,5 @@ def test_a_small_run_ends_in_a_table(
         metrics, "METHODS", {name: metrics.METHODS[name] for name in ("auto", "cobyla", "tpe", "random")}
     )
     arguments = ["--problems", "gramacy", "--seeds", "1", "--out", str(file)]
-    assert metrics.benchmark().main(arguments) == 0, "everything is done already"
+    assert metrics.benchmark().main(arguments) == 0, "all runs are complete"
     assert "mean rank" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The benchmark of mixtures: a short form of it, and its formulas."""
+"""The benchmark of mixtures: a short run, and its formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of several objectives: a small run ends in a table."""
+"""The benchmark of several objectives: a short run produces a table."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def test_a_small_run_ends_in_a_table(
         assert len(run["volumes"]) == 12
         objectives.benchmark().keep(file, ("branin_currin", method, 0), run)
     arguments = ["--problems", "branin_currin", "--seeds", "1", "--out", str(file)]
-    assert objectives.benchmark().main(arguments) == 0, "everything is done already"
+    assert objectives.benchmark().main(arguments) == 0, "all runs are complete"
     assert "over that of the best peer after 12 evaluations, 1 seeds" in capsys.readouterr().out

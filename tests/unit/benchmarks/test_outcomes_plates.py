@@ -1,4 +1,4 @@
-"""The benchmark of plates: a short form of it, and its plates."""
+"""The benchmark of plates: a short run, and its plates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of priors: a short form of it."""
+"""The benchmark of priors: a short run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of older studies: a short form of it."""
+"""The benchmark of older studies: a short run."""
 
 from __future__ import annotations
 

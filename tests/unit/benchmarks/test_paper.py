@@ -1,4 +1,4 @@
-"""The parts of the paper's evaluation in short: each runs, resumes, and is shown."""
+"""The parts of the paper's evaluation: each runs in a short form, resumes, and appears in figures and tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SMALL = [name for name in EXPERIMENTS if name != "tuning"]
 
 @pytest.fixture
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """HTRU2 alone, with few rows to fit."""
+    """Only HTRU2, with few training rows."""
     task = replace(tuning.TASKS["HTRU2"], training=500, centres=50)
     monkeypatch.setattr(tuning, "TASKS", {"HTRU2": task})
     tuning.tuning.cache_clear()
@@ -47,7 +47,7 @@ def test_every_variant_of_an_experiment_runs(experiment: str) -> None:
 
 
 def test_every_entry_of_few_points_makes_a_study() -> None:
-    """The others differ from these in their grids only."""
+    """The others differ from these only in their grids."""
     every = [job for name in EXPERIMENTS for job in jobs(name, 1)]
     assert len({(job.experiment, job.problem, job.variant) for job in every}) == len(every)
     assert sum(job.experiment == "functions" for job in every) == 16 * 5 + 3
@@ -73,7 +73,7 @@ def test_runs_of_other_constants_are_told_apart() -> None:
 
 @pytest.mark.usefixtures("small_tasks")
 def test_falkon_is_tuned_and_tested() -> None:
-    """A fit is made once per point, and twice for the test; its cost is counted as often as it is asked for."""
+    """Each point is fitted once, and twice for the test. The cost counts at every request."""
     for variant in ("ada-bkb", "ada-gp-ucb", "random-bkb"):
         fits: list[str] = []
         with watching({falkon.fit: lambda _, step: fits.append(step)}):  # noqa: B023 - it is called at once
@@ -85,8 +85,8 @@ def test_falkon_is_tuned_and_tested() -> None:
         assert run.times[-1] == pytest.approx(run.seconds + run.evaluation_seconds)
 
 
-def test_a_posterior_fitted_anew_is_the_one_that_was_updated() -> None:
-    """Of an exact system: one row per evaluation, repetitions too, gives what one row per point with counts gives."""
+def test_a_posterior_fitted_again_is_the_one_that_was_updated() -> None:
+    """For an exact system, one row per evaluation gives the same posterior as one row per point with counts."""
     entry = EXPERIMENTS["gp-threds"].variants("Branin")["ada-gp-ucb"]
     state, values = ada_bkb.start(SQUARE["Branin"].space, entry.config, 0), np.random.default_rng(0).normal(size=30)
     for value in values:
@@ -175,7 +175,7 @@ def test_no_row_is_in_two_parts_and_the_test_rows_do_not_scale() -> None:
 
 
 @pytest.mark.long
-def test_an_evaluation_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_an_evaluation_that_was_stopped_continues_where_it_was(tmp_path: Path) -> None:
     out = tmp_path / "paper.json"
     options = ["run", "--parts", "shallow", "--variants", "N = 3", "--steps", "5", "--out", str(out)]
     first = CliRunner().invoke(evaluation.app, [*options, "--seeds", "1"])
@@ -215,7 +215,7 @@ def test_intervals_are_of_the_mean_of_few() -> None:
 
 
 def test_every_variant_is_in_a_figure_and_in_a_table() -> None:
-    """Of every experiment at once, as after a whole evaluation. An evaluation of one experiment is drawn above."""
+    """For all experiments at once, as after a complete evaluation; a single experiment is drawn in a test above."""
     run = asdict(Run(2, 1.0, 1.0, 1.0, 0.0, 3, None, 2, [1, 2], [2.0, 1.0], [0.5, 1.0], [3, 3], [0.0], [0.0]))
     run |= {"asked": {"steps": 2}, "test_errors": {"best": 0.1, "last": 0.2}}
     runs = {store.key(job): run for name in EXPERIMENTS for job in jobs(name, 2)}

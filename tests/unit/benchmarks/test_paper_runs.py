@@ -12,7 +12,7 @@ from benchmarks.paper.runs import Run, run
 SHORT = 150
 AIM = 1.1
 EXPLAINED = {"Hartmann_3", "SixHumpCamel", "Trid_2"}
-"""Functions that miss the aim: docs/paper.md says why."""
+"""Functions that miss the aim; docs/paper.md explains why."""
 
 COMMITTED = store.load()
 
@@ -23,7 +23,7 @@ def short_run(name: str) -> Run:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_short_run_goes_as_the_committed_one_began(name: str) -> None:
-    """Regret, leaf set and early stop of the same steps."""
+    """Compares regret, leaf set and early stop at the same steps."""
     committed = COMMITTED["functions", name, "ada-bkb", 0]
     short = short_run(name)
     there = [count for count in committed["at"] if count <= SHORT]
@@ -36,7 +36,7 @@ def test_a_short_run_goes_as_the_committed_one_began(name: str) -> None:
 
 
 def test_the_committed_regrets_meet_the_aim_but_for_those_that_are_explained() -> None:
-    """At most 1.1 times the authors' average regret, on at least 13 of the 16 functions that they have traces of."""
+    """At most 1.1 times the authors' average regret, on at least 13 of the 16 functions with published traces."""
     missed = set()
     traced = {name: found for name in FUNCTIONS if (found := authors.results(name)) is not None}
     for name, measured in traced.items():

@@ -58,7 +58,7 @@ def test_the_shifted_box_keeps_its_size_and_the_minimiser(name: str) -> None:
 
 
 def made_up(scores: dict[str, dict[str, list[float]]]) -> Results:
-    """Results whose score is the same at every count."""
+    """Results with the same score at every number of evaluations."""
     return Results(
         {
             (problem, method, seed): {"observed": [score] * len(COUNTS), "recommended": []}
@@ -191,7 +191,7 @@ def test_a_gap_holds_if_the_regret_is_within_it_and_one_that_is_not_known_counts
 
 @pytest.mark.parametrize("name", ["Branin", "peaks_2", "measured_snar", "emulated_snar", "laboratory_2_8"])
 def test_the_regret_that_gaps_are_judged_by_is_that_of_the_values_without_noise_and_floor(name: str) -> None:
-    """The value falls and the regret with it, by as much, down to 0."""
+    """The regret falls by as much as the value does, down to 0."""
     instance = cast("WithRegret", PROBLEMS[name].draw(0))
     rng = np.random.default_rng(0)
     points = [instance.space.decode(u) for u in rng.random((50, instance.space.dimension))]

@@ -1,4 +1,4 @@
-"""The benchmark of results step by step, in small."""
+"""A short run of the benchmark of intermediate results."""
 
 from __future__ import annotations
 

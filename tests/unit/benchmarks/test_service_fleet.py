@@ -1,4 +1,4 @@
-"""What is told of many workers: their calls, and results that are missing or too many."""
+"""The benchmark of many workers: it counts their calls, and missing and duplicate results."""
 
 from __future__ import annotations
 

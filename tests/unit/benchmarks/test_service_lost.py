@@ -1,4 +1,4 @@
-"""What is told of a lost server: waits from the kill on, and what is missing or too many."""
+"""The benchmark of a killed server: it measures waits since the kill, and counts missing and duplicate results."""
 
 from __future__ import annotations
 

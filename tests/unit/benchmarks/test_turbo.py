@@ -1,4 +1,4 @@
-"""TuRBO as the benchmarks have it: its likelihood, its sample paths, and its trust region."""
+"""The benchmarks' TuRBO: its likelihood, its sample paths, and its trust region."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_sample_paths_have_the_mean_and_the_deviation_of_the_posterior() -> None
     assert paths.std(axis=0) == pytest.approx(np.sqrt(variance), rel=0.15, abs=0.02)
 
 
-def test_it_finds_the_bottom_of_a_bowl_and_begins_anew_when_its_region_is_too_small() -> None:
+def test_it_finds_the_bottom_of_a_bowl_and_begins_again_when_its_region_is_too_small() -> None:
     method, best = Turbo(SQUARE, seed=0), np.inf
     for _ in range(90):
         parameters = method.ask()

@@ -1,4 +1,4 @@
-"""Running a study in the engine, for tests."""
+"""Run a study in the engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def record(points: Sequence[Array] | Array, values: Sequence[float] | Array) -> 
 
 @dataclass
 class Run:
-    """A finished run: the state, and what a store would have kept of it."""
+    """A finished run: the state, and what a database would hold."""
 
     state: State
     cells: dict[str, str] = field(default_factory=lambda: {"0": "leaf"})

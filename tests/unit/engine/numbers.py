@@ -1,4 +1,4 @@
-"""Plain numbers as constraints take them: of parameters without an axis."""
+"""Plain numbers in the form that constraints use, for parameters without an axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Properties of the policy: what pruning keeps, what the certificate promises, pending points, restoring."""
+"""Properties of the Ada-BKB policy: pruning, the gap, pending points, and restored states."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def restore(result: Run) -> ada_bkb_module.State:
 
 @pytest.mark.parametrize("branching", [2, 3])
 @pytest.mark.parametrize("steps", [1, 7, 40])
-def test_restored_state_goes_on_as_the_uninterrupted_one(branching: int, steps: int) -> None:
+def test_restored_state_continues_as_the_uninterrupted_one(branching: int, steps: int) -> None:
     """Restored from results, cells and dictionary: the next 15 suggestions, dictionaries and leaf sets are the same."""
 
     def objective(u: Array) -> float:
@@ -232,7 +232,7 @@ def test_discrete_axes_hand_out_values_of_their_grid_only() -> None:
 
 
 def test_expansions_per_suggestion_are_capped_and_the_cap_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """F so large that every cell would be refined for ever: an answer comes all the same, and says so."""
+    """With F so large that refinement would never end, a suggestion is still returned, marked as capped."""
     monkeypatch.setattr(ada_bkb_module, "MAX_EXPANSIONS", 30)
     config = Config(norm_bound=1e9, beta=1.0, max_depth=60)
     state = ada_bkb.observe(ada_bkb.start(unit_space(2), config, 0), np.array([0.5, 0.5]), 1.0).state

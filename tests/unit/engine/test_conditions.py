@@ -1,4 +1,4 @@
-"""Conditional parameters in the engine: a point has the active ones only, wherever it comes from."""
+"""Conditional parameters in the engine: every point has the active parameters only."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_position_is_a_point_of_active_parameters_and_back(u: list[float]) -> 
         ({"optimizer": "lbfgs"}, {"momentum": "is only active", "nesterov": "is only active"}),
     ],
 )
-def test_what_is_wrong_with_a_point_is_said_once_and_where_it_is(
+def test_each_error_of_a_point_is_reported_once_at_its_parameter(
     changes: dict[str, Value], messages: dict[str, str]
 ) -> None:
     point = {"lr": 0.1, "optimizer": "sgd", "momentum": 0.9, "nesterov": False, "layers": 2, "width": 16}
@@ -187,11 +187,11 @@ def test_many_independent_switches_are_counted_without_visiting_each_set() -> No
 
 
 def score(u: Array) -> float:
-    """Depends on every axis, the more the later it is."""
+    """A function of every axis; later axes have larger effects."""
     return float(-sum((k + 1) * (x - 0.3) ** 2 for k, x in enumerate(u)))
 
 
-def test_the_tree_cuts_parents_first_and_no_point_comes_twice() -> None:
+def test_the_tree_cuts_parents_first_and_no_point_is_repeated() -> None:
     """No cell is cut along an axis that is not active in all of it; the first points try every branch."""
     result = run(NESTED, score, 60)
     activity, domain = NESTED.activity, Domain(NESTED)
@@ -205,7 +205,7 @@ def test_the_tree_cuts_parents_first_and_no_point_comes_twice() -> None:
     assert len(np.unique(points, axis=0)) == 60
     assert np.array_equal(points, NESTED.snap(points))
     tried = [set(column.tolist()) - {-1} for column in activity.branches(points[:8]).T]
-    assert sum(map(len, tried)) == activity.branch_count == 7  # 3 optimizers, nesterov or not, 1 layer or more
+    assert sum(map(len, tried)) == activity.branch_count == 7  # optimizers, nesterov, layers
     state, restored = result.state, result.restored().state
     none = np.zeros((0, 7))
     assert auto.suggest(state, none).point.tobytes() == auto.suggest(restored, none).point.tobytes()

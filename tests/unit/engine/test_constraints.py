@@ -1,4 +1,4 @@
-"""Constraints: their grammar, what they say of points and boxes, and random points that satisfy them."""
+"""Constraints: their grammar, their evaluation at points and over boxes, and random feasible points."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ EVERY_KIND = Space(
         )
     ),
 )
-"""Of which about a tenth is feasible."""
+"""A space of which about a tenth is feasible."""
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_names_may_be_quoted_and_keep_their_columns() -> None:
 
 
 def test_many_random_points_satisfy_all_constraints() -> None:
-    """On every kind of axis, by formulas written down once more."""
+    """On every kind of axis, checked by independent formulas."""
     feasible = Slice(EVERY_KIND, {}).feasible
     assert feasible is not None
     u = feasible.sample((7, 3), 200_000)
@@ -219,9 +219,9 @@ def test_many_random_points_satisfy_all_constraints() -> None:
     assert (rate * batch >= 0.001 - 1e-12).all()
     assert (rate * batch).max() <= 1.5 + 1e-12
     assert (a < np.sqrt(drop + 1.0) + 1e-12).all()
-    assert (np.ptp(u, axis=0) > 0.49).all(), "they are from everywhere"
+    assert (np.ptp(u, axis=0) > 0.49).all(), "the points are spread over the space"
     some = [feasible.exact(position) for position in u[::1000]]
-    assert sum(feasible.admits(point) for point in some) >= 0.99 * len(some), "up to rounding"
+    assert sum(feasible.admits(point) for point in some) >= 0.99 * len(some), "rounding may violate a constraint"
 
 
 SIMPLEX = Space(unit_space(8).axes, (Constraint(" + ".join(f"x{i}" for i in range(8)) + " <= 1"),))

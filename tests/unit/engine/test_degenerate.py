@@ -1,4 +1,4 @@
-"""Degenerate inputs give the numbers that are right for them."""
+"""Degenerate inputs give correct numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 def assert_finite(state: State) -> None:
-    """Every number of the report, and the predictions at twenty random points."""
+    """Assert that the report and predictions at twenty random points are finite."""
     dimension = state.problem.space.dimension
     prediction = ada_bkb.predict(state, np.random.default_rng(0).random((20, dimension)))
     for numbers in (prediction.mean, prediction.std, prediction.lcb, prediction.ucb):
@@ -32,7 +32,7 @@ def assert_finite(state: State) -> None:
 
 
 def assert_fits(state: State, points: Sequence[Array] | Array, values: Sequence[float], within: float) -> None:
-    """The posterior mean at these points is close to the values, in units of their standard deviation."""
+    """Assert that the posterior mean at these points is close to the values, relative to their standard deviation."""
     assert_finite(state)
     mean = ada_bkb.predict(state, np.array(points)).mean
     assert np.abs(mean - values).max() <= within * ada_bkb.report(state).scale
@@ -77,7 +77,7 @@ def test_near_duplicates_are_averaged(ridge: float, spacing: float) -> None:
         ada_bkb.suggest(state, np.zeros((0, 2)))
     assert_finite(state)
     fitted = ada_bkb.predict(state, np.array(points))
-    assert np.square(fitted.mean - values).mean() <= values.var() * (1 + 1e-6), "no worse than their average"
+    assert np.square(fitted.mean - values).mean() <= values.var() * (1 + 1e-6), "no worse than the average"
     assert at(state, (0.9, 0.9)).std == pytest.approx(ada_bkb.report(state).scale, rel=0.01)
     if spacing <= 1e-12:  # to the kernel, all of them are one point
         assert fitted.mean == pytest.approx(np.full(60, values.mean()), abs=1e-6)

@@ -67,7 +67,7 @@ EXPRESSIONS = st.recursive(
 
 
 def said_by_python(text: str, axes: tuple[Axis | Fixed, ...]) -> list[dict[str, Any]]:
-    """The points of a finite space that Python says are feasible."""
+    """The feasible points of a finite space, according to Python."""
     values = [[each.value] if isinstance(each, Fixed) else _values(each) for each in axes]
     points = [dict(zip([each.name for each in axes], row, strict=True)) for row in itertools.product(*values)]
     return [point for point in points if eval(text, {"__builtins__": {}}, point)]
@@ -82,7 +82,7 @@ def _values(axis: Axis) -> list[Any]:
 @settings(max_examples=20)
 @given(EXPRESSIONS)
 def test_the_feasible_points_of_a_finite_space_are_those_of_python(text: str) -> None:
-    """By exact evaluation, as arrays, by proof, and as Python has it; the whole space, and a slice of it."""
+    """Compares exact evaluation, arrays, interval bounds and Python, for the whole space and a slice."""
     constraint, expected = Constraint(text), said_by_python(text, FINITE)
     whole = Slice(Space(FINITE, (constraint,)), {})
     assert whole.feasible is not None
@@ -92,7 +92,7 @@ def test_the_feasible_points_of_a_finite_space_are_those_of_python(text: str) ->
     holds = np.array([constraint.holds(whole.space.decode(point)) for point in every])
     assert (whole.feasible.mask(every) == holds).all()
     for slack in whole.feasible.slack(every).T:
-        assert (np.where(slack == 0.0, holds, slack > 0.0) == holds).all(), "its sign says whether it holds"
+        assert (np.where(slack == 0.0, holds, slack > 0.0) == holds).all(), "the sign of the slack is wrong"
     assert (whole.feasible.may_hold(every, every) | ~holds).all()
     within = Slice(whole.space, {"catalyst": "PPh3", "n": 2})
     assert within.size == sum(point["catalyst"] == "PPh3" and point["n"] == 2 for point in expected)
@@ -102,8 +102,8 @@ def test_the_feasible_points_of_a_finite_space_are_those_of_python(text: str) ->
 @settings(max_examples=150, deadline=None)
 @given(EXPRESSIONS, st.integers(0, 10**6))
 @example("not not not (2 <= n < 4 <= dose + drop)", 381)  # n is up to 2, which is not below 2
-def test_what_boxes_of_several_choices_are_said_to_have_is_never_wrong(text: str, seed: int) -> None:
-    """Of random boxes: where a point holds it may hold, and where it surely holds all points do."""
+def test_bounds_over_boxes_of_several_choices_are_sound(text: str, seed: int) -> None:
+    """In a random box with a feasible point, it may hold; in a box where it surely holds, all points are feasible."""
     random, space = np.random.default_rng(seed), Space(FINITE)
     points = Slice(space, {}).points
     ends = np.sort(random.random((2, 12, space.dimension)), axis=0)
@@ -133,7 +133,7 @@ def test_what_boxes_of_several_choices_are_said_to_have_is_never_wrong(text: str
     ids=str,
 )
 def test_an_interval_of_an_axis_has_all_values_in_it(axis: Axis) -> None:
-    """Which are few of billions: those that are compared with, and their neighbours."""
+    """A few values of billions: those in comparisons, and their neighbours."""
     assert axis.count is not None
     assert not isinstance(axis, FloatAxis)
     random = np.random.default_rng(1)
@@ -169,7 +169,7 @@ def test_one_combination_of_thousands_is_found_and_none_is_proved() -> None:
 
 
 def test_log_integers_are_cut_between_values() -> None:
-    """Without cuts there, nothing would be proved of an integer on a log scale beside a real number."""
+    """Without these cuts, bounds on an integer on a log scale and a real number would prove nothing."""
     space = Space((IntAxis("n", 1, 300, "log"), FloatAxis("x", 0.0, 1.0)))
     assert problems(["n in [7, 8]", "n == 8 and x > 0.5"], space) == {}
     assert problems(["n in [7, 8]", "n not in [7, 8] or x > 2"], space)[0].startswith("no point satisfies")

@@ -1,4 +1,4 @@
-"""GP-ThreDS: what its tests accept, and that it is a function of its results."""
+"""GP-ThreDS: which cells its tests accept, and that its state is a function of its results."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_gp_threds_is_a_function_of_its_results() -> None:
     assert all(after[key.rpartition(".")[0]] == "expanded" for key in after if "." in key)
 
 
-def test_gp_threds_hands_out_different_points_and_takes_their_results_in_any_order() -> None:
+def test_gp_threds_issues_different_points_and_takes_their_results_in_any_order() -> None:
     state, _ = threds(hills, 0, 20)
     together = [suggestion.point for suggestion in islice(gp_threds.suggestions(state, NOTHING), 6)]
     assert len({point.tobytes() for point in together}) == 6
@@ -93,7 +93,7 @@ def test_gp_threds_hands_out_different_points_and_takes_their_results_in_any_ord
 
 
 def test_a_result_beside_the_grid_counts_for_the_cell_that_it_is_in() -> None:
-    """Workers may round what they are given."""
+    """Workers may round the values that they receive."""
     rounded, asked = gp_threds.start(unit_space(2), THREDS, 0), []
     for _ in range(40):
         point = gp_threds.suggest(rounded, NOTHING).point

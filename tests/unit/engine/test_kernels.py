@@ -1,4 +1,4 @@
-"""Each kernel is what its docstring says, and its g bounds the distance in the RKHS."""
+"""Each kernel matches the formula in its docstring, and its g bounds the distance in the RKHS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of an older study in a space that is edited."""
+"""Results of an older study in an edited space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fast engine decides as the literal transcription of the paper does, step by step."""
+"""The engine makes the same decisions as a literal transcription of the paper, step by step."""
 
 from __future__ import annotations
 

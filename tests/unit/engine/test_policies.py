@@ -1,4 +1,4 @@
-"""What every system keeps to: ``auto`` of both revisions, Ada-BKB with its parts exchanged, and GP-ThreDS."""
+"""Properties of all systems: both revisions of ``auto``, variants of Ada-BKB, and GP-ThreDS."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ STEPS = 24
 
 @dataclass
 class Study:
-    """A study, and what a store would have kept of it."""
+    """A study, and what a database would hold."""
 
     policy: Policy[Any, Any]
     config: Any
@@ -72,7 +72,7 @@ class Study:
         self.values.append(hills(point))
 
     def restored(self) -> Study:
-        """Brought back from what is kept, through JSON."""
+        """The study restored from what a database would hold, after a round trip through JSON."""
         policy, state = self.policy, self.state
         learned = json.loads(json.dumps(policy.learned(state)))
         kept = record(np.array(self.points).reshape(-1, 2), self.values)
@@ -93,7 +93,7 @@ def run(study: Study, steps: int) -> Study:
 
 
 def test_preparing_changes_no_answer(study: Study) -> None:
-    """Two studies, one of which prepares after each result: the same points, cells and reports."""
+    """A study that prepares after each result has the same points, cells and reports as one that does not."""
     other = replace(study, cells=dict(study.cells), points=[], values=[])
     for _ in range(STEPS):
         run(study, 1)
@@ -104,8 +104,8 @@ def test_preparing_changes_no_answer(study: Study) -> None:
     assert study.cells == other.cells
 
 
-def test_a_restored_study_goes_on_like_the_one_that_ran(study: Study) -> None:
-    """At any moment, before and after a suggestion: the next points, cells and dictionaries are the same."""
+def test_a_restored_study_continues_like_the_one_that_ran(study: Study) -> None:
+    """At any time, before and after a suggestion, the next points, cells and dictionaries are the same."""
     for _ in range(STEPS):
         restored = study.restored()
         point = study.ask()
@@ -132,7 +132,7 @@ def test_suggestions_are_distinct_points_of_the_space_and_leave_the_state_as_it_
 
 
 def test_any_point_of_the_space_may_be_observed(study: Study) -> None:
-    """Corners, the middle and points at random, before any suggestion; it suggests on afterwards."""
+    """Corners, the middle and random points, before any suggestion; suggestions continue afterwards."""
     points = [[0.0, 0.0], [1.0, 1.0], [0.5, 0.5], *np.random.default_rng(0).random((5, 2))]
     for point in SPACE.snap(np.array(points)):
         study.tell(point)
@@ -178,7 +178,7 @@ def test_neither_stopped_nor_exhausted_at_the_start(study: Study) -> None:
 
 
 def test_cells_are_boxes_that_hold_their_centroids(study: Study) -> None:
-    """All that a study ever named."""
+    """Checks all cells that the study ever reported."""
     run(study, 12)
     for key in study.cells:
         box = study.policy.cell_box(study.state, key)

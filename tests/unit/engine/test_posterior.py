@@ -1,4 +1,4 @@
-"""The sketched posterior: exact with a full dictionary, and the same however it was reached."""
+"""The sketched posterior: exact with a full dictionary, and independent of the order of updates."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_with_a_fixed_dictionary_sigma_never_rises_with_data() -> None:
 
 
 def test_an_older_state_stays_valid_when_a_decision_is_thrown_away() -> None:
-    """States are values: two futures of one state do not see each other."""
+    """States are immutable: an abandoned decision does not affect the state from which it was made."""
     state = scenario(1.0)
     at = np.random.default_rng(5).random((10, 3))
     before = ada_bkb.predict(state, at)

@@ -1,4 +1,4 @@
-"""Random and Sobol' points: what comes, and that nothing else decides."""
+"""Random and Sobol' points: how they are spread, and that results do not affect them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ask(state: State, out: Array) -> Array:
 
 
 def study(space: Space, design: Design, count: int, seed: int = 0) -> Array:
-    """So many points, each with a result before the next one."""
+    """A study with a number of points, each evaluated before the next one is suggested."""
     state, points = sampling.start(space, Config(design), seed), []
     for number in range(count):
         points.append(ask(state, np.zeros((0, space.dimension))))
@@ -34,7 +34,7 @@ def study(space: Space, design: Design, count: int, seed: int = 0) -> Array:
 
 
 def filled(points: Array, *boxes: int) -> NDArray[np.int64]:
-    """How many points are in each box that has any, of so many boxes along each axis."""
+    """The number of points in each non-empty box, for a grid with the given number of boxes per axis."""
     counts: NDArray[np.int64] = np.unique((points * boxes).astype(int), axis=0, return_counts=True)[1]
     return counts
 
@@ -78,13 +78,13 @@ def test_constraints_are_kept_and_finite_spaces_end(design: Design) -> None:
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-def test_a_point_that_was_given_back_or_excluded_leaves_no_repetition(design: Design) -> None:
+def test_released_and_excluded_points_are_not_repeated(design: Design) -> None:
     space = unit_space(2)
     state = sampling.start(space, Config(design), 0)
     out = np.array([ask(state, np.zeros((0, 2)))])
     out = np.concatenate([out, ask(state, out)[None]])
     state = sampling.observe(state, out[1], 1.0).state
-    # The first is given back: one result, none issued.
+    # The first point is released: one result, none issued.
     third = ask(state, np.zeros((0, 2)))
     assert third.tolist() not in [out[1].tolist()]
 

@@ -24,7 +24,7 @@ def ishigami(positions: Array) -> Array:
 
 
 def close(found: Sensitivity | None, first: list[float], total: list[float]) -> None:
-    """Within four standard errors, and these within a few percent."""
+    """Whether indices are within four standard errors, and these errors within a few percent."""
     assert found is not None
     for estimate, error, exact in ((found.first, found.first_error, first), (found.total, found.total_error, total)):
         assert estimate.shape == error.shape == (len(exact),)

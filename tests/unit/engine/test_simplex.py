@@ -36,7 +36,7 @@ def made(name: str, **fixed: float) -> Simplex:
 
 
 def assert_are_mixtures(name: str, values: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> None:
-    """By the rule, written down once more."""
+    """Assert that points are mixtures, by an independent implementation of the rule."""
     bounds, total, at_most, least = BOUNDS[name]
     low, high = np.array(bounds).T
     present = values > 1e-9 * total
@@ -62,7 +62,7 @@ def test_random_and_projected_points_are_mixtures_and_those_of_mixtures_stay(nam
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_a_projection_is_the_nearest_mixture(name: str) -> None:
-    """Beside a search over all sets of components by another method."""
+    """Compares with a search over all sets of components by another method."""
     one = made(name)
     bounds, total, at_most, least = BOUNDS[name]
     for values in np.random.default_rng(3).uniform(-0.2, 1.2, (6, len(bounds))) * total:
@@ -171,7 +171,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("mixture", "fault"), WRONG)
-def test_what_is_no_mixture_is_said_with_its_place(mixture: Mixture, fault: tuple[tuple[object, ...], str]) -> None:
+def test_the_error_of_a_non_mixture_names_its_parameters(
+    mixture: Mixture, fault: tuple[tuple[object, ...], str]
+) -> None:
     parameters = (
         FloatAxis("a", 0.0, 1.0),
         FloatAxis("b", 0.0, 0.5),

@@ -1,4 +1,4 @@
-"""Slices of a search space: the fixed parameters have their values exactly, the others take all of theirs."""
+"""Slices of a search space: fixed parameters have exactly their values, the others take all of theirs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_points_of_a_finite_slice_are_all_that_have_its_values() -> None:
     assert [Slice(mixed, {}).size, Slice(mixed, {"n": 1}).size, Slice(mixed, {"x": 0.5}).size] == [np.inf, np.inf, 3]
 
 
-def test_values_are_told_apart_as_json_has_them() -> None:
+def test_values_are_compared_as_json() -> None:
     assert not Slice(SPACE, {"a": True}).agrees({"a": 1})
     assert not are_alike({"a": True}, {"a": 1})
     assert not are_alike(None, {"a": 1})

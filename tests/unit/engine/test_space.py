@@ -48,7 +48,7 @@ def test_a_decoded_value_is_valid_and_bit_for_bit_itself_again(u: float, axis: A
 
 @st.composite
 def fine_axes(draw: st.DrawFn) -> IntAxis:
-    """With the least step that is allowed, or one more or two."""
+    """Axes with the smallest allowed step, or one slightly larger."""
     scale = draw(st.sampled_from(SCALES))
     bounds = st.integers(1 if scale == "log" else 1 - 2**53, 2**53 - 1)
     low, high = sorted((draw(bounds), draw(bounds)))
@@ -58,8 +58,8 @@ def fine_axes(draw: st.DrawFn) -> IntAxis:
 
 @settings(max_examples=500)
 @given(axis=fine_axes(), share=st.floats(0.0, 1.0))
-def test_as_many_integers_as_are_allowed_are_told_apart(axis: IntAxis, share: float) -> None:
-    """Each is itself again, and the next one is at another position."""
+def test_the_maximum_number_of_integers_can_be_distinguished(axis: IntAxis, share: float) -> None:
+    """Each integer decodes to itself, and the next one is at another position."""
     for index in {0, int(share * (axis.count - 2)), axis.count - 2}:
         value, following = axis.value(index), axis.value(index + 1)
         assert axis.decode(axis.encode(value)) == value
@@ -102,7 +102,7 @@ def test_a_value_with_the_rounding_errors_of_a_computation_is_one_of_the_steps()
     assert axis.problem("0.1") == "must be a finite number between 0.0 and 1.0"
 
 
-def test_lists_are_told_apart_as_json_tells_them() -> None:
+def test_lists_are_compared_as_json() -> None:
     axis = ChoiceAxis("layers", ([1], [True], [1, 1], 1, None, []))
     assert [axis.bin(axis.encode(value)) for value in ([1], [True], [1, 1], 1, None, [])] == list(range(6))
     assert axis.encode((1, 1)) == axis.encode([1, 1])
@@ -129,7 +129,7 @@ def test_a_fixed_parameter_is_part_of_every_point_and_no_axis() -> None:
 
 
 def test_log_integers_get_room_by_ratio() -> None:
-    """One decade gets the same room as the next (the first has half a step more), and small values are reachable."""
+    """All decades have the same width (the first has half a step more), and small values are reachable."""
     axis = IntAxis("n", 1, 10_000, "log")
     values = [axis.decode(u) for u in (np.arange(20000) + 0.5) / 20000]
     shares = [np.mean([10**k <= v < 10 ** (k + 1) for v in values]) for k in range(4)]

@@ -1,4 +1,4 @@
-"""The systems that Ada-BKB is compared with: each by the property that defines it, and by a regret that it reaches."""
+"""The systems that Ada-BKB is compared with: their defining properties, and the regret that they reach."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def config(request: pytest.FixtureRequest) -> Config:
 
 
 def test_without_the_sketch_the_posterior_is_the_exact_one() -> None:
-    """Against the textbook's formula with one row per result, repeats and all."""
+    """Compares with the textbook formula, with one row per result, including repeats."""
     config = replace(GP_UCB, lengthscale=0.4, ridge=0.05, outputs="raw")
     result = run(unit_space(2), config, hills, 120, noise=0.1)
     assert len(np.unique(result.points, axis=0)) < 100
@@ -125,14 +125,14 @@ def test_only_fixed_points_are_suggested() -> None:
         assert result.cells == {"0": "leaf"}
 
 
-def test_points_that_are_handed_out_together_differ(config: Config) -> None:
+def test_points_that_are_issued_together_differ(config: Config) -> None:
     result = run(unit_space(2), config, hills, 15, noise=0.05)
     together = list(islice(ada_bkb.suggestions(result.state, NOTHING), 12))
     assert len({suggestion.point.tobytes() for suggestion in together}) == 12
 
 
-def test_a_restored_study_goes_on_like_the_one_that_was_kept(config: Config) -> None:
-    """From results, cells, dictionary and what was learned, at any moment."""
+def test_a_restored_study_continues_like_the_one_that_was_kept(config: Config) -> None:
+    """Restored from results, cells, dictionary and hyperparameters, at any time."""
     space = unit_space(2)
     result = run(space, config, hills, 0)
     for _ in range(40):
@@ -178,7 +178,7 @@ def test_a_grid_may_have_more_axes_than_numpy_arrays() -> None:
 
 
 def test_ada_gp_ucb_never_prunes_and_begins_with_the_root() -> None:
-    """Its leaves tile the box at any time."""
+    """Its leaves always tile the box."""
     result = run(unit_space(2), replace(ADA_GP_UCB, branching=3), hills, 50, noise=0.05)
     assert result.suggested[0] == "0"
     assert "pruned" not in result.cells.values()

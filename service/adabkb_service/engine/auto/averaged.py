@@ -29,10 +29,12 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.special import chdtri, ndtri, stdtr, stdtrit
 
-from adabkb_service.engine.auto import likelihood, rows, surrogate, warp
+from adabkb_service.engine.answers import Prediction
+from adabkb_service.engine.auto import likelihood, rows, warp
+from adabkb_service.engine.auto.conditioning import Given, given, given_last
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
-from adabkb_service.engine.auto.noise import errors, ratios
+from adabkb_service.engine.auto.noise import ratios
 from adabkb_service.engine.auto.rows import best_and_sample
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import HIGHEST, Warp
@@ -69,6 +71,8 @@ the warps do not fit the result."""
 FARTHEST = 10.0
 """Largest distance of a prediction from the range of the results, in multiples of the range. It limits extrapolation:
 with a warp that is close to a logarithm, predictions grow exponentially."""
+INTERVALS = (0.05, 0.15865525393145705, 0.8413447460685429, 0.95)
+"""Probabilities of being below the ends of the 90% and of the 68% interval."""
 LEVELS = (np.arange(40) + 0.5) / 40
 """Probabilities of the quantiles that represent a member in the mixture."""
 CHUNK = 2048
@@ -197,6 +201,13 @@ class Averaged:
         return max(self.worst - beyond, -HIGHEST), min(self.best + beyond, HIGHEST)
 
 
+def prediction(found: Array) -> Prediction:
+    """Return the prediction with these means and quantiles at ``INTERVALS``, (5, k). The standard deviation is half the
+    width of the 68% interval."""
+    mean, lcb, low, high, ucb = found
+    return Prediction(mean, high / 2.0 - low / 2.0, lcb, ucb)
+
+
 def _middle(medians: Array) -> Array:
     """Return the median, (...), over the members, given their medians, (members, ...)."""
     middle: Array = 2.0 * np.median(medians / 2.0, axis=0)  # halved first, since a sum of two values may overflow
@@ -237,10 +248,10 @@ def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart
         from_apart: whether to learn the parameters only from results that are apart.
     """
     most = rows.LEARNED_FROM if from_apart or form.additive else LEARNED_FROM
-    given = best_and_sample(problem.seed, record.values, *most)
-    given = given[apart(problem, record, given)] if from_apart else given
-    known_errors = errors(problem, record)
-    fits = _fits(problem, record, given, form, known_errors[given])
+    chosen_rows = best_and_sample(problem.seed, record.values, *most)
+    chosen_rows = chosen_rows[apart(problem, record, chosen_rows)] if from_apart else chosen_rows
+    everything = given(problem, record, slice(None))
+    fits = _fits(problem, record, chosen_rows, form, everything.errors[chosen_rows])
     likeliest = max(fits, key=lambda fit: fit.log_density)
     if record.size > AVERAGED:
         chosen, steps = [likeliest], np.zeros((1, len(likeliest.parameters)))
@@ -248,10 +259,7 @@ def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart
         shares = np.cumsum(np.exp([fit.log_density - likeliest.log_density for fit in fits]))
         chosen = [fits[int(np.searchsorted(shares, (k + 0.5) / MEMBERS * shares[-1]))] for k in range(MEMBERS)]
         steps = _steps(likeliest, problem.seed, record.size)
-    outputs = {fit.warp: fit.warp.forward(record.values) for fit in chosen}
-    found = [
-        _member(record, known_errors, outputs[fit.warp], fit, step) for fit, step in zip(chosen, steps, strict=True)
-    ]
+    found = [_member(problem, everything, fit, step) for fit, step in zip(chosen, steps, strict=True)]
     members = tuple(each for each in found if each is not None)
     return Averaged(members, float(record.values.min()), float(record.values.max())) if members else None
 
@@ -271,21 +279,17 @@ def apart(problem: Problem, record: Record, given: NDArray[np.int64]) -> NDArray
 
 def with_result(problem: Problem, known: Averaged, record: Record) -> Averaged | None:
     """Return the mixture, also conditioned on the last result of a record. None if everything must be learned again."""
-    last, found = slice(record.size - 1, record.size), []
-    position, value, known_errors = record.positions[last], record.values[last], errors(problem, record)[last]
-    plates = record.plates_of(last)
-    outputs = {warped: warped.forward(value) for warped in {member.warp for member in known.members}}
+    last, found = given_last(problem, record), []
+    value = float(last.values[0])
     for member in known.members:
-        output = outputs[member.warp]
-        if not np.abs(output[0]) < FAR:
+        if not np.abs(last.outputs(member.warp)[0]) < FAR:
             return None
-        noise = ratios(member.hyperparameters, member.warp, value, known_errors)
         try:
-            posterior = member.posterior.condition(position, output, noise, plates)
+            posterior = last.conditioned(member.posterior, member.hyperparameters, member.warp)
             found.append(replace(member, posterior=posterior))
         except FloatingPointError:
             return None
-    return Averaged(tuple(found), min(known.worst, float(value[0])), max(known.best, float(value[0])))
+    return Averaged(tuple(found), min(known.worst, value), max(known.best, value))
 
 
 def _fits(
@@ -340,17 +344,14 @@ def _steps(fit: _Fit, seed: int, count: int) -> Array:
     return found
 
 
-def _member(record: Record, known_errors: Array, outputs: Array, fit: _Fit, step: Array) -> Member | None:
-    """Return the member whose parameters have this offset, conditioned on the record, whose results have these standard
-    errors and outputs, (T,) each; None if its numbers overflow."""
+def _member(problem: Problem, rows: Given, fit: _Fit, step: Array) -> Member | None:
+    """Return the member whose parameters have this offset, conditioned on these rows; None if its numbers overflow."""
     evidence = fit.evidence
     parameters = evidence.within_bounds(fit.parameters + step, LEAST_NOISE)
-    variance = evidence.variance(parameters) if record.size >= likelihood.MIN_RESULTS else 1.0
+    variance = evidence.variance(parameters) if len(rows.values) >= likelihood.MIN_RESULTS else 1.0
     hyperparameters = evidence.hyperparameters(parameters, variance)
-    noises = ratios(hyperparameters, fit.warp, record.values, known_errors)
-    kernel = hyperparameters.kernel(evidence.categorical, evidence.components, evidence.periodic)
     try:
-        posterior = surrogate.exact(kernel, variance, record.positions, outputs, noises, record.plates)
+        posterior = rows.posterior(problem.domain, hyperparameters, fit.warp)
     except FloatingPointError:
         return None
     return Member(fit.warp, posterior, hyperparameters, len(evidence.outputs))

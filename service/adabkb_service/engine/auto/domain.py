@@ -177,7 +177,7 @@ class Domain:
         return self._position(axis, index) if values is None else float(values[index])
 
     def _position(self, axis: int, index: int) -> float:
-        """Return the position of a value of a discrete axis that is not listed, by its index."""
+        """Compute ``position``."""
         discrete = self.space.axes[axis]
         assert not isinstance(discrete, FloatAxis)
         return discrete.encode(discrete.value(index))

@@ -134,9 +134,9 @@ def _value(evidence: Evidence, known: Hyperparameters) -> float:
 def _left_out(evidence: Evidence, known: Hyperparameters) -> tuple[Array, Array]:
     """Return the distance of each output from its prediction by the others, and the standard deviation of that
     prediction, (n,) each: see the module ``left_out``."""
-    kernel = known.kernel(evidence.categorical, evidence.components, evidence.periodic)
+    kernel = known.kernel(evidence)
     noises = known.noise_ratio + evidence.extra
     given = evidence.positions, evidence.outputs, noises, evidence.plates
     posterior = surrogate.exact(kernel, known.variance, *given)
-    inverse = np.einsum("ij,ij->j", posterior.factor, posterior.factor)
-    return posterior.weights / inverse, np.sqrt(known.variance / inverse)
+    precisions = posterior.precisions()
+    return posterior.weights / precisions, np.sqrt(known.variance / precisions)

@@ -47,7 +47,7 @@ def finishing(problem: Problem, finished: Array, failed: Array) -> Bounded:
     some = best_and_sample(problem.seed, -labels, *LEARNED_FROM)
     evidence = Evidence.over(domain, positions[some], labels[some], np.zeros(len(some)))
     known = likelihood.learn(evidence, [replace(likelihood.prior_of(domain), noise_ratio=NOISE)])
-    kernel = known.kernel(domain.categorical, domain.components, domain.periodic)
+    kernel = known.kernel(domain)
     noises = np.full(len(labels), known.noise_ratio)
     posterior = surrogate.exact(kernel, known.variance, positions, labels, noises)
     return Bounded(posterior, LEAST, np.inf, known.noise_ratio)

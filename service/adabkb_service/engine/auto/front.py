@@ -47,6 +47,24 @@ def front(state: State, feasible: float = FEASIBLE, within: Slice | None = None)
     )
 
 
+def results_since_gain(state: State) -> int | None:
+    """Return the number of results, with all objectives, after the last one that increased the hypervolume: it is
+    better than the reference in all objectives, it satisfies the bounds of metrics, and no result before it is at least
+    as good in all of them. 0 before the first such result; None with a single objective."""
+    if not state.problem.has_several:
+        return None
+    found, values = summary(state), results(state)
+    whole = ~np.isnan(values).any(axis=1)
+    feasible = violations(state.problem.config.metrics, state.record)[whole] == 0.0
+    values = values[whole]
+    counting = feasible & (values > found.reference).all(axis=1)
+    for row in np.flatnonzero(counting)[::-1]:
+        before = values[:row][counting[:row]]
+        if not (before >= values[row]).all(axis=1).any():
+            return len(values) - 1 - int(row)
+    return 0
+
+
 def _by_model(state: State, feasible: float, within: Slice) -> tuple[Array, Array]:
     """Return the evaluated points in a slice, (m, d), whose posterior means are not dominated, with the probability of
     each to be on the front of all evaluated points."""

@@ -3,8 +3,9 @@
     gap = the QUANTILE of max over x of f(x) - f(recommended)
 
 over joint draws of f from the averaged posterior (``averaged``), learned from results that are not close to each other.
-The maximum is over candidates: the positions with the largest upper bounds among many in the whole space and around the
-best result. If metrics have bounds, it is over the candidates whose drawn metrics satisfy them.
+The maximum is over candidates. For each member, these are the positions with its largest upper bounds among many in the
+whole space and around the best result, and others that are scattered. If metrics have bounds, the maximum is over the
+candidates whose drawn metrics satisfy them.
 
 The quantile is a little above the stated probability, ``CONFIDENCE``, since objectives differ from draws of the model:
 ``benchmarks.quality.gaps`` measures how often the gap holds. The gap is None if there are too few results for the
@@ -41,9 +42,9 @@ QUANTILE = 0.95
 DRAWS = 400
 """The number of draws, over all members together."""
 POOLS = 3
-"""The number of sets of positions from which candidates are chosen."""
+"""The number of sets of positions from which candidates are chosen. The members use them in turn."""
 SCATTERED, PROMISING = 150, 40
-"""The numbers of scattered candidates, and of candidates with the largest bounds under each member."""
+"""The numbers of scattered candidates, which all members have, and of candidates with a member's largest bounds."""
 WIDTH = 2.0
 """The width of these bounds, in standard deviations."""
 CONTENDERS = 64
@@ -74,11 +75,7 @@ def _with(state: State, count: int) -> float | None:
     if not (violations(metrics, record) == 0.0).any():
         return None
     of_objective = _learned(state)
-    of_metrics = [
-        (metric, _learned(measured))
-        for metric, measured in zip(metrics, state.metrics, strict=True)
-        if metric.is_bounded
-    ]
+    of_metrics = [(metric, _learned(measured)) for measured, metric in state.bounded]
     bounded = [Bounded(metric, found.members) for metric, found in of_metrics if found]
     if of_objective is None or len(bounded) < len(of_metrics):
         return None

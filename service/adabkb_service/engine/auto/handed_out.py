@@ -34,7 +34,6 @@ from adabkb_service.engine.slices import Slice
 Array = NDArray[np.float64]
 V = TypeVar("V", Surrogate, View)
 W = TypeVar("W", Surrogate, Surrogate | Transferred)
-X = TypeVar("X", Surrogate, Surrogate | Transferred)
 
 FAILED_QUANTILE = 0.25
 """The quantile of the results so far that stands for the value of a failed point."""
@@ -114,8 +113,8 @@ def search_view(
     context = within if state.problem.space.context else None
     bounded = tuple(
         _bounded(state, measured, metric, out)
-        for metric, measured in zip(state.problem.config.metrics, state.metrics, strict=True)
-        if metric.is_bounded and (measured.record.size or not state.record.size)  # else the metric has no result
+        for measured, metric in state.bounded
+        if measured.record.size or not state.record.size  # else the metric has no result
     )
     if are_many(state.record.size, len(out.failed)):
         bounded = (*bounded, finishing(state.problem, state.record.positions, out.failed))
@@ -163,7 +162,7 @@ def _is_prior_trusted(state: State) -> bool:
     return not len(best) or is_trusted(state.problem.space, config.prior, state.record.positions, best)
 
 
-def _with_prior(state: State, posterior: X, is_prior_trusted: bool) -> X | PriorWeighted:
+def _with_prior(state: State, posterior: W, is_prior_trusted: bool) -> W | PriorWeighted:
     """Return the posterior with the prior on the optimum, if the results support it."""
     prior = state.problem.config.prior
     return PriorWeighted(posterior, state.problem.space, prior) if is_prior_trusted and prior else posterior
@@ -174,7 +173,8 @@ def _per_cost(state: State, view: Single | Scalarised, context: Slice | None) ->
     config, measured = state.problem.config, _cost_of(state)
     costs = measured.record.values
     cost = Cost(measured.surrogate, measured.warp, float(costs.min()), float(np.median(costs)), float(costs.max()))
-    left = 1.0 if config.cost_budget is None else max(1.0 - float(costs.sum()) / config.cost_budget, 0.0)
+    spent = float(costs.sum()) + state.spent
+    left = 1.0 if config.cost_budget is None else max(1.0 - spent / config.cost_budget, 0.0)
     if isinstance(view, Scalarised):
         return PerCost(view, cost, left, 0.0)
     best = state.record.positions[incumbent(state)] if context is None else best_within(state, view, context)

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from adabkb_service.engine.answers import LeftOut, Prediction
-from adabkb_service.engine.auto import surrogate
-from adabkb_service.engine.auto.averaged import NEGLIGIBLE, Averaged, Member
+from adabkb_service.engine.answers import LeftOut
+from adabkb_service.engine.auto.averaged import INTERVALS, NEGLIGIBLE, Averaged, Member, prediction
 from adabkb_service.engine.auto.averaging import averaged
+from adabkb_service.engine.auto.conditioning import given
 from adabkb_service.engine.auto.doubts import doubts
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.noise import noise_ratios
@@ -33,8 +33,6 @@ Array = NDArray[np.float64]
 
 MOST = (400, 400)
 """The maximum numbers of best and of other results that are predicted, each from the rest of them."""
-LEVELS = (0.05, 0.15865525393145705, 0.8413447460685429, 0.95)
-"""Probabilities at the ends of the 90% and of the 68% interval."""
 LEAST_SHARE = 1e-6
 """The minimum share of sigma_f^2 that remains without a result."""
 
@@ -55,7 +53,7 @@ def left_out(state: State) -> LeftOut | None:
         doubted[row] = deviation
     moments = [_moments(each, values, doubted[rows]) for each in members]
     medians, deviations = (np.stack(each) for each in zip(*moments, strict=True))
-    mean, lcb, low, high, ucb = known.of_moments(medians, deviations, LEVELS)
+    predicted = prediction(known.of_moments(medians, deviations, INTERVALS))
     below = [
         stdtr(each.degrees, (each.warp.forward(values) - median) / deviation)
         for each, median, deviation in zip(members, medians, deviations, strict=True)
@@ -64,7 +62,7 @@ def left_out(state: State) -> LeftOut | None:
     tails = 2.0 * np.minimum(share, 1.0 - share)
     is_noisy = state.declares_noise or state.seems_noisy
     noise = _noise(state, known, rows) if is_noisy else None
-    return LeftOut(rows, Prediction(mean, high / 2.0 - low / 2.0, lcb, ucb), tails, noise, doubted[rows] > 0.0)
+    return LeftOut(rows, predicted, tails, noise, doubted[rows] > 0.0)
 
 
 def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:
@@ -73,13 +71,9 @@ def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:
     known = averaged(state)
     if len(rows) == record.size and state.checkpoint.dictionary is None:
         return known
-    domain, warped, hyperparameters = state.problem.domain, state.warp, state.checkpoint.hyperparameters
-    kernel = hyperparameters.kernel(domain.categorical, domain.components, domain.periodic)
-    values = record.values[rows]
-    noises = noise_ratios(state.problem, hyperparameters, warped, record, rows)
-    given = record.positions[rows], warped.forward(values), noises, record.plates_of(rows)
+    warped, hyperparameters = state.warp, state.checkpoint.hyperparameters
     try:
-        exact = surrogate.exact(kernel, hyperparameters.variance, *given)
+        exact = given(state.problem, record, rows).posterior(state.problem.domain, hyperparameters, warped)
     except FloatingPointError:
         return None
     return Averaged((Member(warped, exact, hyperparameters, len(rows)),), known.worst, known.best)
@@ -89,11 +83,11 @@ def _moments(member: Member, values: Array, doubted: Array) -> tuple[Array, Arra
     """Return mean and standard deviation of each output, (n,), given the others, without the additional noise of
     doubted results, (n,) in the user's units."""
     posterior, count, outputs = member.posterior, len(values), member.warp.forward(values)
-    inverse = np.einsum("ij,ij->j", posterior.factor, posterior.factor)
-    off = posterior.weights / inverse
+    precisions = posterior.precisions()
+    off = posterior.weights / precisions
     fit = float(outputs @ posterior.weights)
     share = np.maximum(1.0 - posterior.weights * off / max(fit, NEGLIGIBLE), LEAST_SHARE) * count / (count - 1)
-    variances = posterior.variance * share / inverse - (doubted * member.warp.slope(values)) ** 2
+    variances = posterior.variance * share / precisions - (doubted * member.warp.slope(values)) ** 2
     deviations = np.sqrt(np.maximum(variances, 0.0))
     return outputs - off, np.maximum(deviations, NEGLIGIBLE)
 

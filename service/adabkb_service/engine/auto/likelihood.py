@@ -26,7 +26,7 @@ from collections.abc import Iterable, Sequence
 from ctypes import byref, c_double
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,22 @@ _minimize = routine("minimize", POINTER, POINTER, POINTER, COUNT, POINTER, POINT
 _MINIMIZATION = Minimization(EVALUATIONS, SMALL_GAIN, LONGEST_STEP, FLAT, SUFFICIENT)
 
 
+class Axes(Protocol):
+    """The kinds of the axes of a space: a ``Domain``, or ``Evidence``."""
+
+    @property
+    def categorical(self) -> Bools:
+        """(d,) which axes have unordered values."""
+
+    @property
+    def components(self) -> Components:
+        """The coordinates of choices with descriptors."""
+
+    @property
+    def periodic(self) -> Bools | None:
+        """(d,) which axes are periodic; None if none is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
     """The hyperparameters: lengthscales (d,) in the unit cube, noise ratio nu, and sigma_f^2 in model output units."""
@@ -99,16 +115,16 @@ class Hyperparameters:
     plates: float | None = None
     """tau, the variance of the offsets of plates over sigma_f^2; None in a study without plates."""
 
-    def kernel(self, categorical: Bools, components: Components, periodic: Bools | None) -> Kernel:
-        """Return the kernel of a space with these categorical axes, (d,), components, and periodic axes, (d,).
+    def kernel(self, axes: Axes) -> Kernel:
+        """Return the kernel of a space or of evidence.
 
         Raises:
             ValueError: the number of components differs from that of the lengthscales.
         """
-        if len(components) != len(self.components):
-            raise ValueError(f"the descriptors have {len(components)} components, not {len(self.components)}")
-        along = self.lengthscales, categorical, self.additive, components, self.components
-        return Kernel(*along, self.smooth, periodic, self.plates)
+        if len(axes.components) != len(self.components):
+            raise ValueError(f"the descriptors have {len(axes.components)} components, not {len(self.components)}")
+        along = self.lengthscales, axes.categorical, self.additive, axes.components, self.components
+        return Kernel(*along, self.smooth, axes.periodic, self.plates)
 
     def shortest(self, components: Components) -> Array:
         """Return the lengthscale of each axis, (d,). For a category with components, it is the shortest of its own

@@ -37,8 +37,6 @@ PENALTY = 100.0
 objective."""
 WIDTHS = (-1.0, 0.0, 1.0, 3.0)
 """Values of w, in turn."""
-STARTS = 3
-"""The number of starts of the search for the constrained maximum, the best candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +103,7 @@ class Constrained:
 
     def ascend(self, starts: Array, beta: float, free: Bools) -> Array:
         """Return constrained maxima near positions (k, d), within the cube and along the free axes of each, (k, d)."""
-        return np.array([self._maximum(*each, beta) for each in zip(starts[:STARTS], free, strict=False)])
-
-    def _maximum(self, start: Array, free: Bools, beta: float) -> Array:
-        def value(x: Array) -> tuple[float, Array]:
-            return slsqp.first(self.objective.ucb_and_gradient(x[None], beta))
-
-        return slsqp.maximum(value, start, free, self.margins)
+        return slsqp.maxima(lambda x: self.objective.ucb_and_gradient(x, beta), starts, free, self.margins)
 
     def margins(self, position: Array) -> tuple[Array, Array]:
         """Return the slack of all bounds at a position, (d,), shape (m,), and the gradients, (m, d)."""

@@ -11,8 +11,8 @@ The algorithm's loop is split into three methods, because workers evaluate the p
     checkpoint is due: the hyperparameters are learned again, and cells that cannot contain the optimum are marked as
     pruned (for reports; the search does not depend on it; ``learning``, ``pruning``). Hyperparameters fitted to the
     first n results apply from result n + 1; with up to 20 results they apply at once.
-``prepare``: Compute a due checkpoint, and its gap, while a worker evaluates the next point. It does not affect any
-    answer.
+``prepare``: Compute a due checkpoint and, in a second call, its gap, while a worker evaluates the next point. It does
+    not affect any answer.
 
 If equal results show that the objective has steps, points on a known step are excluded (``plateaus``), and x* itself is
 suggested instead of a centroid. The same applies to results that seem noisy, while beta is below ``betas.EXPLORING``.
@@ -45,7 +45,7 @@ from adabkb_service.engine.auto.catalogues import spread
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.constrained import without_infeasible
 from adabkb_service.engine.auto.doubts import awaiting_replicates
-from adabkb_service.engine.auto.front import front
+from adabkb_service.engine.auto.front import front, results_since_gain
 from adabkb_service.engine.auto.handed_out import (
     HandedOut,
     SearchView,
@@ -70,7 +70,7 @@ from adabkb_service.engine.auto.restarts import (
 )
 from adabkb_service.engine.auto.restore import changed_marks, edited, rebuild, restore, start
 from adabkb_service.engine.auto.search import Search, maximize_ucb, scattered
-from adabkb_service.engine.auto.state import State, incumbent
+from adabkb_service.engine.auto.state import State, incumbent, with_spent
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import box_of
 from adabkb_service.engine.auto.turns import RESTARTS_PERIOD, is_restarts
@@ -189,11 +189,13 @@ def observe(
 
 
 def prepare(state: State) -> State:
-    """Return the state with the checkpoints that the next result requires, and the gap that follows from them."""
-    ready = learning.prepare(state)
-    if ready.prepared is not None:
-        gap.gap(replace(ready, checkpoint=ready.prepared.checkpoint))
-    return ready
+    """Return the state with the checkpoints that the next result requires. If it has them, compute the gap that follows
+    from them."""
+    if learns_next(state):
+        return learning.prepare(state)
+    if state.prepared is not None:
+        gap.gap(replace(state, checkpoint=state.prepared.checkpoint))
+    return state
 
 
 def exhausted(
@@ -463,6 +465,7 @@ class Auto(Policy[Config, State]):
     suggestions_within = staticmethod(suggestions_within)
     observe = staticmethod(observe)
     learns_next = staticmethod(learns_next)
+    with_spent = staticmethod(with_spent)
     prepare = staticmethod(prepare)
     with_prepared_of = staticmethod(with_prepared_of)
     rebuild = staticmethod(rebuild)
@@ -479,6 +482,7 @@ class Auto(Policy[Config, State]):
     recommend_within = staticmethod(recommend_within)
     keep_near = staticmethod(keep_near)
     front = staticmethod(front)
+    results_since_gain = staticmethod(results_since_gain)
     of_metric = staticmethod(reports.of_metric)
     cell_box = staticmethod(cell_box)
     cell_indices = staticmethod(reports.cell_indices)

@@ -61,7 +61,7 @@ def prunable(state: State) -> Pruning:
     effective_dimension = float(np.einsum("rm,rm->", view.factor @ gram, view.factor))  # tr(W K W')
     beta = _beta(state, norm, effective_dimension)
     lower, row = _best_lower(state, beta)
-    ceilings = [ceiling for metric in _metrics_with_bounds(state) for ceiling in _ceilings(*metric)]
+    ceilings = [ceiling for metric in state.bounded for ceiling in _ceilings(*metric)]
     return Pruning(beta, effective_dimension, tuple(_excluded(state, beta, norm, lower, ceilings)), row)
 
 
@@ -152,11 +152,6 @@ class Ceiling:
         """Return which boxes are excluded, (k,)."""
         below: Bools = _bounds(self.view, self.beta, self.norm, boxes) < self.threshold
         return below
-
-
-def _metrics_with_bounds(state: State) -> list[tuple[State, Metric]]:
-    metrics = zip(state.metrics, state.problem.config.metrics, strict=True)
-    return [(measured, metric) for measured, metric in metrics if metric.is_bounded]
 
 
 def _ceilings(state: State, metric: Metric) -> list[Ceiling]:

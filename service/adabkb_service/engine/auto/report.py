@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import Prediction, Recommendation, Report
+from adabkb_service.engine.auto.averaged import INTERVALS, prediction
 from adabkb_service.engine.auto.averaging import averaged, fewest_results
 from adabkb_service.engine.auto.feasible_results import best_feasible_rows
 from adabkb_service.engine.auto.gap import gap
@@ -20,8 +21,6 @@ from adabkb_service.engine.metrics import FEASIBLE
 
 Array = NDArray[np.float64]
 
-LEVELS = (0.05, 0.15865525393145705, 0.8413447460685429, 0.95)
-"""Probabilities of being below the ends of the 90% and of the 68% interval."""
 UNKNOWN = 0.5
 """Probability that a point satisfies the bounds of a metric that has no results."""
 
@@ -89,18 +88,18 @@ def predict_one(state: State, points: Array) -> Prediction:
     if not state.record.size:
         mean, deviation = mean_and_std(state.surrogate, points)
         return Prediction.normal(mean, deviation)
-    mean, lcb, low, high, ucb = averaged(state).mean_and_quantiles(points, LEVELS)
-    return Prediction(mean, high / 2.0 - low / 2.0, lcb, ucb)
+    return prediction(averaged(state).mean_and_quantiles(points, INTERVALS))
 
 
 def feasible_probability(state: State, points: Array) -> Array:
     """Return the probability that points satisfy all bounds of metrics, (k,). The metrics are treated as independent.
     For a metric without results, while the objective has some, the probability is ``UNKNOWN``."""
     found = np.ones(len(points))
-    for measured, metric in zip(state.metrics, state.problem.config.metrics, strict=True):
-        if metric.is_bounded and state.record.size:
-            known = measured.record.size > 0
-            found *= averaged(measured).between(points, *metric.signed_bounds) if known else UNKNOWN
+    if not state.record.size:
+        return found
+    for measured, metric in state.bounded:
+        known = measured.record.size > 0
+        found *= averaged(measured).between(points, *metric.signed_bounds) if known else UNKNOWN
     return found
 
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import likelihood, surrogate, warp
+from adabkb_service.engine.auto import likelihood, warp
+from adabkb_service.engine.auto.conditioning import given
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.likelihood import Hyperparameters
-from adabkb_service.engine.auto.noise import noise_ratios
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.record import Record
@@ -89,7 +89,8 @@ def restart(problem: Problem, record: Record, start: int, avoided: Array, known:
     apart = is_outside_neighbourhood(problem.domain, record.positions[start:], avoided, relevant)
     rows: Ints = start + np.flatnonzero(apart)
     hyperparameters = _hyperparameters(problem, known, relevant)
-    posterior, warped = _fitted(problem, record, rows, hyperparameters)
+    warped = warp.fit(record.values[rows])
+    posterior = given(problem, record, rows).posterior(problem.domain, hyperparameters, warped)
     best = record.positions[rows[np.argmax(posterior.mean(record.positions[rows]))]] if len(rows) else None
     return Restart(rows, avoided, relevant, best, posterior, warped)
 
@@ -162,13 +163,3 @@ def _hyperparameters(problem: Problem, known: Hyperparameters, relevant: Bools) 
     lengthscales[relevant] = prior.lengthscales
     along_components[relevant[domain.components.axes]] = prior.components
     return replace(prior, lengthscales=lengthscales, components=along_components, plates=known.plates)
-
-
-def _fitted(problem: Problem, record: Record, rows: Ints, hyperparameters: Hyperparameters) -> tuple[Surrogate, Warp]:
-    """Return the exact posterior conditioned on these rows alone, and their warp."""
-    positions, values = record.positions[rows], record.values[rows]
-    warped = warp.fit(values)
-    noises = noise_ratios(problem, hyperparameters, warped, record, rows)
-    kernel = hyperparameters.kernel(problem.domain.categorical, problem.domain.components, problem.domain.periodic)
-    given = positions, warped.forward(values), noises, record.plates_of(rows)
-    return surrogate.exact(kernel, hyperparameters.variance, *given), warped

@@ -35,8 +35,6 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 DIRECTIONS = 128
-STARTS = 3
-"""The number of starts of the search for the maximum, the best candidates."""
 LEAST = 0.01
 """The minimum component of a direction, so that every objective has weight."""
 APART = 1 << 40
@@ -139,12 +137,7 @@ class Scalarised:
 
     def ascend(self, starts: Array, beta: float, free: Bools) -> Array:
         """Return maxima near positions (k, d), within the cube and along the free axes of each, (k, d)."""
-        return np.array(
-            [
-                slsqp.maximum(lambda x: slsqp.first(self.ucb_and_gradient(x[None], beta)), start, along)
-                for start, along in zip(starts[:STARTS], free, strict=False)
-            ]
-        )
+        return slsqp.maxima(lambda x: self.ucb_and_gradient(x, beta), starts, free)
 
     def _lengths(self, shares: Array) -> Array:
         """Return s of shares (k, K) along all directions, (k, M); negative if a share is."""

@@ -13,28 +13,43 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+STARTS = 3
+"""The number of starts of a search for the maximum, the best candidates."""
 ITERATIONS = 40
 PRECISION = 1e-6
 
 
-def maximum(
-    value: Callable[[Array], tuple[float, Array]],
-    start: Array,
+def maxima(
+    index: Callable[[Array], tuple[Array, Array]],
+    starts: Array,
     free: Bools,
     margins: Callable[[Array], tuple[Array, Array]] | None = None,
 ) -> Array:
-    """Return the maximum of a function in the cube near a position, (d,); the position itself if no finite one is
-    found.
+    """Return maxima of an index found from the first positions, (k, d); a position itself if no finite one is found
+    from it.
 
     Args:
-        value: returns the value at a position, and its gradient, (d,).
-        start: (d,) start position.
-        free: (d,) axes along which to move.
+        index: returns the index at positions (1, d), shape (1,), and its gradient, (1, d).
+        starts: (k, d) start positions, best first.
+        free: (k, d) whether each start may move along each axis.
         margins: returns values that must not be negative at a position, (m,), and their gradients, (m, d).
     """
+    return np.array([_maximum(index, *each, margins) for each in zip(starts[:STARTS], free, strict=False)])
+
+
+def _maximum(
+    index: Callable[[Array], tuple[Array, Array]],
+    start: Array,
+    free: Bools,
+    margins: Callable[[Array], tuple[Array, Array]] | None,
+) -> Array:
+    def falling(x: Array) -> tuple[float, Array]:
+        value, gradient = index(x[None])
+        return -float(value[0]), -gradient[0]
+
     ends = [(0.0, 1.0) if is_free else (x, x) for x, is_free in zip(start.tolist(), free.tolist(), strict=True)]
     found = scipy.optimize.minimize(
-        lambda x: _negative(value(x)),
+        falling,
         start,
         jac=True,
         bounds=ends,
@@ -43,17 +58,6 @@ def maximum(
         options={"maxiter": ITERATIONS, "ftol": PRECISION},
     )
     return np.clip(found.x, 0.0, 1.0) if np.isfinite(found.x).all() else start
-
-
-def first(found: tuple[Array, Array]) -> tuple[float, Array]:
-    """Return the value and the gradient, (d,), at one position, given as (1,) and (1, d)."""
-    values, gradients = found
-    return float(values[0]), gradients[0]
-
-
-def _negative(found: tuple[float, Array]) -> tuple[float, Array]:
-    value, gradient = found
-    return -value, -gradient
 
 
 def _inequality(margins: Callable[[Array], tuple[Array, Array]]) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import surrogate, warp
+from adabkb_service.engine.auto import warp
 from adabkb_service.engine.auto.checkpoint import Checkpoint, Pruning
+from adabkb_service.engine.auto.conditioning import given, given_last
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.feasible_results import best_feasible_rows, ranked
-from adabkb_service.engine.auto.noise import noise_ratios
 from adabkb_service.engine.auto.restarts import relevant_axes, start_after
 from adabkb_service.engine.auto.rows import to_fit
 from adabkb_service.engine.auto.surrogate import Surrogate
@@ -63,6 +63,8 @@ class State:
     """Determines which method chooses the next point."""
     prepared: Prepared | None = None
     """Cache of the checkpoint that the next result requires."""
+    spent: float = 0.0
+    """Cost of the stopped trials, which the model of costs does not use, since it is not that of full evaluations."""
     metrics: tuple[State, ...] = ()
     """The states of the metrics, each modelled like an objective. Their trees are roots, since they suggest nothing."""
 
@@ -71,6 +73,12 @@ class State:
         """Whether the user declared that results are noisy."""
         own = self.problem.config.noise_std is not None or bool(self.record.errors.any())
         return own or any(metric.declares_noise for metric in self.metrics)
+
+    @property
+    def bounded(self) -> list[tuple[State, Metric]]:
+        """The metrics with bounds, each with the state that models it."""
+        metrics = zip(self.metrics, self.problem.config.metrics, strict=True)
+        return [(measured, metric) for measured, metric in metrics if metric.is_bounded]
 
     @property
     def seems_noisy(self) -> bool:
@@ -96,6 +104,11 @@ class State:
         )
 
 
+def with_spent(state: State, cost: float) -> State:
+    """Return the state with the cost of stopped trials."""
+    return state if cost == state.spent else replace(state, spent=cost)
+
+
 def with_result(state: State, record: Record) -> State:
     """Return the state conditioned on the last result of a record, which has one more result than the state's."""
     after = _conditioned(state, record)
@@ -114,16 +127,9 @@ def fitted(
     checkpoint, then row by row. The states of metrics must belong to the whole record."""
     hyperparameters, rows = checkpoint.hyperparameters, to_fit(problem.seed, record.values[: checkpoint.count])
     warped = warp.fit(record.values[: checkpoint.count], hyperparameters.powers)
-    kernel = hyperparameters.kernel(problem.domain.categorical, problem.domain.components, problem.domain.periodic)
-    positions, values, before = record.positions[rows], record.values[rows], record.first(checkpoint.count)
-    noises = noise_ratios(problem, hyperparameters, warped, before, rows)
-    outputs, plates = warped.forward(values), record.plates_of(rows)
-    if checkpoint.dictionary is None:
-        posterior = surrogate.exact(kernel, hyperparameters.variance, positions, outputs, noises, plates)
-    else:
-        inducing = record.positions[np.array(checkpoint.dictionary, dtype=np.int64)]
-        given = inducing, positions, outputs, noises, plates
-        posterior = surrogate.compressed(kernel, hyperparameters.variance, *given)
+    before = record.first(checkpoint.count)
+    inducing = None if checkpoint.dictionary is None else before.positions[list(checkpoint.dictionary)]
+    posterior = given(problem, before, rows).posterior(problem.domain, hyperparameters, warped, inducing)
     cells_learned_from = tree.size if cells_learned_from is None else cells_learned_from
     restart, turns = checkpoint.restarted_at, checkpoint.turns
     state = State(
@@ -178,10 +184,7 @@ def within_reach(state: State) -> tuple[float, float]:
 
 def _conditioned(state: State, record: Record) -> State:
     """Return the state with the posterior conditioned on the last result of a record, one more than the state has."""
-    last = slice(record.size - 1, record.size)
-    values = record.values[last]
-    noises = noise_ratios(state.problem, state.checkpoint.hyperparameters, state.warp, record, last)
-    given = record.positions[last], state.warp.forward(values), noises, record.plates_of(last)
-    posterior = state.surrogate.condition(*given)
+    hyperparameters = state.checkpoint.hyperparameters
+    posterior = given_last(state.problem, record).conditioned(state.surrogate, hyperparameters, state.warp)
     restart, turns = restarted_at(state, record), turns_after(state, record)
     return replace(state, record=record, surrogate=posterior, restarted_at=restart, turns=turns)

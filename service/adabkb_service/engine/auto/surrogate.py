@@ -34,16 +34,15 @@ from adabkb_service.engine.native.structures import Posterior
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# k(x, x).
 PRIOR_VARIANCE = 1.0 + MEAN_VARIANCE
-# Added to the diagonal of K_SS, whose points may lie close together.
+"""k(x, x)."""
 JITTER = 1e-9
-# Values added to the diagonal of a covariance that rounding has made indefinite, as shares of k(x, x). The first
-# sufficient
-# one is used.
+"""Added to the diagonal of K_SS, whose points may lie close together."""
 ADDED_NOISES = (1e-8, 1e-6, 1e-4, 1e-2)
-# The number of rows whose kernel columns are in memory at a time.
+"""Values added to the diagonal of a covariance that rounding has made indefinite, as shares of k(x, x). The first
+sufficient one is used."""
 CHUNK = 2048
+"""The number of rows whose kernel columns are in memory at a time."""
 
 _mean = routine("mean", POINTER, COUNT, POINTER, POINTER)
 _mean_and_std = routine("mean_and_std", POINTER, COUNT, POINTER, POINTER, POINTER)
@@ -74,6 +73,15 @@ class Surrogate:
         """The posterior as a structure for the C functions."""
         points = np.ascontiguousarray(self.inducing.T)
         return Posterior(self.kernel.native, points, self.weights, self.factor, self.variance)
+
+    def precisions(self) -> Array:
+        """Return the diagonal of W'W, (m,): that of (K + N)^-1 if the posterior is exact.
+
+        An entry is then sigma_f^2 over the variance of a row's output given the others. The row's weight over it is the
+        distance of the output from its prediction (Rasmussen and Williams 2006, eq. 5.12).
+        """
+        found: Array = np.einsum("ij,ij->j", self.factor, self.factor)
+        return found
 
     def mean(self, positions: Array) -> Array:
         """Return the mean at cube positions (k, d), shape (k,), in model output units."""

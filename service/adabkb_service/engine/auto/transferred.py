@@ -92,7 +92,7 @@ def learned(older: Older, domain: Domain) -> OlderMean:
     evidence = Evidence(*given, components=components, periodic=periodic)
     found = likelihood.learn(evidence, [start]) if len(outputs) >= likelihood.MIN_RESULTS else start
     noises = np.full(len(outputs), found.noise_ratio)
-    kernel = found.kernel(categorical, components, periodic)
+    kernel = found.kernel(evidence)
     posterior = surrogate.exact(kernel, found.variance, positions, outputs, noises)
     return OlderMean(older.study, axes, posterior, positions[np.argsort(-outputs, kind="stable")[:BEST]])
 
@@ -196,7 +196,7 @@ def _trust(own: Surrogate, means: Array, outputs: Array) -> tuple[Array, float]:
     ridge = math.sqrt(RIDGE)
     A = np.vstack([whitened[:, 1:], ridge * np.eye(studies)])
     trust, _ = scipy.optimize.nnls(A, np.append(whitened[:, 0], np.full(studies, ridge)))
-    errors = (own.factor.T @ whitened) / np.sqrt(np.einsum("ij,ij->j", own.factor, own.factor))[:, None]
+    errors = (own.factor.T @ whitened) / np.sqrt(own.precisions())[:, None]
     left = errors[:, 0] - errors[:, 1:] @ trust
     before, after = (SMALLEST + float(each @ each) for each in (errors[:, 0], left))
     if n / 2.0 * math.log(before / after) <= EVIDENCE * np.count_nonzero(trust):

@@ -1,6 +1,7 @@
 // The summary of a study from the API, with an action for each warning.
 
 import { askWith } from "./asking.js";
+import { messageOf, statusOf } from "./caught.js";
 import { byId, made } from "./elements.js";
 import { inUnit, shown } from "./words.js";
 
@@ -44,10 +45,10 @@ export class AssessmentPanel {
       await this.doubtBest(found);
     } catch (error) {
       console.debug(error);
-      isBusy = error.status === 503;
+      isBusy = statusOf(error) === 503;
       const said = this.panel.querySelector(".said");
       if (said)
-        said.textContent = `${error.message} The page tries again ${isBusy ? "soon" : "when the study changes"}.`;
+        said.textContent = `${messageOf(error)} The page tries again ${isBusy ? "soon" : "when the study changes"}.`;
     }
     this.panel.removeAttribute("aria-busy");
     this.timer = undefined;
@@ -88,7 +89,7 @@ export class AssessmentPanel {
       if (!sentence) continue;
       const [row, term, said] = ["div", "dt", "dd"].map((tag) => document.createElement(tag));
       term.textContent = question;
-      said.textContent = unbroken(sentence);
+      said.textContent = sentence;
       if (name === "findings") said.append(...this.tries(found.findings?.untried ?? {}, study));
       row.append(term, said);
       list.append(row);
@@ -144,7 +145,7 @@ export class AssessmentPanel {
     list.className = "checks";
     for (const check of checks) {
       const item = document.createElement("li");
-      item.textContent = unbroken(check.text);
+      item.textContent = check.text;
       if (check.observation) {
         const link = document.createElement("a");
         link.href = `${this.data.page}/results/${check.observation}`;
@@ -159,11 +160,6 @@ export class AssessmentPanel {
     return [list];
   }
 }
-
-/** No line ends between a number and its uncertainty.
- * @param {string} text
- */
-const unbroken = (text) => text.replaceAll(" ± ", "\u00a0±\u00a0");
 
 /** A button that opens the form for the next experiment with these values held fixed.
  * @param {string} label

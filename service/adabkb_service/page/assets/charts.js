@@ -2,6 +2,7 @@
 // again when the study has changed, says what it has nothing to show of, and is saved as SVG, PNG or CSV. In a report,
 // which is printed, all that are chosen are drawn at once.
 
+import { messageOf, statusOf } from "./caught.js";
 import { byId, dataOf, every, one } from "./elements.js";
 import { say } from "./toasts.js";
 import { figure } from "./words.js";
@@ -192,7 +193,8 @@ export class Chart {
     this.plot.addEventListener("keydown", (event) => this.walk(event));
     this.isPrinted = this.frame.closest("[data-draws=all]") !== null;
     if (this.isPrinted) this.isVisible = true;
-    else
+    else this.plot.tabIndex = 0; // it is drawn when the keyboard reaches it
+    if (!this.isPrinted)
       new IntersectionObserver(
         ([entry]) => {
           this.isVisible = entry.isIntersecting;
@@ -234,9 +236,9 @@ export class Chart {
       else this.show(made);
     } catch (error) {
       console.debug(error);
-      if (error.status === 422) this.tell("empty", error.message);
+      if (statusOf(error) === 422) this.tell("empty", messageOf(error));
       else if (this.frame.dataset.state !== "shown")
-        this.tell("failed", `${error.message} The page tries again when the study changes.`);
+        this.tell("failed", `${messageOf(error)} The page tries again when the study changes.`);
     }
     this.timer = undefined;
     // What takes the server long, because the study is large, is asked for less often.

@@ -136,15 +136,17 @@ export function distinct(row) {
  */
 export const fieldOfChoice = (row, place) => filled(row)[Number(place)] ?? fields(row)[0];
 
-/** Add fields for values at the end.
+/** Add fields for values before a choice, or at the end.
  * @param {Element} row
+ * @param {number} count
+ * @param {Element | null} before
  */
-export function addChoices(row, count = 1) {
+export function addChoices(row, count = 1, before = null) {
   for (let i = 0; i < count; i += 1) {
     const choice = copied("choice");
     made += 1;
     area(choice, "choice").dataset.key = `choice-${made}`;
-    area(row, "choices").append(choice);
+    area(row, "choices").insertBefore(choice, before);
   }
   numbered(row);
 }
@@ -170,22 +172,61 @@ export function dropChoice(row, choice) {
   numbered(row);
 }
 
-/** Put lines that somebody pastes into a field into fields of their own.
+/** The values of a list: its lines or, of a single line, what stands between semicolons, or commas with a space (as a
+ * comma without a space may be part of a name, such as 1,4-dioxane).
+ * @param {string} list
+ */
+function valuesOf(list) {
+  const lines = nonempty(list.split(/[\r\n\t]+/));
+  return lines.length === 1 ? nonempty(lines[0].split(/;|,\s/)) : lines;
+}
+
+/** @type {(texts: string[]) => string[]} */
+const nonempty = (texts) => texts.map((each) => each.trim()).filter((each) => each !== "");
+
+/** Offer to take apart what somebody has typed into one field, if it is a list.
+ * @param {Element} row
+ * @param {HTMLInputElement} typed the field
+ */
+export function offerValues(row, typed) {
+  const choice = holder(typed, ".choice", HTMLElement);
+  choice.querySelector("[data-takes-apart]")?.remove();
+  const values = valuesOf(typed.value);
+  if (values.length < 2) return;
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", className: "quiet", textContent: `Make ${values.length} values of it` });
+  button.dataset.takesApart = "";
+  button.addEventListener("click", () => {
+    button.remove();
+    fill(row, typed, values);
+  });
+  choice.append(button);
+}
+
+/** Put values into a field and into new fields after it.
+ * @param {Element} row
+ * @param {HTMLInputElement} first
+ * @param {string[]} values
+ */
+function fill(row, first, values) {
+  const at = fields(row).indexOf(first);
+  for (const later of fields(row).slice(at + 1))
+    if (later.value.trim() === "") holder(later, ".choice", HTMLElement).remove();
+  addChoices(row, values.length - 1, holder(first, ".choice", HTMLElement).nextElementSibling);
+  for (const [i, value] of values.entries()) fields(row)[at + i].value = value;
+  first.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+/** Put the values of a list that somebody pastes into a field into fields of their own.
  * @param {Element} row
  * @param {HTMLInputElement} pasted the field
  * @param {ClipboardEvent} event
  */
 export function spread(row, pasted, event) {
-  const lines = (event.clipboardData?.getData("text") ?? "")
-    .split(/[\r\n\t]+/)
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
-  if (lines.length < 2) return;
+  const values = valuesOf(event.clipboardData?.getData("text") ?? "");
+  if (values.length < 2) return;
   event.preventDefault();
-  const at = fields(row).indexOf(pasted);
-  addChoices(row, Math.max(0, at + lines.length - fields(row).length));
-  for (const [i, line] of lines.entries()) fields(row)[at + i].value = line;
-  pasted.dispatchEvent(new Event("input", { bubbles: true }));
+  fill(row, pasted, values);
 }
 
 /** Go to the next field, which is added after the last one.

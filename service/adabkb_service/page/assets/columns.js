@@ -166,7 +166,6 @@ export function guess(header, known) {
 export function number(cell, unit) {
   let text = cell.trim();
   for (const end of [unit, "%"]) if (end && text.endsWith(end)) text = text.slice(0, -end.length).trim();
-  text = text.replace(/(?<=\d)[\s\u00a0\u202f'’](?=\d{3}(\D|$))/g, "");
   const [point, comma] = [text.lastIndexOf("."), text.lastIndexOf(",")];
   if (point >= 0 && comma >= 0)
     text = point > comma ? text.replaceAll(",", "") : text.replaceAll(".", "").replace(",", ".");
@@ -198,6 +197,8 @@ function meant(parameter, cell) {
     (choice) =>
       choice === cell || shown(choice) === cell || JSON.stringify(choice) === cell || choice === numeral(cell),
   );
+  const alike = choices.filter((choice) => shown(choice).toLowerCase() === cell.trim().toLowerCase());
+  if (found < 0 && alike.length === 1) return alike[0]; // only upper and lower case differ
   if (found < 0)
     throw new Error(`“${cell}” is not one of ${choices.map((choice) => `“${shown(choice)}”`).join(", ")}.`);
   return choices[found];

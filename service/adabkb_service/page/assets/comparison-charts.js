@@ -1,6 +1,7 @@
 // The charts that compare studies. Each study has its own colour in all of them.
 
 import { call } from "./calls.js";
+import { messageOf } from "./caught.js";
 import { apart, Chart, colours, common, numbers } from "./charts.js";
 import { StudyData } from "./data.js";
 import { byId } from "./elements.js";
@@ -33,7 +34,7 @@ export async function compared(id) {
     ]);
     return { id, data, study, scales, ...progress };
   } catch (error) {
-    return { id, error: error.message };
+    return { id, error: messageOf(error) };
   }
 }
 

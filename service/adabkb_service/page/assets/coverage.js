@@ -34,29 +34,34 @@ function partsOf(scale) {
 export function coverageChart(data) {
   const [across, up, colour] = ["x", "y", "colour"].map((part) => byId(`coverage-${part}`, HTMLSelectElement));
   const make = async () => {
-    const [study, scales, history] = await Promise.all([data.study(), data.axes(), data.history()]);
+    const [study, scales, history, failures] = await Promise.all([
+      data.study(),
+      data.axes(),
+      data.history(),
+      data.failed(),
+    ]);
     if (scales.length < 2) return { empty: "There is only one parameter to draw; its slice shows what was tried." };
     if (history.isThinned) return { empty: "The study has too many results to count them here." };
     const [x, y] = chosen(scales, across, up);
     const ink = colours();
     const results = history.results.filter((each) => !each.excluded);
-    const place = (/** @type {import("./scale.js").Scale} */ scale, /** @type {Result} */ each) =>
-      scale.position(each.parameters[scale.name]);
     const cells = partsOf(x).flatMap((column) =>
       partsOf(y).map((row) => {
-        const found = results.filter((each) => {
-          const [at, height] = [place(x, each), place(y, each)];
+        const isIn = (/** @type {{ parameters: Record<string, unknown> }} */ { parameters }) => {
+          const [at, height] = [x, y].map((scale) => scale.position(parameters[scale.name]));
           const isLast = at === x.ends[1] && column.to === x.ends[1];
           const isTop = height === y.ends[1] && row.to === y.ends[1];
           return column.from <= at && (at < column.to || isLast) && row.from <= height && (height < row.to || isTop);
-        });
+        };
+        const [found, failed] = [results.filter(isIn), failures.filter(isIn).length];
         const values = found.map((each) => each.value);
         const best = study.direction === "minimize" ? Math.min(...values) : Math.max(...values);
-        return { column, row, count: found.length, best: found.length && study.direction ? best : null };
+        return { column, row, count: found.length, failed, best: found.length && study.direction ? best : null };
       }),
     );
     const isBest = colour.value === "best" && cells.some(({ best }) => best !== null);
     const tried = cells.filter(({ count }) => count);
+    const touched = cells.filter(({ count, failed }) => count || failed);
     const value = (/** @type {typeof cells[0]} */ cell) => (isBest ? (cell.best ?? NaN) : cell.count);
     const option = plane(x, y, ink);
     option.series = [
@@ -70,7 +75,7 @@ export function coverageChart(data) {
           cell,
         })),
         renderItem: (/** @type {{ dataIndex: number }} */ { dataIndex }, /** @type {Canvas} */ api) =>
-          drawnCell(cells[dataIndex].count, api, ink),
+          drawnCell(cells[dataIndex], api, ink),
       },
     ];
     option.visualMap = tried.length
@@ -82,42 +87,47 @@ export function coverageChart(data) {
         })
       : [];
     option.tooltip = { ...option.tooltip, formatter: (/** @type {ChartPoint} */ { data: { cell } }) => told(cell) };
-    const told = (/** @type {typeof cells[0]} */ { column, row, count, best }) =>
+    const told = (/** @type {typeof cells[0]} */ { column, row, count, failed, best }) =>
       [
         `${x.title}: ${column.words}`,
         `${y.title}: ${row.words}`,
-        count ? counted(count, "result") : "never tried",
+        count ? counted(count, "result") : failed ? "no result" : "never tried",
+        ...(failed ? [counted(failed, "failed trial")] : []),
         ...(best === null ? [] : [`best ${measured(best, study.quantity)}`]),
       ].join("\n");
     return {
       option,
-      header: [x.name, y.name, "results", "best"],
-      rows: cells.map(({ column, row, count, best }) => [column.words, row.words, count, best]),
-      said: `${tried.length} of ${cells.length} combinations were tried; numbers count results, hatched: never tried.`,
+      header: [x.name, y.name, "results", "failed", "best"],
+      rows: cells.map(({ column, row, count, failed, best }) => [column.words, row.words, count, failed, best]),
+      said:
+        `${touched.length} of ${cells.length} combinations were tried; numbers count results, ` +
+        `×: only failed trials, hatched: never tried.`,
     };
   };
   return new Chart("coverage", make, {
     select: ({ data: { cell } }) => {
-      if (cell.count === 0) askWith({ [across.value]: cell.column.middle, [up.value]: cell.row.middle });
+      if (cell.count + cell.failed === 0) askWith({ [across.value]: cell.column.middle, [up.value]: cell.row.middle });
     },
   });
 }
 
-/** A cell with the number of its results.
- * @param {number} count
+/** A cell with the number of its results, or a cross if it has none but failed trials.
+ * @param {{ count: number, failed: number }} cell
  * @param {Canvas} api
  * @param {Colours} ink
  */
-function drawnCell(count, api, ink) {
+function drawnCell({ count, failed }, api, ink) {
   const [left, bottom] = api.coord([api.value(0), api.value(2)]);
   const [right, top] = api.coord([api.value(1), api.value(3)]);
   const shape = { x: left, y: top, width: right - left, height: bottom - top };
-  const style = count ? { fill: api.visual("color"), stroke: ink.surface, lineWidth: 1 } : hatched(ink);
+  const drawn = { stroke: ink.surface, lineWidth: 1 };
+  const only = failed ? { ...drawn, fill: ink.line } : hatched(ink);
+  const style = count ? { ...drawn, fill: api.visual("color") } : only;
   const label = {
     type: "text",
     silent: true,
     style: {
-      text: count ? String(count) : "",
+      text: count ? String(count) : failed ? "×" : "",
       x: (left + right) / 2,
       y: (top + bottom) / 2,
       align: "center",

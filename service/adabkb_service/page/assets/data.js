@@ -6,6 +6,7 @@ import { Scale } from "./scale.js";
 import { cut, titled } from "./words.js";
 
 const MOST_CELLS = 5000;
+const MOST_FAILED = 1000;
 
 /** Parameters of a study as a query.
  * @param {string[]} names
@@ -27,6 +28,16 @@ function beyond({ outcome_constraints: bounds = [] }, metrics) {
     return value !== undefined && ((lower !== null && value < lower) || (upper !== null && value > upper));
   });
   return found.length ? found.map((each) => each.metric) : null;
+}
+
+/** Whether the gap says more than the natural bound of the result does, as the server's `wording.gap` decides.
+ * @param {ShownStudy} study
+ */
+function isNews({ gap, best, direction, quantities }) {
+  const { low, high } = quantities?.value ?? {};
+  const end = direction === "maximize" ? high : low;
+  const room = best && end !== undefined ? Math.abs(end - best.value) : 0;
+  return gap !== null && !(room && gap >= room);
 }
 
 /** A study's answers. */
@@ -80,6 +91,7 @@ export class StudyData {
     /** @type {ShownStudy} */
     const study = {
       ...found,
+      gap: isNews(found) ? found.gap : null,
       quantity: { ...quantity, title: titled(name ?? "result", quantity.label, quantity.unit) },
     };
     if (name === undefined) return study;
@@ -151,6 +163,14 @@ export class StudyData {
   front() {
     const query = inContext(this.context);
     return this.once(`front${query}`, () => call("GET", `${this.api}/front${query}`));
+  }
+
+  /** The trials that failed, up to a number.
+   * @returns {Promise<any[]>}
+   */
+  async failed() {
+    const { items } = await this.once("failed", () => listed(`${this.api}/trials?state=failed`, MOST_FAILED));
+    return items;
   }
 
   /** Where the results of a large study lie; null without any.

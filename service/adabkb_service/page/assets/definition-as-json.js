@@ -1,5 +1,6 @@
 // The definition of a new study as JSON: it follows the form, and fills in the form when somebody changes it.
 
+import { messageOf } from "./caught.js";
 import { definition, fill } from "./definition.js";
 import { byId } from "./elements.js";
 import { Mistyped } from "./forms.js";
@@ -30,7 +31,7 @@ function parsed() {
       throw new Error('it must be an object, such as {"direction": "maximize"}.');
     return found;
   } catch (error) {
-    throw new Mistyped(field, `Definition: ${error.message}`);
+    throw new Mistyped(field, `Definition: ${messageOf(error)}`);
   }
 }
 
@@ -42,7 +43,7 @@ function follow() {
     field.value = JSON.stringify(definition(), null, 2);
     tell("");
   } catch (error) {
-    tell(`The text follows the form again when this is right: ${error.message}`);
+    tell(`The text follows the form again when this is right: ${messageOf(error)}`);
   }
 }
 
@@ -69,7 +70,7 @@ function read(then) {
     tell("");
     if (written) then(written);
   } catch (error) {
-    tell(error.message, true);
+    tell(messageOf(error), true);
   }
 }
 

@@ -75,7 +75,7 @@ const SENTENCES = {
   observed: (payload, quantities) => `gave ${result(payload, quantities)}`,
   failed: (payload) => `failed${because(payload.reason)}`,
   retried: (payload) => `is issued again${because(payload.reason)}`,
-  annotated: () => "has new attributes",
+  annotated: ({ attributes }) => `has a new ${Object.keys(attributes ?? {}).join(", ") || "attribute"}`,
   paused: (payload) => `The study was paused${because(payload.reason)}`,
   resumed: () => "The study was resumed",
   updated: (payload) =>
@@ -91,7 +91,7 @@ const SENTENCES = {
     `Result ${payload.observation} got ${added(payload, quantities).join(", ")}, which it lacked`,
   model_failed: (payload) => `The model failed${because(payload.error)}`,
   stopped: (payload) => `was stopped at step ${payload.step}${because(payload.reason)}`,
-  edited: (payload) => `The space was edited, version ${payload.version}`,
+  edited: (payload) => `The parameters or rules were edited, version ${payload.version}`,
   model_recovered: () => "The model works again",
 };
 

@@ -1,6 +1,8 @@
 // Forms as JSON: what a form says, and what is wrong with it by the server's answer.
 
+import { messageOf, problemOf } from "./caught.js";
 import { every, made, one } from "./elements.js";
+import { clearToasts } from "./toasts.js";
 import { numeral } from "./words.js";
 
 /** What is wrong with what somebody typed in. */
@@ -154,19 +156,22 @@ function unchanged(element) {
 
 /** Say what is wrong with a form, above its buttons and at the fields.
  * @param {HTMLFormElement} form
- * @param {Error & { problem?: Problem, element?: Element | null }} error
+ * @param {unknown} error
  */
 export function tellProblem(form, error) {
   const told = one(form, ".problem", HTMLElement);
-  const faults = error.problem?.errors ?? [];
+  const problem = problemOf(error);
+  const faults = problem?.errors ?? [];
   const fields = new Map(faults.map((fault) => [fault, fieldOf(form, fault.pointer)]));
   /** @type {NonNullable<HTMLFormElement["inWords"]>} */
   const inWords = form.inWords ?? (({ detail }) => detail); // a form may name its fields as it shows them
   const lines = faults.map((fault) => `${nameOf(fields.get(fault), fault.pointer)} ${inWords(fault)}`.trim());
-  told.textContent = (lines.length ? lines : [error.message]).concat(error.problem?.remedy ?? []).join("\n");
+  told.textContent = (lines.length ? lines : [messageOf(error)]).concat(problem?.remedy ?? []).join("\n");
   told.hidden = false;
-  for (const element of [error.element, ...fields.values()]) mark(element);
-  if (error.element) tellBeside(form, error.element, error.message);
+  clearToasts(); // which would cover it
+  const mistyped = error instanceof Mistyped ? error.element : null;
+  for (const element of [mistyped, ...fields.values()]) mark(element);
+  if (mistyped) tellBeside(form, mistyped, messageOf(error));
   for (const [fault, element] of fields) tellBeside(form, element, inWords(fault));
   (every(form, '[aria-invalid="true"]', HTMLElement)[0] ?? told).focus();
 }
@@ -181,6 +186,19 @@ function tellBeside(form, element, words) {
   const note = made("small", { className: "fault", textContent: words });
   element?.closest(".field, .choice, .condition, td")?.append(note);
 }
+
+/** Say beside a number whether it is outside of its range, as soon as somebody leaves the field. */
+document.addEventListener("change", ({ target }) => {
+  if (!(target instanceof HTMLInputElement) || !target.dataset.low) return;
+  const { low, high } = target.dataset;
+  const [value, least, most] = [target.value, low, high].map((text) => numeral(text ?? ""));
+  target.closest(".field")?.querySelector(".fault")?.remove();
+  target.removeAttribute("aria-invalid");
+  if (!(value < least || value > most)) return;
+  target.setAttribute("aria-invalid", "true");
+  const note = made("small", { className: "fault", textContent: "outside the range" });
+  target.closest(".field")?.append(note);
+});
 
 /** Mark a field as wrong, and unfold what it is folded into.
  * @param {Element | null | undefined} element

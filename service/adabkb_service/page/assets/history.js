@@ -3,7 +3,7 @@
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions } from "./scale.js";
-import { counted, figure, inUnit, measured, plusMinus, within } from "./words.js";
+import { counted, difference, figure, inUnit, measured, plusMinus, within } from "./words.js";
 
 /** For each phase: its name, a symbol and a colour that stays apart from the others for everybody.
  * @type {Record<string, [string, string, string]>}
@@ -17,7 +17,7 @@ const PHASES = {
   restart: ["restart", "rect", "#c66a9b"],
   sample: ["baseline", "circle", "#dd8f00"],
   fallback: ["quasi-random", "rect", "#8b9199"],
-  own: ["own point", "pin", "#9a8cf0"],
+  own: ["own or queued", "roundRect", "#9a8cf0"],
 };
 
 /** @type {Record<string, string>} */
@@ -183,7 +183,7 @@ function results(all, ink, isShown = () => true) {
       type: "scatter",
       name,
       symbol,
-      symbolSize: phase === "own" ? 12 : 8,
+      symbolSize: 8,
       z: 3,
       itemStyle: { color, opacity: 0.85 },
       data: found.map(point),
@@ -246,7 +246,13 @@ function bands(study, { records }, recommendation, metric, ink) {
       ? [band("possible gain", ink.accent, [best, farthest(study, best, study.gap)])]
       : []),
     ...(model && !study.objectives
-      ? [band("expected at the best point", ink.warn, [model.mean - model.std, model.mean + model.std])]
+      ? [
+          band(
+            "expected at the best point",
+            ink.warn,
+            [model.mean - model.std, model.mean + model.std].map((at) => within(at, study.quantity)),
+          ),
+        ]
       : []),
   ];
 }
@@ -398,7 +404,7 @@ function said(study, { count, records, results: found }, density) {
     parts.push(`the best is ${measured(best[1], study.quantity)}, ${trial ? `trial ${trial}` : `result ${best[0]}`}`);
   if (study.gap !== null) {
     const gain = best ? Math.abs(farthest(study, best[1], study.gap) - best[1]) : study.gap;
-    parts.push(`further trials will probably gain less than ${inUnit(figure(gain, 3), study.quantity.unit)}`);
+    parts.push(`further trials will probably gain less than ${inUnit(difference(gain), study.quantity.unit)}`);
   }
   if (density) parts.push("darker areas have more results; points are results far from the others");
   return `${parts.join("; ")}.`;

@@ -79,8 +79,8 @@ export function importanceChart(data) {
 const sentence = (each) =>
   [
     each.name,
-    `alone ${figure(each.first_order, 3)} ± ${figure(each.first_order_error, 2)}`,
-    `with all others ${figure(each.total, 3)} ± ${figure(each.total_error, 2)}`,
+    `alone ${plusMinus(each.first_order, each.first_order_error)}`,
+    `with all others ${plusMinus(each.total, each.total_error)}`,
   ].join("\n");
 
 /** The standard error of each total index.

@@ -1,6 +1,7 @@
 // Logging in: by a token that is typed in, or by that of a link, which is behind the # and so in no log.
 
 import { root } from "./calls.js";
+import { messageOf } from "./caught.js";
 import { byId } from "./elements.js";
 
 const form = byId("login", HTMLFormElement);
@@ -26,7 +27,7 @@ async function tried(something) {
   try {
     await something;
   } catch (error) {
-    refusal.textContent = error.message;
+    refusal.textContent = messageOf(error);
   }
 }
 

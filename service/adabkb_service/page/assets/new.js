@@ -13,8 +13,8 @@ import {
   tellGoal,
 } from "./definition.js";
 import { isSent, sent } from "./definition-as-json.js";
-import { byId } from "./elements.js";
-import { tellProblem } from "./forms.js";
+import { byId, made } from "./elements.js";
+import { Mistyped, tellProblem } from "./forms.js";
 import { addCombination, area, fitSpace } from "./space.js";
 
 const form = byId("new", HTMLFormElement);
@@ -37,7 +37,36 @@ form.inWords = ({ pointer, detail }) =>
     : /^\/parameters\/\d+\/(low|high|step)$/.test(pointer)
       ? detail.replaceAll(/\b(low|high)\b/g, (name) => LABELS[name])
       : detail;
-form.made = sent;
+const direction = byId("new-direction", HTMLSelectElement);
+form.made = () => {
+  const definition = sent();
+  if (direction.value === "" && !isSent())
+    throw new Mistyped(direction, "The result should be: choose what is better, a small or a large result.");
+  return definition;
+};
+
+const id = byId("new-id", HTMLInputElement);
+const proposal = made("small", { id: "new-id-proposal" });
+proposal.setAttribute("role", "status");
+id.after(proposal);
+/** Propose an ID for a name that is none, such as one with spaces. */
+id.addEventListener("change", () => {
+  const typed = id.value.trim();
+  id.value = asId(typed) || typed;
+  proposal.textContent =
+    id.value === typed ? "" : `An ID has letters, digits, . _ and -, so “${typed}” becomes “${id.value}”.`;
+});
+
+/** The ID that is closest to a name: letters, digits, points, underscores and hyphens, the first a letter or a digit.
+ * @param {string} name
+ */
+function asId(name) {
+  const plain = name.replaceAll("ß", "ss").normalize("NFKD").replace(/\p{M}/gu, "");
+  return plain
+    .replace(/[^A-Za-z0-9._-]+/g, "-")
+    .replace(/^[^A-Za-z0-9]+|-+$/g, "")
+    .slice(0, 100);
+}
 /** @param {string} pointer */
 form.fieldOf = (pointer) => (isSent() ? undefined : fieldOf(pointer));
 form.addEventListener("change", fitFields);

@@ -4,11 +4,12 @@
 
 import { call, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
+import { messageOf } from "./caught.js";
 import { around, byId, dataOf, every, holder } from "./elements.js";
-import { body, clearProblem, tellProblem } from "./forms.js";
+import { body, clearProblem, isField, tellProblem } from "./forms.js";
 import "./session.js";
-import { saidBefore, say, sayThere } from "./toasts.js";
-import { span, tellTimes } from "./words.js";
+import { clearToasts, saidBefore, say, sayThere } from "./toasts.js";
+import { atClock, span, tellTimes } from "./words.js";
 
 /** @typedef {{ method: string, path?: string, body?: unknown }} Way back; by default to the path of the action */
 /** @typedef {Way & { path: string }} Request */
@@ -40,9 +41,9 @@ function before(element, sent) {
  * @param {{ plate?: number }[]} trials
  */
 function reserved(trials) {
-  return trials.length > 1
-    ? `${trials.length} points of plate ${trials[0].plate} are reserved for you.`
-    : "This point is reserved for you.";
+  if (trials.length < 2) return "This point is reserved for you.";
+  const of = trials[0].plate ? ` of plate ${trials[0].plate}` : "";
+  return `${trials.length} points${of} are reserved for you.`;
 }
 
 /** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent
@@ -64,6 +65,7 @@ const ACTIONS = {
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
+  failure: { after: fail },
   queue: {
     says: ({ number, plate }) => `Trial ${number} is queued${plate ? ` on plate ${plate}` : ""}.`,
   },
@@ -128,7 +130,22 @@ const ACTIONS = {
     goto: stay,
   },
   release: { says: () => "The trial is given back.", goto: stay },
-  fail: { says: () => "The trial has failed.", goto: stay },
+  fail: {
+    says: () => "The trial has failed.",
+    undo: (_, sent, element) => ({
+      method: "POST",
+      path: pathOf(element).replace(/observe$/, `trials/${sent.trial}/retry`),
+      body: { reason: "the failure was taken back" },
+    }),
+    goto: stay,
+  },
+  extend: {
+    says: (answer) => `The trial is reserved until ${atClock(answer.trial.leased_until)}.`,
+  },
+  finish: {
+    says: () => "No new points are issued: the study is complete once its open trials are.",
+    undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
+  },
   delete: {
     says: () => "The study is in the trash.",
     undo: (_, __, element) => ({ method: "POST", path: `${pathOf(element)}/restore` }),
@@ -137,13 +154,14 @@ const ACTIONS = {
   restore: { says: (answer) => `Study ${answer.id} is restored.`, goto: (answer) => studyPage(answer.id) },
   purge: { says: () => "The study is permanently deleted.", goto: stay },
   share: { says: () => "The study is shared.", goto: stay },
+  give: { says: (answer) => `The study belongs to ${answer.owner} now.`, goto: () => `${root}/` },
   unshare: {
     says: () => "The right is revoked.",
     undo: (_, __, element) => ({ method: "PATCH", body: JSON.parse(dataOf(element, "before")) }),
     goto: stay,
   },
-  link: { says: () => "Copy the link now: it is not shown again.", after: showLink },
-  webhook: { says: () => "Copy the secret now: it is not shown again.", after: showSecret },
+  link: { after: showLink },
+  webhook: { after: showSecret },
   turn: {
     says: (answer) => (answer.is_on ? "The webhook is on. Missed messages are sent, too." : "The webhook is off."),
     goto: stay,
@@ -159,6 +177,23 @@ function stay() {
   return location.href;
 }
 
+/** Say that a trial which was just queued has failed.
+ * @param {{ number: number }} answer
+ * @param {unknown} _
+ * @param {HTMLElement} element the form
+ */
+async function fail({ number }, _, element) {
+  const reason = byId("failure-reason", HTMLInputElement).value.trim();
+  const path = pathOf(element).replace(/trials$/, "observe");
+  try {
+    await call("POST", path, { trial: number, status: "failed", ...(reason ? { reason } : {}) });
+    say(`Trial ${number} is stored as failed.`);
+  } catch (error) {
+    say(`Trial ${number} is queued, but not stored as failed: ${messageOf(error)}`);
+  }
+  changed();
+}
+
 /** @param {Record<string, any>} sent */
 const amended = ({ excluded }) => (excluded ? "The result no longer counts." : "The result is corrected.");
 
@@ -166,6 +201,7 @@ const amended = ({ excluded }) => (excluded ? "The result no longer counts." : "
  * @param {{ token: string }} answer
  */
 function showLink({ token }) {
+  clearToasts();
   const field = byId("made-link", HTMLInputElement);
   field.value = `${location.origin}${dataOf(field, "page")}#token=${token}`;
   byId("made", HTMLElement).hidden = false;
@@ -176,6 +212,7 @@ function showLink({ token }) {
  * @param {{ secret: string }} answer
  */
 function showSecret({ secret }) {
+  clearToasts();
   const field = byId("made-secret", HTMLInputElement);
   field.value = secret;
   byId("made", HTMLElement).hidden = false;
@@ -197,13 +234,15 @@ function exclusion(answer, _, element) {
   return { method: "PATCH", path, body: { excluded: true } };
 }
 
-/** What a button sends, with the name that somebody last asked by if it asks for a trial.
+/** What a button sends; if it asks for a trial, by the name and for the time that somebody last asked.
  * @param {HTMLElement} button
  * @param {Record<string, unknown>} sent
  */
 function asWorker(button, sent) {
-  const worker = button.dataset.action === "ask" && localStorage.getItem("worker");
-  return worker ? { ...sent, worker } : sent;
+  if (button.dataset.action !== "ask") return sent;
+  const worker = localStorage.getItem("worker");
+  const seconds = localStorage.getItem(`reserve ${pathOf(button)}`);
+  return { ...sent, ...(worker ? { worker } : {}), ...(seconds ? { lease_seconds: Number(seconds) } : {}) };
 }
 
 /** Send something to the API, and say what came of it.
@@ -240,7 +279,7 @@ async function takeBack({ method, path, body: sent }, isElsewhere = false) {
     if (isElsewhere) location.reload();
     else changed();
   } catch (error) {
-    say(error.message);
+    say(messageOf(error));
   }
 }
 
@@ -248,6 +287,11 @@ async function takeBack({ method, path, body: sent }, isElsewhere = false) {
 function changed() {
   document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true }));
 }
+
+/** The fields whose values this browser remembers.
+ * @param {ParentNode} within
+ */
+const remembered = (within) => [...within.querySelectorAll("[data-remember]")].filter(isField);
 
 document.addEventListener("submit", async (event) => {
   const form = around(event, "form", HTMLFormElement);
@@ -257,8 +301,7 @@ document.addEventListener("submit", async (event) => {
   clearProblem(form);
   button.disabled = true;
   try {
-    for (const field of every(form, "[data-remember]", HTMLInputElement))
-      localStorage.setItem(dataOf(field, "remember"), field.value);
+    for (const field of remembered(form)) localStorage.setItem(dataOf(field, "remember"), field.value);
     await perform(form, form.made ? await form.made() : body(form));
   } catch (error) {
     tellProblem(form, error);
@@ -279,14 +322,18 @@ document.addEventListener("click", async (event) => {
     const isOpen = holder(button, ".actions", HTMLElement).classList.toggle("all");
     button.setAttribute("aria-expanded", String(isOpen));
   }
+  if ("prints" in button.dataset) window.print();
   if ("closes" in button.dataset) holder(button, "dialog", HTMLDialogElement).close();
   if (button.dataset.opens) byId(button.dataset.opens, HTMLDialogElement).showModal();
   if (button.dataset.api) {
+    const { textContent: words } = button;
     button.disabled = true;
+    if (button.dataset.busy) button.textContent = button.dataset.busy; // where the request takes a while
     try {
       await perform(button, asWorker(button, JSON.parse(dataOf(button, "body"))));
     } catch (error) {
-      say(error.message);
+      if (button.dataset.busy) button.textContent = words;
+      say(messageOf(error));
     } finally {
       button.disabled = false;
     }
@@ -311,8 +358,7 @@ document.addEventListener(
 document.addEventListener("htmx:sendError", () => reachable(false));
 document.addEventListener("htmx:afterRequest", (event) => event.detail.successful && reachable(true));
 setInterval(() => tellTimes(document.body), 5000);
-for (const field of every(document, "[data-remember]", HTMLInputElement))
-  field.value ||= localStorage.getItem(dataOf(field, "remember")) ?? "";
+for (const field of remembered(document)) field.value ||= localStorage.getItem(dataOf(field, "remember")) ?? "";
 freshen(document.body);
 const said = saidBefore();
 if (said) say(said.text, said.undo && (() => takeBack(said.undo, true)));

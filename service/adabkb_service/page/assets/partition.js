@@ -4,7 +4,7 @@
 import { Chart, colours, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { aboutResult, chosen, hatched, plane, points, rectangles } from "./learned.js";
-import { figure, plusMinus, shown } from "./words.js";
+import { figure, inUnit, plusMinus, shown } from "./words.js";
 
 const PLAY_MILLISECONDS = 140;
 const MOST_STEPS = 60;
@@ -48,7 +48,8 @@ export function partitionChart(data) {
       const met = cells.filter((cell) =>
         others.every((scale) => scale.holds(cell.low[scale.name], cell.high[scale.name], through[scale.name])),
       );
-      const hasIndex = cells.some((cell) => cell.index !== null);
+      const bounds = new Set(cells.map((cell) => cell.index).filter((index) => index !== null));
+      const hasIndex = bounds.size > 1; // where natural bounds cut all of them, they tell cells not apart
       const coloured = colour.value === "index" && !hasIndex ? "mean" : colour.value;
       const value = (/** @type {Record<string, any>} */ cell) => cell[coloured] ?? NaN;
       const leaves = met.filter((cell) => cell.status === "leaf" && Number.isFinite(value(cell)));
@@ -82,7 +83,7 @@ export function partitionChart(data) {
         ...option.tooltip,
         formatter: (/** @type {ChartPoint} */ { seriesIndex, dataIndex, data: point }) =>
           seriesIndex < 2
-            ? aboutCell((seriesIndex ? blank : leaves)[dataIndex], y ? [x, y] : [x])
+            ? aboutCell((seriesIndex ? blank : leaves)[dataIndex], y ? [x, y] : [x], study.quantity.unit)
             : point.result
               ? aboutResult(point.result, study)
               : "recommended point",
@@ -208,13 +209,16 @@ function star(through, x, y, isThere) {
 /** A cell in words.
  * @param {PartitionCell} cell
  * @param {import("./scale.js").Scale[]} drawn
+ * @param {string | undefined} unit of the result
  */
-function aboutCell(cell, drawn) {
-  const sides = drawn.map((scale) => `${scale.name} ${shown(cell.low[scale.name])} to ${shown(cell.high[scale.name])}`);
-  const bound = cell.index === null ? [] : [`as good as ${figure(cell.index, 4)}`];
+function aboutCell(cell, drawn, unit) {
+  const sides = drawn.map(({ name, title, parameter }) =>
+    inUnit(`${title} ${shown(cell.low[name])} to ${shown(cell.high[name])}`, parameter.unit),
+  );
+  const bound = cell.index === null ? [] : [`as good as ${inUnit(figure(cell.index, 4), unit)}`];
   return [
     `${cell.status === "leaf" ? "leaf" : "pruned"}, depth ${cell.depth}`,
-    plusMinus(cell.mean, cell.std),
+    inUnit(plusMinus(cell.mean, cell.std), unit),
     ...bound,
     ...sides,
   ].join("\n");
@@ -237,7 +241,7 @@ function said(met, cells, isAll, others, through, lacksIndex, replayed) {
     parts.push(
       `others at ${others
         .slice(0, 6)
-        .map((scale) => `${scale.name} = ${shown(through[scale.name])}`)
+        .map((scale) => `${scale.title} = ${inUnit(shown(through[scale.name]), scale.parameter.unit)}`)
         .join(", ")}${others.length > 6 ? ", …" : ""}`,
     );
   if (!isAll) parts.push(`only the first ${cells.length} cells are shown`);

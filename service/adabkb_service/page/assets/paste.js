@@ -2,10 +2,11 @@
 // stored.
 
 import { call } from "./calls.js";
+import { messageOf, problemOf } from "./caught.js";
 import { guess, isNothing, roles, withError } from "./columns.js";
 import { byId, dataOf, every, holder, made, one } from "./elements.js";
 import { clearProblem, tellProblem } from "./forms.js";
-import { read } from "./table.js";
+import { read, written } from "./table.js";
 import { say } from "./toasts.js";
 import { counted, shown } from "./words.js";
 
@@ -33,6 +34,7 @@ export function takeTables(form, data) {
   };
   /** @type {Turn | null} */
   let looked = null; // at what is in the form: its rows, and what becomes of each
+  const assigned = new Map(); // by the names of the columns: what they were last said to be
 
   const show = (/** @type {"text" | "preview"} */ step) => {
     for (const each of every(form, "[data-step]", HTMLElement)) each.hidden = each.dataset.step !== step;
@@ -59,15 +61,21 @@ export function takeTables(form, data) {
     const columns = keys.map((key) => known.find((role) => role.key === key));
     const lacking = missing(known, keys);
     turn.rows = table.rows.map((row) => understood(row, columns, table.header));
+    assigned.set(JSON.stringify(table.header), keys);
     const choose = (/** @type {string[]} */ others) => look(table, known, others);
-    draw(turn, choose);
+    const mend = (/** @type {PastedRow} */ row, /** @type {number} */ i, /** @type {string} */ cell) => {
+      row.cells[i] = cell;
+      part.text.value = written(table);
+      look(table, known, keys);
+    };
+    draw(turn, choose, mend);
     if (lacking) {
       tellProblem(form, new Error(lacking));
       return;
     }
     await tried(data, turn, () => looked === turn);
     if (looked !== turn) return;
-    draw(turn, choose);
+    draw(turn, choose, mend);
     settle(turn);
   };
 
@@ -78,7 +86,11 @@ export function takeTables(form, data) {
     const good = rows.filter((row) => row.item && !row.faults.length);
     const bad = rows.filter((row) => row.faults.length);
     const left = rows.length - good.length - bad.length;
-    const told = [`${counted(good.length, "result")} will be added.`];
+    const told = [
+      bad.length
+        ? `${good.length} of ${counted(good.length + bad.length, "line")} can be added.`
+        : `${counted(good.length, "result")} will be added.`,
+    ];
     if (left)
       told.push(
         left === 1
@@ -119,7 +131,7 @@ export function takeTables(form, data) {
       throw new Error("The first line must name the columns, and each other line must be a result.");
     const known = roles(await data.study());
     show("preview");
-    await look(table, known, guess(table.header, known));
+    await look(table, known, assigned.get(JSON.stringify(table.header)) ?? guess(table.header, known));
   };
 
   form.addEventListener("submit", async (event) => {
@@ -265,7 +277,7 @@ function understood({ line, cells }, columns, header) {
     } catch (problem) {
       fault(
         i,
-        problem.message,
+        messageOf(problem),
         isResult ? "Write a number, or n.d. if there is no result." : "Correct it, or leave the cell empty if unknown.",
       );
     }
@@ -283,13 +295,30 @@ function understood({ line, cells }, columns, header) {
  * @param {() => boolean} isWanted
  */
 async function tried(data, { rows, table, keys, known }, isWanted) {
-  const good = rows.filter((row) => row.item && !row.faults.length);
-  for (let start = 0; start < good.length && isWanted(); start += BATCH) {
-    const some = good.slice(start, start + BATCH);
-    byId("paste-said", HTMLElement).textContent = `Checking ${counted(good.length, "result")} …`;
+  const isFaulty = (/** @type {PastedRow} */ row) => row.faults.length > 0;
+  const asked = rows.filter((row) => row.item);
+  const good = asked.filter((row) => !isFaulty(row));
+  const batches = Array.from({ length: Math.ceil(good.length / BATCH) }, (_, k) =>
+    good.slice(k * BATCH, (k + 1) * BATCH),
+  );
+  // Rows with faults may have others. Each is asked about alone, as it may be refused as no request.
+  batches.push(
+    ...asked
+      .filter(isFaulty)
+      .map((row) => [row])
+      .slice(0, MOST_FAULTS),
+  );
+  for (const some of batches) {
+    if (!isWanted()) return;
+    byId("paste-said", HTMLElement).textContent = `Checking ${counted(asked.length, "result")} …`;
+    const seen = new Set(some.flatMap((row) => row.faults.map((each) => `${row.line} ${each.i}`)));
+    /** @type {(row: PastedRow, fault: PastedRow["faults"][number]) => void} */
+    const add = (row, fault) => {
+      if (fault.i < 0 ? seen.size === 0 : !seen.has(`${row.line} ${fault.i}`)) row.faults.push(fault);
+    };
     try {
       const answer = await call("POST", `${data.api}/observations`, {
-        items: some.map((row) => row.item),
+        items: some.map((row) => askable(row, keys, known)),
         dry_run: true,
       });
       /** @type {{ status: number, detail: string, errors: { pointer: string, detail: string }[] }[]} */
@@ -297,19 +326,34 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
       judged.forEach((found, k) => {
         if (found.status < 400) return;
         const faults = found.errors.length ? found.errors : [{ pointer: "", detail: found.detail }];
-        some[k].faults.push(...faults.map((each) => placed(some[k], each.pointer, each.detail, table, keys, known)));
+        for (const each of faults) add(some[k], placed(some[k], each.pointer, each.detail, table, keys, known));
       });
     } catch (error) {
-      const faults = error.problem?.errors ?? [];
+      const faults = problemOf(error)?.errors ?? [];
       for (const { pointer, detail } of faults) {
         const [, index, within] = pointer.match(/^\/items\/(\d+)(.*)$/) ?? [];
         if (index === undefined) throw error;
         const row = some[Number(index)];
-        row.faults.push(placed(row, within, detail, table, keys, known));
+        add(row, placed(row, within, detail, table, keys, known));
       }
       if (!faults.length) throw error;
     }
   }
+}
+
+/** The result of a row, with 0 where its result could not be read, so that the server looks at the rest.
+ * @param {PastedRow} row
+ * @param {string[]} keys of the columns
+ * @param {Role[]} known
+ */
+function askable({ item, faults }, keys, known) {
+  const unread = faults.map(({ i }) => known.find((role) => role.isResult && role.key === keys[i]));
+  const found = { ...item };
+  for (const role of unread) {
+    if (role?.group) found[role.group] = { ...found[role.group], [String(role.field)]: 0 };
+    else if (role) found[String(role.field)] = 0;
+  }
+  return found;
 }
 
 /** A fault with its line and its column: /parameters/minutes is in the column of minutes.
@@ -339,14 +383,16 @@ function placed({ line }, pointer, detail, { header }, keys, known) {
 function faultsOf(rows) {
   const told = rows.flatMap((row) => row.faults.map((each) => each.text));
   const more = told.length > MOST_FAULTS ? [`… and ${told.length - MOST_FAULTS} more`] : [];
-  return [...told.slice(0, MOST_FAULTS), ...more, "Nothing was stored."].join("\n");
+  const remedy = "Correct the marked cells above, or leave these lines out. Nothing is stored yet.";
+  return [...told.slice(0, MOST_FAULTS), ...more, remedy].join("\n");
 }
 
 /** Show the columns with what they are, the first rows, and those that do not fit.
  * @param {Turn} turn
  * @param {(keys: string[]) => void} choose
+ * @param {(row: PastedRow, i: number, cell: string) => void} mend
  */
-function draw({ table, known, keys, rows }, choose) {
+function draw({ table, known, keys, rows }, choose, mend) {
   const [head, body] = ["thead", "tbody"].map((part) => one(document, `#paste-table ${part}`, HTMLElement));
   const focused = document.activeElement?.id;
   const line = document.createElement("tr");
@@ -366,23 +412,40 @@ function draw({ table, known, keys, rows }, choose) {
     line.append(cell);
   });
   head.replaceChildren(line);
+  byId("paste-columns", HTMLElement).textContent = inSentence(table.header, known, keys);
   const bad = rows.filter((row) => row.faults.length);
   const kept = new Set([...bad.slice(0, MOST_SHOWN), ...rows.slice(0, MOST_SHOWN)]);
-  body.replaceChildren(...rows.filter((row) => kept.has(row)).map((row) => drawn(row, table.header, keys)));
+  body.replaceChildren(...rows.filter((row) => kept.has(row)).map((row) => drawn(row, table.header, keys, mend)));
   if (kept.size < rows.length) {
     const cell = made("td", {}, `… and ${counted(rows.length - kept.size, "line")} more`);
     cell.colSpan = table.header.length + 1;
     body.append(made("tr", {}, cell));
   }
-  if (focused?.startsWith("paste-column-")) document.getElementById(focused)?.focus();
+  if (focused?.startsWith("paste-c")) document.getElementById(focused)?.focus();
 }
 
-/** A row of the table as it is understood.
+/** Which column is read as what. A wide table does not show all of its columns at once.
+ * @param {string[]} header
+ * @param {Role[]} known
+ * @param {string[]} keys of the columns
+ */
+function inSentence(header, known, keys) {
+  const told = known.filter((role) => keys.includes(role.key));
+  const used = told.map((role) => `${role.label} from “${header[keys.indexOf(role.key)]}”`);
+  const unused = header.filter((_, i) => !keys[i]).map((name) => `“${name}”`);
+  return [
+    ...(used.length ? [`Read: ${used.join(", ")}.`] : []),
+    ...(unused.length ? [`Left out: ${unused.join(", ")}.`] : []),
+  ].join(" ");
+}
+
+/** A row of the table as it is understood; what does not fit can be corrected there.
  * @param {PastedRow} row
  * @param {string[]} header
  * @param {string[]} keys of the columns
+ * @param {(row: PastedRow, i: number, cell: string) => void} mend
  */
-function drawn(row, header, keys) {
+function drawn(row, header, keys, mend) {
   const line = document.createElement("tr");
   line.className = row.left ? "left" : row.faults.length ? "faulty" : "";
   const number = made("th", {}, String(row.line));
@@ -392,7 +455,17 @@ function drawn(row, header, keys) {
   header.forEach((_, i) => {
     const cell = made("td", {}, row.shows[i] ?? "");
     if (!keys[i]) cell.className = "unused";
-    if (row.faults.some((each) => each.i === i)) cell.className = "beyond";
+    if (row.faults.some((each) => each.i === i)) {
+      cell.className = "beyond";
+      const field = made("input", {
+        id: `paste-cell-${row.line}-${i}`,
+        value: row.cells[i] ?? "",
+        autocomplete: "off",
+      });
+      field.setAttribute("aria-label", `Line ${row.line}, ${header[i]}`);
+      field.addEventListener("change", () => mend(row, i, field.value));
+      cell.replaceChildren(field);
+    }
     line.append(cell);
   });
   return line;

@@ -1,5 +1,6 @@
 // The rows of parameters in the form for a new study: what a row says, and which field of it a fault is about.
 
+import { messageOf } from "./caught.js";
 import {
   addChoices,
   area,
@@ -14,6 +15,7 @@ import {
   fitWeights,
   meant,
   next,
+  offerValues,
   part,
   showValue,
   showWeights,
@@ -69,6 +71,10 @@ export function fitRow(row) {
     event.preventDefault();
     next(row, choice);
   });
+  row.addEventListener("change", (event) => {
+    const choice = around(event, '[data-part="choice"]', HTMLInputElement);
+    if (choice) offerValues(row, choice);
+  });
   area(row, "descriptors").addEventListener("change", () => {
     takeValues(row);
     fitSpace();
@@ -103,7 +109,7 @@ function summarized(row) {
   try {
     line.textContent = inWords(described(row));
   } catch (error) {
-    line.textContent = `${text(row, "name")}: ${error.message}`;
+    line.textContent = `${text(row, "name")}: ${messageOf(error)}`;
   }
   return line;
 }

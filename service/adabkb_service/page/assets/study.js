@@ -11,7 +11,7 @@ import "./rows.js";
 import { conditions, Scale } from "./scale.js";
 import { chartsOf } from "./study-charts.js";
 import { takeWords } from "./wording.js";
-import { figure, measured, plusMinus } from "./words.js";
+import { difference, figure, measured, plusMinus } from "./words.js";
 
 const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
@@ -35,7 +35,7 @@ const data = new StudyData(dataOf(page, "study"));
  */
 function gainOf(changes, name) {
   const found = changes?.find((each) => each.parameter === name);
-  return found ? figure(found.gain, 3) : "–";
+  return found ? difference(found.gain) : "–";
 }
 
 /** Write what the model says, and what was observed, in a row of the table.
@@ -115,10 +115,11 @@ const scales = new Map(parameters.map((each) => [each.name, new Scale(each)]));
  */
 const plain = (name) => ({ digits: quantities[name]?.digits });
 const hasSeveral = document.getElementById("front") !== null; // objectives
+/** Bring the best point, or the best compromises, up to date; an error is told at the top of the page. */
+const best = () => (hasSeveral ? listCompromises(data) : recommend()).catch(() => {});
 const charts = await chartsOf(data);
-if (hasSeveral) listCompromises(data).catch(() => {});
 const assessment = new AssessmentPanel(data);
-if (!hasSeveral) recommend().catch(() => {});
+best();
 const contextual = ifThere("best-context", HTMLFormElement); // there if the study has context parameters
 contextual?.addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -163,7 +164,7 @@ function changed() {
     data.study().then(({ counts }) => page.classList.toggle("waiting", !counts.observations));
     for (const chart of charts) chart.changed();
     assessment.changed();
-    (hasSeveral ? listCompromises(data) : recommend()).catch(() => {});
+    best();
     document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true, detail: { isFollowed: true } }));
     listAgain();
   }, SETTLE_MILLISECONDS);

@@ -1,5 +1,13 @@
 // Tables that somebody copies from a spreadsheet or a CSV file.
 
+/** A table as text that `read` reads, with tabs between cells.
+ * @param {{ header: string[], rows: { cells: string[] }[] }} table
+ */
+export function written({ header, rows }) {
+  const quoted = (/** @type {string} */ cell) => (/[\t\n"]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+  return [header, ...rows.map((row) => row.cells)].map((cells) => `${cells.map(quoted).join("\t")}\n`).join("");
+}
+
 /** The header and the rows of a table, each with the line that it begins in. Cells have tabs between them, as a
  * spreadsheet copies them, else semicolons, else commas; quotation marks are as in CSV.
  * @param {string} text

@@ -1,4 +1,5 @@
-// Short messages at the edge of the page, some of them with a way back.
+// Short messages at the edge of the page, some of them with an Undo. They go when somebody closes them, after a while,
+// and when the page says something else that they might cover.
 
 import { byId } from "./elements.js";
 
@@ -24,8 +25,20 @@ export function say(text, undo) {
     });
     toast.append(button);
   }
+  const close = document.createElement("button");
+  close.type = "button";
+  close.className = "closes";
+  close.textContent = "×";
+  close.setAttribute("aria-label", "Close this message");
+  close.addEventListener("click", () => toast.remove());
+  toast.append(close);
   byId("toasts", HTMLElement).append(toast);
   setTimeout(() => toast.remove(), SECONDS * 1000);
+}
+
+/** Remove the messages that offer nothing. */
+export function clearToasts() {
+  for (const toast of document.querySelectorAll(".toast:not(:has(button))")) toast.remove();
 }
 
 /** Say it on the page that is loaded next; ``undo`` is the request that takes back what was done.

@@ -87,6 +87,7 @@ function changed() {
   })();
 }
 
+document.body.addEventListener("study-changed", changed);
 const source = new EventSource(`${root}/v1/studies/${study}/events?cursor=${dataOf(trial, "cursor")}`);
 let isLost = false;
 source.addEventListener("open", () => {

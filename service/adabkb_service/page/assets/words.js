@@ -2,29 +2,52 @@
 
 import { every } from "./elements.js";
 
-/** A number with as many digits as are of use.
+const [LARGE, SMALL] = [1e6, 1e-4];
+const [NO_BREAK, NARROW] = ["\u00a0", "\u202f"];
+
+/** A number with as many digits as are of use, as the server's `figure` writes it.
  * @param {number | null | undefined} value
  */
 export function figure(value, digits = 5) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  return written(value, digits).replaceAll("-", "−");
+}
+
+/** @param {number} value
+ * @param {number} digits
+ */
+function written(value, digits) {
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e6 || size < 1e-4))
-    return value
-      .toExponential(digits - 1)
-      .replace(/\.?0+e/, "e")
-      .replace("-", "−");
-  return String(Number(value.toPrecision(digits))).replace("-", "−");
+  if (Number.isInteger(value) && size < LARGE) return grouped(value);
+  if (size >= LARGE || size < SMALL) return Number(value.toPrecision(digits)).toExponential();
+  return String(Number(value.toPrecision(digits)));
+}
+
+/** A whole number with its thousands apart.
+ * @param {number} whole
+ */
+const grouped = (whole) => String(whole + 0).replace(/\B(?=(\d{3})+$)/g, NARROW);
+
+/** A difference or a deviation with two significant digits, as the server's `difference` writes it.
+ * @param {number} value
+ */
+export function difference(value) {
+  if (value === 0) return "0";
+  const places = 1 - Math.floor(Math.log10(Math.abs(value)));
+  if (Math.abs(value) >= 1e15 || places > 6) return Number(value.toPrecision(3)).toExponential();
+  return places >= 0 ? value.toFixed(places) : String(Number(value.toPrecision(2)));
 }
 
 const NUMERAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
-/** The number that somebody wrote, perhaps with a decimal comma; NaN if it is none.
+/** The number that somebody wrote, perhaps with a decimal comma or with spaces between thousands; NaN if it is none.
  * @param {string} text
  */
 export function numeral(text) {
   const plain = text
     .trim()
     .replaceAll("−", "-")
+    .replace(/(?<=\d)[\s'’](?=\d{3}(?!\d))/g, "")
     .replace(/^([^.,]*),([^.,]*)$/, "$1.$2");
   return NUMERAL.test(plain) ? Number(plain) : NaN;
 }
@@ -65,7 +88,7 @@ export function plusMinus(mean, std, quantity = {}) {
   const places = Math.min(1 - Math.floor(Math.log10(std)), (quantity.digits ?? MOST_PLACES) + 1);
   const isExtreme = places > MOST_PLACES || Math.abs(mean) >= 1e15;
   const told = isExtreme ? [figure(mean, 8), figure(std, 2)] : [fixed(mean, places), fixed(std, places)];
-  return inUnit(told.join(" ± "), quantity.unit);
+  return inUnit(told.join(`${NO_BREAK}±${NO_BREAK}`), quantity.unit);
 }
 
 /** @type {[number, string][]} */
@@ -88,7 +111,7 @@ export function inLargestUnit(seconds) {
  * @param {number} count
  * @param {string} thing
  */
-export const counted = (count, thing) => `${figure(count, 9)} ${thing}${count === 1 ? "" : "s"}`;
+export const counted = (count, thing) => `${grouped(count)} ${thing}${count === 1 ? "" : "s"}`;
 
 /** What a column or an axis is called: the label, or else the name, with the unit.
  * @param {string} name
@@ -97,13 +120,14 @@ export const counted = (count, thing) => `${figure(count, 9)} ${thing}${count ==
  */
 export const titled = (name, label, unit) => (unit ? `${label || name} [${unit}]` : label || name);
 
-/** A number in words with its unit.
+/** A number in words with its unit, which no line break separates.
  * @param {string} text
  * @param {string | null | undefined} unit
  */
-export const inUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
+export const inUnit = (text, unit) => (unit ? `${text}${ANGULAR.includes(unit) ? "" : NO_BREAK}${unit}` : text);
+const ANGULAR = ["°", "′", "″"];
 
-/** What the model says, cut to the natural bounds of a quantity.
+/** What the model says of a point or a cell, cut to the natural bounds of a quantity.
  * @template {Record<string, any> | null | undefined} T
  * @param {T} prediction
  * @param {Pick<Quantity, "low" | "high">} [bounds]
@@ -111,7 +135,7 @@ export const inUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
  */
 export function cut(prediction, { low, high } = {}) {
   if (!prediction || (low === undefined && high === undefined)) return prediction;
-  const names = ["mean", "lcb", "ucb"].filter((name) => Number.isFinite(prediction[name]));
+  const names = ["mean", "lcb", "ucb", "index"].filter((name) => Number.isFinite(prediction[name]));
   return {
     ...prediction,
     ...Object.fromEntries(names.map((name) => [name, within(prediction[name], { low, high })])),
@@ -184,5 +208,5 @@ const SPANS = [
  */
 export function span(seconds) {
   const [name, size] = SPANS.find(([, length]) => seconds >= 2 * length) ?? ["seconds", 1];
-  return `${figure(seconds / size, 3)} ${name}`;
+  return `${figure(seconds / size, 3)}${NO_BREAK}${name}`;
 }

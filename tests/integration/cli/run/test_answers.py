@@ -150,7 +150,7 @@ def test_after_a_result_output_that_is_none_fails_its_trial_alone(create: Create
         ("kill -KILL $$", "ended by SIGKILL, and nothing on standard error"),
     ],
 )
-def test_a_failed_trial_has_the_reason_and_a_command_whose_trials_all_failed_exits_with_1(
+def test_failed_trials_have_a_reason_and_the_command_exits_with_1_if_all_failed(
     create: Create, run: Run, script: str, reason: str
 ) -> None:
     study = create(budget=1)

@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE, wait_for
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_goes_to_the_program_and_the_trial_is_given_back(
+def test_a_signal_is_passed_to_the_program_and_the_trial_is_released(
     create: Create, address: str, folder: Path, number: signal.Signals
 ) -> None:
     study = create(budget=2)
@@ -32,7 +32,7 @@ def test_a_signal_goes_to_the_program_and_the_trial_is_given_back(
 
 
 @pytest.mark.parametrize("grace", ["0.2", "0"])
-def test_a_program_that_does_not_end_when_told_is_killed_after_the_grace(
+def test_a_program_that_ignores_the_signal_is_killed_after_the_grace_period(
     create: Create, address: str, folder: Path, grace: str
 ) -> None:
     study = create(budget=2)
@@ -48,9 +48,7 @@ def test_a_program_that_does_not_end_when_told_is_killed_after_the_grace(
 ANSWERS_TERM = "trap 'echo 5; exit 0' TERM; touch here; while :; do sleep 0.05; done"
 
 
-def test_a_result_that_a_program_still_brings_when_it_is_told_to_end_is_kept(
-    create: Create, address: str, folder: Path
-) -> None:
+def test_a_result_printed_after_the_signal_is_stored(create: Create, address: str, folder: Path) -> None:
     study = create(budget=2)
     with started(address, study, ANSWERS_TERM) as process:
         wait_for((folder / "here").exists)
@@ -104,14 +102,14 @@ def test_a_second_signal_ends_a_command_that_waits_for_an_absent_server(
     assert states(study) == ["completed"]
 
 
-def test_a_program_that_somebody_else_ends_is_given_back(create: Create, run: Run) -> None:
+def test_the_trial_of_a_program_ended_from_outside_is_released(create: Create, run: Run) -> None:
     study = create(budget=1)
     run(study, 'test "$ADABKB_ATTEMPT" -gt 1 || kill -TERM $$; echo 1')
     [trial] = study.trials()
     assert (trial.state, trial.attempt) == ("completed", 2)
 
 
-def test_after_kill_9_nothing_is_left_but_a_lease_that_runs_out(create: Create, address: str, folder: Path) -> None:
+def test_after_kill_9_nothing_is_left_but_a_lease_that_expires(create: Create, address: str, folder: Path) -> None:
     study = create(budget=1)
     script = "dirname $ADABKB_PARAMETERS >folder; sleep 60 & echo $! >child; echo $$ >pid; wait"
     with started(address, study, script, "--lease-seconds", "1") as process:

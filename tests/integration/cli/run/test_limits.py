@@ -50,7 +50,7 @@ def test_exit_code_75_gives_the_trial_back_and_the_next_attempt_may_complete_it(
     assert (trial.state, trial.attempt) == ("completed", 2)
 
 
-def test_trials_that_are_always_given_back_stop_the_command(create: Create, run: Run) -> None:
+def test_repeatedly_released_trials_stop_the_command(create: Create, run: Run) -> None:
     study = create(budget=3)
     said = run(study, "exit 75", "--max-failures", "2", code=1)
     assert "2 trials in a row were released; reason of the last one: exit code 75" in said
@@ -65,13 +65,13 @@ def test_failures_in_a_row_stop_the_command_with_the_remedy(create: Create, run:
     assert states(study) == ["failed", "failed"]
 
 
-def test_a_study_that_its_failures_paused_is_told_in_the_words_of_commands(create: Create, run: Run) -> None:
+def test_a_study_paused_by_failures_is_explained_with_commands(create: Create, run: Run) -> None:
     study = create(budget=9, failure_limit=1)
     said = run(study, "exit 1", code=1)
     assert f"adabkb trial retry {study.id} --failed, adabkb study resume {study.id}" in said
 
 
-def test_it_waits_while_the_study_is_paused_and_ends_when_told(create: Create, address: str) -> None:
+def test_it_waits_while_the_study_is_paused_and_ends_on_a_signal(create: Create, address: str) -> None:
     study = create(budget=2)
     study.pause()
     with started(address, study, "echo 1") as process:
@@ -90,7 +90,7 @@ def test_it_waits_while_others_hold_the_last_trials(create: Create, run: Run) ->
     assert "is complete (budget); this command completed 1 trials" in run(study, "echo 1")
 
 
-def test_each_attempt_has_a_log_of_all_that_its_program_said(create: Create, run: Run, folder: Path) -> None:
+def test_each_attempt_has_a_log_of_its_programs_output(create: Create, run: Run, folder: Path) -> None:
     study = create(budget=1)
     run(study, "echo to stdout; echo to stderr >&2; echo 1", "--logs", "some/logs")
     log = (folder / f"some/logs/{study.id}-1-1.log").read_text()

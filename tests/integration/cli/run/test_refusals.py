@@ -45,7 +45,7 @@ def test_a_mistake_of_the_command_stops_it_at_once_and_costs_no_trial(
         (("--url", "nonsense"), "start a server with: adabkb serve"),
     ],
 )
-def test_a_wrong_option_is_told_before_any_trial(
+def test_an_invalid_option_is_reported_before_any_trial(
     create: Create, run: Run, options: tuple[str, ...], message: str
 ) -> None:
     study = create(budget=1)

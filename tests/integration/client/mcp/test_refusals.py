@@ -94,7 +94,7 @@ def test_wrong_arguments_are_named(server: str) -> None:
     asyncio.run(session())
 
 
-def test_a_token_that_may_only_read_is_told_so(guarded: tuple[str, str, str]) -> None:
+def test_the_refusal_of_a_read_only_token_says_so(guarded: tuple[str, str, str]) -> None:
     address, working, reading = guarded
 
     async def session() -> None:
@@ -146,7 +146,7 @@ def test_the_token_is_in_no_answer_and_in_no_log(guarded: tuple[str, str, str]) 
         assert token[-12:] not in told
 
 
-def test_a_server_that_is_down_is_told_and_found_again(other_sqlite: str) -> None:
+def test_a_stopped_server_is_reported_and_found_again(other_sqlite: str) -> None:
     port = free_port()
 
     async def session() -> None:
@@ -161,7 +161,7 @@ def test_a_server_that_is_down_is_told_and_found_again(other_sqlite: str) -> Non
     asyncio.run(session())
 
 
-def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> None:
+def test_without_the_extra_the_command_names_the_package_to_install(tmp_path: Path) -> None:
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = table["optional-dependencies"]
     done = adabkb(installed(tmp_path, ["adabkb-client"] + extras["cli"]), "mcp")

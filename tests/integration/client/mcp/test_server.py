@@ -121,7 +121,7 @@ def test_http_listens_on_loopback_only(address: str, told: str) -> None:
     assert told in said
 
 
-def test_a_port_that_is_taken_is_told(server: str) -> None:
+def test_an_occupied_port_is_reported(server: str) -> None:
     taken = server.removeprefix("http://")
     told = adabkb("mcp", "--http", taken, code=1)
     assert told.startswith(f"error: cannot listen on {taken} (Address already in use); give another port")

@@ -131,7 +131,7 @@ def test_without_keys_calls_of_two_agents_are_different_changes(server: str, mod
         asyncio.run(both(url))
 
 
-def test_a_trial_that_goes_on_and_one_that_fails(server: str) -> None:
+def test_a_trial_that_continues_and_one_that_fails(server: str) -> None:
     async def session() -> None:
         async with in_process(server) as agent:
             await agent.call(

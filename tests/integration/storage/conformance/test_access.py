@@ -76,7 +76,7 @@ def test_grants_are_replaced_together(connection: sa.Connection) -> None:
     assert grants.owner(grants.of_study(connection, "t")) is None
 
 
-def test_studies_are_found_by_who_sees_them_and_by_how_their_ids_begin(connection: sa.Connection) -> None:
+def test_studies_are_found_by_reader_and_id_prefix(connection: sa.Connection) -> None:
     """Wildcards of SQL patterns are treated literally."""
     for name, rights in (("a_1", {"ann": "own"}), ("a-1", {"bob": "own", "ann": "read"}), ("b", {"*": "work"})):
         studies.create(connection, study(name))

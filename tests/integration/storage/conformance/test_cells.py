@@ -70,7 +70,7 @@ def test_the_depth_of_a_cell_is_that_of_its_key(connection: sa.Connection) -> No
     assert [row.depth for row in rows(connection)] == [0, 1, 3]
 
 
-def test_cells_are_whole_rows_in_order_of_creation(connection: sa.Connection) -> None:
+def test_cells_are_complete_rows_in_order_of_creation(connection: sa.Connection) -> None:
     model.write_cells(connection, "s", {"0.2": "leaf", "0.1": "pruned"})
     found = rows(connection)
     assert [(row.study_id, row.key, row.depth, row.status) for row in found] == [

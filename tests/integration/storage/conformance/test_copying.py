@@ -104,7 +104,7 @@ def test_new_deletions_come_after_those_copied(database: Database, target: Datab
         assert [row.study_id for row in trash.page(connection, 0, 10)] == ["v", "u"]
 
 
-def test_a_copy_of_more_than_is_copied_at_a_time_is_whole(database: Database, target: Database) -> None:
+def test_a_copy_in_several_steps_is_complete(database: Database, target: Database) -> None:
     with database.writing() as connection:
         events.add(connection, [event(seq) for seq in range(1, 2 * ROWS + 2)])
     copy(database, target)

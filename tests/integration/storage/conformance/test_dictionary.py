@@ -44,12 +44,12 @@ def test_changing_nothing_changes_nothing(connection: sa.Connection) -> None:
     assert after(connection, [], []) == (1, 2)
 
 
-def test_removing_what_is_not_there_changes_nothing(connection: sa.Connection) -> None:
+def test_removing_a_missing_row_changes_nothing(connection: sa.Connection) -> None:
     after(connection, [1, 2], [])
     assert after(connection, [], [7]) == (1, 2)
 
 
-def test_a_large_dictionary_is_written_and_removed_whole(connection: sa.Connection) -> None:
+def test_a_large_dictionary_is_written_and_removed_completely(connection: sa.Connection) -> None:
     """With more points than a statement may have parameters in some databases."""
     many = list(range(3000))
     assert after(connection, many, []) == tuple(many)

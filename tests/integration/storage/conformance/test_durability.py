@@ -82,9 +82,7 @@ def test_of_a_process_killed_before_its_commit_nothing_is_left(migrated_url: str
         assert studies.get(connection, "s").budget is None
 
 
-def test_of_a_process_killed_at_any_moment_every_commit_is_there_and_whole(
-    migrated_url: str, database: Database
-) -> None:
+def test_every_commit_of_a_killed_process_is_complete(migrated_url: str, database: Database) -> None:
     said = killed_after_line(APPEND, 20, migrated_url, "100000")
     found = log(database)
     assert len(found) - len(said) in {0, 1}, "the last commit may be one it had no time to speak of"

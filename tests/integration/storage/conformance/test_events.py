@@ -26,7 +26,7 @@ def test_the_log_is_in_order_of_seq_whatever_order_it_was_written_in(connection:
     assert seqs(events.page(connection, "s", 0)) == [1, 2, 3]
 
 
-def test_without_a_limit_the_log_comes_whole(connection: sa.Connection) -> None:
+def test_without_a_limit_the_log_is_complete(connection: sa.Connection) -> None:
     events.add(connection, [event(seq) for seq in range(1, 2501)])
     assert seqs(events.page(connection, "s", 0)) == list(range(1, 2501))
 

@@ -27,7 +27,7 @@ def names(connection: sa.Connection) -> list[str]:
     return [row.key for row in idempotency.of_study(connection, "s")]
 
 
-def test_a_key_that_nobody_used_is_not_found(connection: sa.Connection) -> None:
+def test_an_unused_key_is_not_found(connection: sa.Connection) -> None:
     add(connection, other=0)
     assert idempotency.find(connection, "s", "k") is None
 
@@ -88,7 +88,7 @@ def test_forgetting_deletes_the_keys_named_and_no_others(connection: sa.Connecti
     assert idempotency.find(connection, "", "a") is not None
 
 
-def test_forgetting_what_is_not_there_changes_nothing(connection: sa.Connection) -> None:
+def test_forgetting_a_missing_row_changes_nothing(connection: sa.Connection) -> None:
     """Another server may have deleted them first."""
     add(connection, a=0)
     idempotency.forget(connection, [("s", "b"), ("S", "a")], LATER)
@@ -110,7 +110,7 @@ def test_a_forgotten_key_can_be_used_again(connection: sa.Connection) -> None:
     assert names(connection) == ["k"]
 
 
-def test_a_key_that_came_anew_meanwhile_is_not_forgotten(connection: sa.Connection) -> None:
+def test_a_key_added_meanwhile_is_not_deleted(connection: sa.Connection) -> None:
     add(connection, k=0)
     idempotency.forget(connection, [("s", "k")], NOW)
     assert names(connection) == ["k"]

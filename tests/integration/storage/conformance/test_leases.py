@@ -29,7 +29,7 @@ def beyond(connection: sa.Connection, now: datetime = NOW) -> list[int]:
     return sorted(row.number for row in trials.leased_beyond(connection, now))
 
 
-def test_a_lease_has_run_out_after_its_last_moment_and_not_at_it(connection: sa.Connection) -> None:
+def test_a_lease_has_expired_after_its_last_moment_and_not_at_it(connection: sa.Connection) -> None:
     trials.add(connection, [trial(1, leased_until=NOW)])
     for now in (NOW - TICK, NOW):
         assert (overdue(connection, now), trials.studies_with_overdue(connection, now)) == ([], [])
@@ -46,7 +46,7 @@ def test_only_active_trials_are_overdue(connection: sa.Connection) -> None:
     assert trials.next_expiry(connection, "s") == NOW - SECOND
 
 
-def test_the_next_lease_to_end_is_the_first_of_the_study_whether_it_has_run_out_or_not(
+def test_the_next_lease_to_end_is_the_first_of_the_study_whether_it_has_expired_or_not(
     connection: sa.Connection,
 ) -> None:
     studies.create(connection, study("S"))
@@ -72,13 +72,13 @@ def test_of_a_new_study_nothing_is_overdue(connection: sa.Connection) -> None:
     assert beyond(connection) == []
 
 
-def test_overdue_trials_are_in_order_of_number_whenever_their_leases_ran_out(connection: sa.Connection) -> None:
+def test_overdue_trials_are_in_order_of_number_whenever_their_leases_expired(connection: sa.Connection) -> None:
     ago = {3: 1, 1: 2, 4: 3, 2: 4}
     trials.add(connection, [trial(number, leased_until=NOW - many * SECOND) for number, many in ago.items()])
     assert overdue(connection) == [1, 2, 3, 4]
 
 
-def test_overdue_trials_are_whole_rows(connection: sa.Connection) -> None:
+def test_overdue_trials_are_complete_rows(connection: sa.Connection) -> None:
     row = trial(1, leased_until=NOW - SECOND)
     trials.add(connection, [row])
     assert trials.overdue(connection, "s", NOW) == [row]

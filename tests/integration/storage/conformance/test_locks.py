@@ -70,7 +70,7 @@ def test_a_thread_of_the_same_process_is_busy_too(impatient: Database) -> None:
             pool.submit(wait).result()
 
 
-def test_who_was_busy_gets_the_lock_once_it_is_free(database: Database, impatient: Database) -> None:
+def test_a_refused_request_gets_the_lock_once_it_is_free(database: Database, impatient: Database) -> None:
     with database.writing() as connection:
         lock(connection, "s")
         with pytest.raises(Busy), impatient.writing() as other:
@@ -117,20 +117,20 @@ def outcome_after(
         return waiting.result()
 
 
-def test_who_waits_for_a_study_that_is_written_to_meanwhile_writes_nothing(database: Database) -> None:
+def test_a_waiting_writer_of_a_changed_study_writes_nothing(database: Database) -> None:
     """It would be based on an outdated study."""
     assert not outcome_after(database, HOLDERS["compare and swap"], WAITERS["compare and swap"], fails=False)
     with database.reading() as connection:
         assert studies.get(connection, "s") == study("s", budget=5, version=1)
 
 
-def test_who_waits_for_a_writer_that_fails_writes(database: Database) -> None:
+def test_a_writer_waiting_for_one_that_fails_writes(database: Database) -> None:
     assert outcome_after(database, HOLDERS["compare and swap"], WAITERS["compare and swap"], fails=True)
     with database.reading() as connection:
         assert studies.get(connection, "s") == study("s", budget=7, version=1)
 
 
-def test_who_waits_for_the_model_to_be_stored_writes_all_the_same(database: Database) -> None:
+def test_a_writer_waiting_for_the_storage_of_the_model_writes(database: Database) -> None:
     """Storing a model does not force requests to be repeated."""
 
     def store(connection: sa.Connection) -> None:
@@ -142,14 +142,14 @@ def test_who_waits_for_the_model_to_be_stored_writes_all_the_same(database: Data
         assert studies.get(connection, "s") == study("s", budget=7, model_seq=3, checkpoint={}, version=1)
 
 
-def test_who_waits_to_store_a_model_sees_what_another_has_stored(database: Database) -> None:
+def test_a_server_waiting_to_store_a_model_sees_another_servers_rows(database: Database) -> None:
     def store(connection: sa.Connection) -> None:
         studies.save_model(connection, "s", INCARNATION, model_seq=3, checkpoint={})
 
     assert outcome_after(database, store, WAITERS["store the model"], fails=False) == 3
 
 
-def test_who_waits_for_a_study_that_is_deleted_meanwhile_writes_nothing(database: Database) -> None:
+def test_a_waiting_writer_of_a_deleted_study_writes_nothing(database: Database) -> None:
     assert not outcome_after(database, WAITERS["delete"], WAITERS["compare and swap"], fails=False)
     with database.reading() as connection:
         assert studies.ids(connection) == []

@@ -25,7 +25,7 @@ def best(connection: sa.Connection, but: Collection[int] = ()) -> tuple[int | No
     return smallest, largest
 
 
-def test_getting_what_is_not_there_says_so(connection: sa.Connection) -> None:
+def test_getting_a_missing_row_says_so(connection: sa.Connection) -> None:
     with pytest.raises(ObservationNotFound, match="7"):
         observations.get(connection, "s", 7)
 

@@ -22,7 +22,7 @@ def test_a_url_that_cannot_work_is_refused_with_one_that_can(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["sqlite:////nowhere/x.db", "postgresql://nobody@127.0.0.1:1/nothing"])
-def test_a_database_that_is_not_there_is_unavailable(url: str) -> None:
+def test_a_database_that_does_not_exist_is_unavailable(url: str) -> None:
     database = Database(url)
     with pytest.raises(Unavailable), database.reading():
         pass

@@ -60,13 +60,13 @@ def test_these_are_all_tables() -> None:
     assert others.union(BELOW) == set(metadata.tables)
 
 
-def test_nothing_can_be_written_below_a_study_that_is_not_there(database: Database) -> None:
+def test_nothing_can_be_written_below_a_study_that_does_not_exist(database: Database) -> None:
     for write in BELOW.values():
         with pytest.raises(Contention), database.writing() as connection:
             write(connection, "nobody")
 
 
-def test_an_observation_of_a_trial_that_is_not_there_is_refused(database: Database) -> None:
+def test_an_observation_of_a_trial_that_does_not_exist_is_refused(database: Database) -> None:
     with pytest.raises(Contention), database.writing() as connection:
         observations.add(connection, [observation(1, trial=7)])
 
@@ -118,7 +118,7 @@ def test_deleting_a_study_deletes_the_key_it_was_created_with(connection: sa.Con
     assert idempotency.find(connection, "", "k") is None
 
 
-def test_deleting_what_is_not_there_changes_nothing(connection: sa.Connection) -> None:
+def test_deleting_a_missing_row_changes_nothing(connection: sa.Connection) -> None:
     fill(connection, "s")
     before = rows(connection)
     delete_study(connection, "nobody")

@@ -17,11 +17,11 @@ SIMILAR = ["S", "s.b", "s-b", "ss"]
 """Ids that are similar to "s"."""
 
 
-def test_finding_what_is_not_there_gives_none(connection: sa.Connection) -> None:
+def test_finding_a_missing_row_gives_none(connection: sa.Connection) -> None:
     assert studies.find(connection, "nobody") is None
 
 
-def test_getting_what_is_not_there_says_so(connection: sa.Connection) -> None:
+def test_getting_a_missing_row_says_so(connection: sa.Connection) -> None:
     with pytest.raises(StudyNotFound, match="nobody"):
         studies.get(connection, "nobody")
 
@@ -84,7 +84,7 @@ def test_a_study_is_current_until_it_is_written_to(connection: sa.Connection) ->
     assert studies.is_current(connection, studies.get(connection, "s"))
 
 
-def test_a_study_that_was_made_anew_under_the_same_id_is_another(connection: sa.Connection) -> None:
+def test_a_study_recreated_with_the_same_id_is_another(connection: sa.Connection) -> None:
     """Although it has the same version."""
     before = studies.get(connection, "s")
     delete_study(connection, "s")
@@ -157,7 +157,7 @@ def test_a_page_has_the_newest_first(connection: sa.Connection) -> None:
     assert [row.id for row in studies.bounded_page(connection, None, 10).rows] == ["b", "a", "c", "s"]
 
 
-def test_a_page_has_whole_rows(connection: sa.Connection) -> None:
+def test_a_page_has_complete_rows(connection: sa.Connection) -> None:
     assert studies.bounded_page(connection, None, 10).rows == [study("s")]
 
 
@@ -178,7 +178,7 @@ def test_after_the_oldest_study_there_is_none(connection: sa.Connection) -> None
     assert studies.bounded_page(connection, (NOW - TICK, "z"), 10).rows == []
 
 
-def test_of_studies_created_at_the_same_moment_a_page_has_each_once(connection: sa.Connection) -> None:
+def test_of_studies_created_at_the_same_moment_a_page_lists_each_once(connection: sa.Connection) -> None:
     for name in SIMILAR:
         studies.create(connection, study(name))
     first = studies.bounded_page(connection, None, 2).rows

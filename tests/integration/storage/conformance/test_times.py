@@ -34,24 +34,24 @@ def stored(connection: sa.Connection, when: datetime) -> datetime:
     return change(connection, "s", updated_at=when).updated_at
 
 
-def test_a_time_comes_back_to_the_microsecond(connection: sa.Connection) -> None:
+def test_a_time_is_read_back_to_the_microsecond(connection: sa.Connection) -> None:
     for name, when in TIMES.items():
         assert stored(connection, when) == when, name
 
 
-def test_a_time_comes_back_in_utc_whatever_zone_it_was_given_in(connection: sa.Connection) -> None:
+def test_a_time_is_read_back_in_utc_whatever_zone_it_was_given_in(connection: sa.Connection) -> None:
     for name, zone in ZONES.items():
         found = stored(connection, NOW.astimezone(zone))
         assert (found, found.utcoffset()) == (NOW, timedelta(0)), name
 
 
-def test_the_hour_that_comes_twice_is_not_confused(connection: sa.Connection) -> None:
+def test_the_repeated_hour_of_a_clock_change_is_unambiguous(connection: sa.Connection) -> None:
     for fold in (0, 1):
         when = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Rome"), fold=fold)
         assert stored(connection, when) == when.astimezone(UTC)
 
 
-def test_no_time_comes_back_as_none(connection: sa.Connection) -> None:
+def test_no_time_is_read_back_as_none(connection: sa.Connection) -> None:
     trials.add(connection, [trial(1, leased_until=None, finished_at=None)])
     found = trials.get(connection, "s", 1)
     assert (found.leased_until, found.finished_at) == (None, None)

@@ -21,7 +21,7 @@ def numbers(rows: list[TrialRow]) -> list[int]:
     return [row.number for row in rows]
 
 
-def test_getting_what_is_not_there_says_so(connection: sa.Connection) -> None:
+def test_getting_a_missing_row_says_so(connection: sa.Connection) -> None:
     with pytest.raises(TrialNotFound, match="7"):
         trials.get(connection, "s", 7)
 
@@ -79,7 +79,7 @@ def test_a_change_concerns_one_trial_of_one_study(connection: sa.Connection) -> 
     assert trials.get(connection, "t", 1) == trial(1, "t")
 
 
-def test_a_change_of_what_is_not_there_adds_nothing(connection: sa.Connection) -> None:
+def test_a_change_of_a_missing_row_adds_nothing(connection: sa.Connection) -> None:
     trials.change(connection, [trial(1)])
     assert trials.page(connection, "s", state=None, after=0, limit=10) == []
 
@@ -114,7 +114,7 @@ def test_claimable_is_of_one_study(connection: sa.Connection) -> None:
     assert trials.claimable(connection, "s", 10) == []
 
 
-def test_claimable_gives_whole_rows(connection: sa.Connection) -> None:
+def test_claimable_returns_complete_rows(connection: sa.Connection) -> None:
     row = trial(1, state="released", leased_until=None, worker=None)
     trials.add(connection, [row])
     assert trials.claimable(connection, "s", 10) == [row]

@@ -47,12 +47,12 @@ def put(connection: sa.Connection, **values: Any) -> StudyRow:
     return change(connection, "s", **values)
 
 
-def test_a_float_in_a_column_comes_back_bit_for_bit(connection: sa.Connection) -> None:
+def test_a_float_in_a_column_is_read_back_bit_for_bit(connection: sa.Connection) -> None:
     found = [put(connection, tolerance=value).tolerance for value in FLOATS]
     assert [value.hex() for value in found if value is not None] == [value.hex() for value in FLOATS]
 
 
-def test_a_float_in_json_comes_back_bit_for_bit(connection: sa.Connection) -> None:
+def test_a_float_in_json_is_read_back_bit_for_bit(connection: sa.Connection) -> None:
     """A stored point is exactly the suggested one."""
     values = [*filter(math.isfinite, FLOATS), -0.0]
     found = put(connection, best={"parameters": values}).best
@@ -60,13 +60,13 @@ def test_a_float_in_json_comes_back_bit_for_bit(connection: sa.Connection) -> No
     assert [float(value).hex() for value in found["parameters"]] == [value.hex() for value in values]
 
 
-def test_negative_zero_in_a_column_comes_back_as_a_zero(connection: sa.Connection) -> None:
+def test_negative_zero_in_a_column_is_read_back_as_a_zero(connection: sa.Connection) -> None:
     """SQLite does not store its sign, so nothing may depend on it."""
     tolerance = put(connection, tolerance=-0.0).tolerance
     assert tolerance == 0.0
 
 
-def test_a_whole_float_comes_back_as_a_float(connection: sa.Connection) -> None:
+def test_an_integral_float_stays_a_float(connection: sa.Connection) -> None:
     """Although SQLite writes it as an integer."""
     assert isinstance(put(connection, tolerance=3.0).tolerance, float)
     assert isinstance(put(connection, tags={"value": 3.0}).tags["value"], float)
@@ -79,12 +79,12 @@ def test_a_seed_may_take_64_bits_and_a_count_32(connection: sa.Connection) -> No
         assert put(connection, budget=number).budget == number
 
 
-def test_a_boolean_comes_back_as_a_boolean(connection: sa.Connection) -> None:
+def test_a_boolean_is_read_back_as_a_boolean(connection: sa.Connection) -> None:
     assert put(connection, paused=True).paused is True
     assert put(connection, paused=False).paused is False
 
 
-def test_json_comes_back_as_it_was_written(connection: sa.Connection) -> None:
+def test_json_is_read_back_as_it_was_written(connection: sa.Connection) -> None:
     for name, document in DOCUMENTS.items():
         assert put(connection, tags=document).tags == document, name
 
@@ -161,13 +161,13 @@ FULL_TRIAL = trial(
 FULL_OBSERVATION = observation(1, 0.5, trial=1, attempt=2, std_error=0.25, excluded=True)
 
 
-def test_a_study_comes_back_as_it_was_written(connection: sa.Connection) -> None:
+def test_a_study_is_read_back_as_it_was_written(connection: sa.Connection) -> None:
     for row in (study("t"), FULL_STUDY):
         studies.create(connection, row)
         assert studies.get(connection, row.id) == row
 
 
-def test_rows_with_few_columns_and_with_all_come_back_as_they_were_written(connection: sa.Connection) -> None:
+def test_rows_with_few_columns_and_with_all_are_read_back_as_they_were_written(connection: sa.Connection) -> None:
     bare = trial(2, cell=None, worker=None, leased_until=None, started_at=None)
     for trial_row in (FULL_TRIAL, bare):
         trials.add(connection, [trial_row])
@@ -183,7 +183,7 @@ def test_rows_with_few_columns_and_with_all_come_back_as_they_were_written(conne
         assert idempotency.find(connection, row.scope, "k") == row
 
 
-def test_rows_added_together_come_back_as_if_they_were_added_one_by_one(connection: sa.Connection) -> None:
+def test_rows_added_together_are_read_back_as_if_they_were_added_one_by_one(connection: sa.Connection) -> None:
     """For any combination of empty columns."""
     rows = [FULL_TRIAL, trial(2, cell=None, leased_until=None), trial(3)]
     trials.add(connection, rows)

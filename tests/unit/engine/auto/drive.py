@@ -1,4 +1,4 @@
-"""Running a study under the ``auto`` profile in the engine, for tests."""
+"""Run a study with the ``auto`` profile in the engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 @dataclass
 class Run:
-    """A run: the state, and what a store would have kept of it."""
+    """A run: the state, and what a database would hold."""
 
     state: State
     cells: dict[str, str] = field(default_factory=lambda: {"0": "leaf"})
@@ -69,8 +69,7 @@ class Run:
                 self.tell(point, objective(point))
 
     def of_results_alone(self) -> State:
-        """The state of a study that has the same results and a tree that is alike, and was told of
-        nothing else."""
+        """The state of a study with the same results and an equal tree, and without any other history."""
         plain = auto.start(self.state.problem.space, Config(), 0)
         state = replace(plain, tree=self.state.tree, cells_learned_from=self.state.cells_learned_from)
         for point, value in zip(self.points, self.values, strict=True):
@@ -78,7 +77,7 @@ class Run:
         return state
 
     def restored(self) -> Run:
-        """The run as a store would bring it back: all that is kept went through JSON."""
+        """The run restored from what a database would hold, after a round trip through JSON."""
         problem = self.state.problem
         kept = json.loads(
             json.dumps(
@@ -122,7 +121,7 @@ def run(
 
 
 def matern(X: Array, Y: Array, lengthscales: Array) -> Array:
-    """Matern 3/2 of variance 1, written down once more."""
+    """An independent implementation of the Matern 3/2 kernel with variance 1."""
     r = math.sqrt(3.0) * cdist(X / lengthscales, Y / lengthscales)
     k: Array = (1.0 + r) * np.exp(-r)
     return k

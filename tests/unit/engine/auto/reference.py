@@ -1,4 +1,4 @@
-"""The inner loops once more, in plain numpy: what they are compared with."""
+"""Reference implementations of the inner loops in plain numpy."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def distances_along(kernel: Kernel, X: Array, Y: Array) -> Array:
 
 
 def full_kernel(kernel: Kernel, X: Array, Y: Array) -> Array:
-    """k with the additive part, (n, m), between scaled points."""
+    """k between scaled points, with the additive part; shape (n, m)."""
     k = kernel_and_radial(kernel, X, Y)[0]
     if kernel.additive is None:
         return k
@@ -89,7 +89,7 @@ def ucb_and_gradient(view: Surrogate, positions: Array, beta: float) -> tuple[Ar
 
 
 def ascend(view: Surrogate, starts: Array, beta: float) -> Array:
-    """All starts at once."""
+    """Ascend from all starts at once."""
     shortest = np.inf if view.kernel.additive is None else view.kernel.additive.lengthscale
     reach = np.minimum(view.kernel.lengthscales, np.where(view.kernel.categorical, 1.0, min(shortest, 1.0)))
     x = starts.copy()
@@ -119,7 +119,7 @@ def ascend(view: Surrogate, starts: Array, beta: float) -> Array:
 
 @dataclass(frozen=True)
 class AnyBound:
-    """What a refinement asks of f~, for f~ of any form: a function of positions (k, d)."""
+    """The interface that a refinement needs, for any f~ that is a function of positions (k, d)."""
 
     of: Callable[[Array], Array]
 

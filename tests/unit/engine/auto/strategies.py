@@ -1,4 +1,4 @@
-"""Hypothesis strategies for search spaces of every kind of axis."""
+"""Hypothesis strategies for search spaces with all kinds of axes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def choice_axes(draw: st.DrawFn, name: str) -> ChoiceAxis:
 
 @st.composite
 def spaces(draw: st.DrawFn, axes: int = 4) -> Space:
-    """One to ``axes`` axes of any kinds."""
+    """Spaces with one to ``axes`` axes of any kind."""
     chosen: list[Axis] = [
         draw(st.one_of(float_axes(f"x{i}"), int_axes(f"x{i}"), step_axes(f"x{i}"), choice_axes(f"x{i}")))
         for i in range(draw(st.integers(1, axes)))

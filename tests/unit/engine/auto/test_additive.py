@@ -1,4 +1,4 @@
-"""The additive part of the kernel: it finds sums, stays out where there is none, and belongs to revision 4 alone."""
+"""The additive part of the kernel: it is used for sums, not for other functions, and only in revision 4."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WITH_CHOICES = Space((*unit_space(4).axes, ChoiceAxis("c", ("x", "y", "z")), Flo
 
 
 def waves(u: Array) -> float:
-    """A sum of functions of one axis each, with 5 valleys along each: 5^6 optima."""
+    """A sum of six functions of one axis each, with 5 valleys per axis: 5^6 optima."""
     away = u - CENTRE
     return -float((np.arange(1.0, 7.0) * (away**2 + 0.1 * (1.0 - np.cos(10.0 * np.pi * away)))).sum())
 
@@ -46,12 +46,12 @@ def slanted(u: Array) -> float:
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From its call on no evidence is enough for the part."""
+    """Disable the additive part, by requiring infinite evidence."""
     return lambda: monkeypatch.setattr(likelihood, "EVIDENCE", math.inf)
 
 
 def learned(objective: Objective, count: int) -> State:
-    """What is learned from random points."""
+    """Hyperparameters learned from random points."""
     X = np.random.default_rng(0).random((count, 6))
     problem = Problem(unit_space(6), Config(), 0)
     blank = auto.start(problem.space, problem.config, problem.seed)
@@ -59,14 +59,14 @@ def learned(objective: Objective, count: int) -> State:
 
 
 def error(state: State, objective: Objective) -> float:
-    """Of the predictions at 300 other random points, as a share of the function's deviation."""
+    """The error of predictions at 300 other random points, relative to the function's standard deviation."""
     X = np.random.default_rng(1).random((300, 6))
     y = np.array([objective(x) for x in X])
     return float(np.std(auto.predict(state, X).mean - y) / np.std(y))
 
 
 def test_a_sum_is_found_where_the_kernel_without_the_part_sees_none(plain: Callable[[], None]) -> None:
-    """From 150 random points of a function of 5^6 optima."""
+    """With 150 random points of a function with 5^6 optima."""
     found = learned(waves, 150)
     plain()
     without = learned(waves, 150)
@@ -74,13 +74,13 @@ def test_a_sum_is_found_where_the_kernel_without_the_part_sees_none(plain: Calla
     part = found.checkpoint.hyperparameters.additive
     assert part is not None
     assert part.shares.sum() > 0.9
-    assert (np.diff(part.shares) > -0.1).all()  # later axes weigh more
+    assert (np.diff(part.shares) > -0.1).all()  # later axes have larger weights
     assert error(found, waves) < 0.1
     assert error(without, waves) > 0.5
 
 
 def test_a_function_that_is_no_sum_is_left_alone(plain: Callable[[], None]) -> None:
-    """Hyperparameters and predictions are those of the kernel without the part, to the last bit."""
+    """Hyperparameters and predictions are bit-identical to those of the kernel without the part."""
     found = learned(slanted, 150)
     plain()
     without = learned(slanted, 150)
@@ -124,7 +124,7 @@ def test_the_likelihood_of_results_in_other_units_is_the_same() -> None:
 
 
 def sum_of(seed: int, d: int) -> surrogate.Surrogate:
-    """A posterior given a sum of waves."""
+    """A posterior given results of a sum of waves."""
     rng = np.random.default_rng(seed)
     X, middle = rng.random((40 * d, d)), rng.uniform(0.2, 0.8, d)
     y = -((X - middle) ** 2 + 0.1 * (1.0 - np.cos(10.0 * np.pi * (X - middle)))).sum(axis=1)
@@ -155,7 +155,7 @@ def test_the_optimum_of_a_sum_is_found_axis_by_axis(seed: int) -> None:
 
 
 def test_a_sum_is_optimized_and_is_not_without_the_part(plain: Callable[[], None]) -> None:
-    """A function of 5^6 optima within 150 evaluations: the distance from the optimum is a tenth or less."""
+    """After 150 evaluations of a function with 5^6 optima, the distance from the optimum is a tenth or less."""
     found = run(unit_space(6), waves, 150)
     plain()
     without = run(unit_space(6), waves, 150)
@@ -165,7 +165,7 @@ def test_a_sum_is_optimized_and_is_not_without_the_part(plain: Callable[[], None
 
 
 def told(space: Space, count: int) -> Run:
-    """Random points of the sum, then 3 suggestions."""
+    """A state after random points of the sum and 3 suggestions."""
     result = Run(auto.start(space, Config(), 0))
     for point in np.random.default_rng(2).random((count, space.dimension)):
         exact = space.snap(point[None])[0]
@@ -184,8 +184,8 @@ def told(space: Space, count: int) -> Run:
         pytest.param(WITH_CHOICES, 95, id="choices-earlier", marks=pytest.mark.long),
     ],
 )
-def test_a_restored_state_goes_on_alike_with_the_part_on(space: Space, count: int) -> None:
-    """Every bit: the next points, one at a time and several at once, and what is learned."""
+def test_a_restored_state_continues_identically_with_the_part_on(space: Space, count: int) -> None:
+    """Next points, single and several at once, and hyperparameters are bit-identical."""
     lived, again = told(space, count), told(space, count)
     assert lived.state.checkpoint.hyperparameters.additive is not None
     restored = lived.restored()

@@ -1,4 +1,4 @@
-"""The posterior that reports rest on: its members, and what they say together."""
+"""The averaged posterior that reports use: its members and their combination."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_results_choose_the_warp(power: float, linear: bool) -> None:
 
 
 def test_members_differ_in_their_hyperparameters() -> None:
-    """Ten results leave lengthscales open by more than a factor of 2."""
+    """Ten results leave lengthscales uncertain by more than a factor of 2."""
     X = np.random.default_rng(2).random((10, 1))
     lengthscales = [member.hyperparameters.lengthscales[0] for member in learned(X, X[:, 0]).members]
     assert max(lengthscales) > 2.0 * min(lengthscales)
@@ -102,7 +102,7 @@ def test_the_quantiles_of_a_single_member_are_those_of_its_t_distribution() -> N
 @given(spaces(), st.integers(0, 2**32), st.integers(1, 30))
 @settings(max_examples=40)
 def test_quantiles_rise_the_mean_is_among_them_and_probabilities_agree(space: Space, seed: int, count: int) -> None:
-    """In any space, for any results, few ones and equal ones included."""
+    """In any space and for any results, also few or equal ones."""
     rng = np.random.default_rng(seed)
     X, values = space.snap(rng.random((count, space.dimension))), np.round(rng.normal(size=count), int(seed % 3))
     found, at = learned(X, values, space), np.ascontiguousarray(space.snap(rng.random((20, space.dimension))))
@@ -132,7 +132,7 @@ def test_predictions_stay_within_a_multiple_of_the_results_range() -> None:
 
 
 def test_a_further_result_changes_members_as_if_it_had_been_there() -> None:
-    """Given 30 results and then 5 more, each member is the process with its parameters given all 35."""
+    """After 30 results and 5 more, each member equals the process with its parameters conditioned on all 35."""
     X, values = noisy(35)
     problem = Problem(unit_space(2), Config(), 0)
     record = of(X, values, np.zeros(35))
@@ -143,14 +143,14 @@ def test_a_further_result_changes_members_as_if_it_had_been_there() -> None:
     assert found is not None
     at = np.random.default_rng(3).random((20, 2))
     for member in found.members:
-        kernel = member.hyperparameters.kernel(problem.domain.categorical, problem.domain.components, None)
+        kernel = member.hyperparameters.kernel(problem.domain)
         noises = np.full(35, member.hyperparameters.noise_ratio)
         whole = surrogate.exact(kernel, member.hyperparameters.variance, X, member.warp.forward(values), noises)
         for one, other in zip(member.posterior.mean_and_std(at), whole.mean_and_std(at), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
 
 
-def test_a_result_far_from_all_others_makes_everything_be_learned_anew() -> None:
+def test_an_outlier_makes_all_members_learn_again() -> None:
     X, values = noisy(30)
     problem = Problem(unit_space(2), Config(), 0)
     found = learned(X, values)
@@ -202,7 +202,7 @@ def test_it_does_not_depend_on_when_it_was_asked_for(every: int) -> None:
 
 
 def test_several_threads_may_ask_at_once() -> None:
-    """Of states that share what is kept, as a model process does while it answers questions and decides."""
+    """The states share cached values, as in a model process that answers questions while it decides."""
     X, values = noisy(60)
     result, at, states = Run(auto.start(unit_space(2), Config(), 0)), X[:3], []
     for x, y in zip(X, values, strict=True):
@@ -226,7 +226,7 @@ def test_several_threads_may_ask_at_once() -> None:
 
 
 def test_the_parameters_are_learned_when_a_quarter_of_the_results_is_new_and_when_there_is_a_gap() -> None:
-    """The latter with nine results in two dimensions."""
+    """In two dimensions, a gap exists from nine results on."""
     found = [learned_with(Problem(unit_space(2), Config(), 0), count) for count in range(1, 1000)]
     assert found[:11] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10]
     for count, known in enumerate(found, start=1):

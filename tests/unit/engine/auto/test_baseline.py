@@ -1,4 +1,4 @@
-"""A recommendation that stays near a baseline: as good, with fewer changes, and certain of it."""
+"""A recommendation near a baseline: as good, with fewer changes, and with certainty."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BASELINE = {0: 0.1, 1: 0.2, 2: 0.9, 3: 0.5, 4: 0.5}
 
 
 def objective(u: Array) -> float:
-    """c and d do not matter, b hardly does; the kinds x and y are alike."""
+    """c and d have no effect, b has a small one, and the kinds x and y are equivalent."""
     return float(-((u[0] - 0.7) ** 2) - 0.01 * (u[1] - 0.4) ** 2 - (u[4] > 0.7))
 
 
@@ -36,7 +36,7 @@ def recommended(result: Run, baseline: dict[int, float], tolerance: float = 0.0)
 
 @pytest.fixture(scope="module")
 def result() -> Run:
-    """Forty results from all over the space: what does not matter is known there."""
+    """Forty results spread over the space, enough to learn which parameters have no effect."""
     found = Run(auto.start(SPACE, Config(), 0))
     for point in Domain(SPACE).snap(np.random.default_rng(0).random((40, 5))):
         found.tell(point, objective(point))
@@ -44,7 +44,7 @@ def result() -> Run:
 
 
 def test_what_does_not_matter_stays_as_it_is(result: Run) -> None:
-    """The point is as good, and says what its change gains."""
+    """The point is as good, and states what its changes gain."""
     near = recommended(result, BASELINE)
     assert near.point[1:].tolist() == [0.2, 0.9, 0.5, 0.5]
     assert objective(near.point) > -0.01
@@ -69,7 +69,7 @@ def test_a_tolerance_leaves_more_as_it_is(result: Run) -> None:
 
 
 def test_what_the_model_knows_little_of_is_not_taken_for_as_good() -> None:
-    """All results are far from the baseline, where a function that was not seen there may be anything."""
+    """All results are far from the baseline, so the objective near it is unknown."""
     few = Run(auto.start(Space(SPACE.axes[:2]), Config(), 0))
     for a, b in np.random.default_rng(0).uniform(0.6, 1.0, (12, 2)):
         few.tell(np.array([a, b]), float(-10.0 * (a - 0.8) ** 2 - 10.0 * (b - 0.8) ** 2))

@@ -1,4 +1,4 @@
-"""Rows of a catalogue: which are suggested first and later, and that few have to be looked at to find the best."""
+"""Rows of a catalogue: which ones are suggested first and later, and how few are examined to find the best."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def value(numbers: Array) -> float:
 
 
 def searched(given: Table, count: int, seed: int = 0) -> tuple[State, list[int]]:
-    """The state after so many suggestions were evaluated, and their rows."""
+    """The state after a number of evaluated suggestions, and their rows."""
     axis = CatalogueAxis("row", given)
     state, found = auto.start(Space((axis,)), Config(), seed), list[int]()
     for _ in range(count):
@@ -77,7 +77,7 @@ def test_the_best_rows_are_found_among_many(count: int) -> None:
     assert sorted(ranks)[2] <= count // 1000
 
 
-def test_no_row_comes_twice_and_no_withdrawn_one_comes_at_all() -> None:
+def test_no_row_is_repeated_and_no_withdrawn_one_is_suggested() -> None:
     gone = (0, 3, 17)
     state, found = searched(rows(20, withdrawn=gone), 17)
     assert sorted([*found, *gone]) == list(range(20))

@@ -1,4 +1,4 @@
-"""Choices of categories under the ``auto`` profile: all are tried early, or ruled out by what is known."""
+"""Choices of categorical parameters with the ``auto`` profile: each is tried early or ruled out by evidence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AMOUNTS = (FloatAxis("x", 0.0, 1.0), FloatAxis("y", 0.0, 1.0))
 
 
 class Laboratory:
-    """A hill per combination of choices, whose height and top are drawn at random, with noise of 0.02."""
+    """One hill per combination of choices, with random height and position, and noise of 0.02."""
 
     def __init__(self, space: Space, seed: int) -> None:
         self.rng, self.categorical = np.random.default_rng(seed), Domain(space).categorical
@@ -62,7 +62,7 @@ def test_every_choice_is_tried_or_ruled_out_within_a_third_of_a_budget_of_six_ev
 
 
 def test_a_cell_that_is_evaluated_has_one_choice_of_each_category() -> None:
-    """And a suggestion in it has that one: what a cell's centroid says, it says of all of the cell."""
+    """A suggestion in the cell has the same choices, so the centroid's choices are those of the whole cell."""
     space = Space((*AMOUNTS, SOLVENTS, BASES))
     result = run(space, Laboratory(space, 0), 20)
     domain = result.state.problem.domain
@@ -75,7 +75,7 @@ def test_a_cell_that_is_evaluated_has_one_choice_of_each_category() -> None:
 
 
 def test_in_a_small_space_of_choices_the_point_of_the_largest_bound_is_suggested() -> None:
-    """Not the centroid of its cell, which has the middle one of three levels."""
+    """It is not the centroid of its cell, which has the middle of three levels."""
     space = Space((SOLVENTS, BASES, IntAxis("temperature", 0, 2)))
     domain, levels = Domain(space), []
     state = auto.start(space, Config(), 0)
@@ -103,7 +103,7 @@ def test_a_cell_is_cut_along_parents_before_other_categories() -> None:
 
 
 def test_a_choice_that_appears_in_a_pending_point_counts_as_tried() -> None:
-    """Eight workers that ask at once get a choice each."""
+    """Eight workers that ask at once get a different choice each."""
     space = Space((*AMOUNTS, SOLVENTS))
     pending: list[Array] = []
     result = Run(auto.start(space, Config(), 0))

@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 LIGANDS = tuple("abcdefghijkl")
 SIZE = np.random.default_rng(3).permutation(12).astype(float)
-"""What the objective depends on, by the ligand."""
+"""Per ligand, the quantity that the objective depends on."""
 
 
 def described(*descriptors: Array, name: str = "ligand") -> ChoiceAxis:
@@ -35,7 +35,7 @@ def described(*descriptors: Array, name: str = "ligand") -> ChoiceAxis:
 
 
 def places(*descriptors: Array) -> Array:
-    """Of the ligands along the components of these descriptors: (12, p)."""
+    """Coordinates of the ligands along the components of these descriptors, (12, p)."""
     domain = Domain(Space((described(*descriptors),)))
     return domain.components.of((np.arange(12)[:, None] + 0.5) / 12)
 
@@ -58,7 +58,7 @@ def test_many_correlated_descriptors_become_few_coordinates() -> None:
 
 
 def test_units_and_repetitions_do_not_matter_and_constants_say_nothing() -> None:
-    """Degrees Celsius or Fahrenheit, a descriptor listed twice, a huge unit: the same distances."""
+    """Degrees Celsius or Fahrenheit, a duplicate descriptor and a huge unit leave the distances unchanged."""
     other = np.random.default_rng(1).normal(size=12)
     plain = apart(places(SIZE, other))
     np.testing.assert_allclose(apart(places(1.8 * SIZE + 32, -other)), plain, atol=1e-8)
@@ -79,7 +79,7 @@ def test_descriptors_that_are_constant_change_no_suggestion() -> None:
 
 
 def learned(descriptor: Array, seed: int) -> tuple[likelihood.Hyperparameters, float]:
-    """From 40 results of 8 ligands: hyperparameters, and the root mean square error at four of middle sizes."""
+    """Hyperparameters learned from 40 results of 8 ligands, and the RMS error at four ligands of medium size."""
     rng = np.random.default_rng(seed)
     domain = Domain(Space((described(descriptor), FloatAxis("x", 0.0, 1.0))))
     X = np.column_stack([(rng.integers(0, 12, 300) + 0.5) / 12, rng.random(300)])
@@ -92,7 +92,7 @@ def learned(descriptor: Array, seed: int) -> tuple[likelihood.Hyperparameters, f
     evidence = Evidence(X[known], z, np.zeros(40), domain.categorical, components=domain.components)
     prior = likelihood.prior_of(domain)
     found = likelihood.learn(evidence, [prior, *(replace(prior, noise_ratio=ratio) for ratio in NOISY_STARTS)])
-    kernel = found.kernel(domain.categorical, domain.components, None)
+    kernel = found.kernel(domain)
     scaled, at = kernel.scaled(X[known]), kernel.scaled(X[unknown])
     K = kernel.gram(scaled, scaled) + found.noise_ratio * np.eye(40)
     predicted = kernel.gram(at, scaled) @ np.linalg.solve(K, z)
@@ -147,14 +147,14 @@ def test_a_study_is_restored_bit_for_bit(name: str) -> None:
 
 
 def test_what_was_learned_for_other_descriptors_is_refused() -> None:
-    """Else the model would read numbers that are not there."""
+    """Otherwise, the model would read beyond the end of an array."""
     space = SPACES["numbers"]
     done = run(space, hill(space), 8)
     checkpoint = from_json(auto.learned(done.state))
     assert checkpoint is not None
     domain = Domain(Space((*AMOUNTS, described(SIZE))))
     with pytest.raises(ValueError, match="the descriptors have 1 components, not 2"):
-        checkpoint.hyperparameters.kernel(domain.categorical, domain.components, None)
+        checkpoint.hyperparameters.kernel(domain)
 
 
 def test_results_of_an_older_study_are_seen_along_the_descriptors_of_shared_choices() -> None:
@@ -179,7 +179,7 @@ def test_a_choice_unlike_all_others_is_tried_first() -> None:
 
 
 def test_a_small_space_is_explored_while_a_choice_with_descriptors_is_untried() -> None:
-    """From the fifth point on each is chosen to explore, or is beside the best one."""
+    """From the fifth point on, each point explores or is next to the best one."""
     space = SPACES["small and finite"]
     done = run(space, hill(space), 4)
     for _ in range(6):

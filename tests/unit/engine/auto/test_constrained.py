@@ -1,4 +1,4 @@
-"""Suggestions of ``auto`` under constraints: always feasible, as good as without, and cells without points closed."""
+"""Suggestions of ``auto`` under constraints are feasible and good, and cells without feasible points are pruned."""
 
 from __future__ import annotations
 
@@ -70,17 +70,17 @@ BRANCHES = Space(
 
 
 def corner(u: Array) -> float:
-    """Largest where constraints do not allow it."""
+    """Largest at an infeasible point."""
     return float(u.sum())
 
 
 def flat(u: Array) -> float:
-    """So that the search stalls and restarts."""
+    """A constant, so that the search stalls and restarts."""
     return 0.0 * float(u.sum())
 
 
 def bowl(u: Array) -> float:
-    """Largest at a point of the boundary of the disk, where it has a slope along it."""
+    """Largest at a boundary point of the disk, with a slope along the boundary elsewhere."""
     return -float((u[0] - 0.9) ** 2 + 2.0 * (u[1] - 0.6) ** 2)
 
 
@@ -102,7 +102,7 @@ def bowl(u: Array) -> float:
     ],
 )
 def test_no_suggestion_violates_a_constraint(space: Space, objective: Callable[[Array], float]) -> None:
-    """First points, search, polish and restarts, one by one and in batches, beside a failed point; none comes twice."""
+    """In all phases, one by one and in batches, with a failed point; no point is suggested twice."""
     result, whole = Run(auto.start(space, Config(), 3)), Slice(space, {})
     if objective is flat:
         for step in range(41):
@@ -137,7 +137,7 @@ def test_every_feasible_point_of_a_finite_space_is_suggested_once() -> None:
 
 
 def test_an_optimum_on_a_curved_boundary_is_found() -> None:
-    """Within 1e-3 after 25 evaluations, as a fine grid of the boundary has it."""
+    """Within 1e-3 of the optimum on a fine grid of the boundary, after 25 evaluations."""
     angles = np.linspace(0.0, np.pi / 2, 100_001)
     boundary = 0.7 * np.column_stack([np.cos(angles), np.sin(angles)])
     best = max(-((boundary[:, 0] - 0.9) ** 2) - 2.0 * (boundary[:, 1] - 0.6) ** 2)
@@ -159,7 +159,7 @@ def test_an_optimum_on_the_boundary_that_one_choice_has_is_found() -> None:
     assert -1e-9 <= best - max(result.values) < 1e-3
 
 
-def test_cells_without_feasible_points_are_pruned_for_good_and_a_restored_study_goes_on_alike() -> None:
+def test_cells_without_feasible_points_are_pruned_for_good_and_a_restored_study_continues_identically() -> None:
     lived = run(DISK, bowl, 40)
     tree, domain = lived.state.tree, lived.state.problem.domain
     outside = {key for key in lived.cells if (box_of(domain, key).low ** 2).sum() > 0.49}
@@ -225,7 +225,7 @@ def test_unnamed_parameters_are_searched_as_ever() -> None:
 
 
 def test_restarts_look_at_the_edges_of_the_feasible_set_too() -> None:
-    """In a disk: by turns anywhere, on its edge, and the outermost in one direction."""
+    """In a disk, restarts alternate between any point, a point on the edge, and the outermost point in a direction."""
     feasible = Slice(DISK, {}).feasible
     assert feasible is not None
     radii = [np.linalg.norm(found, axis=1) for found in (spread(feasible, (0, step), 20) for step in range(30, 33))]

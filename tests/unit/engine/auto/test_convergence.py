@@ -24,7 +24,7 @@ SEEDS = range(4)
 
 
 def optimised(instance: Instance, seed: int, steps: int, noise: float) -> tuple[Run, Array]:
-    """A run, and the regret of each of its points."""
+    """A run and the regret of each of its points."""
     rng = np.random.default_rng([seed, 1])
     result, scores = Run(auto.start(instance.space, Config(), seed)), []
     for _ in range(steps):

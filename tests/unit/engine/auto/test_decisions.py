@@ -1,5 +1,4 @@
-"""The rules that decide when something happens, number by number: whose turn it is, how wide the bounds are, and when
-parameters are learned."""
+"""The rules that decide which method makes the next step, how wide the bounds are, and when parameters are learned."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ NONE = np.zeros((0, 2))
 
 
 def test_the_quadratic_model_gets_three_steps_in_a_row_while_they_gain() -> None:
-    """Its ball doubles up to the largest radius."""
+    """The ball's radius doubles up to its maximum."""
     turns, found = NEW, []
     for _ in range(3):
         assert turns.is_models(AXES)
@@ -61,14 +60,14 @@ def test_without_a_gain_every_second_step_is_the_models_and_its_ball_shrinks() -
 
 @pytest.mark.parametrize(("gains", "others_before"), [(2, 1), (1, 11)])
 def test_few_gains_make_its_steps_rare(gains: int, others_before: int) -> None:
-    """Of the last six, as many as it has axes and four more, a third must gain."""
+    """A third of its last d + 4 steps (here six) must gain."""
     last = (True,) * gains + (False,) * (AXES + MEMORY - gains)
     for before in ((), (True, True, True)):
         turns = Turns((*before, *last), others=0)
         while not turns.is_models(AXES):
             turns = turns.after(AXES, is_restarts=False, gained=True)
         assert turns.others == others_before
-    assert Turns(last[1:] if gains == 2 else (False,) * 5, others=1).is_models(AXES), "fewer than six say nothing"
+    assert Turns(last[1:] if gains == 2 else (False,) * 5, others=1).is_models(AXES), "fewer than six do not count"
 
 
 def test_steps_of_restarts_and_without_a_result_count_no_gain() -> None:

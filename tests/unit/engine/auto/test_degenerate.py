@@ -1,4 +1,4 @@
-"""Degenerate inputs give finite numbers, and the search goes on."""
+"""Degenerate inputs give finite numbers, and the search continues."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_one_point_repeated_or_nearly_so(spacing: float) -> None:
     "constant", [0.0, -1e-300, *(pytest.param(each, marks=pytest.mark.long) for each in (1.0, 1e300))]
 )
 def test_constant_outputs(constant: float) -> None:
-    """Nothing to be learned: 25 different points spread over the box, and predictions of the constant."""
+    """The search spreads 25 different points over the box, and predictions equal the constant."""
     result = run(unit_space(2), lambda _: constant, 25)
     assert_finite(result.state)
     assert auto.report(result.state).gap is None
@@ -62,14 +62,14 @@ def test_constant_outputs(constant: float) -> None:
     ids=["huge", "tiny", "offset"],
 )
 def test_extreme_outputs(objective: Callable[[Array], float]) -> None:
-    """The slope is followed to its end all the same."""
+    """The search still follows the slope to its end."""
     result = run(unit_space(2), objective, 25)
     assert_finite(result.state)
     assert max(point[0] for point in result.points) > 0.95
 
 
 def test_a_long_noise_free_run_in_a_narrow_place() -> None:
-    """100 results that crowd around a sharp optimum, without noise, where the covariance is all but singular."""
+    """100 noise-free results close to a sharp optimum, where the covariance matrix is nearly singular."""
     result = run(unit_space(2), lambda u: -(float(np.abs(u - 0.377).sum()) ** 0.5), 100)
     assert_finite(result.state)
     assert len(np.unique(np.array(result.points), axis=0)) == 100

@@ -1,4 +1,4 @@
-"""Results that the others contradict: they are found, measured again, and believed if that confirms them."""
+"""Results that contradict the others are found and measured again; a confirmed result is no longer doubted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bowl(u: Array) -> float:
 
 
 def told(seed: int, wrong: dict[int, float], noise: float = 0.01, count: int = 20) -> Record:
-    """Results at random points, some of which are off by so much."""
+    """Results at random points, some with an error of the given size."""
     rng = np.random.default_rng(seed)
     points = rng.random((count, 2))
     values = np.array([bowl(u) for u in points]) + noise * rng.standard_normal(count)

@@ -1,4 +1,4 @@
-"""Results of any size, and more workers than points: the search goes on and nothing overflows."""
+"""Results of any size, and more workers than points: the search continues without overflow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTHING = np.zeros((0, 2))
 
 
 def test_more_workers_than_points_share_them_where_noise_is_declared() -> None:
-    """Every point is out already: a replicate of one of them, not a crash."""
+    """When all points are issued, the next suggestion is a replicate of one of them."""
     state = auto.start(Space((ChoiceAxis("b", (False, True)),)), Config(noise_std=0.1), 0)
     points = [suggestion.point for suggestion in islice(auto.suggestions(state, np.zeros((0, 1))), 3)]
     assert len({float(point[0]) for point in points}) == 2
@@ -27,7 +27,7 @@ def test_more_workers_than_points_share_them_where_noise_is_declared() -> None:
 
 @pytest.mark.parametrize("outlier", [-1e6, -1e13, -1e20, -1e300, 1e13, 1e300])
 def test_results_keep_their_resolution_beside_an_outlier(outlier: float) -> None:
-    """The others still spread over more than one standard deviation of the model's outputs."""
+    """The other results still spread over more than one standard deviation of the model's outputs."""
     values = np.random.default_rng(0).standard_normal(20)
     assert np.ptp(warp.fit(np.append(values, outlier)).forward(values)) > 1.0
 
@@ -68,7 +68,7 @@ def test_results_over_the_whole_range_of_floats() -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_an_optimum_on_the_edge_of_the_box_is_not_asked_for_again_and_again(noise: float) -> None:
-    """No centroid lies on the edge: once its cell is too narrow to be cut, the search goes on elsewhere."""
+    """No centroid lies on the edge. Once its cell is too narrow to be cut, the search continues elsewhere."""
     state, rng = auto.start(unit_space(1), Config(), 0), np.random.default_rng(0)
     points = []
     for _ in range(60):
@@ -82,7 +82,7 @@ def test_an_optimum_on_the_edge_of_the_box_is_not_asked_for_again_and_again(nois
 
 @pytest.mark.parametrize("values", [[12345.0], [3.0] * 10, [998.0, 1000.0]])
 def test_there_is_no_gap_before_anything_is_known_of_how_the_objective_varies(values: list[float]) -> None:
-    """One result, equal results: no gap, or a study with a tolerance would be over at once."""
+    """One result or equal results give no gap; otherwise, a study with a tolerance would end at once."""
     state, rng = auto.start(unit_space(2), Config(), 0), np.random.default_rng(0)
     for value in values:
         state = auto.observe(state, rng.random(2), value).state

@@ -1,4 +1,4 @@
-"""Where evaluations fail: the search keeps out of such regions, and is as before where few points fail."""
+"""Failed evaluations: the search avoids regions in which they occur, and ignores scattered ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gap: how often it holds, and when there is one."""
+"""The gap: how often it is valid, and when it exists."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_gap_larger_than_the_range_of_the_results_is_not_known() -> None:
     for u in 0.1 * rng.random((12, 1)):
         state = auto.observe(state, u, float(u[0])).state
     assert auto.report(state).gap is None
-    for u in (1.0, 0.9, 0.95):  # by when a quarter of the results is new
+    for u in (1.0, 0.9, 0.95):  # then a quarter of the results is new
         state = auto.observe(state, np.array([u]), u).state
     assert auto.report(state).gap is not None
 
@@ -103,7 +103,7 @@ def test_one_result_far_better_than_all_others_is_no_difference_of_infinite_numb
 
 
 def test_declared_noise_widens_the_gap() -> None:
-    """The same 30 results, once said to be exact and once to have an error of a third of their range."""
+    """The same 30 results, declared as exact, and with an error of a third of their range."""
     exact = auto.start(unit_space(2), Config(), 0)
     noisy, rng = exact, np.random.default_rng(0)
     for u in rng.random((30, 2)):
@@ -129,7 +129,7 @@ def test_a_choice_that_was_never_tried_keeps_the_gap_open() -> None:
 
 
 def test_asking_for_the_gap_changes_nothing_and_a_restored_study_has_the_same_one() -> None:
-    """45 results, the gap read after each of them or never; between checkpoints it stays."""
+    """For 45 results, the gap is read after each of them or never. It changes only at checkpoints."""
     asked, plain = (Run(auto.start(unit_space(2), Config(), 3)) for _ in range(2))
     gaps = []
     for _ in range(45):

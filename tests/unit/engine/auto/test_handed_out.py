@@ -1,4 +1,4 @@
-"""What points without a result mean for the posterior: pending ones as if observed at their means."""
+"""Pending points affect the posterior as if their means had been observed."""
 
 from __future__ import annotations
 

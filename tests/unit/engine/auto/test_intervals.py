@@ -1,4 +1,4 @@
-"""Intervals: on functions drawn from the prior they hold about as often as they say."""
+"""On functions drawn from the prior, intervals have about their nominal coverage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 INTERVAL = 1.645
 NOISES = (1e-3, 0.1, 0.5)
-"""Standard deviations of the noise, in those of the function."""
+"""Standard deviations of the noise, relative to that of the function."""
 COUNTS = (5, 10, 20, 60)
 TESTED = 200
 

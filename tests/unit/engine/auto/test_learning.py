@@ -1,4 +1,4 @@
-"""When what is learned takes effect, and that computing it ahead changes nothing."""
+"""When learned hyperparameters take effect; learning them in advance changes no result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def wave(u: Array) -> float:
 
 @pytest.fixture
 def searches() -> Iterator[list[int]]:
-    """How many results each search for hyperparameters saw, one entry per search."""
+    """The number of results in each search for hyperparameters."""
     seen: list[int] = []
 
     def note(call: FrameType, step: str) -> None:
@@ -42,7 +42,7 @@ def searches() -> Iterator[list[int]]:
 
 
 def assert_equal(one: State, other: State) -> None:
-    """In every number, bit for bit, but for what is prepared."""
+    """Assert that two states are bit-identical, except for prepared values."""
     assert auto.report(one) == auto.report(other)
     assert one.tree.axis.tolist() == other.tree.axis.tolist()
     for name in ("weights", "factor", "inducing"):
@@ -81,6 +81,23 @@ def test_preparing_changes_nothing(monkeypatch: pytest.MonkeyPatch, space: Space
     assert plain.state.checkpoint.dictionary is not None
 
 
+def test_a_second_call_computes_the_gap_in_advance() -> None:
+    """30 results: the first call learns, the second one computes the gap if it is due, so that no report does."""
+    result, computed = run(unit_space(2), wave, learning.SMALL), 0
+    for _ in range(30 - learning.SMALL):
+        learned = auto.prepare(result.state)
+        if learned.prepared is not None:
+            gaps = learned.prepared.checkpoint.gaps
+            before = dict(gaps)
+            assert auto.prepare(learned) is learned
+            after = dict(gaps)
+            computed += after != before
+            auto.report(replace(learned, checkpoint=learned.prepared.checkpoint))
+            assert gaps == after
+        result.step(wave)
+    assert computed >= 2
+
+
 def test_a_study_restored_after_suggestions_learns_as_the_one_that_ran_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Suggestions between result and next result cut the tree; what is learned does not see the cuts, though every cell
     is opened. 30 results, each observed by the study itself, prepared beforehand, and by one restored in between."""
@@ -116,7 +133,7 @@ def test_what_is_learned_from_n_results_takes_effect_with_the_next(searches: lis
 
 
 def test_no_search_runs_in_an_observation_that_was_prepared(searches: list[int]) -> None:
-    """Nor in a suggestion; whether it has to be prepared is known before. 30 results, one far off."""
+    """Nor in a suggestion; the state says whether it must be prepared. 30 results, one far from the others."""
     result = run(unit_space(2), wave, learning.SMALL)
     for step in range(30):
         searches.clear()
@@ -131,7 +148,7 @@ def test_no_search_runs_in_an_observation_that_was_prepared(searches: list[int])
 
 @pytest.mark.parametrize("size", [20, 40])
 def test_an_outlier_is_fitted_at_once_under_the_known_hyperparameters(size: int) -> None:
-    """After a result far off the warp is that of all results, before any search has seen it."""
+    """After an outlier, the warp fits all results, before any search has used the outlier."""
     result = run(unit_space(2), wave, size)
     result.state = auto.prepare(result.state)
     known = result.state.prepared.checkpoint if result.state.prepared else result.state.checkpoint
@@ -140,11 +157,11 @@ def test_an_outlier_is_fitted_at_once_under_the_known_hyperparameters(size: int)
     assert checkpoint.count == size + 1
     assert checkpoint.hyperparameters is known.hyperparameters
     assert abs(float(result.state.warp.forward(np.array(result.values)).max())) < 10.0
-    assert auto.prepare(result.state).prepared is not None, "it makes a search due"
+    assert auto.prepare(result.state).prepared is not None, "the outlier requires a search"
 
 
 def test_a_search_that_fails_leaves_the_hyperparameters() -> None:
-    """No result is refused for what an earlier one did: the search is given up, until another one is due."""
+    """A failed search refuses no later result; it is skipped until the next one is due."""
     failed: list[str] = []
 
     def fail(_: FrameType, step: str) -> None:
@@ -171,7 +188,7 @@ def test_a_small_study_learns_at_once(searches: list[int]) -> None:
     assert searches
 
 
-def test_what_another_revision_of_the_engine_learned_is_learned_anew() -> None:
+def test_parameters_of_another_engine_revision_are_learned_again() -> None:
     """From the results alone: the points that were cut and evaluated stay."""
     result = run(unit_space(2), wave, 30)
     kept = {**auto.learned(result.state), "revision": REVISION - 1, "noise": "in other units"}

@@ -38,7 +38,7 @@ def wave(X: Array, noise: float, seed: int) -> Array:
 def test_a_prediction_is_that_of_the_process_without_the_result() -> None:
     """For one member: condition a new process on all other rows, with the scale that these rows have."""
     X = np.random.default_rng(0).random((12, 2))
-    X[7] = X[3]  # a repetition stays when one of the two is left out
+    X[7] = X[3]  # if one of the two is left out, the other one remains
     state = state_of(X, wave(X, 0.1, 0))
     known = averaged(state)
     alone = replace(known, members=known.members[:1])
@@ -78,7 +78,7 @@ def test_intervals_hold_about_nine_results_in_ten(noise: float) -> None:
 
 
 def test_intervals_hold_on_a_table_of_real_experiments() -> None:
-    """60 of 1728 measured reactions, chosen by chance, five times: yields in percent of which many are 0."""
+    """Five random samples of 60 of 1728 measured reactions: yields in percent, many of them 0."""
     measured = table("direct_arylation")
     choices = tuple(tuple(dict.fromkeys(column)) for column in measured.columns)
     space = Space(tuple(ChoiceAxis(name, each) for name, each in zip(measured.names, choices, strict=True)))
@@ -97,7 +97,7 @@ def test_intervals_hold_on_a_table_of_real_experiments() -> None:
 
 @pytest.mark.parametrize("size", [4.0, 10.0])
 def test_a_result_that_is_too_good_is_improbable_and_no_other(size: float) -> None:
-    """Among 30 results with a deviation of one, and without it none is."""
+    """One outlier among 30 results; without it, no result is improbable."""
     X = np.random.default_rng(1).random((30, 2))
     values = wave(X, 0.05, 1)
     values /= values.std()

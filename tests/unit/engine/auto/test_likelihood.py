@@ -43,7 +43,7 @@ def parameters(where: str, dimension: int, seed: int) -> Array:
 
 
 def central_differences(data: Evidence, at: Array, step: float = 1e-3) -> Array:
-    """Of fourth order: with small noise the loss itself is only good to about 1e-9."""
+    """Central differences of fourth order. With small noise, the loss is accurate only to about 1e-9."""
     found = np.zeros_like(at)
     for k in range(len(at)):
         e = np.where(np.arange(len(at)) == k, step, 0.0)
@@ -74,7 +74,7 @@ def test_gradient_is_that_of_the_loss(kind: str, where: str, part: str) -> None:
 
 
 def test_gradient_where_the_output_variance_is_at_its_floor() -> None:
-    """Outputs so small that sigma_f^2 is clamped: the gradient knows that it does not move."""
+    """For outputs so small that sigma_f^2 is clamped, the gradient treats it as constant."""
     data = evidence("continuous", 0)
     tiny = Evidence(data.positions, 1e-6 * data.outputs, data.extra, data.categorical)
     at = parameters("anywhere", 3, 1)
@@ -158,7 +158,7 @@ def test_the_noise_is_found(ratio: float) -> None:
 
 
 def test_declared_noise_is_not_learned_once_more() -> None:
-    """Results of noise variance 0.2 that say so: of it, less than a hundredth is left to learn."""
+    """For results with a declared noise variance of 0.2, less than a hundredth of it is learned in addition."""
     rng = np.random.default_rng(0)
     X = rng.random((120, 2))
     f = sample_path(rng, X, np.array([0.4, 0.8]))
@@ -169,7 +169,7 @@ def test_declared_noise_is_not_learned_once_more() -> None:
 
 
 def test_of_two_optima_the_better_is_kept_whichever_start_finds_it() -> None:
-    """Few noisy results of a wave, as a slow trend with noise or as a fast wave without: either start may win."""
+    """Few noisy results of a wave fit a slow trend with noise or a fast wave without; either start may be better."""
     slow, fast = Hyperparameters(np.array([20.0]), 0.5, 1.0), Hyperparameters(np.array([0.03]), 1e-6, 1.0)
     winners = set()
     for seed in (0, 5):

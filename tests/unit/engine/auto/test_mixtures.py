@@ -1,4 +1,4 @@
-"""Mixtures under the search: every suggestion is one, also beside other features, and the best formulas are found."""
+"""Mixtures: every suggestion is a mixture, also with other features in use, and the best formulas are found."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ KINDS = {"plain": PLAIN, "sparse": SPARSE, "beside": BESIDE, "constrained": CONS
 
 
 def assert_is_mixture(space: Space, point: Array) -> None:
-    """Of the space, to the last decimal of the shares, and as its parameters are written."""
+    """Assert that a point is a mixture of the space, exactly, and in the form in which parameters are written."""
     parameters = space.decode(point)
     assert space.problems(parameters) == {}
     assert space.admits(parameters)
@@ -66,7 +66,7 @@ def slope(u: Array) -> float:
 
 
 def flat(u: Array) -> float:
-    """So that the search stalls and restarts."""
+    """A constant, so that the search stalls and restarts."""
     return 0.0 * float(u.sum())
 
 
@@ -151,7 +151,7 @@ def test_the_best_pair_of_components_is_found() -> None:
 
 
 def test_the_first_points_are_spread_over_the_formulas() -> None:
-    """Each share is large in some of the first points, and the first one is in the middle."""
+    """Each share is large in some of the first points; the very first point is in the middle."""
     space = Space(FIVE, mixtures=(Mixture(names(FIVE)),))
     points = np.array(run(space, flat, 12).points)
     assert points[0] == pytest.approx(0.2)
@@ -159,7 +159,7 @@ def test_the_first_points_are_spread_over_the_formulas() -> None:
 
 
 def test_a_share_of_many_components_has_a_shorter_lengthscale_before_results() -> None:
-    """As shares of 15 components differ by less than those of 3."""
+    """Because shares of 15 components differ less than those of 3."""
     of_many = shares(15)
     learned = []
     for axes in (THREE, of_many):
@@ -170,7 +170,7 @@ def test_a_share_of_many_components_has_a_shorter_lengthscale_before_results() -
     assert learned[1] == pytest.approx(0.22, abs=0.03)
 
 
-def test_cells_without_a_mixture_are_pruned_for_good_and_a_restored_study_goes_on_alike() -> None:
+def test_cells_without_a_mixture_are_pruned_for_good_and_a_restored_study_continues_identically() -> None:
     lived = run(SPARSE, formula(np.array([0.0, 0.35, 0.0, 0.65, 0.0])), 30)
     tree, domain = lived.state.tree, lived.state.problem.domain
     for key, status in lived.cells.items():

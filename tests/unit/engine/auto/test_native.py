@@ -1,4 +1,4 @@
-"""The inner loops in C give what their plain numpy forms give, up to rounding."""
+"""The inner loops in C agree with their numpy equivalents, up to rounding."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def space(request: pytest.FixtureRequest) -> Space:
 
 @pytest.fixture(params=["prior", "exact", "smooth", "compressed", "additive"])
 def view(request: pytest.FixtureRequest, space: Space) -> Surrogate:
-    """A posterior of 40 noisy results, as it is at different times of a study."""
+    """A posterior of 40 noisy results, as at different times of a study."""
     rng = np.random.default_rng(0)
     kernel = kernel_of(space, np.exp(rng.uniform(-1.5, 1.0, space.dimension)))
     if request.param == "additive":
@@ -95,7 +95,7 @@ def points(space: Space, count: int, seed: int) -> Array:
 
 
 def test_the_kernel(space: Space) -> None:
-    """To 1e-14, from distances of 0 to those beyond which it is 0."""
+    """Accurate to 1e-14, for distances from 0 to those at which it is 0."""
     for shift in np.linspace(-6.0, 2.0, 9):
         kernel = kernel_of(space, np.full(space.dimension, math.exp(shift)))
         X, Y = (kernel.scaled(points(space, count, count)) for count in (31, 70))
@@ -122,7 +122,7 @@ def test_mean_deviation_ucb_and_gradient(view: Surrogate, space: Space) -> None:
 
 
 def test_the_ascent_ends_at_the_same_points(view: Surrogate, space: Space) -> None:
-    """From 6 starts, each up to what rounding makes of so many steps. Where no axis is free they stay."""
+    """From 6 starts, up to accumulated rounding errors. Starts without a free axis do not move."""
     starts = points(space, 6, 3)
     free = np.ones(space.dimension, dtype=np.bool_)
     assert ascend(view, starts, 1.5, ~free).tolist() == starts.tolist()
@@ -214,7 +214,7 @@ def test_all_forms_of_the_library_compute_the_same_bits(view: Surrogate, space: 
 
 
 def test_an_array_of_another_kind_is_refused() -> None:
-    """C would read other numbers than were meant."""
+    """C code would misinterpret its bytes."""
     for wrong in (np.zeros(4, dtype=np.float32), np.zeros((4, 4))[:, 0]):
         with pytest.raises(TypeError, match="contiguous array of float64"):
             reals(wrong)  # type: ignore[arg-type]
@@ -238,7 +238,7 @@ print(view.ucb(at[:10], 1.0).shape)
 
 
 def test_without_memory_a_call_raises_and_the_next_one_works() -> None:
-    """A process that may have 64 MB more needs 320 MB for a matrix of 200,000 rows."""
+    """The process is limited to 64 MB more, and needs 320 MB for a matrix of 200,000 rows."""
     done = subprocess.run([sys.executable, "-c", NO_MEMORY], capture_output=True, text=True, check=True)
     assert done.stdout == "MemoryError\n(10,)\n"
 

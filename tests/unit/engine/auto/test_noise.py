@@ -1,4 +1,4 @@
-"""Results that look like noise on a smooth function, and what is suggested then."""
+"""Detection of noise on a smooth function, and its effect on suggestions."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def told(objective: Callable[[Array], float], noise: float, seed: int) -> State:
 
 
 def seeming_noisy(objective: Callable[[Array], float], noise: float) -> int:
-    """Of nine studies."""
+    """The number of studies, of nine, whose results seem noisy."""
     return sum(told(objective, noise, seed).seems_noisy for seed in range(SEEDS))
 
 
-def test_noise_on_a_smooth_function_is_told_from_roughness() -> None:
-    """A tenth of the range as noise is seen in two of three studies at least; where there is none, in none."""
+def test_noise_is_distinguished_from_roughness() -> None:
+    """Noise of a tenth of the range is detected in at least two of three studies; without noise, in none."""
     assert seeming_noisy(bowl, 0.05) >= 2 * SEEDS // 3
     assert seeming_noisy(bowl, 0.0) == 0
     assert seeming_noisy(ridge, 0.0) == 0
 
 
 def test_no_model_of_the_last_digits_is_fitted_to_noise() -> None:
-    """It has points for studies without noise, and none where results seem noisy."""
+    """The model suggests points for studies without noise, and none for those with noise."""
     noisy = [state for state in states(0.05) if state.seems_noisy]
     assert noisy
     assert not any(map(has_models_point, noisy))
@@ -60,7 +60,7 @@ def test_no_model_of_the_last_digits_is_fitted_to_noise() -> None:
 
 
 def states(noise: float) -> Iterator[State]:
-    """Of three studies, before each of their first 30 results."""
+    """The states of three studies before each of their first 30 results."""
     for seed in range(3):
         run, measured = Run(auto.start(unit_space(2), Config(), seed)), with_noise(bowl, noise, seed)
         for _ in range(30):
@@ -69,7 +69,7 @@ def states(noise: float) -> Iterator[State]:
 
 
 def with_noise(objective: Callable[[Array], float], noise: float, seed: int) -> Callable[[Array], float]:
-    """What is measured of an objective."""
+    """An objective with measurement noise."""
     rng = np.random.default_rng(seed)
     return lambda u: objective(u) + noise * float(rng.standard_normal())
 

@@ -1,4 +1,4 @@
-"""Several objectives in the engine: the search finds the front, and a state comes back as it was."""
+"""Several objectives in the engine: the search finds the front, and states are restored exactly."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOW = Metric("low", upper=0.5)
 
 
 def distances(u: Array) -> tuple[float, float]:
-    """Squared distances from (0.1, 0.2) and (0.9, 0.2): the front is the way between the two."""
+    """Squared distances from (0.1, 0.2) and (0.9, 0.2); the front is the line between these points."""
     return -float(((u - [0.1, 0.2]) ** 2).sum()), -float(((u - [0.9, 0.2]) ** 2).sum())
 
 

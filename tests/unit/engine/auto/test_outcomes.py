@@ -1,4 +1,4 @@
-"""Metrics with bounds in the engine: the search keeps them, the certificate and the recommendation say so."""
+"""Metrics with bounds in the engine: the search, the gap and the recommendation take them into account."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FREE = Metric("free")
 
 
 def hill(u: Array) -> float:
-    """Largest at (0.8, 0.8); where x + y <= 1, at (0.5, 0.5) with -0.18."""
+    """Largest at (0.8, 0.8); subject to x + y <= 1, largest at (0.5, 0.5), where it is -0.18."""
     return -float(((u - 0.8) ** 2).sum())
 
 
@@ -42,7 +42,7 @@ MEASURES: dict[str, Callable[[Array], float]] = {
 
 @dataclass
 class Study:
-    """A study in the engine, and what a store would have kept of it."""
+    """A study in the engine, and what a database would hold."""
 
     metrics: tuple[Metric, ...]
     space: Space = field(default_factory=lambda: unit_space(2))
@@ -77,7 +77,7 @@ class Study:
         ]
 
     def record(self) -> Record:
-        """The results as a store has them."""
+        """The results as stored."""
         metrics = np.array([self.measured(point) for point in self.points])
         values = np.array([hill(point) for point in self.points])
         return of(np.array(self.points), values, np.zeros(len(values)), metrics)
@@ -120,7 +120,7 @@ def test_the_gap_holds_and_cells_beyond_a_bound_are_pruned(study: Study) -> None
     assert -0.18 - best <= report.gap < 0.09  # half of what points beyond the bound are better
     pruned = [key for key, status in study.cells.items() if status == "pruned"]
     lows = np.array([auto.cell_box(study.state, key).low for key in pruned])
-    assert (lows.sum(axis=1) >= 1.0).any()  # the objective is best there, so only the bound excludes it
+    assert (lows.sum(axis=1) >= 1.0).any()  # only the bound excludes this region; the objective is best there
 
 
 def test_there_is_no_gap_before_a_point_keeps_the_bounds() -> None:
@@ -132,7 +132,7 @@ def test_there_is_no_gap_before_a_point_keeps_the_bounds() -> None:
     assert min(sums) <= 0.1  # the search looks for the smallest violation, and finds it
 
 
-def test_a_restored_study_goes_on_as_the_one_that_was_kept() -> None:
+def test_a_restored_study_continues_as_the_one_that_was_kept() -> None:
     """Also when a checkpoint was learned ahead of the result that it takes effect with."""
     kept = Study((SUM, FREE)).run(23)
     learned, dictionary = auto.learned(kept.state), auto.dictionary(kept.state)
@@ -161,7 +161,7 @@ def test_the_recommended_point_has_the_probability_that_is_asked_for(study: Stud
         found = auto.recommend(study.state, required)
         assert found is not None
         assert feasible_probability(study.state, found.point[None])[0] >= required
-    safest = auto.recommend(study.state, 1.0)  # none has it, so the likeliest one
+    safest = auto.recommend(study.state, 1.0)  # no point has it, so the one with the highest probability
     assert safest is not None
     likeliest = feasible_probability(study.state, np.array(study.points)).max()
     assert feasible_probability(study.state, safest.point[None])[0] == likeliest

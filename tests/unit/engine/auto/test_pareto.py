@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 @st.composite
 def points(draw: st.DrawFn) -> Array:
-    """A few points of 2 to 4 objectives with many ties, some of them worse than the reference 0."""
+    """A few points with 2 to 4 objectives and many ties, some worse than the reference 0."""
     objectives, count = draw(st.integers(2, 4)), draw(st.integers(1, 6))
     numbers = st.integers(-1, 4)
     rows = draw(st.lists(st.tuples(*[numbers] * objectives), min_size=count, max_size=count))

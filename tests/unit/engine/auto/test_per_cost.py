@@ -1,4 +1,4 @@
-"""Suggestions per cost: the index, that cheap evaluations come first, and that nothing else depends on it."""
+"""Suggestions per cost: their index, the preference for cheap evaluations, and independence of all else."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ NONE = np.zeros((0, 2))
 
 
 def price(u: Array) -> float:
-    """From 1 to 10 along the first axis."""
+    """The cost, from 1 to 10 along the first axis."""
     return float(10.0 ** u[0])
 
 
 def hills(u: Array) -> float:
-    """As good where it is cheap as where it is dear."""
+    """Two equally good hills, one in the cheap part of the space and one in the expensive part."""
     return float(sum(np.exp(-20.0 * ((u - [at, 0.5]) ** 2).sum()) for at in (0.2, 0.8)))
 
 
 def flat(_: Array) -> float:
-    """So that there is nothing to do but to explore."""
+    """A constant, so that the search only explores."""
     return 0.0
 
 
 @dataclass
 class Study:
-    """A study in the engine, and what a store would have kept of it."""
+    """A study in the engine, and what a database would hold."""
 
     config: Config
     space: Space = field(default_factory=lambda: unit_space(2))
     objective: Callable[[Array], float] = hills
     other: Callable[[Array], float] | None = None
-    """Of a metric before the cost."""
+    """A metric that precedes the cost."""
     cells: dict[str, str] = field(default_factory=lambda: {"0": "leaf"})
     points: list[Array] = field(default_factory=list)
 
@@ -108,7 +108,7 @@ def test_cost_counts_less_as_the_budget_is_spent() -> None:
 
 
 def test_what_is_cheap_comes_first() -> None:
-    """With the cost in view a run that explores spends less on as many evaluations."""
+    """With costs, a run that explores spends less on the same number of evaluations."""
     plain, per_cost = (Study(Config(metrics=COST, per_cost=each), objective=flat).run(12) for each in (False, True))
     assert sum(map(price, per_cost.points)) < 0.75 * sum(map(price, plain.points))
 
@@ -118,7 +118,7 @@ def height(u: Array) -> float:
 
 
 def test_with_several_objectives_the_gain_of_hypervolume_is_divided() -> None:
-    """And so what is cheap comes first."""
+    """So cheap evaluations come first."""
     several = Config(objective=Metric("hills", goal=1.0), metrics=(Metric("height", goal=1.0), *COST), per_cost=True)
     study = Study(several, other=height).run(12)
     view, positions = view_of(study.state), np.random.default_rng(0).random((30, 2))

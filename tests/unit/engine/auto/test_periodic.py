@@ -1,4 +1,4 @@
-"""Periodic axes of the ``auto`` profile: the model and the search know no ends of them."""
+"""Periodic axes with the ``auto`` profile: for the model and the search, they have no ends."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def points(space: Space, count: int, seed: int) -> Array:
 
 
 def posterior(space: Space, form: str) -> Surrogate:
-    """Of 40 results."""
+    """A posterior of 40 results."""
     rng = np.random.default_rng(0)
     return exact(kernel_of(space, form), 1.3, points(space, 40, 1), rng.normal(size=40), rng.uniform(0.01, 0.2, 40))
 
@@ -62,13 +62,13 @@ def turned(positions: Array, by: float) -> Array:
 
 
 def near_the_seam(u: Array) -> float:
-    """Largest at a hundredth of a turn before the ends meet, and 0.3."""
+    """Largest at a hundredth of a turn before the seam of the first axis, and at 0.3 of the second."""
     return float(np.cos(2.0 * np.pi * (u[0] + 0.01)) - 3.0 * (u[1] - 0.3) ** 2)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_kernel_is_as_its_formula_says(form: str) -> None:
-    """Written down pair by pair; with all kinds of axes."""
+    """Compares with a loop over pairs, for all kinds of axes."""
     kernel, X, Y = kernel_of(MIXED, form), points(MIXED, 5, 1), points(MIXED, 6, 2)
     scales, places = kernel.lengthscales, kernel.components.places[0]
     found = kernel.gram(kernel.scaled(X), kernel.scaled(Y)) - 10.0
@@ -97,7 +97,7 @@ def test_the_kernel_is_positive_definite(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_where_an_axis_begins_makes_no_difference(form: str) -> None:
-    """Neither to an exact posterior nor to a compressed one, nor to the bound over a cell."""
+    """For exact and compressed posteriors, and for bounds over cells."""
     rng, kernel, X, at = np.random.default_rng(0), kernel_of(MIXED, form), points(MIXED, 40, 1), points(MIXED, 30, 2)
     outputs, noises = rng.normal(size=40), rng.uniform(0.01, 0.2, 40)
     for by in (0.25, 0.37):
@@ -144,7 +144,7 @@ def test_the_gradient_of_the_likelihood_is_its_slope(form: str) -> None:
 
 
 def test_lengthscales_are_learned_as_of_other_axes() -> None:
-    """Short along the axis of many waves, long along that of one."""
+    """They are short along the axis with many waves, and long along the axis with one."""
     space = Space((ANGLE, TIME))
     domain, X = Domain(space), np.random.default_rng(0).random((80, 2))
     y = np.sin(10.0 * np.pi * X[:, 0]) + 0.3 * np.sin(2.0 * np.pi * X[:, 1])
@@ -207,7 +207,7 @@ def test_the_quadratic_model_goes_over_the_seam() -> None:
 
 
 def test_an_optimum_next_to_the_seam_is_found() -> None:
-    """By a search that looks on both sides of it."""
+    """The search looks on both sides of the seam."""
     result = run(PLANE, near_the_seam, 20)
     positions = np.array(result.points)
     assert near_the_seam(positions[np.argmax(result.values)]) > 1.0 - 1e-4
@@ -230,7 +230,7 @@ def test_no_suggestion_is_at_the_end_that_is_the_beginning() -> None:
 
 
 def test_the_end_is_the_beginning() -> None:
-    """A value at the end is stored as the one at the beginning, and so is what rounds to it."""
+    """The value at the end, or one that rounds to it, is stored as the value at the beginning."""
     assert ANGLE.problem(180.0) is None
     assert ANGLE.canonical(180.0) == -180.0
     assert ANGLE.encode(180.0) == ANGLE.encode(-180.0) == 0.0
@@ -252,7 +252,7 @@ def test_a_prior_at_the_seam_favours_both_sides() -> None:
 
 
 def test_a_plateau_reaches_over_the_seam() -> None:
-    """Equal results on both sides of it are as wide as they are apart by the short way."""
+    """A plateau of equal results on both sides is as wide as their distance across the seam."""
     result = run(PLANE, near_the_seam, 0)
     for angle, value in [(0.97, 1.0), (0.03, 1.0), (0.97, 1.0001), (0.5, 0.1), (0.3, 0.2), (0.7, 0.3)]:
         result.tell(np.array([angle, 0.5 if value != 1.0001 else 0.9]), value)

@@ -1,4 +1,4 @@
-"""Objectives with steps: what a result says of the points around it."""
+"""Objectives with steps: what a result implies for the points around it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MIXED = Space((ChoiceAxis("solvent", ("water", "DMF")), FloatAxis("x", 0.0, 1.0)
 
 
 class Table:
-    """Experiments that somebody did: a point gets the result of the nearest one."""
+    """A table of experiments. A point gets the result of the nearest experiment."""
 
     def __init__(self, dimension: int, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -49,7 +49,7 @@ def told(space: Space, *results: tuple[list[float], float], config: Config | Non
 
 @pytest.mark.parametrize("dimension", [3, 4])
 def test_no_point_on_a_known_plateau_of_a_table_is_suggested(dimension: int) -> None:
-    """Neither by the search nor by a restart, nor by the model of the end game."""
+    """Neither by the search, nor by a restart, nor by the quadratic model."""
     table = Table(dimension, 1)
     result, plateaus_met, restarted = Run(auto.start(unit_space(dimension), Config(), 0)), 0, False
     for step in range(50):
@@ -78,7 +78,7 @@ def test_the_nearest_result_decides() -> None:
 
 
 def test_a_better_step_inside_of_another_one_is_found() -> None:
-    """Equal results lie around the best step, and are farther from each other than from it."""
+    """The equal results around the best step are farther from each other than from it."""
 
     def terraces(point: Array) -> float:
         return -float(np.floor(6.0 * np.hypot(*(point - 0.55))))
@@ -108,8 +108,8 @@ def test_an_axis_that_does_not_matter_makes_no_plateau() -> None:
 @pytest.mark.parametrize(
     ("space", "config"),
     [
-        (unit_space(2), Config(noise_std=0.1)),  # equal results say nothing
-        (Space((IntAxis("n", 1, 9), IntAxis("m", 1, 9))), None),  # all points are looked at
+        (unit_space(2), Config(noise_std=0.1)),  # with noise, equal results imply nothing
+        (Space((IntAxis("n", 1, 9), IntAxis("m", 1, 9))), None),  # all points are evaluated
     ],
     ids=["noise", "finite"],
 )
@@ -126,7 +126,7 @@ def test_results_without_equals_have_none() -> None:
 
 
 def test_positions_on_plateaus_are_left_out_together_and_not_one_by_one() -> None:
-    """Where known plateaus cover the whole space, a search asks of thousands of positions in vain."""
+    """If known plateaus cover the whole space, a search checks thousands of positions without finding one."""
     result = told(unit_space(2), *(([x, 0.5], -abs(x - 0.5)) for x in (0.1, 0.5, 0.8)))
     domain, asked = result.state.problem.domain, []
 

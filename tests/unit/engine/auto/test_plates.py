@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import additive, likelihood, surrogate
-from adabkb_service.engine.auto.components import NONE
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.kernel import Kernel
 from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
 from adabkb_service.engine.auto.policy import State, auto
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 SPACE = Space((FloatAxis("a", 0.0, 1.0), FloatAxis("b", 0.0, 1.0)))
 PLATES = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 2, -1, -1])
-"""-1: alone on its plate."""
+"""The plate of each result; -1 for a result that is alone on its plate."""
 TAU, NOISE = 0.3, 1e-3
 RNG = np.random.default_rng(5)
 POSITIONS, OUTPUTS, AT = RNG.random((12, 2)), RNG.normal(size=12), RNG.random((7, 2))
@@ -42,7 +42,7 @@ def same_plate() -> Array:
 
 
 def kernel() -> Kernel:
-    return Hyperparameters(np.array([0.4, 0.7]), NOISE, 1.0, plates=TAU).kernel(np.zeros(2, dtype=bool), NONE, None)
+    return Hyperparameters(np.array([0.4, 0.7]), NOISE, 1.0, plates=TAU).kernel(Domain(SPACE))
 
 
 def moments(view: Surrogate) -> tuple[Array, Array]:
@@ -86,7 +86,7 @@ def test_the_gradient_is_the_difference_quotient(is_mixed: bool) -> None:
 
 
 def test_the_likelihood_has_the_offsets_in_its_covariance() -> None:
-    """The difference of two values of tau, against a dense computation."""
+    """Compares the difference for two values of tau with a dense computation."""
     evidence = Evidence(POSITIONS, OUTPUTS, np.zeros(12), np.zeros(2, dtype=bool), plates=PLATES)
 
     def dense(tau: float) -> float:

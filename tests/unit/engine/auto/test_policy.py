@@ -1,4 +1,4 @@
-"""The ``auto`` policy: what it suggests, with pending and failed points, in finite spaces, and after a restore."""
+"""Suggestions of the ``auto`` policy: with pending and failed points, in finite spaces, and after a restore."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def finite_score(u: Array) -> float:
 
 
 def test_every_point_of_a_finite_space_is_suggested_exactly_once() -> None:
-    """48 points of int, bool and categorical axes: 48 different ones, then ``suggestions`` ends, and says so."""
+    """For 48 points on int, bool and categorical axes, ``suggestions`` yields each once and reports the end."""
     result = Run(auto.start(FINITE, Config(), 0))
     for _ in range(48):
         assert not auto.exhausted(result.state, np.zeros((0, 3)))
@@ -56,7 +56,7 @@ def test_every_point_of_a_finite_space_is_suggested_exactly_once() -> None:
 
 
 def test_pending_and_failed_points_count_as_taken() -> None:
-    """10 evaluated, 5 pending and 4 failed of 48: the other 29 are suggested at once, and then no more."""
+    """With 10 evaluated, 5 pending and 4 failed points of 48, the other 29 are suggested at once, then none."""
     result = run(FINITE, finite_score, 10)
     awaiting = [s.point for s in islice(auto.suggestions(result.state, np.zeros((0, 3))), 9)]
     pending, failed = np.array(awaiting[:5]), np.array(awaiting[5:])
@@ -67,7 +67,7 @@ def test_pending_and_failed_points_count_as_taken() -> None:
     assert not auto.exhausted(result.state, np.array(awaiting + rest[1:]))
 
 
-def test_a_point_told_twice_does_not_exhaust_a_space() -> None:
+def test_a_repeated_result_does_not_exhaust_a_space() -> None:
     """4 results at 2 of 4 points: the two others are left."""
     space = Space((ChoiceAxis("a", (False, True)), ChoiceAxis("b", (False, True))))
     state = auto.start(space, Config(), 0)
@@ -108,8 +108,8 @@ def test_large_finite_spaces_give_no_point_twice_either() -> None:
 # --- parameters ---
 
 
-def test_no_point_comes_twice_beside_a_real_axis_either() -> None:
-    """Noise-free, and long after the optimum is found: no evaluation is spent on what is known."""
+def test_no_point_is_repeated_in_a_space_with_a_real_axis() -> None:
+    """Without noise, no known point is evaluated again, even long after the optimum was found."""
     space = Space((FloatAxis("x", 0.0, 1.0), IntAxis("n", 1, 6), ChoiceAxis("c", ("a", "b", "c"))))
     optimum = space.encode({"x": 0.3, "n": 4, "c": "b"})
     result = Run(auto.start(space, Config(), 991038398))
@@ -145,7 +145,7 @@ def test_thirty_mixed_parameters() -> None:
 
 @pytest.mark.parametrize("space", [unit_space(2), MIXED, FINITE], ids=["2-d", "mixed", "finite"])
 def test_the_first_suggestion_is_the_centre(space: Space) -> None:
-    """Without results: with some choice of each category, and the tree is cut along categories only."""
+    """Without results, the suggestion has some choice of each category, and the tree is cut along categories only."""
     suggestion = auto.suggest(auto.start(space, Config(), 5), np.zeros((0, space.dimension)))
     problem = suggestion.state.problem
     numeric = ~problem.domain.categorical
@@ -211,7 +211,7 @@ def test_failed_points_are_not_suggested_again() -> None:
 
 
 def test_all_failed_still_gives_new_points() -> None:
-    """Nothing but failures from the start: 12 different points all the same, spread over the box."""
+    """If all evaluations fail from the start, 12 different points spread over the box are still suggested."""
     state = auto.start(unit_space(2), Config(), 0)
     failed = np.zeros((0, 2))
     for _ in range(12):
@@ -254,7 +254,7 @@ def test_the_same_seed_gives_the_same_run_and_another_one_another() -> None:
 
 
 def test_an_older_state_stays_valid_when_a_decision_is_thrown_away() -> None:
-    """States are values: what follows from one state does not see another future of it."""
+    """States are immutable: an abandoned decision does not affect the state from which it was made."""
     state = run(unit_space(2), wave, 15).state
     at = np.random.default_rng(5).random((10, 2))
     before, nothing = auto.predict(state, at), np.zeros((0, 2))
@@ -289,7 +289,7 @@ def assert_goes_on_alike(one: Run, other: Run, objective: Callable[[Array], floa
 
 @pytest.mark.parametrize("space", [unit_space(2), MIXED], ids=["2-d", "mixed"])
 @pytest.mark.parametrize("steps", [0, pytest.param(3, marks=pytest.mark.long), 25])
-def test_a_restored_state_goes_on_as_the_uninterrupted_one(space: Space, steps: int) -> None:
+def test_a_restored_state_continues_as_the_uninterrupted_one(space: Space, steps: int) -> None:
     """Restored from record, cells, dictionary and what was learned, through JSON: the next ten suggestions and every
     number in between are the same bit for bit."""
     result = run(space, wave, steps, noise=0.1)
@@ -308,7 +308,7 @@ def test_a_long_study_restored_between_two_checkpoints() -> None:
 
 
 @pytest.mark.parametrize("steps", [29, 30, 31, 36, 45])
-def test_a_restored_state_goes_on_alike_around_the_limit_of_exactness(
+def test_a_restored_state_continues_identically_around_the_limit_of_exactness(
     monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     """Compression begins with the result after 31, with a dictionary of 15 that grows by 6 before it is drawn anew:

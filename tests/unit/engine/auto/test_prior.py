@@ -1,4 +1,4 @@
-"""A prior on the optimum: where the search begins, that it fades, and that nothing else depends on it."""
+"""A prior on the optimum: it determines where the search begins, fades with results, and affects nothing else."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_density_is_as_the_formula_says_and_its_gradient_its_slope() -> None
 
 
 def test_the_gradient_of_the_index_is_its_slope() -> None:
-    """On which the ascent relies."""
+    """The ascent relies on this."""
     view = PriorWeighted(run(unit_space(2), near(0.3), 8).state.surrogate, unit_space(2), CORNER, 0.5)
     positions = np.random.default_rng(1).random((5, 2))
     _, gradient = view.ucb_and_gradient(positions, 1.5)
@@ -75,7 +75,7 @@ def test_the_first_point_is_near_the_mode_and_the_second_is_free() -> None:
 
 @pytest.mark.parametrize("at", [0.9, 0.1], ids=["good", "misleading"])
 def test_whatever_the_prior_the_optimum_is_found(at: float) -> None:
-    """It never excludes."""
+    """A prior never excludes a point."""
     found = run(unit_space(2), near(at), 25, config=Config(prior=CORNER))
     assert max(found.values) > -1e-3
 
@@ -133,7 +133,7 @@ def test_a_prior_and_an_older_study_each_have_a_first_step_without_the_other() -
 
 
 def test_the_posterior_and_the_gap_do_not_know_the_prior() -> None:
-    """The same results under a tree that is alike: all numbers of the model are the same."""
+    """With the same results and an equal tree, all numbers of the model are equal."""
     with_prior = run(unit_space(2), near(0.6), 12, config=Config(prior=CORNER))
     state = with_prior.of_results_alone()
     grid = np.random.default_rng(0).random((50, 2))
@@ -147,7 +147,7 @@ def test_a_study_with_a_prior_is_restored_bit_for_bit() -> None:
 
 
 def test_a_prior_goes_with_constraints_conditions_and_metrics() -> None:
-    """With each, the first point is the best one that the prior may have."""
+    """With each of these, the first point is the feasible point with the largest prior density."""
     triangle = Space(unit_space(2).axes, (Constraint("x0 + x1 <= 1"),))
     (first,) = run(triangle, near(0.9), 1, config=Config(prior=CORNER)).points
     assert first.sum() <= 1.0

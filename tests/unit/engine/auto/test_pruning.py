@@ -1,4 +1,4 @@
-"""What is pruned, and that pruned cells come back when the hyperparameters change."""
+"""Which cells are pruned, and that they are restored when the hyperparameters change."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ Array = NDArray[np.float64]
 
 
 def with_pruning(state: State) -> State:
-    """With its tree pruned by its own posterior."""
+    """The state with its tree pruned by its own posterior."""
     found = prunable(state)
     return replace(state, tree=pruned(state, found), checkpoint=state.checkpoint.with_widths(found))
 
 
 @dataclass
 class Draw:
-    """A run on a function drawn from the prior, known at every point of a fine grid."""
+    """A run on a function drawn from the prior, with its values at all points of a fine grid."""
 
     run: Run
     grid: Array
@@ -51,7 +51,7 @@ class Draw:
         return self.run.state
 
     def with_known_hyperparameters(self) -> State:
-        """The same results with the hyperparameters that the function was drawn with."""
+        """The same results with the true hyperparameters."""
         state = self.state
         scale = 1.0 / (state.warp.spread * state.warp.scale)
         hyperparameters = Hyperparameters(self.lengthscales, 1e-6, scale**2)
@@ -187,7 +187,7 @@ def test_the_incumbents_cell_is_never_pruned(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_recommended_points_cell_is_a_leaf() -> None:
-    """Under every lengthscale, much pruned or nothing."""
+    """For every lengthscale, however much is pruned."""
     for lengthscale in (3.0, 1.0, 0.2, 0.05):
         state = dense(lengthscale)
         row = incumbent(state)

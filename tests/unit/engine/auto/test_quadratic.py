@@ -1,4 +1,4 @@
-"""The end game of the ``auto`` profile: a quadratic model around the best point."""
+"""The quadratic model around the best point, in the ``auto`` profile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bowl(point: Array) -> float:
 
 
 def valley(point: Array) -> float:
-    """Bent, so that no quadratic function is it."""
+    """A curved valley, which no quadratic function equals."""
     x, y = 4.0 * point - 1.0
     return -float((1.0 - x) ** 2 + 20.0 * (y - x**2) ** 2)
 
@@ -41,7 +41,7 @@ def mixed(point: Array) -> float:
 
 
 def model_steps(gains: list[bool], axes: int = 2) -> list[int]:
-    """The model's among so many steps, each of which brings a gain or none."""
+    """The number of the model's steps among a number of steps, which all gain or all do not."""
     found, turns = [], NEW
     for step, gained in enumerate(gains):
         if turns.is_models(axes):
@@ -126,7 +126,7 @@ def test_equal_results_and_the_last_digits_leave_nothing_to_gain(spread: float) 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
 def test_one_point_with_many_results_does_not_end_a_study(axes: int) -> None:
-    """No quadratic function goes with them: the search goes on, and comes near the optimum all the same."""
+    """No quadratic function fits them; the search continues and still comes near the optimum."""
     rng, same = np.random.default_rng(0), np.full(axes, 0.25)
     result = Run(auto.start(unit_space(axes), Config(), 0))
     for _ in range(20):
@@ -138,14 +138,14 @@ def test_one_point_with_many_results_does_not_end_a_study(axes: int) -> None:
 
 
 def test_without_gains_few_steps_are_the_models() -> None:
-    """After d + 4 steps in vain it is one of ``PERIOD_WITHOUT_GAIN``."""
+    """After d + 4 steps without a gain, one of ``PERIOD_WITHOUT_GAIN`` steps is the model's."""
     steps = model_steps([False] * 200)
     assert np.diff(steps[:6]).tolist() == [PERIOD] * 5
     assert set(np.diff(steps[6:]).tolist()) == {PERIOD_WITHOUT_GAIN}
 
 
 def test_with_gains_most_steps_are_the_models_but_never_all() -> None:
-    """So many in a row, then one of the search."""
+    """A fixed number of steps in a row, then one step of the search."""
     steps = model_steps([True] * 100)
     runs = np.split(steps, np.flatnonzero(np.diff(steps) > 1) + 1)
     assert max(map(len, runs)) == IN_A_ROW
@@ -153,7 +153,7 @@ def test_with_gains_most_steps_are_the_models_but_never_all() -> None:
 
 
 def test_while_the_search_has_stalled_two_of_three_steps_are_those_of_restarts() -> None:
-    """Whatever the model gains: it shares the third one with the search."""
+    """However much the model gains, it shares the third one with the search."""
     turns = NEW
     for step in range(60, 90):
         restarts_turn = is_restarts(50, step)
@@ -163,7 +163,7 @@ def test_while_the_search_has_stalled_two_of_three_steps_are_those_of_restarts()
 
 
 @pytest.mark.parametrize(("space", "objective"), [(unit_space(2), valley), (MIXED, mixed)], ids=["2-d", "mixed"])
-def test_a_restored_study_goes_on_alike(space: Space, objective: object) -> None:
+def test_a_restored_study_continues_identically(space: Space, objective: object) -> None:
     assert callable(objective)
     lived = run(space, objective, 13)
     restored = lived.restored()

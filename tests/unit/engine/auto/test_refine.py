@@ -1,4 +1,4 @@
-"""From a target to the centroid of a cell that is almost as good."""
+"""The refinement, which replaces a target by a centroid that is almost as good."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_it_ends_at_a_centroid_that_is_almost_as_good(space: Space, seed: int, t
 
 
 def test_a_generous_tolerance_needs_no_cut_and_a_small_one_some() -> None:
-    """The root's centroid will do where the bound is flat; where it is not, the tree is cut towards the target."""
+    """If the bound is flat, the root's centroid suffices; otherwise, the tree is cut towards the target."""
     domain, target = Domain(unit_space(2)), np.array([0.8, 0.3])
     nothing = np.zeros((0, 2))
 
@@ -134,7 +134,7 @@ def test_it_never_ends_at_a_taken_point(space: Space, seed: int) -> None:
         tree, taken = found.tree, np.vstack([taken, found.point])
 
 
-def test_a_target_all_but_at_a_taken_centroid_is_reached_all_the_same() -> None:
+def test_a_target_all_but_at_a_taken_centroid_is_reached_nevertheless() -> None:
     """A taken centroid 1e-7 away, nearer than NEAR: the tree is cut on until another centroid is found."""
     domain, centre = Domain(unit_space(2)), np.array([[0.5, 0.5]])
     target = np.array([0.5 + 1e-7, 0.5])
@@ -144,7 +144,7 @@ def test_a_target_all_but_at_a_taken_centroid_is_reached_all_the_same() -> None:
 
 
 def test_the_cap_ends_it_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without tolerance, at a corner that no centroid reaches: the answer comes after so many cuts, and is marked."""
+    """At a corner, which no centroid reaches, and without tolerance, it ends after the allowed cuts and says so."""
     domain, target = Domain(unit_space(2)), np.array([1.0, 1.0])
     monkeypatch.setattr(module, "CUTS_PER_AXIS", 2)
     found = refined(domain, target, 0.0, lambda X: X.sum(axis=1), np.zeros((0, 2)))

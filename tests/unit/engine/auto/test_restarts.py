@@ -48,7 +48,7 @@ def two_peaks(point: Array) -> float:
 
 
 def of_two_axes(point: Array) -> float:
-    """The other axes do nothing."""
+    """A function of two axes; the other axes have no effect."""
     return two_peaks(point[[3, 11]])
 
 
@@ -106,7 +106,7 @@ def test_another_category_is_never_around_the_best_point() -> None:
 
 
 def test_while_the_search_has_stalled_one_of_three_suggestions_is_its_own() -> None:
-    """On a bowl its own suggestions stay at the minimum; the others are all over the box."""
+    """On a bowl, the search's suggestions stay at the minimum, and those of restarts spread over the box."""
     result = run(unit_space(2), bowl, 90)
     assert result.state.restarted_at is not None
     far = np.linalg.norm(np.array(result.points[60:]) - 0.4, axis=1) > 0.1
@@ -155,7 +155,7 @@ def test_an_axis_is_irrelevant_if_its_lengthscale_is_long(lengthscales: list[flo
 
 
 def test_an_axis_of_which_the_results_say_nothing_is_relevant() -> None:
-    """Its lengthscale is still the prior's, which is long in many dimensions."""
+    """Its lengthscale is still that of the prior, which is long in many dimensions."""
     problem, lengthscales = Problem(unit_space(60), Config(), 0), prior(60).lengthscales.copy()
     lengthscales[0] = 0.05
     assert lengthscales[1] > 1.0
@@ -191,7 +191,7 @@ SPACES = [
 
 @pytest.mark.parametrize(("space", "objective"), SPACES)
 @pytest.mark.parametrize("steps", [44, *(pytest.param(steps, marks=pytest.mark.long) for steps in (56, 73))])
-def test_a_restored_state_goes_on_alike_while_restarts_run(space: Space, objective: object, steps: int) -> None:
+def test_a_restored_state_continues_identically_while_restarts_run(space: Space, objective: object, steps: int) -> None:
     assert callable(objective)
     lived = run(space, objective, steps)
     assert lived.state.restarted_at is not None
@@ -204,7 +204,7 @@ def test_a_restored_state_goes_on_alike_while_restarts_run(space: Space, objecti
     assert restored.state.restarted_at == lived.state.restarted_at
 
 
-def test_a_restored_state_goes_on_alike_where_axes_do_not_matter() -> None:
+def test_a_restored_state_continues_identically_where_axes_do_not_matter() -> None:
     lived = run(unit_space(12), of_two_axes, 100)
     assert lived.state.restarted_at is not None
     assert not lived.state.relevant_axes.all()

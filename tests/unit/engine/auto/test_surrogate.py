@@ -251,7 +251,7 @@ def test_a_state_has_the_textbooks_posterior(is_sum: bool) -> None:
     state = run(unit_space(2), objective, 80 if is_sum else 30, noise=0.01 if is_sum else 0.1).state
     hyperparameters = state.checkpoint.hyperparameters
     assert (hyperparameters.additive is not None) is is_sum
-    kernel = hyperparameters.kernel(np.zeros(2, dtype=np.bool_), NO_COMPONENTS, None)
+    kernel = hyperparameters.kernel(state.problem.domain)
 
     def covariance(X: Array, Y: Array) -> Array:
         return full_kernel(kernel, kernel.scaled(X), kernel.scaled(Y)) + MEAN_VARIANCE

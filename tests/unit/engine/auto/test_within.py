@@ -38,7 +38,7 @@ def mixed_score(u: Array) -> float:
 
 
 @pytest.mark.parametrize("fixed", FIXED, ids="+".join)
-def test_fixed_coordinates_are_held_and_no_point_comes_twice(fixed: dict[str, Value]) -> None:
+def test_fixed_coordinates_are_kept_and_no_point_is_repeated(fixed: dict[str, Value]) -> None:
     """On every kind of axis, beside known, pending and failed points; a slice of two points ends after these."""
     state, within = run(MIXED, mixed_score, 12).state, Slice(MIXED, fixed)
     pending, failed = (within.put(each) for each in np.split(MIXED.snap(np.random.default_rng(0).random((4, 7))), 2))
@@ -51,7 +51,7 @@ def test_fixed_coordinates_are_held_and_no_point_comes_twice(fixed: dict[str, Va
     assert len({point.tobytes() for point in found}) == len(found)
 
 
-def test_a_finite_slice_ends_when_all_its_points_are_handed_out_though_the_space_has_others() -> None:
+def test_a_finite_slice_ends_when_all_its_points_are_issued_though_the_space_has_others() -> None:
     result = run(FINITE, finite_score, 10)
     within, none = Slice(FINITE, {"c": "y"}), np.zeros((0, 3))
     known = within.holds(result.state.record.positions).sum()

@@ -1,0 +1,167 @@
+"""What a search measures besides one value: metrics, their bounds, several objectives, and costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from adabkb_client import OutcomeConstraint, StudyObjective
+from adabkb_client._plain import finite
+from adabkb_client._run.result import Expected
+from adabkb_integrations.inprocess.trials import Evaluated
+from adabkb_integrations.model import Position, Result
+from adabkb_service.engine.auto import pareto
+from adabkb_service.engine.metrics import Measured, Metric
+
+COST = "cost"
+SIGNS = {"minimize": -1.0, "maximize": 1.0}
+MOST_OBJECTIVES = 4
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """The numbers of a result."""
+
+    direction: Literal["minimize", "maximize"]
+    """That of the value, and of objectives without one of their own."""
+    metrics: tuple[Metric, ...]
+    """All metrics: several objectives come first."""
+    cost: Literal["told", "measured"] | None
+
+    @property
+    def has_several(self) -> bool:
+        """Whether there are several objectives, so that a result has no value."""
+        return any(metric.goal for metric in self.metrics)
+
+    @property
+    def sign(self) -> float:
+        """+1 if a larger value is better, -1 if a smaller one is."""
+        return SIGNS[self.direction]
+
+    @property
+    def objective(self) -> Metric | None:
+        """The first of several objectives, which is the value of the engine; None with a single objective."""
+        return self.metrics[0] if self.has_several else None
+
+    @property
+    def others(self) -> tuple[Metric, ...]:
+        """The metrics of the engine besides its value."""
+        return self.metrics[1:] if self.has_several else self.metrics
+
+    def expected(self, of: str) -> Expected:
+        """Return what a result must have."""
+        names = tuple(metric.name for metric in self.metrics)
+        return Expected(of, not self.has_several, names, (COST,) if self.cost == "measured" else ())
+
+    def result(self, trial: Evaluated, position: Position) -> Result:
+        """Return the result of a trial at a position in the engine's units."""
+        if trial.state == "failed":
+            return Result(position, None, plate=trial.plate)
+        metrics = tuple(_measured(metric, trial) for metric in self.others)
+        if self.objective is not None:
+            value, error = _measured(self.objective, trial)
+        else:
+            assert trial.value is not None, "a completed trial has a value"
+            value, error = self.sign * trial.value, trial.std_error or 0.0
+        return Result(position, value, error, metrics, trial.plate)
+
+    def rank(self, trial: Evaluated) -> tuple[float, float]:
+        """Return the sort key of a completed trial with a value, larger is better: feasible results first, then by the
+        value; others by their violation of the bounds."""
+        assert trial.value is not None, "the trial has a value"
+        return -self.violation(trial), self.sign * trial.value
+
+    def violation(self, trial: Evaluated) -> float:
+        """Return the total violation of the bounds of a completed trial."""
+        values = trial.metrics or {}
+        return math.fsum(each.relative_violation(values[each.name]) for each in self.metrics)
+
+    def front(self, trials: Sequence[Evaluated]) -> tuple[Evaluated, ...]:
+        """Return the trials that satisfy the bounds and that no other dominates; empty with a single objective."""
+        goals = [metric for metric in self.metrics if metric.goal]
+        kept = [each for each in trials if each.state == "completed" and not self.violation(each)]
+        if not goals or not kept:
+            return ()
+        values = np.array([[goal.sign * (each.metrics or {})[goal.name] for goal in goals] for each in kept])
+        return tuple(each for each, is_on in zip(kept, pareto.front(values).tolist(), strict=True) if is_on)
+
+
+def measurements(
+    direction: Literal["minimize", "maximize"],
+    metrics: Sequence[str],
+    outcome_constraints: Sequence[OutcomeConstraint],
+    objectives: Sequence[StudyObjective | str],
+    cost: Literal["told", "measured"] | None,
+) -> Measurements:
+    """Return what a search measures.
+
+    Args:
+        direction: that of the search.
+        metrics: names of metrics to record.
+        outcome_constraints: metrics with bounds.
+        objectives: several objectives, each a name or a dict with ``metric``, ``direction`` and ``reference``.
+        cost: the source of costs; None without.
+
+    Raises:
+        TypeError: an argument has another form.
+        ValueError: a name comes twice, or a bound or a direction is not valid.
+    """
+    for name, given in (("metrics", metrics), ("outcome_constraints", outcome_constraints), ("objectives", objectives)):
+        if isinstance(given, str | Mapping):
+            raise TypeError(f"{name} must be a list, such as [{given!r}]")
+    if cost not in (None, "told", "measured"):
+        raise ValueError(f'cost must be "told" (by each result) or "measured" (in seconds), not {cost!r}')
+    goals = [_goal(index, each, direction) for index, each in enumerate(objectives)]
+    if goals and not 2 <= len(goals) <= MOST_OBJECTIVES:
+        raise ValueError(
+            f"objectives must be 2 to {MOST_OBJECTIVES}, not {len(goals)}; return a single one as the value"
+        )
+    bounds = [_bounded(index, each) for index, each in enumerate(outcome_constraints)]
+    named = [*(each.name for each in goals), *(each.name for each in bounds)]
+    plain = [Metric(name, is_cost=name == COST) for name in dict.fromkeys([*metrics, *([COST] if cost else [])])]
+    found = (*goals, *bounds, *(each for each in plain if each.name not in named))
+    names = [each.name for each in found]
+    if twice := next((name for index, name in enumerate(names) if name in names[:index]), None):
+        raise ValueError(f"{twice!r} is both an objective and a metric with bounds, or is named twice; name it once")
+    if cost and COST in named:
+        raise ValueError("cost cannot be an objective or have bounds here; give that metric another name")
+    return Measurements(direction, found, cost)
+
+
+def _goal(index: int, given: StudyObjective | str, direction: str) -> Metric:
+    each: Mapping[str, Any] = {"metric": given} if isinstance(given, str) else given
+    where = f"objectives[{index}]"
+    if not isinstance(each, Mapping) or not isinstance(each.get("metric"), str):
+        raise TypeError(f'{where} must be a name, or a dict such as {{"metric": "size", "direction": "minimize"}}')
+    own = each.get("direction", direction)
+    if own not in SIGNS:
+        raise ValueError(f'{where}: direction must be "minimize" or "maximize", not {own!r}')
+    reference = each.get("reference")
+    return Metric(
+        each["metric"],
+        goal=SIGNS[own],
+        reference=None if reference is None else finite(f"{where}: reference", reference),
+    )
+
+
+def _bounded(index: int, given: OutcomeConstraint) -> Metric:
+    where = f"outcome_constraints[{index}]"
+    if not isinstance(given, Mapping) or not isinstance(given.get("metric"), str):
+        raise TypeError(f'{where} must be a dict such as {{"metric": "size", "upper": 5}}, not {given!r}')
+    lower, upper = given.get("lower"), given.get("upper")
+    if lower is None and upper is None:
+        raise ValueError(f"{where} must have lower, upper or both")
+    low = -math.inf if lower is None else finite(f"{where}: lower", lower)
+    high = math.inf if upper is None else finite(f"{where}: upper", upper)
+    if low > high:
+        raise ValueError(f"{where}: lower must be at most upper, and {low} is not at most {high}")
+    return Metric(given["metric"], low, high)
+
+
+def _measured(metric: Metric, trial: Evaluated) -> Measured:
+    values, errors = trial.metrics or {}, trial.std_errors or {}
+    return Measured(metric.sign * values[metric.name], errors.get(metric.name, 0.0))

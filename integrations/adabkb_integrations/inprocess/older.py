@@ -1,0 +1,78 @@
+"""Results of earlier searches, for a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from adabkb_integrations.domain import Domain
+from adabkb_integrations.inprocess.measured import SIGNS, Measurements
+from adabkb_integrations.inprocess.trials import Evaluated, Found
+from adabkb_integrations.model import Position
+from adabkb_service.engine.auto import warp
+from adabkb_service.engine.older import Older, chosen, holds
+
+FEWEST_RESULTS = 4
+"""The minimum number of results that an earlier search must have within the new space."""
+MOST_POINTS = 100
+"""The maximum number of results of an earlier search that are used."""
+
+
+def older_of(searches: Sequence[Found], domain: Domain, measured: Measurements) -> tuple[Older, ...]:
+    """Return the results of earlier searches in the space of a new one, each for every objective that it has measured.
+
+    Raises:
+        TypeError: one is not the result of ``minimize`` or ``maximize``.
+        ValueError: one has no parameter or objective in common with the new search, or too few results in its space.
+    """
+    if isinstance(searches, Found):
+        raise TypeError("transfer_from must be a list of results of earlier searches, such as [found]")
+    return tuple(each for index, found in enumerate(searches) for each in _of(index, found, domain, measured))
+
+
+def _of(index: int, found: Found, domain: Domain, measured: Measurements) -> list[Older]:
+    where = f"transfer_from[{index}]"
+    if not isinstance(found, Found):
+        raise TypeError(f"{where} must be what minimize or maximize has returned, not {found!r}")
+    axes = domain.space.axes
+    names = {name for trial in found.trials for name in trial.parameters}
+    shared = tuple(k for k, axis in enumerate(axes) if axis.name in names)
+    if not shared:
+        raise ValueError(f"{where} has no parameter in common with this search; leave it out, or use the same names")
+    done = [trial for trial in found.trials if trial.state == "completed"]
+    goals = [metric for metric in measured.metrics if metric.goal]
+    sources: list[tuple[str | None, list[tuple[Evaluated, float]]]] = [
+        (goal.name, [(each, goal.sign * each.metrics[goal.name]) for each in done if goal.name in (each.metrics or {})])  # type: ignore[index]
+        for goal in goals
+    ] or [(None, [(each, SIGNS[found.direction] * each.value) for each in done if each.value is not None])]
+    sources = [(name, results) for name, results in sources if results]
+    if not sources:
+        raise ValueError(f"{where} measures none of the objectives of this search; leave it out")
+    return [_snapshot(f"{where}", name, results, shared, domain) for name, results in sources]
+
+
+def _snapshot(
+    where: str, metric: str | None, results: list[tuple[Evaluated, float]], shared: tuple[int, ...], domain: Domain
+) -> Older:
+    placed = [
+        (position, value) for trial, value in results if (position := _position(trial, shared, domain)) is not None
+    ]
+    if len(placed) < FEWEST_RESULTS:
+        raise ValueError(
+            f"{where} has too few results within the space of this search ({len(placed)}, and {FEWEST_RESULTS} are "
+            "needed); leave it out, or widen the space"
+        )
+    values = np.array([value for _, value in placed])
+    rows = chosen(values, MOST_POINTS)
+    outputs = tuple(warp.fit(values[rows]).forward(values[rows]).tolist())
+    return Older(where, shared, tuple(placed[row][0] for row in rows), outputs, metric)
+
+
+def _position(trial: Evaluated, shared: tuple[int, ...], domain: Domain) -> Position | None:
+    """Return the position of a trial along shared axes; None if it is outside of one. An inactive axis is at rest."""
+    values, axes, rest = domain.values(trial.parameters), domain.space.axes, domain.space.activity.rest
+    if values is None or not all(holds(axes[k], values[axes[k].name]) for k in shared if axes[k].name in values):
+        return None
+    found = (axes[k].encode(values[axes[k].name]) if axes[k].name in values else float(rest[k]) for k in shared)
+    return tuple(min(max(each, 0.0), 1.0) for each in found)
