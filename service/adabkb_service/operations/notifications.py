@@ -8,7 +8,6 @@ import hmac
 import secrets
 from collections.abc import Mapping
 
-from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, with_unit
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.webhooks import Message, Notification
 from adabkb_service.operations import wording
@@ -110,7 +109,5 @@ def _of_trial(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
         of = f" of {payload['worker']}" if payload["worker"] else ""
         return f"is overdue: the lease{of} ran out without a result."
     if event.kind == "observed":
-        known = definition_of(study.definition).quantities.get(OBJECTIVE, UNNAMED)
-        is_alone = payload.get("value") is not None
-        return f"gave {with_unit(wording.result(payload), known.unit if is_alone else None)}."
+        return f"gave {wording.result(definition_of(study.definition).quantities, payload)}."
     return f"failed{because}." if event.kind == "failed" else f"was stopped at step {payload['step']}{because}."

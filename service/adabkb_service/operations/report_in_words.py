@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
-from adabkb_service.contract.quantities import OBJECTIVE, with_unit
+from adabkb_service.contract.quantities import OBJECTIVE
 from adabkb_service.operations import wording
 from adabkb_service.operations.study_report import Line, StudyReport
 from adabkb_service.operations.values_in_words import figure, shown
@@ -116,6 +117,17 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
     return [*cells, "; ".join(str(each) for each in told if each), worker or UNKNOWN, moment(_when(line))]
 
 
+def without_empty(head: list[str], rows: list[list[str]]) -> Table:
+    """Return a table without the columns that are empty in all rows."""
+    kept = [i for i in range(len(head)) if not rows or any(row[i] not in ("", UNKNOWN) for row in rows)]
+    return [head[i] for i in kept], [[row[i] for i in kept] for row in rows]
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a cell is a number, perhaps with its error, which is aligned to the right."""
+    return re.fullmatch(r"[\N{MINUS SIGN}-]?\d[\d.e+\N{MINUS SIGN}\N{NARROW NO-BREAK SPACE} ±-]*", cell) is not None
+
+
 def _when(line: Line) -> datetime | None:
     trial, result = line.trial, line.result
     if result is not None:
@@ -172,8 +184,7 @@ def _change(study: answers.Study, event: Event) -> str:
             was = payload.get("was", {})
             if "excluded" in was:
                 return f"Result {payload['observation']} {'was excluded' if payload['excluded'] else 'counts again'}"
-            before = wording.result(was)
-            told = with_unit(wording.result(payload), None if study.objectives else wording.unit(study))
+            before, told = (wording.result(study.quantities, each) for each in (was, payload))
             return f"Result {payload['observation']} was set to {told}" + (f" (it was {before})" if before else "")
     return CHANGES[event.kind]
 

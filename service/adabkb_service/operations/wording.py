@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from adabkb_service.contract.answers import Observation, Study, Trial
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import OutcomeConstraint
-from adabkb_service.contract.parameters import Parameter
+from adabkb_service.contract.parameters import FloatParameter, Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, informative, titled, with_unit
 from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.operations import digits
@@ -57,6 +58,8 @@ KINDS: Mapping[str, str] = {
 """The kinds of rows by which the table of results can be filtered."""
 FINEST = 15
 """The maximum number of decimals of a prediction. The number depends on its standard deviation."""
+FINENESS = 3
+"""The value of a parameter is shown to a thousandth of a power of ten that is not below its range."""
 MOST_VALUES = 12
 """The maximum number of values of a point in a sentence."""
 TIMES: Mapping[int, str] = {3600: "1 hour", 28800: "8 hours", 86400: "1 day", 259200: "3 days"}
@@ -142,26 +145,61 @@ def title(study: Study, name: str | None = None) -> str:
 
 
 def number(study: Study, name: str | None, value: float | None) -> str:
-    """Format a number of a metric, or of the objective, with the digits that the study specifies."""
+    """Format a number of a metric, or of the objective, with the digits that the study specifies, by default five
+    significant ones. ``measured`` in ``assets/words.js`` does the same."""
     return _number(quantity(study, name), value)
 
 
 def best_listed(study: ListedStudy) -> str:
     """Format the best result of a study in a list, with its unit."""
     known = Quantity.model_validate(study.objective or {})
-    return with_unit(_number(known, study.best), None if study.best is None else known.unit)
+    return _number(known, None) if study.best is None else written(known, study.best)
 
 
-def _number(known: Quantity, value: float | None) -> str:
-    places = known.digits
-    if places is None or value is None:
-        return figure(value, 6)
-    return f"{value:.{places}f}".replace("-", "\N{MINUS SIGN}")
+def written(known: Quantity, value: float) -> str:
+    """Format a number of a quantity with its unit."""
+    return with_unit(_number(known, value), known.unit)
 
 
 def in_unit(study: Study, name: str | None, value: float | None) -> str:
     """Format a number of a metric, or of the objective, with its unit."""
-    return number(study, name, value) if value is None else with_unit(number(study, name, value), unit(study, name))
+    return number(study, name, value) if value is None else written(quantity(study, name), value)
+
+
+def observed(study: Study, name: str | None, value: float, error: float | None) -> str:
+    """Format a measured number with its unit and, if it is known, its standard error, both with as many decimals as
+    the error has with two digits."""
+    return estimate(study, name, value, error) if error else in_unit(study, name, value)
+
+
+def setting(parameter: Parameter, value: object) -> str:
+    """Format a value of a parameter as finely as a person can tell it from others: a number to a thousandth of its
+    range or, on a log scale, with three significant digits. A whole number and a step are kept as they are.
+    ``Scale.setting`` in ``assets/scale.js`` does the same."""
+    if not isinstance(parameter, FloatParameter) or parameter.step or not isinstance(value, int | float):
+        return shown(value)
+    if parameter.scale == "log":
+        return figure(float(value), 3)
+    places = FINENESS - math.ceil(math.log10(parameter.high - parameter.low))
+    return figure(round(float(value), places), 12)
+
+
+def setting_in_unit(parameter: Parameter, value: object) -> str:
+    """Format a value of a parameter with its unit."""
+    return with_unit(setting(parameter, value), parameter.unit)
+
+
+def rounded(study: Study, point: Mapping[str, object]) -> str:
+    """Return what a person may do about values that are shown with fewer digits than they have; empty without any."""
+    short = [each for each in study.parameters if setting(each, point.get(each.name)) != shown(point.get(each.name))]
+    if not short:
+        return ""
+    told = ["The values are rounded. If you evaluate different ones, enter them with the result."]
+    if any(each.kind == "float" and each.scale == "linear" for each in short):
+        told.append("With a step, a parameter gets only values that you can set (Edit parameters and rules).")
+    if any(each.kind == "float" and each.scale == "log" for each in short):
+        told.append("A log scale has no step, so its values have three digits.")
+    return " ".join(told)
 
 
 def gap(study: Study) -> float | None:
@@ -208,11 +246,11 @@ def errors(study: Study, result: Observation) -> dict[str, float | None]:
     return {name: (result.std_errors or {}).get(name) for name in uncertain(study)}
 
 
-def result(payload: Mapping[str, Any]) -> str:
-    """Format the result in an event: its value or, with several objectives, each value with its name."""
+def result(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> str:
+    """Format the result in an event, with units: its value or, with several objectives, each value with its name."""
     if payload.get("value") is not None:
-        return figure(payload["value"], 6)
-    return ", ".join(f"{name} {figure(value, 6)}" for name, value in payload.get("metrics", {}).items())
+        return written(quantities.get(OBJECTIVE, UNNAMED), payload["value"])
+    return _named(quantities, payload.get("metrics", {}))
 
 
 def missing(study: Study, result: Observation) -> str:
@@ -220,14 +258,13 @@ def missing(study: Study, result: Observation) -> str:
     return ", ".join(title(study, None if name == OBJECTIVE else name) for name in result.missing)
 
 
-def added(payload: Mapping[str, Any]) -> str:
+def added(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> str:
     """Return the numbers that an event adds to a result that lacked them."""
     was = payload["was"]
     before = was.get("metrics") or {}
     metrics = {name: value for name, value in payload.get("metrics", {}).items() if name not in before}
-    value = {"value": payload["value"]} if "value" in was else {}
-    told = {**value, **(metrics if "metrics" in was else {})}
-    return ", ".join(f"{name} {figure(number, 6)}" for name, number in told.items())
+    value = [written(quantities.get(OBJECTIVE, UNNAMED), payload["value"])] if "value" in was else []
+    return ", ".join(value + ([_named(quantities, metrics)] if metrics and "metrics" in was else []))
 
 
 def purpose(trial: Trial, *, is_repeat: bool = False) -> str:
@@ -256,7 +293,7 @@ def beyond(study: Study, told: Trial | Observation, metric: str) -> bool:
 def point(study: Study, parameters: Mapping[str, Any]) -> str:
     """Return the values of the parameters that vary, with their units."""
     varying = [each for each in study.parameters if each.kind != "fixed" and each.name in parameters]
-    told = [f"{each.label or each.name} {with_unit(shown(parameters[each.name]), each.unit)}" for each in varying]
+    told = [f"{each.label or each.name} {setting_in_unit(each, parameters[each.name])}" for each in varying]
     return ", ".join(told[:MOST_VALUES]) + (", …" if len(told) > MOST_VALUES else "")
 
 
@@ -266,6 +303,18 @@ def condition(parameter: Parameter) -> str:
         return ""
     parts = (f"{name} is {' or '.join(map(str, values))}" for name, values in parameter.when.items())
     return " and ".join(parts)
+
+
+def _number(known: Quantity, value: float | None) -> str:
+    if known.digits is None or value is None:
+        return figure(value)
+    return f"{value:.{known.digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _named(quantities: Mapping[str, Quantity], metrics: Mapping[str, float]) -> str:
+    """Return metrics with their names and units."""
+    found = ((quantities.get(name, UNNAMED), name, value) for name, value in metrics.items())
+    return ", ".join(f"{known.label or name} {written(known, value)}" for known, name, value in found)
 
 
 def _constraint(study: Study, metric: str) -> OutcomeConstraint | None:

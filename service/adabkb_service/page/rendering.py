@@ -43,7 +43,10 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
     caller = request.scope.get("state", {}).get("caller", ANYBODY)
     provider = request.app.state.provider
     made = _environment().get_template(template)
-    text = made.render(root=root, assets=f"{root}/assets/{digest()}", caller=caller, provider=provider, **context)
+    here = request.url.path.removeprefix(root)
+    text = made.render(
+        root=root, here=here, assets=f"{root}/assets/{digest()}", caller=caller, provider=provider, **context
+    )
     return HTMLResponse(text, status, headers=HEADERS)
 
 

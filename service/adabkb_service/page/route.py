@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from adabkb_service.api.admission import GuardedRoute
 from adabkb_service.api.problem_types import problem_type_of
-from adabkb_service.errors import AdaBKBError, Unauthorized
+from adabkb_service.errors import AdaBKBError, StudyNotFound, Unauthorized
 from adabkb_service.page.rendering import page
 
 HTML = "text/html"
@@ -32,15 +32,20 @@ def refusal(request: Request, error: AdaBKBError) -> Response:
     if isinstance(error, Unauthorized):
         detail = None if error.reason == "missing" else error.detail
         return page(request, "login.html", problem_type.status, detail=detail, next=_target(request))
-    return page(request, "error.html", problem_type.status, title=problem_type.title, detail=error.detail)
+    study = None if isinstance(error, StudyNotFound) else request.path_params.get("study_id")
+    return page(request, "error.html", problem_type.status, title=problem_type.title, detail=error.detail, study=study)
+
+
+def _is_of_page(request: Request) -> bool:
+    return wants_page(request) and not _path(request).startswith("/v1/")
 
 
 def show_missing_pages(app: FastAPI) -> None:
-    """Answer a browser that asks for an unknown address with a page, and programs as before."""
+    """Answer a browser at an unknown address with a page, but not below /v1, and programs as before."""
     told: ErrorHandler = app.exception_handlers[HTTPException]  # type: ignore[assignment]
 
     async def answer(request: Request, error: Exception) -> Response:
-        if isinstance(error, HTTPException) and error.status_code == 404 and wants_page(request):
+        if isinstance(error, HTTPException) and error.status_code == 404 and _is_of_page(request):
             return page(request, "error.html", 404, title="No such page", detail=MISTYPED)
         return await told(request, error)
 
@@ -51,8 +56,13 @@ def _target(request: Request) -> str:
     """The path to return to after a login, below the prefix of the proxy."""
     if request.method != "GET" or "hx-request" in request.headers:
         return "/"
-    path = request.url.path.removeprefix(request.scope.get("root_path", ""))
+    path = _path(request)
     return f"{path}?{request.url.query}" if request.url.query else path
+
+
+def _path(request: Request) -> str:
+    """Return the path below the prefix of the proxy."""
+    return request.url.path.removeprefix(request.scope.get("root_path", ""))
 
 
 class LoginRoute(GuardedRoute):

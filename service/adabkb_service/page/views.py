@@ -152,6 +152,13 @@ def get_preview(study_id: StudyId, body: PatchStudyBody, service: ServiceDep) ->
     return _json(service.do(preview(study_id, body.changes())).view.model_dump(mode="json"))
 
 
+@pages.get("/studies")
+@needs("read")
+async def get_list() -> Response:
+    """The list of studies, for the address of a study without its id."""
+    return RedirectResponse("./")
+
+
 @pages.get("/studies/{study_id}")
 @needs("read")
 def get_study(

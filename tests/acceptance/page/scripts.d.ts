@@ -59,7 +59,11 @@ interface DrawnChart {
   setOption(option: ChartOption, how?: { replaceMerge: string[] }): void;
   on(event: "click", then: (point: any) => void): void;
   resize(): void;
-  dispatchAction(action: { type: "showTip"; seriesIndex: number; dataIndex: number }): void;
+  dispatchAction(action: {
+    type: "showTip" | "highlight" | "downplay";
+    seriesIndex?: number;
+    dataIndex?: number;
+  }): void;
   dispose(): void;
   renderToCanvas(how: { pixelRatio: number }): HTMLCanvasElement;
   renderToSVGString(): string;

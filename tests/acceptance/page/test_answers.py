@@ -8,6 +8,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from adabkb_service.contract.answers import Study
+from adabkb_service.contract.parameters import FloatParameter, IntParameter
+from adabkb_service.operations import wording
 from adabkb_service.operations.values_in_words import figure, shown
 from adabkb_service.page.sparkline import sparkline
 from adabkb_service.storage import studies
@@ -55,6 +58,17 @@ def test_programs_are_not_led_to_pages(api: httpx.Client) -> None:
     assert not any(
         "/studies/" in path and not path.startswith("/v1") for path in api.get("/openapi.json").json()["paths"]
     )
+
+
+def test_an_unknown_address_is_a_page_for_browsers_alone(api: httpx.Client) -> None:
+    for path in ("/nope", "/studies/digits/nope"):
+        answer = api.get(path, headers=BROWSER)
+        assert (answer.status_code, "All studies" in answer.text) == (404, True), path
+        assert api.get(path).json()["code"] == "not_found"
+    assert api.get("/v1/nope", headers=BROWSER).json()["code"] == "not_found"
+    assert api.get("/studies", headers=BROWSER).headers["location"] == "./"
+    assert "Back to digits" in api.get("/studies/digits/trials/99", headers=BROWSER).text
+    assert "Back to" not in api.get("/studies/nowhere", headers=BROWSER).text
 
 
 def test_a_refusal_is_a_page_too(api: httpx.Client) -> None:
@@ -108,6 +122,36 @@ def test_figures_have_the_digits_that_are_of_use() -> None:
     told = [figure(value) for value in (None, 0.1 + 0.2, 1e-9, 12, 12.0, -3.5, 1234567.0, 123456789)]
     assert told == ["–", "0.3", "1e−9", "12", "12", "−3.5", "1.2346e+6", "123\u202f456\u202f789"]
     assert [shown(value) for value in (True, None, [1, "a"], "text")] == ["true", "null", "[1, a]", "text"]
+
+
+def test_a_value_of_a_parameter_has_the_digits_that_a_person_can_set() -> None:
+    heat = FloatParameter(name="heat", kind="float", low=40, high=120, unit="°C")
+    for parameter, value, expected in (
+        (heat, 92.6431, "92.6"),
+        (heat.model_copy(update={"step": 0.125}), 92.625, "92.625"),
+        (FloatParameter(name="load", kind="float", scale="log", low=0.1, high=10), 5.62341, "5.62"),
+        (FloatParameter(name="x", kind="float", low=0, high=1), 0.12345, "0.123"),
+        (FloatParameter(name="mass", kind="float", low=0, high=30_000), 12_345.6, "12\u202f300"),
+        (IntParameter(name="n", kind="int", low=1, high=9_999_999), 1_234_567, "1\u202f234\u202f567"),
+    ):
+        assert wording.setting(parameter, value) == expected, parameter
+    assert wording.setting_in_unit(heat, 92.6431) == "92.6 °C"
+
+
+def test_a_result_and_its_error_have_the_same_decimals(api: httpx.Client) -> None:
+    study = api.get("/v1/studies/digits").json()
+    known = Study.model_validate(study)
+    assert wording.observed(known, None, 98.2231, 1.3) == "98.2 ± 1.3"
+    assert wording.observed(known, None, 98.2231, None) == "98.223"
+
+
+def test_the_page_of_a_study_begins_with_the_best_point_and_what_is_running(api: httpx.Client) -> None:
+    text = api.get("/studies/digits", headers=BROWSER).text
+    first = text[: text.index('id="assessment"')]
+    best = api.get("/v1/studies/digits").json()["best"]
+    assert all(name in first for name in best["parameters"])
+    assert 'class="conditions"' in first
+    assert 'id="open-now"' in first
 
 
 def test_a_sparkline_steps_down_to_the_best_result() -> None:

@@ -66,11 +66,17 @@ def test_the_outlier_leads_to_its_result_and_is_gone_when_it_is_corrected(
         expect(best).not_to_contain_text("The other results contradict it.")
 
 
-def test_a_choice_that_was_never_tried_is_one_click_away(browser: Browser, site: str, api: httpx.Client) -> None:
+def test_a_choice_that_was_never_tried_is_filled_in_for_the_next_experiment(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
     lab(api, "try", 3)
     with tab(browser, site) as page:
         page.goto("/studies/try")
         page.locator("#assessment").get_by_role("button", name="Try PPh3").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_label("catalyst")).to_have_value('"PPh3"')
+        assert checked(api.get("/v1/studies/try/trials"))["items"] == []
+        dialog.get_by_role("button", name="Get the next point").click()
         page.wait_for_url("**/studies/try/trials/1")
         expect(page.locator("main")).to_contain_text("PPh3")
     (trial,) = checked(api.get("/v1/studies/try/trials"))["items"]
@@ -85,6 +91,9 @@ def test_a_range_is_widened_and_narrowed_again(browser: Browser, site: str, api:
     with tab(browser, site) as page:
         page.goto("/studies/edge")
         page.locator(".checks").get_by_role("button", name="Widen temperature to 20 – 140").click()
+        expect(page.locator("#widen-said")).to_contain_text("becomes 20 – 140; now it is 20 – 100.")
+        assert high(api) == 100
+        page.get_by_role("button", name="Widen it").click()
         expect(page.locator("#toasts")).to_contain_text("The range is wider now.")
         assert high(api) == 140
         page.locator("#toasts").get_by_role("button", name="Undo").click()

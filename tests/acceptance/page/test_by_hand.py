@@ -52,6 +52,7 @@ def creates_a_study(page: Page) -> None:
     page.get_by_label("The result should be").select_option("maximize")
     page.get_by_role("button", name="Create the study").click()
     expect(page.get_by_role("alert").filter(has_text="From: is required")).to_be_visible()
+    expect(page.locator("#goal")).to_have_text("The result will be maximized.")
     page.get_by_label("Budget, in trials").fill("4")
     row = page.get_by_role("group", name="Parameter 1")
     row.get_by_label("Name").fill("minutes")
@@ -90,7 +91,7 @@ def evaluates_a_trial(page: Page) -> None:
     page.get_by_label("minutes").fill("41")
     page.get_by_role("button", name="Save the result").click()
     expect(page.get_by_text("The result of trial 1 is stored.")).to_be_visible()
-    expect(page.get_by_text("Evaluated: minutes = 41")).to_be_visible()
+    expect(page.get_by_text("Evaluated: minutes 41")).to_be_visible()
 
 
 def corrects_and_excludes_a_result(page: Page) -> None:
@@ -99,9 +100,9 @@ def corrects_and_excludes_a_result(page: Page) -> None:
     dialog.get_by_label("Result", exact=True).fill("8")
     dialog.get_by_label("Reason, for the log").fill("misread")
     dialog.get_by_role("button", name="Save the correction").click()
-    expect(page.get_by_label("Result 1").locator("strong")).to_have_text("8")
+    expect(page.get_by_label("Result 1").locator("strong")).to_have_text("8.00 ± 0.50")
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_label("Result 1").locator("strong")).to_have_text("7.5")
+    expect(page.get_by_label("Result 1").locator("strong")).to_have_text("7.50 ± 0.50")
     page.get_by_role("button", name="Exclude").click()
     expect(page.get_by_role("button", name="Include again")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
@@ -273,15 +274,15 @@ def tells_metrics_with_their_errors(page: Page) -> None:
     expect(page.get_by_label("Standard error of seconds")).to_be_focused()
     page.get_by_label("Standard error of seconds").fill("0,25")
     page.get_by_role("button", name="Save the result").click()
-    expect(page.get_by_role("article")).to_contain_text("seconds1.5 ± 0.25 (at most 2)memory7")
+    expect(page.get_by_role("article")).to_contain_text("seconds1.50 ± 0.25 (at most 2)memory7")
     page.get_by_role("button", name="Correct").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Standard error of seconds").fill("")
     dialog.get_by_label("Standard error of memory").fill("1")
     dialog.get_by_role("button", name="Save the correction").click()
-    expect(page.get_by_role("article")).to_contain_text("seconds1.5 (at most 2)memory7 ± 1")
+    expect(page.get_by_role("article")).to_contain_text("seconds1.5 (at most 2)memory7.0 ± 1.0")
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("article")).to_contain_text("seconds1.5 ± 0.25 (at most 2)memory7")
+    expect(page.get_by_role("article")).to_contain_text("seconds1.50 ± 0.25 (at most 2)memory7")
 
 
 def pastes_metrics_beyond_a_bound(page: Page) -> None:

@@ -106,7 +106,7 @@ def test_curves_are_drawn_of_trials_that_report(browser: Browser, site: str, api
         curves = page.evaluate("fetch('/studies/epochs/curves.json').then((answer) => answer.json())")
         assert [len(each["points"]) for each in curves] == [101, 48]
         assert [each["points"][-1][0] for each in curves] == [899, 48]
-        page.get_by_label("log scale").last.check()
+        page.locator("#curves").get_by_label("log scale").check()
         page.goto("/studies/epochs/trials/2")
         expect(page.locator("main")).to_contain_text("48 values, the last at step 48: 0.025")
 
@@ -304,6 +304,12 @@ def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, si
         smallest = min(front, key=lambda each: each["metrics"]["error"])
         expect(rows.first.get_by_role("link")).to_have_text(str(smallest["trial"]))
         expect(page.locator("#compromises thead")).to_contain_text("errorspeedx")
+        errors = [float(text) for text in page.locator("#compromises tbody td:nth-child(2)").all_inner_texts()]
+        assert errors == sorted(errors)
+        expect(page.locator("#compromises-said")).to_contain_text("5 error ")
+        expect(page.locator("#open-now + ul li")).to_have_count(1)
+        axes = page.evaluate("echarts.getInstanceByDom(document.querySelector('#front .plot')).getOption()")["yAxis"]
+        assert axes[0]["nameTextStyle"]["align"] == "left", "the title of the axis is not cut at the edge"
         page.get_by_label("The charts show").select_option("speed")
         expect(page.locator("#history-said")).to_contain_text("the best is")
         page.goto("/studies/traded/trials/6")

@@ -306,6 +306,7 @@ def test_several_objectives_have_a_direction_each(browser: Browser, site: str, a
         first, second = (page.get_by_role("group", name=f"Result {number}") for number in (1, 2))
         first.get_by_label("Name").fill("error")
         second.get_by_label("Name").fill("error")
+        first.get_by_label("is to be").select_option("minimize")
         second.get_by_label("is to be").select_option("maximize")
         first.get_by_label("Worst useful value").fill("0,5")
         add_parameter(page, 1, "x", "float", From="0", to="1")

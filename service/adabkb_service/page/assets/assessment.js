@@ -1,7 +1,8 @@
 // The summary of a study from the API, with an action for each warning.
 
+import { askWith } from "./asking.js";
 import { messageOf, statusOf } from "./caught.js";
-import { byId } from "./elements.js";
+import { byId, made } from "./elements.js";
 import { inUnit, shown } from "./words.js";
 
 /** @type {[string, "progress" | "latest" | "findings" | "outlook"][]} */
@@ -68,7 +69,7 @@ export class AssessmentPanel {
     const isDoubted = results.some(
       ({ seq, trial, value }) => doubted.includes(seq) && trial === best?.trial && value === best.value,
     );
-    const main = document.querySelector("#figures .main dd");
+    const main = document.querySelector("#figures .main");
     main?.querySelector(".doubt")?.remove();
     if (!main || !isDoubted) return;
     const note = document.createElement("small");
@@ -109,10 +110,29 @@ export class AssessmentPanel {
       .flatMap(([name, left]) => left.map((value) => ({ name, value })));
     return choices
       .slice(0, MOST_TO_TRY)
-      .flatMap(({ name, value }) => [
-        " ",
-        action(`Try ${shown(value)}`, `POST ${this.data.api}/suggest`, "ask", { fixed: { [name]: value } }),
-      ]);
+      .flatMap(({ name, value }) => [" ", trial(`Try ${shown(value)}`, { [name]: value })]);
+  }
+
+  /** A button that widens a range once a person has confirmed it.
+   * @param {NonNullable<Assessment["checks"][0]["widened"]>} widened
+   * @param {ShownStudy} study
+   */
+  widening(widened, study) {
+    const { name, low, high } = widened;
+    const was = study.parameters.filter((each) => each.name === name);
+    const { label, unit } = was[0];
+    const [now, then] = [was[0], { low, high }].map((each) => inUnit(`${shown(each.low)} – ${shown(each.high)}`, unit));
+    const button = made("button", { type: "button", className: "quiet" }, `Widen ${label || name} to ${then}`);
+    button.addEventListener("click", () => {
+      byId("widen-said", HTMLElement).textContent =
+        `The range of ${label || name} becomes ${then}; now it is ${now}. ` +
+        "This changes the next experiments of everybody. All results are kept. You can take it back.";
+      const form = byId("widen-form", HTMLFormElement);
+      form.made = async () => ({ parameters: [widened] });
+      form.dataset.before = JSON.stringify({ parameters: was });
+      byId("widen", HTMLDialogElement).showModal();
+    });
+    return button;
   }
 
   /** What speaks against relying on the model, as a list if there is anything.
@@ -133,11 +153,7 @@ export class AssessmentPanel {
         item.append(" ", link);
       }
       if (check.widened && this.mayAct) {
-        const { name, low, high } = check.widened;
-        const before = { parameters: study.parameters.filter((each) => each.name === name) };
-        const { label: title, unit } = study.parameters.find((each) => each.name === name) ?? {};
-        const label = inUnit(`Widen ${title || name} to ${shown(low)} – ${shown(high)}`, unit);
-        item.append(" ", action(label, `PATCH ${this.data.api}`, "widen", { parameters: [check.widened] }, before));
+        item.append(" ", this.widening(check.widened, study));
       }
       list.append(item);
     }
@@ -145,21 +161,12 @@ export class AssessmentPanel {
   }
 }
 
-/** A button that sends something to the API.
+/** A button that opens the form for the next experiment with these values held fixed.
  * @param {string} label
- * @param {string} api method and path
- * @param {string} name
- * @param {unknown} body
- * @param {unknown} [before] what takes it back
+ * @param {Record<string, unknown>} fixed
  */
-function action(label, api, name, body, before) {
-  const button = document.createElement("button");
-  Object.assign(button, { type: "button", className: "quiet", textContent: label });
-  Object.assign(button.dataset, {
-    api,
-    action: name,
-    body: JSON.stringify(body),
-    ...(before ? { before: JSON.stringify(before) } : {}),
-  });
+function trial(label, fixed) {
+  const button = made("button", { type: "button", className: "quiet" }, label);
+  button.addEventListener("click", () => askWith(fixed));
   return button;
 }

@@ -16,6 +16,31 @@ export function colours() {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
+/** The parts of a colour, from 0 to 255: of one of the page, or as ECharts mixes it.
+ * @param {string} colour such as #0b6b70 or rgba(11,107,112,1)
+ */
+const partsOf = (colour) =>
+  colour.startsWith("#")
+    ? [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16))
+    : (colour.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
+
+/** Whether dark text can be read on a colour, better than white text.
+ * @param {string} colour
+ */
+export function isLight(colour) {
+  const [red, green, blue] = partsOf(colour);
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 140;
+}
+
+/** A pale form of a colour on a ground.
+ * @param {string} colour
+ * @param {string} ground
+ */
+export function mixed(colour, ground) {
+  const [one, other] = [partsOf(colour), partsOf(ground)];
+  return `rgb(${one.map((part, i) => Math.round(0.2 * part + 0.8 * other[i])).join(",")})`;
+}
+
 /** From low to high (viridis); the same for everybody, also for people who do not see all colours. */
 export const RAMP = [
   "#440154",
@@ -100,10 +125,11 @@ export function numbers(ink, more = {}) {
 /** The scale of colours beside a chart.
  * @param {Colours} ink
  * @param {number[]} values
- * @param {{ dimension: number, isReversed: boolean, seriesIndex?: number, name?: string }} how
+ * @param {{ dimension: number, isReversed: boolean, seriesIndex?: number, name?: string,
+ *   colours?: string[] }} how
  * @returns {ChartOption}
  */
-export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name = "" }) {
+export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name = "", colours: range = RAMP }) {
   const finite = values.filter(Number.isFinite);
   const [min, max] = [Math.min(...finite), Math.max(...finite)];
   return {
@@ -112,7 +138,7 @@ export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name
     max: max > min ? max : min + 1,
     dimension,
     seriesIndex,
-    inRange: { color: isReversed ? [...RAMP].reverse() : RAMP },
+    inRange: { color: isReversed ? [...range].reverse() : range },
     orient: "horizontal",
     left: "center",
     bottom: 0,
@@ -238,6 +264,8 @@ export class Chart {
       if (this.select) this.chart.on("click", this.select);
     }
     this.chart.resize();
+    const edge = { borderColor: colours().ink, borderWidth: 3 };
+    for (const place of this.walked()) option.series[place].emphasis ??= { scale: 1.6, itemStyle: edge };
     const replaced = ["series", "xAxis", "yAxis", "grid", "visualMap", "parallelAxis"];
     this.chart.setOption(option, { replaceMerge: replaced.filter((part) => part in option) });
     if (!this.walked().includes(this.at.series)) this.at = { series: -1, point: 0 };
@@ -280,7 +308,9 @@ export class Chart {
     const last = made.option.series[series].data.length - 1;
     const point = place < 0 ? 0 : Math.min(Math.max(this.at.point + step[1], 0), last);
     this.at = { series, point };
-    this.chart?.dispatchAction({ type: "showTip", seriesIndex: series, dataIndex: point });
+    this.chart?.dispatchAction({ type: "downplay" });
+    for (const type of /** @type {const} */ (["highlight", "showTip"]))
+      this.chart?.dispatchAction({ type, seriesIndex: series, dataIndex: point });
     const { trigger, formatter } = made.option.tooltip;
     this.spoken.textContent = formatter(trigger === "axis" ? [this.pointed(made)] : this.pointed(made));
   }

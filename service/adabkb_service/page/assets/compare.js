@@ -5,7 +5,7 @@ import { root } from "./calls.js";
 import { keepChoices } from "./chosen.js";
 import { compared, comparisonCharts } from "./comparison-charts.js";
 import { byId, every, made, one } from "./elements.js";
-import { difference, figure, inUnit } from "./words.js";
+import { difference, figure, inUnit, measured } from "./words.js";
 
 const chosen = every(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
 
@@ -26,7 +26,7 @@ function list(all) {
       return made("tr", {}, made("th", { scope: "row" }, each.id), made("td", { colSpan: 5 }, each.error));
     const { id, study, count } = each;
     const { best, gap } = study;
-    const { unit } = study.quantity;
+    const { quantity } = study;
     return made(
       "tr",
       {},
@@ -34,8 +34,8 @@ function list(all) {
       made("td", {}, study.state),
       made("td", {}, goal(study)),
       made("td", { className: "num" }, figure(count, 9)),
-      made("td", { className: "num strong" }, best ? inUnit(figure(best.value, 6), unit) : "–"),
-      made("td", { className: "num" }, gap == null ? "–" : inUnit(difference(gap), unit)),
+      made("td", { className: "num strong" }, best ? measured(best.value, quantity) : "–"),
+      made("td", { className: "num" }, gap == null ? "–" : inUnit(difference(gap), quantity.unit)),
     );
   });
   one(document, "#compared tbody", HTMLElement).replaceChildren(...rows);

@@ -5,7 +5,7 @@ import { messageOf } from "./caught.js";
 import { apart, Chart, colours, common, numbers } from "./charts.js";
 import { StudyData } from "./data.js";
 import { byId } from "./elements.js";
-import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
+import { counted, figure, inUnit, measured, plusMinus, shown } from "./words.js";
 
 /**
  * @typedef {object} Compared
@@ -151,7 +151,7 @@ function progress(all, readable) {
       ...option.tooltip,
       trigger: "item",
       formatter: (/** @type {{ seriesName: string, data: number[] }} */ { seriesName, data: [, value, seq] }) =>
-        `${seriesName}\nresult ${seq}: ${figure(value, 6)}`,
+        `${seriesName}\nresult ${seq}: ${figure(value)}`,
     };
     const rows = drawn.flatMap((each) => each.records.map(([seq, value]) => [each.id, seq, value]));
     return { option, header: ["study", "result", "best_so_far"], rows, said: said(all, drawn) };
@@ -191,7 +191,7 @@ function points(all, readable) {
         data: results.map((result) => ({
           value: [result.seq, result.value],
           page: result.trial ? each.data.trialPage(result.trial) : `${each.data.page}/results/${result.seq}`,
-          words: `${each.id}\nresult ${result.seq}: ${inUnit(figure(result.value, 6), each.study.quantity.unit)}`,
+          words: `${each.id}\nresult ${result.seq}: ${measured(result.value, each.study.quantity)}`,
         })),
       };
     });
@@ -455,7 +455,7 @@ function slice(all, readable) {
         [
           of.each.id,
           `${name} = ${inUnit(shown(of.line.axes[0].values[k]), of.scale.parameter.unit)}`,
-          inUnit(plusMinus(of.line.predictions[k].mean, of.line.predictions[k].std), of.each.study.quantity.unit),
+          plusMinus(of.line.predictions[k].mean, of.line.predictions[k].std, of.each.study.quantity),
         ].join("\n"),
     };
     return {

@@ -1,10 +1,11 @@
 // What was tried: the number of results for each combination of two parameters. A combination without any can be asked
 // for.
 
-import { Chart, colours, ramp } from "./charts.js";
-import { byId, every, holder, ifThere } from "./elements.js";
+import { askWith } from "./asking.js";
+import { Chart, colours, isLight, mixed, ramp } from "./charts.js";
+import { byId } from "./elements.js";
 import { chosen, hatched, plane } from "./learned.js";
-import { counted, figure, inUnit } from "./words.js";
+import { counted, figure, inUnit, measured } from "./words.js";
 
 const PARTS = 5; // of a range
 
@@ -81,7 +82,8 @@ export function coverageChart(data) {
       ? ramp(ink, tried.map(value), {
           dimension: 4,
           isReversed: isBest && study.direction === "minimize",
-          name: isBest ? "best result" : "results",
+          name: isBest ? (study.quantity.unit ?? "best result") : "results",
+          ...(isBest ? {} : { colours: [mixed(ink.accent, ink.surface), ink.accent] }),
         })
       : [];
     option.tooltip = { ...option.tooltip, formatter: (/** @type {ChartPoint} */ { data: { cell } }) => told(cell) };
@@ -91,7 +93,7 @@ export function coverageChart(data) {
         `${y.title}: ${row.words}`,
         count ? counted(count, "result") : failed ? "no result" : "never tried",
         ...(failed ? [counted(failed, "failed trial")] : []),
-        ...(best === null ? [] : [`best ${inUnit(figure(best), study.quantity.unit)}`]),
+        ...(best === null ? [] : [`best ${measured(best, study.quantity)}`]),
       ].join("\n");
     return {
       option,
@@ -104,7 +106,7 @@ export function coverageChart(data) {
   };
   return new Chart("coverage", make, {
     select: ({ data: { cell } }) => {
-      if (cell.count + cell.failed === 0) ask({ [across.value]: cell.column.middle, [up.value]: cell.row.middle });
+      if (cell.count + cell.failed === 0) askWith({ [across.value]: cell.column.middle, [up.value]: cell.row.middle });
     },
   });
 }
@@ -130,26 +132,12 @@ function drawnCell({ count, failed }, api, ink) {
       y: (top + bottom) / 2,
       align: "center",
       verticalAlign: "middle",
-      fill: "#fff",
-      stroke: "#1b1e21",
-      lineWidth: 3,
+      fill: count && isLight(api.visual("color")) ? "#1b1e21" : "#fff",
+      fontSize: 14,
     },
   };
-  return { type: "group", children: [{ type: "rect", shape, style }, label] };
-}
-
-/** Open the form for the next experiment with these values held fixed, if this person may ask for one.
- * @param {Record<string, unknown>} values
- */
-function ask(values) {
-  const [dialog, button] = [ifThere("ask", HTMLDialogElement), ifThere("do-ask", HTMLButtonElement)];
-  if (!dialog || !button) return;
-  button.click();
-  for (const field of every(dialog, "[data-group=fixed]", HTMLElement)) {
-    if (!(field instanceof HTMLInputElement || field instanceof HTMLSelectElement)) continue;
-    const value = values[field.name];
-    if (field instanceof HTMLInputElement) field.value = value === undefined ? "" : String(value);
-    else field.value = [...field.options].find((each) => each.value && JSON.parse(each.value) === value)?.value ?? "";
-    holder(field, "details", HTMLDetailsElement).open = true;
-  }
+  return {
+    type: "group",
+    children: [{ type: "rect", shape, style, emphasis: { style: { stroke: ink.ink, lineWidth: 4 } } }, label],
+  };
 }

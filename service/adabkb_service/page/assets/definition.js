@@ -88,9 +88,21 @@ export function fitFields() {
       !dataOf(field, "rules").split(" ").includes(rule.value) || ("several" in field.dataset && !hasSeveral());
 }
 
+/** Say what the study is to achieve, or that this is still to be chosen. */
+export function tellGoal() {
+  const goals = hasSeveral()
+    ? [...objectives.children].map((row) => [text(row, "metric") || "a result", field(row, "direction").value])
+    : [[wordOfResult("label").value.trim() || "The result", direction.value]];
+  const told = goals.map(([name, to]) =>
+    to ? `${name} will be ${to}d` : `choose whether ${name.replace(/^The/, "the")} should be large or small`,
+  );
+  const budget = byId("new-budget", HTMLInputElement).value.trim();
+  byId("goal", HTMLElement).textContent = `${told.join(", ")}${budget ? `, in ${budget} trials` : ""}.`;
+}
+
 const objective = (/** @type {Element} */ row) => ({
   metric: text(row, "metric"),
-  direction: field(row, "direction").value,
+  direction: field(row, "direction").value || undefined,
   reference: number(field(row, "reference")),
 });
 

@@ -3,7 +3,7 @@
 import { reachable } from "./calls.js";
 import { byId, dataOf } from "./elements.js";
 import { notices } from "./notices.js";
-import { figure, inUnit, shown, tellTimes } from "./words.js";
+import { measured, shown, tellTimes } from "./words.js";
 
 const MOST_LINES = 200;
 const KINDS = [
@@ -34,29 +34,37 @@ const by = (worker) => (worker ? ` to ${worker}` : "");
 /** @param {string | null | undefined} reason */
 const because = (reason) => (reason ? `: ${reason}` : "");
 
+/** @typedef {Record<string, Quantity>} Quantities of the study that the event is of */
+
+/** Metrics with their names and units.
+ * @param {Record<string, number>} metrics
+ * @param {Quantities} quantities
+ */
+const named = (metrics, quantities) =>
+  Object.entries(metrics).map(
+    ([name, each]) => `${quantities[name]?.label ?? name} ${measured(each, quantities[name])}`,
+  );
+
 /** The value of a result; of several objectives each by its name.
  * @param {StudyEvent["payload"]} payload
+ * @param {Quantities} quantities
  */
-const result = ({ value, metrics }) =>
-  typeof value === "number"
-    ? figure(value, 6)
-    : Object.entries(metrics ?? {})
-        .map(([name, each]) => `${name} ${figure(each, 6)}`)
-        .join(", ");
+const result = ({ value, metrics }, quantities) =>
+  typeof value === "number" ? measured(value, quantities.value) : named(metrics ?? {}, quantities).join(", ");
 
 /** The numbers that an event adds to a result which lacked them.
  * @param {StudyEvent["payload"]} payload
+ * @param {Quantities} quantities
  */
-const added = ({ value, metrics = {}, was }) => [
-  ...("value" in was ? [figure(value, 6)] : []),
-  ...("metrics" in was
-    ? Object.entries(metrics)
-        .filter(([name]) => !(name in (was.metrics ?? {})))
-        .map(([name, each]) => `${name} ${figure(each, 6)}`)
-    : []),
-];
+function added({ value, metrics = {}, was }, quantities) {
+  const lacked = Object.entries(metrics).filter(([name]) => !(name in (was.metrics ?? {})));
+  return [
+    ...("value" in was ? [measured(value, quantities.value)] : []),
+    ...("metrics" in was ? named(Object.fromEntries(lacked), quantities) : []),
+  ];
+}
 
-/** @type {Record<string, (payload: StudyEvent["payload"], unit?: string) => string>} */
+/** @type {Record<string, (payload: StudyEvent["payload"], quantities: Quantities) => string>} */
 const SENTENCES = {
   created: () => "The study was created",
   suggested: (payload) => `was suggested${by(payload.worker)}`,
@@ -64,7 +72,7 @@ const SENTENCES = {
   leased: (payload) => `was issued${by(payload.worker)}, attempt ${payload.attempt}`,
   expired: () => "lost its lease",
   released: () => "was given back",
-  observed: (payload, unit) => `gave ${inUnit(result(payload), typeof payload.value === "number" ? unit : undefined)}`,
+  observed: (payload, quantities) => `gave ${result(payload, quantities)}`,
   failed: (payload) => `failed${because(payload.reason)}`,
   retried: (payload) => `is issued again${because(payload.reason)}`,
   annotated: ({ attributes }) => `has a new ${Object.keys(attributes ?? {}).join(", ") || "attribute"}`,
@@ -75,11 +83,12 @@ const SENTENCES = {
       .map(([name, value]) => `${name} = ${shown(value)}`)
       .join(", ")}`,
   completed: (payload) => `The study is complete${because(payload.reason)}`,
-  corrected: (payload) =>
+  corrected: (payload, quantities) =>
     payload.excluded
       ? `Result ${payload.observation} was excluded${because(payload.reason)}`
-      : `Result ${payload.observation} was set to ${result(payload)}${because(payload.reason)}`,
-  measured: (payload) => `Result ${payload.observation} got ${added(payload).join(", ")}, which it lacked`,
+      : `Result ${payload.observation} was set to ${result(payload, quantities)}${because(payload.reason)}`,
+  measured: (payload, quantities) =>
+    `Result ${payload.observation} got ${added(payload, quantities).join(", ")}, which it lacked`,
   model_failed: (payload) => `The model failed${because(payload.error)}`,
   stopped: (payload) => `was stopped at step ${payload.step}${because(payload.reason)}`,
   edited: (payload) => `The parameters or rules were edited, version ${payload.version}`,
@@ -101,10 +110,11 @@ const OF_TRIALS = new Set([
 
 /** Follow the log of a study, and say when something has happened.
  * @param {import("./data.js").StudyData} data
+ * @param {Quantities} quantities
  * @param {string} cursor of the first event
  * @param {() => void} changed
  */
-export function follow(data, cursor, changed) {
+export function follow(data, quantities, cursor, changed) {
   const feed = byId("feed", HTMLElement);
   const live = byId("live", HTMLElement);
   const source = new EventSource(`${data.api}/events?cursor=${cursor}`);
@@ -130,7 +140,7 @@ export function follow(data, cursor, changed) {
   for (const kind of KINDS) {
     source.addEventListener(kind, ({ data: text }) => {
       const event = JSON.parse(text);
-      const item = line(event, data);
+      const item = line(event, data, quantities);
       feed.prepend(item);
       while (feed.children.length > MOST_LINES) feed.lastElementChild?.remove();
       if (event.seq > known) {
@@ -144,18 +154,18 @@ export function follow(data, cursor, changed) {
 /** An event in words.
  * @param {StudyEvent} event
  * @param {import("./data.js").StudyData} data
+ * @param {Quantities} quantities
  */
-function line(event, data) {
+function line(event, data, quantities) {
   const item = document.createElement("li");
-  const unit = byId("feed", HTMLElement).dataset.unit || undefined;
-  const told = SENTENCES[event.kind](event.payload, unit);
+  const told = SENTENCES[event.kind](event.payload, quantities);
   if (OF_TRIALS.has(event.kind) && event.trial !== null) {
     const link = document.createElement("a");
     link.href = data.trialPage(event.trial);
     link.textContent = `Trial ${event.trial}`;
     item.append(link, ` ${told}`);
   } else {
-    item.append(event.kind === "observed" ? `A user's own result: ${result(event.payload)}` : told);
+    item.append(event.kind === "observed" ? `A user's own result: ${result(event.payload, quantities)}` : told);
   }
   item.dataset.told = item.textContent;
   const time = document.createElement("time");

@@ -1,8 +1,9 @@
 // The Pareto front of a study with several objectives, and the hypervolume over time.
 
 import { Chart, colours, common, numbers } from "./charts.js";
-import { byId, one } from "./elements.js";
-import { counted, figure, ofQuantity, plusMinus, shown, titled } from "./words.js";
+import { byId } from "./elements.js";
+import { conditions } from "./scale.js";
+import { counted, figure, plusMinus, titled } from "./words.js";
 
 /** @param {import("./data.js").StudyData} data */
 export function frontChart(data) {
@@ -10,7 +11,8 @@ export function frontChart(data) {
   return new Chart(
     "front",
     async () => {
-      const [front, history, { quantities = {} }] = await Promise.all([data.front(), data.history(), data.study()]);
+      const [front, history, study] = await Promise.all([data.front(), data.history(), data.study()]);
+      const { quantities = {} } = study;
       const title = (/** @type {string} */ name) => titled(name, quantities[name]?.label, quantities[name]?.unit);
       if (!front.results) return { empty: "No results yet." };
       const ink = colours();
@@ -63,7 +65,7 @@ export function frontChart(data) {
       };
       option.tooltip = {
         ...option.tooltip,
-        formatter: (/** @type {{ data: any }} */ { data: point }) => told(point, names),
+        formatter: (/** @type {{ data: any }} */ { data: point }) => told(point, names, study),
       };
       const header = ["observation", "trial", "is_on_front", ...names];
       const rows = [...observed, ...others]
@@ -73,38 +75,6 @@ export function frontChart(data) {
     },
     { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) },
   );
-}
-
-/** Fill in the table of the results that no other result dominates, the best of the first objective at the top.
- * @param {import("./data.js").StudyData} data
- */
-export async function listFront(data) {
-  const body = one(byId("compromises", HTMLTableElement), "tbody", HTMLElement);
-  const [front, { quantities = {}, parameters }] = await Promise.all([data.front(), data.study()]);
-  const [first] = front.objectives;
-  const sign = first.direction === "maximize" ? -1 : 1;
-  const sorted = [...front.observed].sort((a, b) => sign * (a.metrics[first.metric] - b.metrics[first.metric]));
-  const rows = sorted.map((each) => {
-    const row = document.createElement("tr");
-    const head = document.createElement("th");
-    const link = document.createElement("a");
-    head.scope = "row";
-    link.href = each.trial ? data.trialPage(each.trial) : `${data.page}/results/${each.observation}`;
-    link.textContent = each.trial ? String(each.trial) : `R${each.observation}`;
-    head.append(link);
-    const values = parameters.filter(({ kind }) => kind !== "fixed").map(({ name }) => shown(each.parameters[name]));
-    const numbers = front.objectives.map(({ metric }) => ofQuantity(each.metrics[metric], quantities[metric]));
-    row.append(head, ...[...numbers, ...values].map((text) => cell(text)));
-    return row;
-  });
-  body.replaceChildren(...rows);
-}
-
-/** @param {string} text */
-function cell(text) {
-  const made = document.createElement("td");
-  made.textContent = text;
-  return made;
 }
 
 /** @param {import("./data.js").StudyData} data */
@@ -156,20 +126,25 @@ export function volumeChart(data) {
 /** A point in words: an estimate of the model, or a result.
  * @param {any} point
  * @param {string[]} names of the objectives
+ * @param {ShownStudy} study
  */
-function told(point, names) {
+function told(point, names, { quantities = {}, parameters }) {
+  const line = (/** @type {string} */ name, /** @type {number} */ value, /** @type {number | null} */ std = null) =>
+    `${quantities[name]?.label ?? name} ${plusMinus(value, std, quantities[name])}`;
   if (point?.estimate) {
     const { metrics, probability } = point.estimate;
     return [
-      ...names.map((name) => `${name} ${plusMinus(metrics[name].mean, metrics[name].std)}`),
+      ...names.map((name) => line(name, metrics[name].mean, metrics[name].std)),
       `on the front with probability ${figure(probability, 2)}`,
+      ...conditions(parameters, point.estimate.parameters),
     ].join("\n");
   }
   const result = point?.result;
   return result
     ? [
         `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}`,
-        ...names.map((name) => `${name} ${figure(result.metrics[name], 6)}`),
+        ...names.map((name) => line(name, result.metrics[name], result.std_errors?.[name])),
+        ...conditions(parameters, result.parameters),
       ].join("\n")
     : "";
 }

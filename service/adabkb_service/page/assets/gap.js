@@ -2,7 +2,9 @@
 
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
-import { difference, inUnit } from "./words.js";
+import { difference, inUnit, titled } from "./words.js";
+
+const FEWEST = 5; // trials of which the gap is drawn
 
 /** @param {import("./data.js").StudyData} data */
 export function gapChart(data) {
@@ -14,7 +16,7 @@ export function gapChart(data) {
       const known = history.results
         .flatMap(({ trial, seq, gap }) => (trial === null || gap === null ? [] : [{ trial, seq, gap }]))
         .sort((a, b) => a.trial - b.trial);
-      if (!known.length) return { empty: nothing(study, history) };
+      if (known.length < FEWEST) return { empty: nothing(study, history) };
       const ink = colours();
       const canBeLog = known.every((each) => each.gap > 0);
       isLog.disabled = !canBeLog;
@@ -22,16 +24,20 @@ export function gapChart(data) {
       const option = {
         ...common(ink),
         legend: { show: false },
-        grid: { left: 8, right: 24, top: 24, bottom: 32, containLabel: true },
+        grid: { left: 8, right: 24, top: 34, bottom: 32, containLabel: true },
         xAxis: numbers(ink, {
           name: "trial",
           nameLocation: "middle",
           nameGap: 26,
-          min: 0,
+          scale: true,
           minInterval: 1,
           splitLine: { show: false },
         }),
-        yAxis: numbers(ink, canBeLog && isLog.checked ? { type: "log" } : { min: 0 }),
+        yAxis: numbers(ink, {
+          ...(canBeLog && isLog.checked ? { type: "log" } : { min: 0 }),
+          name: titled("possible gain", "", study.quantity.unit),
+          nameTextStyle: { color: ink.muted, align: "left" },
+        }),
         series: [
           {
             type: "line",
@@ -68,7 +74,7 @@ export function gapChart(data) {
 function nothing(study, history) {
   if (!history.count) return "No results yet.";
   if (study.gap !== null)
-    return `It is ${gained(study.gap, study)} now. The chart starts with the next suggested and evaluated point.`;
+    return `It is ${gained(study.gap, study)} now. The chart starts when it is known of ${FEWEST} trials.`;
   return "It was unknown when the existing points were suggested.";
 }
 

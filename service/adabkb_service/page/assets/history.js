@@ -2,7 +2,8 @@
 
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
-import { counted, difference, figure, inUnit, ofQuantity, plusMinus, shown, within } from "./words.js";
+import { conditions } from "./scale.js";
+import { counted, difference, figure, inUnit, measured, plusMinus, within } from "./words.js";
 
 /** For each phase: its name, a symbol and a colour that stays apart from the others for everybody.
  * @type {Record<string, [string, string, string]>}
@@ -27,6 +28,7 @@ const PURPOSES = { policy: "search", fallback: "fallback" };
  */
 const purpose = (result) => result.phase ?? PURPOSES[result.origin ?? ""] ?? "own";
 
+const MOST_CONDITIONS = 12; // in a tooltip
 const CLOUD = "results, darker where there are more";
 
 /** @param {import("./data.js").StudyData} data */
@@ -34,10 +36,11 @@ export function historyChart(data) {
   const isLog = byId("history-log", HTMLInputElement);
   const hasExpected = byId("history-expected", HTMLInputElement);
   const make = async () => {
-    const [known, history, recommendation] = await Promise.all([
+    const [known, history, recommendation, trials] = await Promise.all([
       data.study(),
       data.history(),
       data.recommendation().catch(() => null),
+      data.timeline().catch(() => []),
     ]);
     const study = data.shown() ? { ...known, gap: null } : known; // which is of the objective
     if (!history.count) return { empty: "No results yet. The chart starts with the first one." };
@@ -79,16 +82,24 @@ export function historyChart(data) {
         ...(density
           ? [cloud(density, ink), ...results(history, ink, ({ value }) => value < density.low || value > density.high)]
           : [...expected(hasExpected.checked ? counting : [], ink), ...errors(counting), ...results(history, ink)]),
-        bestSoFar(study, history, recommendation, data.shown(), ink),
+        ...bands(study, history, recommendation, data.shown(), ink),
+        ...(isDense ? [] : failures(trials, history, ink)),
+        bestSoFar(study, history, ink),
       ],
     };
     option.legend.data = option.series
-      .filter((/** @type {ChartOption} */ each) => (each.type !== "custom" || each.name === CLOUD) && each.data.length)
-      .map((/** @type {ChartOption} */ each) => each.name);
+      .filter((/** @type {ChartOption} */ { type, name, data: all, markArea }) =>
+        type === "custom" ? name === CLOUD && all.length : all.length || markArea,
+      )
+      .map((/** @type {ChartOption} */ { name, markArea }) => (markArea ? { name, icon: "rect" } : name));
     option.tooltip = {
       ...option.tooltip,
       formatter: (/** @type {{ seriesName: string, data: any }} */ { seriesName, data: point }) =>
-        seriesName === CLOUD ? aboutCell(point, study.quantity.unit) : told(point?.result, study.quantity.unit),
+        point?.failed
+          ? aboutFailure(point.failed)
+          : seriesName === CLOUD
+            ? aboutCell(point, study.quantity)
+            : told(point?.result, study),
     };
     const header = [
       "result",
@@ -116,8 +127,7 @@ export function historyChart(data) {
       each.expected?.ucb,
       each.observed_at,
     ]);
-    const isRecommended = Boolean(recommendation?.model) && !study.objectives;
-    return { option, header, rows, said: said(study, history, density, isRecommended) };
+    return { option, header, rows, said: said(study, history, density) };
   };
   return new Chart("history", make, {
     select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)),
@@ -152,11 +162,11 @@ function cloud({ cells }, ink) {
 
 /** A cell of the density in words.
  * @param {Density["cells"][0]} cell
- * @param {string | undefined} unit
+ * @param {Quantity} quantity
  */
-function aboutCell([first, last, low, high, count], unit) {
+function aboutCell([first, last, low, high, count], quantity) {
   const among = `${counted(count, "result")} of ${figure(first, 9)} to ${figure(last, 9)}`;
-  return `${among}\nbetween ${figure(low)} and ${inUnit(figure(high), unit)}`;
+  return `${among}\nbetween ${figure(low)} and ${measured(high, quantity)}`;
 }
 
 /** The results, by what they were for.
@@ -174,6 +184,7 @@ function results(all, ink, isShown = () => true) {
       name,
       symbol,
       symbolSize: 8,
+      z: 3,
       itemStyle: { color, opacity: 0.85 },
       data: found.map(point),
     };
@@ -211,41 +222,96 @@ const point = (result) => ({ value: [result.seq, result.value], result });
  */
 const farthest = (study, best, gap) => within(study.direction === "minimize" ? best - gap : best + gap, study.quantity);
 
-/** The line of the best so far, what the model recommends, and how much better a point may be.
+/** Bands: how much better a point may be, and what the model expects at the recommended point.
  * @param {ShownStudy} study
  * @param {ResultHistory} history
  * @param {Recommendation | null} recommendation
  * @param {string | undefined} metric
  * @param {Colours} ink
+ * @returns {ChartOption[]}
  */
-function bestSoFar(study, { records, count }, recommendation, metric, ink) {
+function bands(study, { records }, recommendation, metric, ink) {
+  const best = records.at(-1)?.[1];
+  const model = metric === undefined ? recommendation?.model : recommendation?.model?.metrics?.[metric];
+  const band = (/** @type {string} */ name, /** @type {string} */ color, /** @type {number[]} */ [from, to]) => ({
+    type: "line",
+    name,
+    silent: true,
+    itemStyle: { color },
+    data: [],
+    markArea: { silent: true, itemStyle: { color, opacity: 0.16 }, data: [[{ yAxis: from }, { yAxis: to }]] },
+  });
+  return [
+    ...(study.gap !== null && best !== undefined
+      ? [band("possible gain", ink.accent, [best, farthest(study, best, study.gap)])]
+      : []),
+    ...(model && !study.objectives
+      ? [
+          band(
+            "expected at the best point",
+            ink.warn,
+            [model.mean - model.std, model.mean + model.std].map((at) => within(at, study.quantity)),
+          ),
+        ]
+      : []),
+  ];
+}
+
+/** Trials that failed, at the lower edge, each behind the results that were known then.
+ * @param {TimelineTrial[]} trials
+ * @param {ResultHistory} history
+ * @param {Colours} ink
+ * @returns {ChartOption[]}
+ */
+function failures(trials, { results: found }, ink) {
+  const failed = trials.filter(({ state, finished_at: at }) => state === "failed" && at !== null);
+  if (!failed.length) return [];
+  const times = found.map((each) => [Date.parse(each.observed_at), each.seq]).sort((a, b) => a[0] - b[0]);
+  const behind = (/** @type {string | null} */ at) =>
+    times.findLast(([time]) => time <= Date.parse(at ?? ""))?.[1] ?? 0;
+  const lowest = Math.min(...found.map((each) => each.value));
+  return [
+    {
+      type: "scatter",
+      name: "failed trial",
+      symbol: "path://M0 0L10 10M10 0L0 10",
+      symbolSize: 8,
+      z: 4,
+      itemStyle: hollow(ink.bad),
+      data: failed.map((each) => ({
+        value: [behind(each.finished_at) + 0.5, lowest],
+        failed: each,
+        result: { trial: each.number },
+      })),
+    },
+  ];
+}
+
+/** A failed trial in words.
+ * @param {TimelineTrial} trial
+ */
+const aboutFailure = ({ number, worker }) => `trial ${number} failed${worker ? `, ${worker}` : ""}`;
+
+/** The line of the best so far, and the bounds.
+ * @param {ShownStudy} study
+ * @param {ResultHistory} history
+ * @param {Colours} ink
+ */
+function bestSoFar(study, { records, count }, ink) {
   const bounds = Object.entries({ "at least": study.bounds?.lower, "at most": study.bounds?.upper });
   const line = records.map(([seq, value]) => [seq, value]);
   const best = line.at(-1)?.[1];
   if (best !== undefined) line.push([count, best]);
-  const areas = [];
-  if (study.gap !== null && best !== undefined)
-    areas.push([
-      { yAxis: best, itemStyle: { color: ink.accent, opacity: 0.1 } },
-      { yAxis: farthest(study, best, study.gap) },
-    ]);
-  const model = metric === undefined ? recommendation?.model : recommendation?.model?.metrics?.[metric];
-  if (model && !study.objectives)
-    areas.push([
-      { yAxis: within(model.mean - model.std, study.quantity), itemStyle: { color: ink.warn, opacity: 0.22 } },
-      { yAxis: within(model.mean + model.std, study.quantity) },
-    ]);
   return {
     type: "line",
     name: "best so far",
     step: "end",
     symbol: "none",
     silent: true,
-    z: 3,
+    z: 2,
     lineStyle: { width: 2.5, color: ink.accent },
     itemStyle: { color: ink.accent },
     data: line,
-    markArea: { silent: true, data: areas },
     markLine: {
       silent: true,
       symbol: "none",
@@ -311,37 +377,35 @@ function errors(found) {
 
 /** A result in words.
  * @param {Result | undefined} result
- * @param {string | undefined} unit
+ * @param {ShownStudy} study
  */
-function told(result, unit) {
+function told(result, { quantity, parameters }) {
   if (!result) return "";
   const lines = [
     `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}${result.worker ? `, ${result.worker}` : ""}`,
   ];
   const kept = result.outside ? " (outside the space)" : result.excluded ? " (excluded)" : "";
-  lines.push(`${inUnit(plusMinus(result.value, result.std_error), unit)}${kept}`);
+  lines.push(`${plusMinus(result.value, result.std_error, quantity)}${kept}`);
   if (result.beyond) lines.push(`violates its bound: ${result.beyond.join(", ")}`);
-  if (result.expected) lines.push(`expected ${inUnit(plusMinus(result.expected.mean, result.expected.std), unit)}`);
-  const parameters = Object.entries(result.parameters).slice(0, 12);
-  return [...lines, ...parameters.map(([name, value]) => `${name} = ${shown(value)}`)].join("\n");
+  if (result.expected) lines.push(`expected ${plusMinus(result.expected.mean, result.expected.std, quantity)}`);
+  return [...lines, ...conditions(parameters, result.parameters).slice(0, MOST_CONDITIONS)].join("\n");
 }
 
 /** The chart in words.
  * @param {ShownStudy} study
  * @param {ResultHistory} history
  * @param {Density | null} density
- * @param {boolean} isRecommended whether the model recommends a point
  */
-function said(study, { count, records }, density, isRecommended) {
+function said(study, { count, records, results: found }, density) {
   const best = records.at(-1);
+  const trial = best && found.find(({ seq }) => seq === best[0])?.trial;
   const parts = [counted(count, "result")];
   if (best)
-    parts.push(`the best is ${inUnit(ofQuantity(best[1], study.quantity), study.quantity.unit)}, result ${best[0]}`);
+    parts.push(`the best is ${measured(best[1], study.quantity)}, ${trial ? `trial ${trial}` : `result ${best[0]}`}`);
   if (study.gap !== null) {
     const gain = best ? Math.abs(farthest(study, best[1], study.gap) - best[1]) : study.gap;
-    parts.push(`green: further trials will probably gain less than ${inUnit(difference(gain), study.quantity.unit)}`);
+    parts.push(`further trials will probably gain less than ${inUnit(difference(gain), study.quantity.unit)}`);
   }
-  if (isRecommended) parts.push("brown: what the model expects at the point that it recommends");
   if (density) parts.push("darker areas have more results; points are results far from the others");
   return `${parts.join("; ")}.`;
 }

@@ -1,14 +1,18 @@
 // What the model has found out: importances, slices with bands, two parameters at once, and all results in parallel.
 
-import { Chart, colours, common, numbers, ramp } from "./charts.js";
+import { Chart, colours, common, isLight, numbers, RAMP, ramp } from "./charts.js";
 import { byId } from "./elements.js";
+import { conditions } from "./scale.js";
 import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
 
 const CONSTANT = "The model predicts the same everywhere so far.";
 const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
 const PREDICTED = /** @type {const} */ (["mean", "std", "lcb", "ucb"]);
 const MOST_SLICES = 6;
+const MOST_NAMED = 8; // conditions in a sentence
+const CHARACTER = 7; // pixels of the width of one, about
 const MOST_BARS = 20;
+const MOST_THICK = 5; // lines of results
 /** @type {Record<string, string>} */
 const COLOURS = { mean: "expected", std: "uncertainty", feasible_probability: "probability of satisfying all bounds" };
 
@@ -100,6 +104,9 @@ function whiskers(drawn, ink) {
   };
 }
 
+/** @type {(name: string, unit: string | undefined) => string} */
+const inTwoLines = (name, unit) => (unit ? `${name}\n[${unit}]` : name);
+
 /** @param {import("./data.js").StudyData} data */
 export function parallelChart(data) {
   return new Chart("parallel", async () => {
@@ -116,9 +123,10 @@ export function parallelChart(data) {
       const kind = scale.isNumeric
         ? { type: scale.isLog ? "log" : "value", min, max }
         : { type: "category", data: scale.choices.map((choice) => shown(choice).slice(0, 14)) };
-      return { dim, name: scale.axisName, ...kind };
+      return { dim, name: inTwoLines(scale.title, scale.parameter.unit), ...kind };
     });
-    axes.push({ dim: scales.length, name: study.quantity.title, type: "value", scale: true });
+    const { label = "result", unit } = study.quantity;
+    axes.push({ dim: scales.length, name: inTwoLines(label, unit), type: "value", scale: true });
     const worstFirst = [...found].sort((a, b) =>
       study.direction === "minimize" ? b.value - a.value : a.value - b.value,
     );
@@ -130,17 +138,20 @@ export function parallelChart(data) {
     const option = {
       ...common(ink),
       parallel: {
-        left: isNarrow ? 70 : 50,
-        right: isNarrow ? 24 : 55,
-        top: 34,
+        left: isNarrow ? 96 : 60,
+        right: isNarrow ? 24 : 60,
+        top: 58,
         bottom: 56,
         layout: isNarrow ? "vertical" : "horizontal",
         parallelAxisDefault: {
           nameLocation: isNarrow ? "start" : "end",
-          nameTextStyle: { color: ink.muted },
-          nameTruncate: { maxWidth: isNarrow ? 60 : 90 },
+          nameTextStyle: { color: ink.muted, lineHeight: 15 },
+          nameGap: 18,
+          nameTruncate: { maxWidth: isNarrow ? 84 : 110 },
           axisLabel: {
-            color: ink.muted,
+            color: ink.ink,
+            textBorderColor: ink.surface,
+            textBorderWidth: 3,
             formatter: (/** @type {unknown} */ at) => (typeof at === "number" ? figure(at, 3) : at),
             hideOverlap: true,
           },
@@ -152,8 +163,18 @@ export function parallelChart(data) {
         dimension: scales.length,
         isReversed: study.direction === "minimize",
         name: study.quantity.unit ?? "result",
+        colours: isLight(ink.ink) ? RAMP.slice(3) : RAMP, // the darkest are not seen on a dark ground
       }),
-      series: [{ type: "parallel", lineStyle: { width: 1.4, opacity: 0.6 }, data: worstFirst.map(line) }],
+      series: [
+        {
+          type: "parallel",
+          lineStyle: { width: 1.2, opacity: 0.45 },
+          data: worstFirst.map((each, i) => ({
+            value: line(each),
+            ...(i >= worstFirst.length - MOST_THICK ? { lineStyle: { width: 3, opacity: 1 } } : {}),
+          })),
+        },
+      ],
     };
     option.tooltip = { show: false };
     const lines = `${counted(found.length, "result")} across ${counted(scales.length, "parameter")}`;
@@ -192,12 +213,16 @@ export function slicesChart(data) {
         height: 176,
         containLabel: true,
       });
+      const axis = scale.axis(ink);
+      const room = (width / columns - 60) / CHARACTER;
+      const isCrowded = scale.choices.map((choice) => shown(choice).slice(0, 16)).join("  ").length > room;
+      if (isCrowded && !scale.isNumeric) Object.assign(axis.axisLabel, { rotate: 30, hideOverlap: false });
       option.xAxis.push({
-        ...scale.axis(ink),
+        ...axis,
         name: named(scale, slices[i].at),
         gridIndex: i,
         nameLocation: "middle",
-        nameGap: 26,
+        nameGap: isCrowded && !scale.isNumeric ? 44 : 26,
         nameTextStyle: { color: ink.ink },
       });
       option.yAxis.push(
@@ -205,16 +230,12 @@ export function slicesChart(data) {
           gridIndex: i,
           min: low,
           max: high,
-          axisLabel: {
-            color: ink.muted,
-            formatter: (/** @type {number} */ at) => figure(at, 3),
-            hideOverlap: true,
-            showMinLabel: false,
-            showMaxLabel: false,
-          },
+          ...(column === 0 ? { name: study.quantity.title, nameTextStyle: { color: ink.muted, align: "left" } } : {}),
+          axisLabel: { color: ink.muted, formatter: (/** @type {number} */ at) => figure(at, 3), hideOverlap: true },
         }),
       );
-      option.series.push(...bandAndMean(scale, slices[i], i, ink));
+      const recommended = slices.find(({ at }) => scale.name in at)?.at[scale.name];
+      option.series.push(...bandAndMean(scale, slices[i], i, ink, scale.position(recommended)));
     });
     option.tooltip = {
       ...option.tooltip,
@@ -223,9 +244,9 @@ export function slicesChart(data) {
         const each = slices[first.seriesIndex >> 1].predictions[first.dataIndex];
         const scale = drawn[first.seriesIndex >> 1];
         return [
-          `${scale.name} = ${scale.label(first.value[0])}`,
-          inUnit(plusMinus(each.mean, each.std), study.quantity.unit),
-          `band ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`,
+          `${scale.title}: ${scale.label(first.value[0])}`,
+          plusMinus(each.mean, each.std, study.quantity),
+          `between ${figure(each.lcb, 4)} and ${inUnit(figure(each.ucb, 4), study.quantity.unit)}`,
         ].join("\n");
       },
     };
@@ -237,6 +258,8 @@ export function slicesChart(data) {
       ]),
     );
     const left = scales.length - drawn.length;
+    const through = conditions(study.parameters, Object.assign({}, ...slices.map(({ at }) => at)));
+    const point = [...through.slice(0, MOST_NAMED), ...(through.length > MOST_NAMED ? ["…"] : [])].join(", ");
     return {
       option,
       header: ["parameter", "value", ...PREDICTED],
@@ -244,7 +267,8 @@ export function slicesChart(data) {
       height: 30 + 230 * Math.ceil(drawn.length / columns),
       said: [
         "Line: the model's expectation.",
-        `Band: interval for ${study.quantity.label ?? "the objective"} at the study's confidence.`,
+        ...(through.length ? [`Dashed: the point that all slices pass through, ${point}.`] : []),
+        `Band: interval for ${study.quantity.label ?? "the objective"}.`,
         ...(left > 0 ? [`The ${drawn.length} parameters that matter most of ${scales.length}.`] : []),
       ].join(" "),
     };
@@ -285,8 +309,9 @@ function named(scale, at) {
  * @param {Slice} slice
  * @param {number} i of the grid
  * @param {Colours} ink
+ * @param {number} recommended where the others' slices pass; NaN if there are none
  */
-function bandAndMean(scale, slice, i, ink) {
+function bandAndMean(scale, slice, i, ink, recommended) {
   const at = slice.axes[0].values.map((value) => scale.position(value));
   const rows = slice.predictions.map((each, k) => [at[k], each.lcb, each.ucb]);
   const isLine = scale.isNumeric && at.length > 12;
@@ -328,6 +353,13 @@ function bandAndMean(scale, slice, i, ink) {
     lineStyle: { color: ink.accent, width: isLine ? 2.5 : 0 },
     itemStyle: { color: ink.accent },
     data: slice.predictions.map((each, k) => [at[k], each.mean]),
+    markLine: {
+      silent: true,
+      symbol: "none",
+      label: { show: false },
+      lineStyle: { color: ink.warn, type: "dashed", width: 1.5 },
+      data: Number.isNaN(recommended) ? [] : [{ xAxis: recommended }],
+    },
   };
   return [band, mean];
 }
@@ -365,7 +397,14 @@ export function contourChart(data, name) {
         visualMap: ramp(
           ink,
           cells.map((cell) => cell[4]),
-          { dimension: 4, isReversed, name: COLOURS[colour.value] },
+          {
+            dimension: 4,
+            isReversed,
+            name:
+              isFeasibility || !study.quantity.unit
+                ? COLOURS[colour.value]
+                : `${study.quantity.unit} ${COLOURS[colour.value]}`,
+          },
         ),
       };
       if (isFeasibility) Object.assign(option.visualMap, { min: 0, max: 1, text: [`1 ${COLOURS[colour.value]}`, "0"] });
@@ -376,15 +415,15 @@ export function contourChart(data, name) {
       option.tooltip = {
         ...option.tooltip,
         formatter: (/** @type {ChartPoint} */ { seriesIndex, dataIndex, data: point }) =>
-          seriesIndex === 0 ? aboutPlace(dataIndex) : aboutResult(point.result),
+          seriesIndex === 0 ? aboutPlace(dataIndex) : aboutResult(point.result, study),
       };
       const aboutPlace = (/** @type {number} */ k) => {
         const { mean, std } = slice.predictions[k];
         return [
           ...(forbidden?.[k] ? ["excluded by the constraints"] : []),
-          `${x.name} = ${x.label(x.position(columns[Math.floor(k / lines.length)]))}`,
-          `${y.name} = ${y.label(y.position(lines[k % lines.length]))}`,
-          inUnit(plusMinus(mean, std), study.quantity.unit),
+          `${x.title}: ${x.label(x.position(columns[Math.floor(k / lines.length)]))}`,
+          `${y.title}: ${y.label(y.position(lines[k % lines.length]))}`,
+          plusMinus(mean, std, study.quantity),
         ].join("\n");
       };
       const rows = slice.predictions.map((each, k) => [
@@ -400,16 +439,17 @@ export function contourChart(data, name) {
         .map((each) => each.parameters)
         .filter((names) => names.includes(x.name) || names.includes(y.name))
         .flat();
-      const rest = Object.entries(slice.at)
-        .filter(([name]) => !giving.includes(name))
-        .map(([name, value]) => `${name} = ${shown(value)}`);
+      const rest = conditions(
+        study.parameters.filter(({ name }) => !giving.includes(name)),
+        slice.at,
+      );
       return {
         option,
         header: [x.name, y.name, "mean", "std", "lcb", "ucb", "feasible_probability"],
         rows,
         said: [
           rest.length
-            ? `At ${[...rest.slice(0, 8), ...(rest.length > 8 ? ["…"] : [])].join(", ")}.`
+            ? `At ${[...rest.slice(0, MOST_NAMED), ...(rest.length > MOST_NAMED ? ["…"] : [])].join(", ")}.`
             : `From ${slice.results} results.`,
           ...(giving.length ? ["The other shares adjust."] : []),
           ...(forbidden ? ["Hatched: excluded by the constraints."] : []),
@@ -511,7 +551,10 @@ export function points(found, x, y, ink) {
 
 /** A result in words.
  * @param {Result} result
+ * @param {ShownStudy} study
  */
-export function aboutResult(result) {
-  return `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}\n${figure(result.value, 6)}`;
+export function aboutResult(result, { quantity, parameters }) {
+  const name = `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}`;
+  const value = plusMinus(result.value, result.std_error, quantity);
+  return [name, value, ...conditions(parameters, result.parameters)].join("\n");
 }

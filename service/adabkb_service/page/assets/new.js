@@ -10,6 +10,7 @@ import {
   fieldOf,
   fill,
   fitFields,
+  tellGoal,
 } from "./definition.js";
 import { isSent, sent } from "./definition-as-json.js";
 import { byId, made } from "./elements.js";
@@ -31,9 +32,11 @@ const LABELS = { low: "“From”", high: "“to”" };
 
 /** @type {(fault: { pointer: string, detail: string }) => string} */
 form.inWords = ({ pointer, detail }) =>
-  /^\/parameters\/\d+\/(low|high|step)$/.test(pointer)
-    ? detail.replaceAll(/\b(low|high)\b/g, (name) => LABELS[name])
-    : detail;
+  /\/direction$/.test(pointer)
+    ? "choose whether the result should be large or small."
+    : /^\/parameters\/\d+\/(low|high|step)$/.test(pointer)
+      ? detail.replaceAll(/\b(low|high)\b/g, (name) => LABELS[name])
+      : detail;
 const direction = byId("new-direction", HTMLSelectElement);
 form.made = () => {
   const definition = sent();
@@ -67,6 +70,7 @@ function asId(name) {
 /** @param {string} pointer */
 form.fieldOf = (pointer) => (isSent() ? undefined : fieldOf(pointer));
 form.addEventListener("change", fitFields);
+for (const kind of ["input", "change"]) form.addEventListener(kind, tellGoal);
 byId("parameters", HTMLElement).addEventListener("input", fitSpace);
 byId("add-exclusion", HTMLButtonElement).addEventListener("click", addCombination);
 for (const [name, [add, first]] of Object.entries(ADD))
@@ -84,6 +88,7 @@ if (like) {
 } else {
   addParameter();
 }
+tellGoal();
 if (editing) {
   editing.startEditing();
   form.made = editing.changes;

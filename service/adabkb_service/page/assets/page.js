@@ -327,6 +327,10 @@ document.addEventListener("click", async (event) => {
       field.select(); // without HTTPS, a browser lets no page copy
     }
   }
+  if ("more" in button.dataset) {
+    const isOpen = holder(button, ".actions", HTMLElement).classList.toggle("all");
+    button.setAttribute("aria-expanded", String(isOpen));
+  }
   if ("prints" in button.dataset) window.print();
   if ("closes" in button.dataset) holder(button, "dialog", HTMLDialogElement).close();
   if (button.dataset.opens) byId(button.dataset.opens, HTMLDialogElement).showModal();

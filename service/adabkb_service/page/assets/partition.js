@@ -85,7 +85,7 @@ export function partitionChart(data) {
           seriesIndex < 2
             ? aboutCell((seriesIndex ? blank : leaves)[dataIndex], y ? [x, y] : [x], study.quantity.unit)
             : point.result
-              ? aboutResult(point.result)
+              ? aboutResult(point.result, study)
               : "recommended point",
       };
       const header = [

@@ -8,8 +8,25 @@ const report = byId("study", HTMLElement);
 const button = byId("print", HTMLButtonElement);
 
 const charts = await chartsOf(new StudyData(dataOf(report, "study")));
-/** Draw the charts that are chosen, if they are not drawn yet. */
-const draw = () => Promise.all(charts.filter(({ frame, made }) => !frame.hidden && !made).map((each) => each.drawn()));
+const label = button.textContent ?? "";
+
+/** Draw the charts that are chosen, if they are not drawn yet, and say on the button how far this is. */
+async function draw() {
+  const due = charts.filter(({ frame, made }) => !frame.hidden && !made);
+  let drawn = 0;
+  const tell = () => {
+    button.textContent = drawn < due.length ? `Preparing charts, ${drawn} of ${due.length} …` : label;
+  };
+  tell();
+  await Promise.all(
+    due.map(async (chart) => {
+      await chart.drawn();
+      drawn += 1;
+      tell();
+    }),
+  );
+}
+
 await draw();
 byId("chooser", HTMLElement).addEventListener("change", draw);
 button.addEventListener("click", () => print());

@@ -5,6 +5,15 @@ import { figure, inUnit, shown, titled } from "./words.js";
 /** @type {(one: unknown, other: unknown) => boolean} */
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
+const FINENESS = 3; // a value is shown to a thousandth of a power of ten that is not below its range
+
+/** The values of a point, each with its parameter and unit, in the order of the study.
+ * @param {Parameter[]} parameters
+ * @param {Point} point
+ */
+export const conditions = (parameters, point) =>
+  parameters.filter(({ name }) => name in point).map((each) => new Scale(each).condition(point[each.name]));
+
 /** The scale of a parameter, from its declaration in the API. */
 export class Scale {
   /** @param {Parameter} parameter */
@@ -66,6 +75,34 @@ export class Scale {
     return [low, ...inner, high];
   }
 
+  /** What people call it: the label, or else the name. */
+  get title() {
+    return this.parameter.label || this.name;
+  }
+
+  /** A value as finely as a person can tell it from others: a number to a thousandth of its range or, on a log scale,
+   * with three significant digits. A whole number and a step are kept as they are. ``wording.setting`` of the server
+   * does the same.
+   * @param {unknown} value
+   */
+  setting(value) {
+    if (!this.isContinuous || typeof value !== "number") return shown(value);
+    if (this.isLog) return figure(value, 3);
+    const { low = 0, high = 1 } = this.parameter;
+    const size = 10 ** (Math.ceil(Math.log10(high - low)) - FINENESS);
+    return figure(
+      size < 1 ? Number(value.toFixed(Math.round(-Math.log10(size)))) : Math.round(value / size) * size,
+      12,
+    );
+  }
+
+  /** The parameter with a value, and its unit.
+   * @param {unknown} value
+   */
+  condition(value) {
+    return `${this.title} ${inUnit(this.setting(value), this.parameter.unit)}`;
+  }
+
   /** What stands at a place.
    * @param {number} position
    */
@@ -73,11 +110,6 @@ export class Scale {
     return this.isNumeric
       ? inUnit(figure(position, 3), this.parameter.unit)
       : inUnit(shown(this.choices[position] ?? ""), this.parameter.unit);
-  }
-
-  /** The label, or else the name. */
-  get title() {
-    return this.parameter.label || this.name;
   }
 
   get axisName() {

@@ -2,15 +2,16 @@
 
 import { AssessmentPanel } from "./assessment.js";
 import { takeRows } from "./catalogue.js";
+import { listCompromises } from "./compromises.js";
 import { StudyData } from "./data.js";
 import { byId, dataOf, every, ifThere, one } from "./elements.js";
 import { follow } from "./feed.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import "./rows.js";
-import { listFront } from "./front.js";
+import { conditions, Scale } from "./scale.js";
 import { chartsOf } from "./study-charts.js";
 import { takeWords } from "./wording.js";
-import { difference, figure, ofQuantity, plusMinus, shown } from "./words.js";
+import { difference, figure, measured, plusMinus } from "./words.js";
 
 const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
@@ -47,6 +48,23 @@ function write(row, model, observed) {
   one(row, "[data-by=observed]", HTMLElement).textContent = observed;
 }
 
+/** Say below the best result what the model expects there or, if it prefers another evaluated point, of that point.
+ * @param {Recommendation["model"]} model
+ * @param {Recommendation["observed"]} observed
+ */
+function tellExpected(model, observed) {
+  const told = ifThere("best-by-model", HTMLElement);
+  if (!told) return;
+  const isSame = model && observed && JSON.stringify(model.parameters) === JSON.stringify(observed.parameters);
+  const expected = model ? plusMinus(model.mean, model.std, quantities.value) : "";
+  const other = model && !isSame ? conditions(parameters, model.parameters).join(", ") : "";
+  told.textContent = !model
+    ? ""
+    : isSame
+      ? `The model expects ${expected} there.`
+      : `Best by the model: ${expected} at ${other}`;
+}
+
 /** Write what is recommended beside the best observed point. */
 async function recommend() {
   const table = byId("recommendation", HTMLTableElement);
@@ -56,20 +74,26 @@ async function recommend() {
   shortcoming.hidden = shortcoming.textContent === "";
   for (const row of every(table, "[data-parameter]", HTMLElement)) {
     const name = dataOf(row, "parameter");
-    write(row, shown(model?.parameters[name]), shown(observed?.parameters[name]));
+    const scale = scales.get(name);
+    const [byModel, inResult] = [model, observed].map((point) => scale?.setting(point?.parameters[name]) ?? "–");
+    write(row, byModel, inResult);
     const change = row.querySelector("[data-by=change]"); // there if the study has a baseline
     if (change) change.textContent = gainOf(model?.changes, name);
   }
+  tellExpected(model, observed);
   const value = one(table, "[data-value]", HTMLElement);
-  const { quantities = {} } = await data.study();
-  write(value, model ? plusMinus(model.mean, model.std) : "–", ofQuantity(observed?.value, quantities.value));
+  write(
+    value,
+    model ? plusMinus(model.mean, model.std, plain("value")) : "–",
+    measured(observed?.value, plain("value")),
+  );
   for (const row of every(table, "[data-metric]", HTMLElement)) {
     const name = dataOf(row, "metric");
     const predicted = model?.metrics?.[name];
     write(
       row,
-      predicted ? plusMinus(predicted.mean, predicted.std) : "–",
-      ofQuantity(observed?.metrics?.[name], quantities[name]),
+      predicted ? plusMinus(predicted.mean, predicted.std, plain(name)) : "–",
+      measured(observed?.metrics?.[name], plain(name)),
     );
   }
   const feasible = table.querySelector("[data-feasible]"); // there if the study has bounds
@@ -84,9 +108,15 @@ async function recommend() {
   table.removeAttribute("aria-busy");
 }
 
+const { quantities = {}, parameters } = await data.study();
+const scales = new Map(parameters.map((each) => [each.name, new Scale(each)]));
+/** A quantity without its unit, which the head of the row has.
+ * @param {string} name
+ */
+const plain = (name) => ({ digits: quantities[name]?.digits });
 const hasSeveral = document.getElementById("front") !== null; // objectives
 /** Bring the best point, or the best compromises, up to date; an error is told at the top of the page. */
-const best = () => (hasSeveral ? listFront(data) : recommend()).catch(() => {});
+const best = () => (hasSeveral ? listCompromises(data) : recommend()).catch(() => {});
 const charts = await chartsOf(data);
 const assessment = new AssessmentPanel(data);
 best();
@@ -131,6 +161,7 @@ function changed() {
   settling = setTimeout(() => {
     settling = null;
     data.changed();
+    data.study().then(({ counts }) => page.classList.toggle("waiting", !counts.observations));
     for (const chart of charts) chart.changed();
     assessment.changed();
     best();
@@ -140,4 +171,4 @@ function changed() {
 }
 
 document.body.addEventListener("study-changed", (event) => event.detail?.isFollowed || changed());
-follow(data, dataOf(page, "cursor"), changed);
+follow(data, quantities, dataOf(page, "cursor"), changed);

@@ -1,7 +1,7 @@
 // Results beside what the model would predict of them from the others.
 
 import { Chart, colours, common, numbers } from "./charts.js";
-import { counted, figure, inUnit, plusMinus, titled } from "./words.js";
+import { counted, figure, inUnit, measured, plusMinus, titled } from "./words.js";
 
 const REASONS = {
   too_few_results: "Too few results: at least four are needed.",
@@ -14,12 +14,7 @@ export function validationChart(data) {
   return new Chart(
     "validation",
     async () => {
-      const [
-        found,
-        {
-          quantity: { unit },
-        },
-      ] = await Promise.all([data.validation(), data.study()]);
+      const [found, { quantity }] = await Promise.all([data.validation(), data.study()]);
       if (found.reason) return { empty: REASONS[found.reason] };
       const ink = colours();
       const [low, high] = extent(found.items);
@@ -41,7 +36,7 @@ export function validationChart(data) {
         ...common(ink),
         grid: { left: 8, right: 24, top: 52, bottom: 32, containLabel: true },
         xAxis: numbers(ink, {
-          name: titled("measured", "", unit),
+          name: titled("measured", "", quantity.unit),
           nameLocation: "middle",
           nameGap: 26,
           min: low,
@@ -49,7 +44,12 @@ export function validationChart(data) {
           axisLabel: label(ink),
           splitLine: { show: false },
         }),
-        yAxis: numbers(ink, { name: titled("predicted", "", unit), min: low, max: high, axisLabel: label(ink) }),
+        yAxis: numbers(ink, {
+          name: titled("predicted", "", quantity.unit),
+          min: low,
+          max: high,
+          axisLabel: label(ink),
+        }),
         series: [
           ...group("in its interval", ink.accent, found.items.filter(isInside)),
           ...group(
@@ -75,8 +75,8 @@ export function validationChart(data) {
         formatter: (/** @type {{ data: { each: Validation["items"][0] } }} */ { data: { each } }) =>
           [
             `result ${each.observation}`,
-            `measured ${figure(each.value, 6)}`,
-            `predicted ${plusMinus(each.mean, each.std)}`,
+            `measured ${measured(each.value, quantity)}`,
+            `predicted ${plusMinus(each.mean, each.std, quantity)}`,
             `90% ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`,
           ].join("\n"),
       };
@@ -89,8 +89,8 @@ export function validationChart(data) {
         rows: found.items.map((each) => header.map((name) => each[name])),
         said: [
           `${inside} of ${counted(found.items.length, "result")}${part} lie in their intervals.`,
-          `The mean error of the model is ${inUnit(figure(found.error, 2), unit)};`,
-          `that of the median of the others is ${inUnit(figure(found.error_of_median, 2), unit)}.`,
+          `The mean error of the model is ${inUnit(figure(found.error, 2), quantity.unit)};`,
+          `that of the median of the others is ${inUnit(figure(found.error_of_median, 2), quantity.unit)}.`,
         ].join(" "),
       };
     },

@@ -28,15 +28,6 @@ function written(value, digits) {
  */
 const grouped = (whole) => String(whole + 0).replace(/\B(?=(\d{3})+$)/g, NARROW);
 
-/** A number of a quantity, with the decimals that it asks for.
- * @param {number | null | undefined} value
- * @param {{ digits?: number }} [quantity]
- */
-export function ofQuantity(value, { digits } = {}) {
-  if (digits === undefined || value === null || value === undefined) return figure(value, 6);
-  return value.toFixed(digits).replaceAll("-", "−");
-}
-
 /** A difference or a deviation with two significant digits, as the server's `difference` writes it.
  * @param {number} value
  */
@@ -61,14 +52,43 @@ export function numeral(text) {
   return NUMERAL.test(plain) ? Number(plain) : NaN;
 }
 
-/** A mean with its standard deviation: as many digits as the deviation lets mean anything.
+const MOST_PLACES = 15; // of a prediction: there are as many as its standard deviation has with two digits
+
+/** A number with so many digits after the point; fewer than none are zeros before it.
+ * @param {number} value
+ * @param {number} places
+ */
+function fixed(value, places) {
+  const size = 10 ** -places;
+  const rounded = places < 0 ? Math.round(value / size) * size : value;
+  return rounded
+    .toFixed(Math.max(places, 0))
+    .replace(/^-(?=[0.]*$)/, "")
+    .replace("-", "−");
+}
+
+/** A number of a quantity with its unit: with the digits that the study asks for, by default five.
+ * @param {number | null | undefined} value
+ * @param {Quantity} [quantity]
+ */
+export function measured(value, { digits, unit } = {}) {
+  if (value === null || value === undefined || digits === undefined)
+    return inUnit(figure(value), value == null ? "" : unit);
+  return inUnit(fixed(value, digits), unit);
+}
+
+/** A mean with its standard deviation, which has two digits; both have the same number of decimals, at most one more
+ * than the quantity.
  * @param {number} mean
  * @param {number | null | undefined} std
+ * @param {Quantity} [quantity]
  */
-export function plusMinus(mean, std) {
-  if (!std || !(std > 0)) return figure(mean);
-  const digits = Math.min(Math.max(Math.ceil(Math.log10(Math.abs(mean) / std || 1)) + 2, 2), 8);
-  return `${figure(Number(mean.toPrecision(digits)), digits)}${NO_BREAK}±${NO_BREAK}${figure(std, 2)}`;
+export function plusMinus(mean, std, quantity = {}) {
+  if (!std || !(std > 0)) return measured(mean, quantity);
+  const places = Math.min(1 - Math.floor(Math.log10(std)), (quantity.digits ?? MOST_PLACES) + 1);
+  const isExtreme = places > MOST_PLACES || Math.abs(mean) >= 1e15;
+  const told = isExtreme ? [figure(mean, 8), figure(std, 2)] : [fixed(mean, places), fixed(std, places)];
+  return inUnit(told.join(`${NO_BREAK}±${NO_BREAK}`), quantity.unit);
 }
 
 /** @type {[number, string][]} */
@@ -140,7 +160,7 @@ export function shown(value) {
 
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
 const UNITS = [
   ["day", 86400],

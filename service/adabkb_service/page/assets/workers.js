@@ -16,16 +16,22 @@ export function timelineChart(data) {
       const named = (/** @type {TimelineTrial} */ trial) => trial.worker ?? "no name";
       const workers = [...new Set(trials.map(named))].slice(-MOST_WORKERS);
       const drawn = trials.filter((trial) => workers.includes(named(trial)));
-      /** @type {Record<string, string>} */
-      const tint = { active: ink.accent, completed: ink.good, failed: ink.bad };
+      /** @type {Record<string, ChartOption>} */
+      const styles = {
+        "in progress": { fill: ink.surface, stroke: ink.accent, lineWidth: 2 },
+        completed: { fill: ink.accent, stroke: ink.surface, lineWidth: 1 },
+        failed: { fill: ink.bad, stroke: ink.surface, lineWidth: 1, decal: stripes(ink, 0.8) },
+        "lost or given back": { fill: ink.warn, stroke: ink.surface, lineWidth: 1, decal: stripes(ink, 0) },
+      };
       const end = (/** @type {TimelineTrial} */ trial) =>
         Date.parse(trial.finished_at ?? (trial.state === "active" ? new Date().toISOString() : trial.started_at));
       /** @type {ChartOption} */
       const option = {
         ...common(ink),
-        grid: { left: 8, right: 24, top: 8, bottom: 8, containLabel: true },
+        grid: { left: 8, right: 24, top: 30, bottom: 8, containLabel: true },
         xAxis: {
           type: "time",
+          minInterval: 1000,
           axisLabel: { color: ink.muted, hideOverlap: true },
           axisLine: { lineStyle: { color: ink.line } },
           splitLine: { show: true, lineStyle: { color: ink.line, opacity: 0.6 } },
@@ -39,6 +45,13 @@ export function timelineChart(data) {
         },
         dataZoom: [{ type: "inside", filterMode: "none" }],
         series: [
+          ...Object.entries(styles).map(([name, { fill, stroke, lineWidth, decal }]) => ({
+            type: "scatter",
+            name,
+            silent: true,
+            data: [],
+            itemStyle: { color: fill, borderColor: stroke, borderWidth: lineWidth, decal },
+          })),
           {
             type: "custom",
             encode: { x: [1, 2], y: 0 },
@@ -52,12 +65,12 @@ export function timelineChart(data) {
               const [right] = api.coord([api.value(2), api.value(0)]);
               const height = Math.min(22, api.size([0, 1])[1] * 0.6);
               const shape = { x: left, y: middle - height / 2, width: Math.max(right - left, 3), height, r: 2 };
-              const fill = tint[drawn[params.dataIndex].state] ?? ink.warn;
-              return { type: "rect", shape, style: { fill, stroke: ink.surface, lineWidth: 1 } };
+              return { type: "rect", shape, style: styles[kindOf(drawn[params.dataIndex])] };
             },
           },
         ],
       };
+      option.legend.data = Object.keys(styles).map((name) => ({ name, icon: "rect" }));
       option.tooltip = {
         ...option.tooltip,
         formatter: (/** @type {{ data: { trial: TimelineTrial } }} */ { data: { trial } }) => about(trial, end(trial)),
@@ -70,15 +83,30 @@ export function timelineChart(data) {
         header: ["trial", ...columns],
         rows,
         height: Math.max(120, 50 + 30 * workers.length),
-        said: [
-          `${counted(workers.length, "worker")}, ${counted(trials.length, "trial")}, ${active} in progress.`,
-          "Blue-green: in progress; green: completed; red: failed; amber: lost or given back.",
-        ].join(" "),
+        said: `${counted(workers.length, "worker")}, ${counted(trials.length, "trial")}, ${active} in progress.`,
       };
     },
     { select: ({ data: point }) => location.assign(data.trialPage(point.trial.number)) },
   );
 }
+
+/** What the bar of a trial says.
+ * @param {TimelineTrial} trial
+ */
+const kindOf = ({ state }) =>
+  state === "active" ? "in progress" : state === "completed" || state === "failed" ? state : "lost or given back";
+
+/** Stripes over a colour.
+ * @param {Colours} ink
+ * @param {number} rotation
+ */
+const stripes = (ink, rotation) => ({
+  symbol: "rect",
+  color: ink.surface,
+  dashArrayX: [1, 0],
+  dashArrayY: [2, 5],
+  rotation,
+});
 
 /** A trial in words.
  * @param {TimelineTrial} trial
@@ -89,6 +117,6 @@ function about(trial, end) {
     `trial ${trial.number}, ${trial.state}`,
     `from ${atClock(trial.started_at)}, ${span((end - Date.parse(trial.started_at)) / 1000)}`,
   ];
-  if (trial.value !== null) lines.push(`result ${figure(trial.value, 6)}`);
+  if (trial.value !== null) lines.push(`result ${figure(trial.value)}`);
   return lines.join("\n");
 }

@@ -234,9 +234,11 @@ def test_the_best_rows_of_older_studies_are_among_the_candidates() -> None:
 
     def found(favoured: Array | None) -> Array:
         def bound(positions: Array) -> Array:
-            return (positions[:, 0] == needle[0, 0]).astype(float)
+            return np.where(positions[:, 0] == needle[0, 0], 1.0, 0.0)
 
-        return Lookup(domain, domain.whole, bound, lambda points: points, None, (0, 1), favoured).candidates()[0]
+        lookup = Lookup(domain, domain.whole, bound, lambda points: points, None, (0, 1), favoured)
+        best: Array = lookup.candidates()[0]
+        return best
 
     assert found(needle) == needle
     assert found(None) != needle

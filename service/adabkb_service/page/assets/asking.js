@@ -1,0 +1,19 @@
+// The form for the next experiment, opened with some values held fixed.
+
+import { every, holder, ifThere } from "./elements.js";
+
+/** Open the form for the next experiment with these values held fixed, if this person may ask for one.
+ * @param {Record<string, unknown>} values
+ */
+export function askWith(values) {
+  const [dialog, button] = [ifThere("ask", HTMLDialogElement), ifThere("do-ask", HTMLButtonElement)];
+  if (!dialog || !button) return;
+  button.click();
+  for (const field of every(dialog, "[data-group=fixed]", HTMLElement)) {
+    if (!(field instanceof HTMLInputElement || field instanceof HTMLSelectElement)) continue;
+    const value = values[field.name];
+    if (field instanceof HTMLInputElement) field.value = value === undefined ? "" : String(value);
+    else field.value = [...field.options].find((each) => each.value && JSON.parse(each.value) === value)?.value ?? "";
+    holder(field, "details", HTMLDetailsElement).open = true;
+  }
+}

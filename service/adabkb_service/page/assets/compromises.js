@@ -1,0 +1,44 @@
+// The best compromises of a study with several objectives: the results that no other one dominates, with their points.
+
+import { byId, made, one } from "./elements.js";
+import { Scale } from "./scale.js";
+import { inUnit, measured } from "./words.js";
+
+const MOST_ROWS = 200;
+
+/** List them in a table, the best by the first objective first, and say above how many there are and how far they go.
+ * @param {import("./data.js").StudyData} data
+ */
+export async function listCompromises(data) {
+  const [{ objectives, observed }, { parameters, quantities = {} }] = await Promise.all([data.front(), data.study()]);
+  const table = byId("compromises", HTMLTableElement);
+  const scales = parameters.filter((each) => each.kind !== "fixed").map((each) => new Scale(each));
+  const [first] = objectives;
+  const sign = first.direction === "maximize" ? -1 : 1;
+  const rows = [...observed].sort((a, b) => sign * (a.metrics[first.metric] - b.metrics[first.metric]));
+  const plain = (/** @type {string} */ name) => ({ digits: quantities[name]?.digits });
+  const cell = (/** @type {string} */ text, isNumber = true) => made("td", { className: isNumber ? "num" : "" }, text);
+  one(table, "tbody", HTMLElement).replaceChildren(
+    ...rows.slice(0, MOST_ROWS).map((each) => {
+      const link = made("a", {}, each.trial === null ? "own" : String(each.trial));
+      link.href = each.trial === null ? `${data.page}/results/${each.observation}` : data.trialPage(each.trial);
+      return made(
+        "tr",
+        {},
+        made("th", { scope: "row", className: "num" }, link),
+        ...objectives.map(({ metric }) => cell(measured(each.metrics[metric], plain(metric)))),
+        ...scales.map((scale) => cell(scale.setting(each.parameters[scale.name]), scale.isNumeric)),
+      );
+    }),
+  );
+  const ranges = objectives.map(({ metric }) => {
+    const values = observed.map((each) => each.metrics[metric]);
+    const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => measured(value, plain(metric)));
+    const { label, unit } = quantities[metric] ?? {};
+    return `${label ?? metric} ${inUnit(low === high ? low : `${low} to ${high}`, unit)}`;
+  });
+  byId("compromises-said", HTMLElement).replaceChildren(
+    ...(observed.length ? [made("strong", {}, String(observed.length)), ` ${ranges.join(", ")}`] : ["No results yet."]),
+  );
+  table.removeAttribute("aria-busy");
+}
