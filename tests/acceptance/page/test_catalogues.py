@@ -56,6 +56,25 @@ def test_a_study_of_rows_alone_says_why_nothing_is_drawn(browser: Browser, site:
         expect(page.get_by_text("The rows of a table have no cells to draw.")).to_be_visible()
 
 
+def test_the_row_in_use_and_constraints_on_rows_are_declared(browser: Browser, site: str, api: httpx.Client) -> None:
+    with tab(browser, site) as page:
+        page.goto("/new")
+        page.get_by_label("ID", exact=True).fill("in-use")
+        row = page.get_by_role("group", name="Parameter 1", exact=True)
+        row.get_by_label("Name").fill("dye")
+        row.get_by_label("Kind").select_option("catalogue")
+        row.get_by_role("textbox", name="Table").fill("dye,size\nred,1\nblue,2\ngreen,3")
+        row.get_by_text("Prior knowledge").click()
+        expect(row.get_by_text("Active only if")).to_be_hidden()
+        row.get_by_label("Value in use today").fill("blue")
+        page.get_by_text("Limits on points and results").click()
+        page.get_by_label("Constraints, one per line").fill('dye != "red"')
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("heading", name="in-use")).to_be_visible()
+    declared = checked(api.get("/v1/studies/in-use"))
+    assert (declared["baseline"], declared["constraints"]) == ({"dye": "blue"}, ['dye != "red"'])
+
+
 def test_rows_are_added_withdrawn_and_restored(browser: Browser, site: str, api: httpx.Client) -> None:
     create(api, "stock", DYE)
 

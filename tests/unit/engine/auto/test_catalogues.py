@@ -232,16 +232,16 @@ def test_the_best_rows_of_older_studies_are_among_the_candidates() -> None:
     axis = CatalogueAxis("row", rows(30_000))
     domain, needle = Domain(Space((axis,))), axis.positions(np.array([12_345]))[None]
 
-    def found(favoured: Array | None) -> Array:
+    def found(favoured: Array | None) -> float:
         def bound(positions: Array) -> Array:
-            return np.where(positions[:, 0] == needle[0, 0], 1.0, 0.0)
+            values: Array = (positions[:, 0] == needle[0, 0]).astype(np.float64)
+            return values
 
         lookup = Lookup(domain, domain.whole, bound, lambda points: points, None, (0, 1), favoured)
-        best: Array = lookup.candidates()[0]
-        return best
+        return float(lookup.candidates()[0, 0])
 
-    assert found(needle) == needle
-    assert found(None) != needle
+    assert found(needle) == needle[0, 0]
+    assert found(None) != needle[0, 0]
 
 
 def test_a_withdrawn_row_with_the_best_result_is_not_suggested_in_another_mixture() -> None:
