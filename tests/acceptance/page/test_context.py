@@ -5,6 +5,7 @@ from __future__ import annotations
 import httpx
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from adabkb_service.operations.digits import difference
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
 from tests.acceptance.page.test_exclusions import add_parameter
@@ -133,7 +134,7 @@ def test_the_page_shows_what_is_changed_and_what_that_gains(browser: Browser, si
     with tab(browser, site) as page:
         page.goto("/studies/near")
         cell = page.locator("[data-parameter=heat] [data-by=change]")
-        expect(cell).to_have_text(f"{gain:.3g}")
+        expect(cell).to_have_text(difference(gain))
         expect(page.locator("[data-parameter=stirring] [data-by=change]")).to_have_text("–")
         expect(page.locator("[data-parameter=stirring] [data-by=model]")).to_have_text("3")
         assert accessible(page) == []
