@@ -83,9 +83,9 @@ class OlderMean:
 def learned(older: Older, domain: Domain) -> OlderMean:
     """Return the posterior mean of an older study, with hyperparameters learned from its snapshot."""
     axes, positions, outputs = np.array(older.axes), np.array(older.positions), np.array(older.outputs)
-    for column, axis in enumerate(domain.space.axes[each] for each in older.axes):
-        if isinstance(axis, CatalogueAxis):  # the kernel compares positions of rows exactly
-            positions[:, column] = axis.positions(axis.rows(positions[:, column]))
+    for column, axis in enumerate(older.axes):
+        if domain.categorical[axis]:  # the kernel compares these positions exactly, and a snapshot rounds them
+            positions[:, column] = _exact(domain, axis, positions[:, column])
     categorical, components, periodic = domain.categorical[axes], domain.components.along(axes), domain.periodic[axes]
     start = likelihood.prior(len(axes), components=components)
     given = positions, outputs, np.zeros(len(outputs)), categorical
@@ -95,6 +95,14 @@ def learned(older: Older, domain: Domain) -> OlderMean:
     kernel = found.kernel(evidence)
     posterior = surrogate.exact(kernel, found.variance, positions, outputs, noises)
     return OlderMean(older.study, axes, posterior, positions[np.argsort(-outputs, kind="stable")[:BEST]])
+
+
+def _exact(domain: Domain, axis: int, positions: Array) -> Array:
+    """Return the exact positions, (k,), of the choices or rows nearest to positions along an axis."""
+    along = domain.space.axes[axis]
+    if isinstance(along, CatalogueAxis):
+        return along.positions(along.rows(positions))
+    return np.array([domain.exact_along(axis, position) for position in positions.tolist()])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import surrogate, warp
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.handed_out import handed_out, search_view
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.report import report
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.auto.surrogate import Surrogate
-from adabkb_service.engine.auto.transferred import Transferred
+from adabkb_service.engine.auto.transferred import Transferred, learned
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.older import Older
@@ -161,3 +162,12 @@ def test_older_results_where_parameters_depend_on_others_count() -> None:
     given = Older("older", (0, 1), tuple(points), (-1.5, -1.0, 0.0, 0.5, 1.5, 0.5))
     found = run(tree, near(0.7), 2, config=Config(older=(given,)))
     assert tree.decode(found.points[1]) == {"kind": "b", "x": pytest.approx(0.7, abs=0.1)}
+
+
+def test_the_mean_of_an_older_study_knows_its_choices() -> None:
+    """Although the snapshot rounds positions, and the kernel compares those of choices exactly."""
+    axis = ChoiceAxis("kind", ("a", "b", "c"))
+    exact = np.array([axis.encode(choice) for choice in ("a", "b", "c")])
+    given = Older("older", (0,), tuple((float(u),) for u in exact.round(6)), (0.0, 3.0, 0.0))
+    mean = learned(given, Domain(Space((axis,)))).mean(exact[:, None])
+    assert mean[1] > 2.0 > mean[[0, 2]].max()
