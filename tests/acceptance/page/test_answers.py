@@ -78,7 +78,6 @@ def test_a_refusal_is_a_page_too(api: httpx.Client) -> None:
         "/studies/nowhere/results",
         "/studies/digits/trials/x",
         "/?page=0",
-        "/studies",
         "/studies/digits/nothing",
     ):
         answer = api.get(path, headers=BROWSER)
@@ -135,13 +134,13 @@ def test_a_value_of_a_parameter_has_the_digits_that_a_person_can_set() -> None:
         (IntParameter(name="n", kind="int", low=1, high=9_999_999), 1_234_567, "1\u202f234\u202f567"),
     ):
         assert wording.setting(parameter, value) == expected, parameter
-    assert wording.setting_in_unit(heat, 92.6431) == "92.6 °C"
+    assert wording.setting_in_unit(heat, 92.6431) == "92.6\xa0°C"
 
 
 def test_a_result_and_its_error_have_the_same_decimals(api: httpx.Client) -> None:
     study = api.get("/v1/studies/digits").json()
     known = Study.model_validate(study)
-    assert wording.observed(known, None, 98.2231, 1.3) == "98.2 ± 1.3"
+    assert wording.observed(known, None, 98.2231, 1.3) == "98.2\xa0±\xa01.3"
     assert wording.observed(known, None, 98.2231, None) == "98.223"
 
 
