@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -302,7 +301,7 @@ def bounds_are_drawn(page: Page, api: httpx.Client) -> None:
     expect(page.locator("#history-said")).to_contain_text("5 results; the best is ")
     expect(page.locator("#history-said")).not_to_contain_text("the best is −9")  # it violates a bound
     page.get_by_label("The charts show").select_option("seconds")
-    expect(page.locator("#history-said")).to_have_text(re.compile("^5 results; brown"))
+    expect(page.locator("#history-said")).to_have_text("5 results.")
     drawn(page, "contour" if page.locator("#contour-x option").count() > 1 else "slices")
     page.locator("#rows table").wait_for()
     results = checked(api.get("/v1/studies/limited/observations"))["items"]
