@@ -13,7 +13,7 @@ from adabkb_service.cli.identifiers import FILE, TrialNumber
 from adabkb_service.cli.output import AsJson, fail, show, table
 
 FileNumber = Annotated[
-    int, typer.Argument(help="the file's number (adabkb trial files)", show_default=False, parser=str), FILE
+    int, typer.Argument(help="the file's number, as listed by adabkb trial files", show_default=False, parser=str), FILE
 ]
 
 
@@ -36,7 +36,7 @@ def add(
     try:
         added = server.document(StudyCalls(study).add_file(trial, file))
     except OSError as error:
-        fail(f"cannot read {file} ({error.strerror}); give an existing file")
+        fail(f"cannot read {file} ({error.strerror}); give a file that exists and is readable")
     text = f"File {added['number']} of trial {trial}: {added['name']}, {added['size']} bytes."
     show(added, text, as_json=as_json)
 

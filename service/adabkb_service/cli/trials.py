@@ -119,7 +119,7 @@ def observe(
     """
     if value is None and not metric:
         fail(
-            "give a value, or --metric NAME=NUMBER for each of several objectives. If there is none: "
+            "give a value, or --metric NAME=NUMBER for each of several objectives. If the evaluation failed, run: "
             f"adabkb trial fail {study} {trial} REASON"
         )
     told = StudyCalls(study).observe(
@@ -286,7 +286,7 @@ def retry(
         list[int] | None, typer.Argument(help="numbers of the trials", parser=str, show_default=False), TRIAL
     ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="all trials that have failed")] = False,
-    reason: Annotated[str | None, typer.Option(help="reason of the retry, for the log", show_default=False)] = None,
+    reason: Annotated[str | None, typer.Option(help="reason for the retry, for the log", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Retry failed trials: the server issues them again.

@@ -142,7 +142,7 @@ class PatchStudyBody(Changes):
     ] = None
     baseline: Annotated[
         NotNull[Baseline],
-        Field(description="edits the space: these current settings replace all former ones"),
+        Field(description="edits the space: this baseline replaces the former one"),
     ] = None
     catalogues: Annotated[
         NotNull[Annotated[dict[Name, TableChange], Field(max_length=MOST_PARAMETERS), SPARING]],
@@ -150,7 +150,7 @@ class PatchStudyBody(Changes):
     ] = None
     defaults: Annotated[
         NotNull[Annotated[dict[Name, Choice], Field(max_length=MOST_PARAMETERS), SPARING]],
-        Field(description="by added parameter: its value in the existing trials"),
+        Field(description="for each added parameter, by name: its value in the existing trials"),
     ] = None
 
 
@@ -181,7 +181,7 @@ class SuggestBody(Body):
 
     @property
     def is_for_plate(self) -> bool:
-        """Whether the request is for a plate, of whatever size."""
+        """Whether the request is for a whole plate: ``plate`` is given, but ``count`` is not."""
         return self.plate is not None and "count" not in self.model_fields_set
 
     @property

@@ -73,8 +73,8 @@ def bins(axis: DiscreteAxis, positions: Array) -> Ints:
 
 def bins_between(axis: DiscreteAxis, lows: Array, highs: Array) -> tuple[Ints, Ints]:
     """(k,) each: the first and the last bin whose values may lie in intervals between positions (k,) and (k,). Values
-    lie in the middle of their bins, so an interval that covers less than a ``QUARTER`` of a bin does not contain its
-    value. For each interval, there is at least one bin."""
+    lie in the middle of their bins, so an interval that reaches less than a ``QUARTER`` of a bin into a bin does not
+    contain its value. For each interval, there is at least one bin."""
     first = _clipped(axis, np.floor(_widths(axis, lows) + QUARTER))
     return first, np.maximum(first, _clipped(axis, np.ceil(_widths(axis, highs) - QUARTER) - 1.0))
 

@@ -103,14 +103,14 @@ class ModelLink:
     _lost: int = 0
     """Number of consecutive processes that ended before they replied."""
     _lost_last: int = 0
-    """Number of the last of these processes."""
+    """The ``run`` of the last of these processes."""
     _postponed: int = 0
     """Number of consecutive times that the model could not read its log."""
     _backoff_until: float = 0.0
 
     def begin(self, study: StudyRow) -> None:
-        """Prepare for work on the study. Drop the state if it belongs to another incarnation of the study, or if
-        another server has written events."""
+        """Prepare for work on the study. Drop the state if it belongs to another incarnation of the study. If
+        another server has written events, the next request sends the log again."""
         if study.incarnation != self.incarnation:
             self.incarnation, self.study_seq, self.model_seq = study.incarnation, 0, 0
             self.model_stats, self.error, self.can_follow, self._waiting_since = None, None, True, None

@@ -46,7 +46,7 @@ class Extent:
 
 
 REPLAY = "adabkb data replay rebuilds it from the log"
-RESTORE = "restore a backup, or export the study and look into it; its log is what happened"
+RESTORE = "restore a backup, or export the study and inspect it; its log is the authoritative record"
 
 
 def examine(database: Database, study_id: str | None = None) -> Iterator[Finding]:
@@ -214,7 +214,7 @@ def broken_tree(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         if status == "expanded" and not children[key]:
             yield key, f"cell {shown(key)} is expanded, but has no children"
         elif children[key] and not _are_parts(children[key]):
-            yield key, f"the children of cell {shown(key)} are not the parts of a cut"
+            yield key, f"the children of cell {shown(key)} do not make up the whole cell"
 
 
 def _are_parts(names: list[str]) -> bool:
@@ -247,4 +247,4 @@ def _model(connection: Connection, study: StudyRow, decided: list[TrialRow], res
         yield "there are cells, but the model has processed no results"
     for ordinal in rows.read_dictionary(connection, study.id):
         if ordinal >= results:
-            yield f"the dictionary has point {ordinal} of {results}"
+            yield f"the dictionary contains point {ordinal}, but there are only {results} points"

@@ -129,7 +129,7 @@ def in_full(studies: Iterable[StudyRow]) -> Iterator[tuple[StudyRow, views.Study
         try:
             yield study, full(study)
         except Exception:
-            logger.exception("study %s: its row cannot be read; adabkb data doctor examines it", study.id)
+            logger.exception("study %s: its row cannot be read; run adabkb data doctor to examine it", study.id)
 
 
 def full(study: StudyRow) -> views.Study:

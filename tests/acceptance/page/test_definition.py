@@ -57,7 +57,7 @@ MEASURED: dict[str, Any] = {
 
 
 DRAWN = 40
-"""Number of definitions of many features."""
+"""Number of randomly drawn definitions, each of which combines several features."""
 
 
 def corpus() -> dict[str, dict[str, Any]]:

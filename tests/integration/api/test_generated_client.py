@@ -24,7 +24,7 @@ class Generated:
         self.models: Any = importlib.import_module(f"{package}.models")
 
     def call(self, operation: str, *path: Any, **arguments: Any) -> Any:
-        """Call an operation, such as "studies.suggest"; its parsed answer."""
+        """Call an operation, such as "studies.suggest", and return its parsed answer."""
         module = importlib.import_module(f"{self._package}.api.{operation}")
         return module.sync(*path, client=self._client, **arguments)
 

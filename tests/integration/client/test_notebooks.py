@@ -1,4 +1,4 @@
-"""Studies, lists and recommendations in notebooks: escaped HTML that never raises an error."""
+"""Studies, lists and recommendations in notebooks: their HTML is escaped, and displaying them never raises."""
 
 from itertools import islice
 from pathlib import Path

@@ -190,7 +190,7 @@ REQUESTS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
     ("GET", "/v1/studies/s/export", None),
     ("GET", "/v1/studies/s/trials", None),
 )
-"""One request of each kind: a batch of a study, an answer of a model, a database read, a file."""
+"""Requests of all kinds: health checks, changes of a study, questions to a model, database reads and a file."""
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_every_request_is_answered_while_the_system_refuses(
 
 
 def test_a_server_continues_after_connections_that_it_could_not_accept(other_sqlite: str, refusals: Refusals) -> None:
-    """Each is served later, or closed so that its client retries; none is left without an answer."""
+    """Each is served later, or closed so that its client retries; none is left hanging."""
     with (
         server_process(other_sqlite, refusals.program(*ADABKB)) as server,
         ThreadPoolExecutor(1) as elsewhere,

@@ -50,8 +50,8 @@ def constrained(**changes: Any) -> StudyDefinition:
 
 
 def evaluated(running: Service, count: int, **options: Any) -> list[dict[str, Any]]:
-    """Evaluate a number of trials requested together, and return their points. Values rise with the temperature, most
-    with PPh3."""
+    """Evaluate a number of trials requested together, and return their points. Values fall as the temperature
+    rises, and are lower with PPh3."""
     points = []
     for trial in suggest(running, "s", Ask(count, **options)).view.trials:
         heat = trial.parameters["temperature"] + 50.0 * (trial.parameters["catalyst"] == "PPh3")
@@ -63,7 +63,7 @@ def evaluated(running: Service, count: int, **options: Any) -> list[dict[str, An
 def test_no_trial_violates_a_constraint_and_the_log_tells_the_same(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
-    """One by one, in batches, with fixed values, and queued; then replayed, exported and imported."""
+    """Queue and request trials, with and without fixed values; then replay, export and import the study."""
     create(running, constrained())
     points = [queue(running, "s", {**HOT, "temperature": 80.0}).view.parameters]
     for fixed in [None, {"catalyst": "PPh3"}, None, {"solvent": "water", "n": 6}, {"size": 25}, None, None, None]:

@@ -36,7 +36,7 @@ class Cell:
 
 @dataclass
 class Arm:
-    """A distinct centroid: where it is in the cube, in model coordinates, and what was observed there."""
+    """A distinct centroid: its position in the cube (u) and in model coordinates (x), and what was observed there."""
 
     u: list[float]
     x: list[float]

@@ -50,7 +50,7 @@ def threds(objective: Callable[[Array], float], seed: int, steps: int) -> tuple[
 
 
 def test_the_cells_that_gp_threds_accepts_hold_the_optimum() -> None:
-    """Hills anywhere; four functions, at most one of which may go wrong."""
+    """Four functions with one maximum at a random place. The test allows one failure."""
     held, rejected, shallowest = 0, 0, 99
     for seed in range(4):
         optimum = np.random.default_rng(100 + seed).uniform(0.1, 0.9, 2)

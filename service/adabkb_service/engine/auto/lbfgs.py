@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 STARTS = 3
-"""The number of starts of a search for the largest index, the best candidates."""
+"""A search for the largest index starts from this many of the best candidates."""
 
 
 def maxima(index: Callable[[Array], tuple[Array, Array]], starts: Array, free: Bools, iterations: int) -> Array:

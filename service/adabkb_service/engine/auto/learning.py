@@ -208,5 +208,5 @@ def _dictionary(state: State, record: Record) -> tuple[int, ...]:
     _, deviation = mean_and_std(state.surrogate, record.positions[rows])
     draws = np.maximum(uniforms(state.problem.seed, record.size, len(rows)), 1e-300)
     keys = np.log(draws) / np.maximum(deviation, 1e-12) ** 2
-    keys[np.argsort(-record.values[rows], kind="stable")[: DICTIONARY // BEST]] = 0.0  # the smallest key is drawn first
+    keys[np.argsort(-record.values[rows], kind="stable")[: DICTIONARY // BEST]] = 0.0  # the largest key is drawn first
     return tuple(np.sort(rows[np.argsort(-keys, kind="stable")[:DICTIONARY]]).tolist())

@@ -53,8 +53,8 @@ def middle(domain: Domain) -> Array:
 
 
 def start_points(feasible: Feasible, ranked: Array, count: int) -> Array:
-    """Return start points for ascents, (count, d), from positions (k, d), best first: the best one of each set of
-    components, then the next best ones."""
+    """Return start points for ascents, (count, d), from positions (k, d), best first. At most half of them are the
+    best one of a set of present components; the rest are the next best ones."""
     sets = np.column_stack([mixture.present(mixture.values(ranked)) for mixture in feasible.mixtures])
     firsts = np.sort(np.unique(sets, axis=0, return_index=True)[1])[: (count + 1) // 2]
     others = np.setdiff1d(np.arange(len(ranked)), firsts)[: count - len(firsts)]

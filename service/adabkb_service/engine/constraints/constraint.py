@@ -32,7 +32,7 @@ Truth = tuple[Bools, Bools]
 """Per box: whether something may hold there, and whether it surely does."""
 
 ROUNDING = 1e-9
-"""Relative to the magnitude of two bounds: possible rounding error of either."""
+"""The possible rounding error of a bound, relative to the sum of the magnitudes of the two bounds compared."""
 
 
 class Column(Protocol):
@@ -99,7 +99,7 @@ class Constraint:
         return column_of(self.text, offset)
 
     def holds(self, point: Mapping[str, Any]) -> bool:
-        """Whether it holds at a point where it applies, given by name; further parameters are ignored."""
+        """Whether it holds at a point where it applies, given as name -> value; other parameters are ignored."""
         found: bool = _evaluator(self.text, POINT)(point)
         return found
 
