@@ -58,6 +58,8 @@ KINDS: Mapping[str, str] = {
 """The kinds of rows by which the table of results can be filtered."""
 FINEST = 15
 """The maximum number of decimals of a prediction. The number depends on its standard deviation."""
+FEW_DIGITS = 4
+"""A number with at most this many significant digits is shown as it is."""
 FINENESS = 3
 """The value of a parameter is shown to a thousandth of a power of ten that is not below its range."""
 MOST_VALUES = 12
@@ -174,10 +176,13 @@ def observed(study: Study, name: str | None, value: float, error: float | None) 
 
 def setting(parameter: Parameter, value: object) -> str:
     """Format a value of a parameter as finely as a person can tell it from others: a number to a thousandth of its
-    range or, on a log scale, with three significant digits. A whole number and a step are kept as they are.
+    range or, on a log scale, with three significant digits. A whole number, a step and a number of at most four digits,
+    which a person may have entered, are kept as they are.
     ``Scale.setting`` in ``assets/scale.js`` does the same."""
     if not isinstance(parameter, FloatParameter) or parameter.step or not isinstance(value, int | float):
         return shown(value)
+    if figure(float(value), FEW_DIGITS) == figure(float(value), 12):
+        return figure(float(value), 12)
     if parameter.scale == "log":
         return figure(float(value), 3)
     places = FINENESS - math.ceil(math.log10(parameter.high - parameter.low))

@@ -127,7 +127,7 @@ class Chemist:
         self._takes_a_picture("other-values", page.locator("#trial-outcome"))
         page.get_by_role("button", name="Save the result").click()
         self._is_done()
-        expect(page.get_by_text(f"temperature = {other}")).to_be_visible()
+        expect(page.get_by_text(f"Evaluated: temperature {other}")).to_be_visible()
 
     def _finds_a_bottle_empty(self) -> None:
         """Release the point, exclude its ligand, and measure another point instead."""

@@ -60,6 +60,7 @@ def test_the_row_in_use_and_constraints_on_rows_are_declared(browser: Browser, s
     with tab(browser, site) as page:
         page.goto("/new")
         page.get_by_label("ID", exact=True).fill("in-use")
+        page.get_by_label("The result should be").select_option("minimize")
         row = page.get_by_role("group", name="Parameter 1", exact=True)
         row.get_by_label("Name").fill("dye")
         row.get_by_label("Kind").select_option("catalogue")

@@ -53,7 +53,7 @@ def test_the_page_of_a_trial_follows_what_others_do(browser: Browser, site: str,
         page.goto("/studies/live/trials/1")
         facts = page.locator("#trial-facts")
         expect(facts).to_contain_text("Reserved until")
-        expect(facts).to_contain_text(re.compile(r"in (1 hour|\d\d minutes)"))
+        expect(facts).to_contain_text(re.compile(r"in (1 hr|\d\d min)\."))
         checked(api.post(f"{path}/trials/1/release", json={"attempt": 1}))
         expect(page.locator("h1")).to_contain_text("given back")
         expect(facts).not_to_contain_text("Reserved until")

@@ -144,7 +144,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     *(("GET", path, None) for path in ("/v1/studies/svm/export", "/v1/studies/svm/report", "/metrics")),
     *(
         ("GET", path, None)
-        for path in ("/", "/new", "/account", "/compare", "/trash", "/v1/studies/svm/trials/1/files/1")
+        for path in ("/", "/studies", "/new", "/account", "/compare", "/trash", "/v1/studies/svm/trials/1/files/1")
     ),
     *(("GET", f"/studies/svm{rest}", None) for rest in (*PAGES, *DATA)),
     ("POST", "/v1/studies", DEFINITION | {"constraints": ["x <= 1"]}),

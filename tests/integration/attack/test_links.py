@@ -17,6 +17,7 @@ READS = {
     "/v1/tokens/self",
     "/login",
     "/login/oidc",
+    "/studies",
     "/login/oidc/callback",
     "/logout",
     "/healthz",

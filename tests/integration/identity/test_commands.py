@@ -85,7 +85,7 @@ def test_the_doctor_names_a_wrong_issuer_and_one_that_is_away(tmp_path: Path, mo
         forger.change(metadata={"issuer": f"{forger.issuer}/"})
         (found,) = json.loads(adabkb("data", "doctor", "--database", url, "--json", code=1))
         assert found["subject"] == "login"
-        assert f"calls itself '{forger.issuer}/'" in found["what"]
+        assert f"has the issuer '{forger.issuer}/'" in found["what"]
     away = adabkb("data", "doctor", "--database", url, code=1)
     assert "login: The identity provider" in away
     assert "does not answer" in away

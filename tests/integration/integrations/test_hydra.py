@@ -59,7 +59,10 @@ def test_the_example_continues_with_a_study_and_writes_its_best_trial(
 
 @pytest.mark.parametrize(
     ("how", "state", "says"),
-    [("fails", "failed", "stopped by 1 failed jobs in a row"), ("is_wrong", "released", "ImportError: no such module")],
+    [
+        ("fails", "failed", "stopped after 1 failed jobs in a row"),
+        ("is_wrong", "released", "ImportError: no such module"),
+    ],
 )
 def test_a_job_that_fails_is_a_failed_trial_and_a_mistake_gives_its_trials_back(
     server: str, client: Client, tmp_path: Path, how: str, state: str, says: str

@@ -175,7 +175,7 @@ def test_a_study_that_is_there_needs_no_search_space(server: str, client: Client
     assert suggested.keys() == {"x"}
     with pytest.raises(Conflict):
         search(server)
-    with pytest.raises(ValueError, match="is not to maximize"):
+    with pytest.raises(ValueError, match="does not maximize"):
         AdaBKBSearch("s", url=server).set_search_properties("loss", "max", {})
     with pytest.raises(ValueError, match="needs mode='min' or mode='max'"):
         AdaBKBSearch("s", url=server).suggest("a")

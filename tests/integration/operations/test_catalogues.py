@@ -128,7 +128,7 @@ def test_rows_that_the_constraints_exclude_are_not_suggested(
         assert molecule not in ("m1", "m2")
         assert molecule != "m3" or x <= 0.5
         observe(running, "s", Value(value_of(molecule), trial.number))
-    with pytest.raises(Invalid, match="constraint 0"):
+    with pytest.raises(Invalid, match="violates the study's constraint molecule not in"):
         queue(running, "s", {"molecule": "m2", "x": 0.1})
     with pytest.raises(Invalid, match="constraint 1"):
         suggest(running, "s", Ask(fixed={"molecule": "m3", "x": 0.9}))

@@ -5,16 +5,20 @@ import { dataOf, every, made, one } from "./elements.js";
 import { Mistyped } from "./forms.js";
 import { numeral } from "./words.js";
 
+const ROWS = "one of the rows; a semicolon between several";
+
 /** @param {Element} row */
 const conditionsIn = (row) => every(area(row, "conditions"), ":scope > *", HTMLElement);
 /** @param {Element} row */
 const isNumeric = (row) => ["float", "int"].includes(text(row, "kind"));
+/** @param {Element} row */
+const isCatalogue = (row) => text(row, "kind") === "catalogue";
 /** @param {Element} condition */
 const parentField = (condition) => one(condition, '[data-part="parent"]', HTMLSelectElement);
-/** The field for numbers, which a condition on a parameter without a list of values has.
+/** The field for numbers or names of rows, which a condition on a parameter without a list of values has.
  * @param {Element} condition
  */
-const numbersOf = (condition) => one(area(condition, "allowed"), "input", HTMLInputElement);
+const typedIn = (condition) => one(area(condition, "allowed"), "input", HTMLInputElement);
 /** @param {Element} within */
 const checkedIn = (within) => new Set(every(within, "input:checked", HTMLInputElement).map((each) => each.value));
 /** @type {(condition: Element, rows: HTMLElement[]) => HTMLElement | undefined} */
@@ -49,7 +53,7 @@ export function showConditions(row, rows, when) {
       const [box] = every(condition, `input[value="${key}"]`, HTMLInputElement);
       if (box) box.checked = wanted.has(JSON.stringify(value));
     }
-    if (parent && isNumeric(parent)) numbersOf(condition).value = values.join("; ");
+    if (parent && (isNumeric(parent) || isCatalogue(parent))) typedIn(condition).value = values.join("; ");
   }
 }
 
@@ -81,20 +85,20 @@ function fitParents(parent, offered) {
   parent.value = offered.some(([, key]) => key === chosen) ? chosen : "";
 }
 
-/** A box for each value of a parameter; a field for numbers if it has no list of values.
+/** A box for each value of a parameter; a field for numbers or names of rows if it has no list of values.
  * @param {HTMLElement} holder
  * @param {HTMLElement} [parent]
  */
 function fitAllowed(holder, parent) {
-  const hasNumbers = parent !== undefined && isNumeric(parent);
-  const offered = parent === undefined || hasNumbers ? [] : choices(parent);
-  if (!differs(holder, [parent?.dataset.key, hasNumbers, offered])) return;
+  const typed = parent === undefined ? "" : isNumeric(parent) ? "one of the numbers" : isCatalogue(parent) ? ROWS : "";
+  const offered = parent === undefined || typed ? [] : choices(parent);
+  if (!differs(holder, [parent?.dataset.key, typed, offered])) return;
   const checked = checkedIn(holder);
   const boxes = offered.map(({ typed, key }) =>
     labelled(typed, { type: "checkbox", value: key, checked: checked.has(key) }),
   );
   holder.replaceChildren(
-    ...(hasNumbers ? [labelled("one of the numbers", { inputMode: "decimal", autocomplete: "off" })] : boxes),
+    ...(typed ? [labelled(typed, { inputMode: typed === ROWS ? "text" : "decimal", autocomplete: "off" })] : boxes),
   );
 }
 
@@ -123,12 +127,25 @@ export function conditions(row, rows) {
     if (!parent) throw faulty("choose a parameter, or remove the condition.");
     const name = text(parent, "name");
     if (found.has(name)) throw faulty(`${name} has two conditions. Name all its values in one of them.`);
-    const values = isNumeric(parent) ? numbers(numbersOf(condition), text(parent, "kind")) : boxed(condition, parent);
+    const values = isNumeric(parent)
+      ? numbers(typedIn(condition), text(parent, "kind"))
+      : isCatalogue(parent)
+        ? rowsNamed(typedIn(condition))
+        : boxed(condition, parent);
     if (!values.length) throw faulty(`choose a value of ${name}, or remove the condition.`);
     found.set(name, values);
   }
   return found.size ? Object.fromEntries(found) : undefined;
 }
+
+/** The names of rows in a field.
+ * @param {HTMLInputElement} field
+ */
+const rowsNamed = (field) =>
+  field.value
+    .split(";")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
 
 /** The values of a parameter whose boxes are checked.
  * @param {HTMLElement} condition

@@ -5,6 +5,7 @@ import { figure, inUnit, shown, titled } from "./words.js";
 /** @type {(one: unknown, other: unknown) => boolean} */
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
+const FEW_DIGITS = 4; // a number with at most this many significant digits is shown as it is
 const FINENESS = 3; // a value is shown to a thousandth of a power of ten that is not below its range
 
 /** The values of a point, each with its parameter and unit, in the order of the study.
@@ -87,6 +88,7 @@ export class Scale {
    */
   setting(value) {
     if (!this.isContinuous || typeof value !== "number") return shown(value);
+    if (figure(value, FEW_DIGITS) === figure(value, 12)) return figure(value, 12);
     if (this.isLog) return figure(value, 3);
     const { low = 0, high = 1 } = this.parameter;
     const size = 10 ** (Math.ceil(Math.log10(high - low)) - FINENESS);
