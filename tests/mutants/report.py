@@ -19,8 +19,8 @@ REASONS = Path(__file__).with_name("survivors.json")
 
 
 def report(folder: Path) -> bool:
-    """Write the results of the outcomes in a folder. Return whether enough mutants of each group are killed. Survivors get
-    their known reasons; new ones are added to the file of reasons, and killed ones are removed from it."""
+    """Write the results of the outcomes in a folder. Return whether enough mutants of each group are killed. Survivors
+    get their known reasons; new ones are added to the file of reasons, and killed ones are removed from it."""
     reasons: dict[str, dict[str, str]] = json.loads(REASONS.read_text()) if REASONS.exists() else {}
     groups: dict[str, Any] = {}
     survivors: list[dict[str, str]] = []

@@ -81,6 +81,7 @@ PageNumber = Annotated[int, Query(alias="page", ge=1, le=10**6)]
 Order = Literal["asc", "desc"]
 
 
+@data.get("/studies")
 @data.get("/")
 @needs("read")
 def get_studies(
@@ -150,13 +151,6 @@ def get_template(study_id: StudyId, service: ServiceDep) -> Response:
 def get_preview(study_id: StudyId, body: PatchStudyBody, service: ServiceDep) -> Response:
     """What a change of a study would do. Nothing is stored."""
     return _json(service.do(preview(study_id, body.changes())).view.model_dump(mode="json"))
-
-
-@pages.get("/studies")
-@needs("read")
-async def get_list() -> Response:
-    """The list of studies, for the address of a study without its id."""
-    return RedirectResponse("./")
 
 
 @pages.get("/studies/{study_id}")

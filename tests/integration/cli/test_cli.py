@@ -60,7 +60,7 @@ def test_a_study_from_the_shell(url: list[str], tmp_path: Path) -> None:
     [
         (["study", "show", "nowhere"], "There is no study 'nowhere'. [study_not_found] List them: adabkb"),
         (["result", "observe", "s", "7", "1"], "has no trial 7"),
-        (["result", "observe", "s", "1"], "If there is none: adabkb trial fail s 1 REASON"),
+        (["result", "observe", "s", "1"], "If the evaluation failed, run: adabkb trial fail s 1 REASON"),
         (["study", "create", "/nowhere.json"], "cannot read the definition"),
         (
             ["study", "export", "s", "--output", "/nonexistent/x"],

@@ -45,4 +45,4 @@ def test_the_command_has_the_same(study: Study, address: str, tmp_path: Path, mo
     adabkb("trial", "read-file", study.id, "1", "1", "--output", str(copy))
     assert copy.read_bytes() == photo.read_bytes()
     assert adabkb("trial", "remove-file", study.id, "1", "1") == "File 1 of trial 1 is deleted.\n"
-    assert "give an existing file" in adabkb("trial", "add-file", study.id, "1", "nowhere.jpg", code=1)
+    assert "give a file that exists" in adabkb("trial", "add-file", study.id, "1", "nowhere.jpg", code=1)

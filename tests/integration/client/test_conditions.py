@@ -60,7 +60,7 @@ def test_results_come_back_from_a_table_and_from_optuna(client: Client, tmp_path
     assert [trial.params for trial in theirs.get_trials(states=(optuna.trial.TrialState.COMPLETE,))] == [
         parameters for parameters, _ in results
     ]
-    with pytest.raises(ValueError, match="Create the study on the server with conditions"):
+    with pytest.raises(ValueError, match="do not contain the conditions"):
         to_server(theirs, client, "refused")
     assert client.create_study("third", SPACE, direction="minimize").import_results(theirs).stored == len(results)
     extra = optuna.create_study()

@@ -26,9 +26,7 @@ def _cluster() -> Iterator[None]:
 
 
 def test_without_a_cluster_or_dask_the_run_says_what_to_do(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(
-        ConnectionError, match=r"distributed.Client\(...\) first, or set DASK_SCHEDULER_ADDRESS"
-    ):
+    with pytest.raises(ConnectionError, match=r"distributed.Client\(...\) first, or set DASK_SCHEDULER_ADDRESS"):
         study.run(lambda **_: 0.0, engine="dask")
     for engine in ("ray", "dask"):
         monkeypatch.setitem(sys.modules, "ray" if engine == "ray" else "distributed", None)

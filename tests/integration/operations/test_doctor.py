@@ -36,7 +36,7 @@ DAMAGE = {
     "UPDATE studies SET model_seq = 9999": "the model is at event 9999, beyond the log's end",
     "UPDATE cells SET status = 'leaf' WHERE key = '0'": "has no expanded parent",
     "DELETE FROM cells WHERE key = '0'": "the first cell is not the root",
-    "INSERT INTO dictionary (study_id, ordinal) VALUES ('s', 777)": "the dictionary has point 777",
+    "INSERT INTO dictionary (study_id, ordinal) VALUES ('s', 777)": "the dictionary contains point 777",
 }
 
 
