@@ -66,7 +66,7 @@ def test_an_unknown_address_is_a_page_for_browsers_alone(api: httpx.Client) -> N
         assert (answer.status_code, "All studies" in answer.text) == (404, True), path
         assert api.get(path).json()["code"] == "not_found"
     assert api.get("/v1/nope", headers=BROWSER).json()["code"] == "not_found"
-    assert api.get("/studies", headers=BROWSER).headers["location"] == "./"
+    assert "digits" in api.get("/studies", headers=BROWSER).text, "the list, for the address of a study without its id"
     assert "Back to digits" in api.get("/studies/digits/trials/99", headers=BROWSER).text
     assert "Back to" not in api.get("/studies/nowhere", headers=BROWSER).text
 
