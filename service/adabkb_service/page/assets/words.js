@@ -177,7 +177,7 @@ export const atClock = (text) => clock.format(new Date(text));
 /** How long ago, or in how long.
  * @param {string} text
  */
-export function fromNow(text) {
+function fromNow(text) {
   const seconds = (Date.parse(text) - Date.now()) / 1000;
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? UNITS[3];
   return relative.format(Math.round(seconds / size), unit);
