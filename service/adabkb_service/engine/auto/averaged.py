@@ -31,7 +31,7 @@ from scipy.special import chdtri, ndtri, stdtr, stdtrit
 
 from adabkb_service.engine.answers import Prediction
 from adabkb_service.engine.auto import likelihood, rows, warp
-from adabkb_service.engine.auto.conditioning import Given, given, given_last
+from adabkb_service.engine.auto.conditioning import Given, given_last, given_rows
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
 from adabkb_service.engine.auto.noise import ratios
@@ -248,10 +248,10 @@ def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart
         from_apart: whether to learn the parameters only from results that are apart.
     """
     most = rows.LEARNED_FROM if from_apart or form.additive else LEARNED_FROM
-    chosen_rows = best_and_sample(problem.seed, record.values, *most)
-    chosen_rows = chosen_rows[apart(problem, record, chosen_rows)] if from_apart else chosen_rows
-    everything = given(problem, record, slice(None))
-    fits = _fits(problem, record, chosen_rows, form, everything.errors[chosen_rows])
+    learned_from = best_and_sample(problem.seed, record.values, *most)
+    learned_from = learned_from[apart(problem, record, learned_from)] if from_apart else learned_from
+    everything = given_rows(problem, record, slice(None))
+    fits = _fits(problem, record, learned_from, form, everything.errors[learned_from])
     likeliest = max(fits, key=lambda fit: fit.log_density)
     if record.size > AVERAGED:
         chosen, steps = [likeliest], np.zeros((1, len(likeliest.parameters)))

@@ -67,7 +67,7 @@ class Given:
         return posterior.condition(self.positions, self.outputs(warped), noises, self.plates)
 
 
-def given(problem: Problem, record: Record, rows: Ints | slice) -> Given:
+def given_rows(problem: Problem, record: Record, rows: Ints | slice) -> Given:
     """Return some rows of a record."""
     errors = noise.errors(problem, record)[rows]
     return Given(record.positions[rows], record.values[rows], errors, record.plates_of(rows))
@@ -75,4 +75,4 @@ def given(problem: Problem, record: Record, rows: Ints | slice) -> Given:
 
 def given_last(problem: Problem, record: Record) -> Given:
     """Return the last row of a record."""
-    return given(problem, record, slice(record.size - 1, record.size))
+    return given_rows(problem, record, slice(record.size - 1, record.size))

@@ -22,7 +22,7 @@ from scipy.special import stdtr
 from adabkb_service.engine.answers import LeftOut
 from adabkb_service.engine.auto.averaged import INTERVALS, NEGLIGIBLE, Averaged, Member, prediction
 from adabkb_service.engine.auto.averaging import averaged
-from adabkb_service.engine.auto.conditioning import given
+from adabkb_service.engine.auto.conditioning import given_rows
 from adabkb_service.engine.auto.doubts import doubts
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.noise import noise_ratios
@@ -73,7 +73,7 @@ def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:
         return known
     warped, hyperparameters = state.warp, state.checkpoint.hyperparameters
     try:
-        exact = given(state.problem, record, rows).posterior(state.problem.domain, hyperparameters, warped)
+        exact = given_rows(state.problem, record, rows).posterior(state.problem.domain, hyperparameters, warped)
     except FloatingPointError:
         return None
     return Averaged((Member(warped, exact, hyperparameters, len(rows)),), known.worst, known.best)

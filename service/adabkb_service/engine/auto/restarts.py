@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import likelihood, warp
-from adabkb_service.engine.auto.conditioning import given
+from adabkb_service.engine.auto.conditioning import given_rows
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.likelihood import Hyperparameters
@@ -90,7 +90,7 @@ def restart(problem: Problem, record: Record, start: int, avoided: Array, known:
     rows: Ints = start + np.flatnonzero(apart)
     hyperparameters = _hyperparameters(problem, known, relevant)
     warped = warp.fit(record.values[rows])
-    posterior = given(problem, record, rows).posterior(problem.domain, hyperparameters, warped)
+    posterior = given_rows(problem, record, rows).posterior(problem.domain, hyperparameters, warped)
     best = record.positions[rows[np.argmax(posterior.mean(record.positions[rows]))]] if len(rows) else None
     return Restart(rows, avoided, relevant, best, posterior, warped)
 

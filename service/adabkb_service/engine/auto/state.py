@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import warp
 from adabkb_service.engine.auto.checkpoint import Checkpoint, Pruning
-from adabkb_service.engine.auto.conditioning import given, given_last
+from adabkb_service.engine.auto.conditioning import given_last, given_rows
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.feasible_results import best_feasible_rows, ranked
 from adabkb_service.engine.auto.restarts import relevant_axes, start_after
@@ -129,7 +129,7 @@ def fitted(
     warped = warp.fit(record.values[: checkpoint.count], hyperparameters.powers)
     before = record.first(checkpoint.count)
     inducing = None if checkpoint.dictionary is None else before.positions[list(checkpoint.dictionary)]
-    posterior = given(problem, before, rows).posterior(problem.domain, hyperparameters, warped, inducing)
+    posterior = given_rows(problem, before, rows).posterior(problem.domain, hyperparameters, warped, inducing)
     cells_learned_from = tree.size if cells_learned_from is None else cells_learned_from
     restart, turns = checkpoint.restarted_at, checkpoint.turns
     state = State(
