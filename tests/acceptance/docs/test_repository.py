@@ -185,6 +185,21 @@ def test_one_command_sets_the_version_everywhere(tmp_path: Path) -> None:
     assert (refused.returncode, refused.stderr) == (1, "error: 'v9' is not a version such as 1.2.3 or 1.3.0.dev0.\n")
 
 
+def test_links_of_the_readme_are_absolute_on_pypi(tmp_path: Path) -> None:
+    """Each refers to a file that exists."""
+    (tmp_path / ".ci").mkdir()
+    for name in (".ci/readme", "README.md"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    files = "https://github.com/somebody/something"
+    subprocess.run([tmp_path / ".ci/readme", files, "v9.8.7"], check=True)
+    links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", (tmp_path / "README.md").read_text())
+    assert len(links) > 30
+    for image, link in links:
+        kind, _, path = link.removeprefix(f"{files}/").partition("/v9.8.7/")
+        assert kind == ("raw" if image else "blob"), link
+        assert (ROOT / path.partition("#")[0]).exists(), link
+
+
 def test_a_tag_without_a_section_in_the_changelog_is_not_built() -> None:
     built = subprocess.run([ROOT / ".ci/build", "v9.8.7"], capture_output=True, text=True, check=False)
     assert (built.returncode, built.stdout) == (1, "error: CHANGELOG.md has no section for v9.8.7.\n")
