@@ -21,12 +21,9 @@ from adabkb_client._analysis import (
     Validation,
     ValidationItem,
 )
-from adabkb_client._catalogue import Catalogue
 from adabkb_client._client import Client
 from adabkb_client._defined_by_run import DefinedByRun
 from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
-from adabkb_client._importing.fitting import RowError
-from adabkb_client._importing.report import ImportedResult, ImportReport
 from adabkb_client._items import AsyncItems, Items
 from adabkb_client._lease import LeasedTrial
 from adabkb_client._models import (
@@ -46,6 +43,8 @@ from adabkb_client._models import (
     ExpectedValue,
     File,
     FrontEstimate,
+    ImportedResult,
+    ImportReport,
     Link,
     MetricPrediction,
     Observation,
@@ -53,6 +52,7 @@ from adabkb_client._models import (
     Prediction,
     Recommendation,
     Reported,
+    RowError,
     RunReport,
     StudyInfo,
     StudySummary,
@@ -60,7 +60,7 @@ from adabkb_client._models import (
     TrialState,
     Webhook,
 )
-from adabkb_client._parameters import Bool, Categorical, Fixed, Float, Int, Ordinal, Parameter
+from adabkb_client._parameters import Bool, Catalogue, Categorical, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_client._settings import (
     AshaRule,
     Belief,

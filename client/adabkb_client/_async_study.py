@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from adabkb_client import _frames as frames
 from adabkb_client._async_lease import AsyncLeasedTrial
 from adabkb_client._async_resource import AsyncStudyResource
 from adabkb_client._leased import LEASE_SECONDS
@@ -13,7 +14,6 @@ from adabkb_client._run import async_worker, run_state
 from adabkb_client._run.evaluation import AsyncObjective
 from adabkb_client._run.frames import shortened
 from adabkb_client._run.options import Callback, Context, Options
-from adabkb_client._show import frame
 
 log = logging.getLogger("adabkb_client")
 
@@ -137,4 +137,4 @@ class AsyncStudy(AsyncStudyResource):
     async def to_frame(self) -> "pd.DataFrame":
         """Return the trials and the results as a pandas frame: see ``Study.to_frame``."""
         trials = await self.trials()  # before the results, so that each result has its trial
-        return frame.of_study(await self.info(), trials, await self.observations())
+        return frames.of_study(await self.info(), trials, await self.observations())

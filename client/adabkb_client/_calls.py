@@ -12,9 +12,8 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar, Unpack, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
-from adabkb_client._decoding import decode_batch_item
-from adabkb_client._models import BatchItem
-from adabkb_client._plain import shown
+from adabkb_client._models import BatchItem, decode_batch_item
+from adabkb_client._values import shown
 
 Json = Any
 """A value that ``json.loads`` returns."""

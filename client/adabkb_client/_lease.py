@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
 
 from adabkb_client._leased import RENEW_AGAIN, RENEW_AT, Leased, printable
 from adabkb_client._models import Answer, Parameters, Trial
-from adabkb_client._plain import Numbers
-from adabkb_client._report_calls import report_of
+from adabkb_client._trial_calls import report_of
+from adabkb_client._values import Numbers
 from adabkb_client.errors import AdaBKBError, Conflict
 
 if TYPE_CHECKING:

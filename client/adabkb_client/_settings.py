@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Required, SupportsFloat, SupportsIndex, TypedDict
 
 from adabkb_client._models import Direction
-from adabkb_client._plain import shown
+from adabkb_client._values import shown
 
 
 class CostBudget(TypedDict):

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
+from adabkb_client import _frames as frames
+from adabkb_client import _notebook as notebook
 from adabkb_client._lease import LeasedTrial, exit_on_sigterm
 from adabkb_client._leased import LEASE_SECONDS
 from adabkb_client._models import Parameters, RunReport
@@ -15,7 +17,6 @@ from adabkb_client._run.asked import Objective as AskingObjective
 from adabkb_client._run.evaluation import Objective
 from adabkb_client._run.frames import shortened
 from adabkb_client._run.options import Callback, Context, Options
-from adabkb_client._show import frame, html
 from adabkb_client.errors import AdaBKBError
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ class Study(StudyResource):
 
     def _repr_html_(self) -> str:
         try:
-            return html.study(self._transport.perform(self._calls._glance()))
+            return notebook.study(self._transport.perform(self._calls._glance()))
         except (AdaBKBError, RuntimeError) as error:  # RuntimeError: the client is closed
             return f"<b>Study {escape(self.id)}</b>: {escape(str(error))}"
 
@@ -280,4 +281,4 @@ class Study(StudyResource):
             ImportError: pandas is not installed.
         """
         trials = list(self.trials())  # before the results, so that each of them has its trial
-        return frame.of_study(self.info(), trials, self.observations())
+        return frames.of_study(self.info(), trials, self.observations())

@@ -30,7 +30,7 @@ from adabkb_client._http.protocol import (
     trusted_certificates,
     unreachable,
 )
-from adabkb_client._plain import encoded
+from adabkb_client._values import encoded
 from adabkb_client.errors import AdaBKBError, ConnectionFailed, NotFound, ResultKept, Unavailable, is_refusal
 
 log = logging.getLogger("adabkb_client")

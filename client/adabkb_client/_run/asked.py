@@ -14,8 +14,8 @@ from typing import Any, SupportsFloat
 from adabkb_client._lease import LeasedTrial
 from adabkb_client._models import StudyInfo
 from adabkb_client._parameters import Categorical, Float, Int, Parameter, to_wire
-from adabkb_client._plain import WrongFunction, plain
 from adabkb_client._resource import StudyResource
+from adabkb_client._values import WrongFunction, plain
 from adabkb_client.errors import Invalid
 
 MOST_VALUES = 16

@@ -11,13 +11,13 @@ from adabkb_client._async_lease import AsyncLeasedTrial
 from adabkb_client._async_resource import AsyncStudyResource
 from adabkb_client._leased import stop_seconds
 from adabkb_client._models import Answer, RunReport, Trial
-from adabkb_client._plain import WrongResult
 from adabkb_client._run.evaluation import AsyncObjective, Evaluation
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, Standing
 from adabkb_client._run.result import Expected, Result
 from adabkb_client._run.run_state import RunState, stoppable
 from adabkb_client._run.work_loop import work
+from adabkb_client._values import WrongResult
 from adabkb_client.errors import AdaBKBError
 
 T = TypeVar("T")

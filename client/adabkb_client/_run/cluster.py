@@ -12,10 +12,10 @@ from typing import Any
 from adabkb_client._lease import LeasedTrial
 from adabkb_client._leased import Leased
 from adabkb_client._models import Answer
-from adabkb_client._plain import WrongFunction
 from adabkb_client._run.evaluation import Evaluation
 from adabkb_client._run.processes import Reply, reply_to
 from adabkb_client._run.result import Result
+from adabkb_client._values import WrongFunction
 from adabkb_client.errors import WorkerLost
 
 log = logging.getLogger("adabkb_client")

@@ -7,9 +7,9 @@ from typing import Any, SupportsFloat
 
 from adabkb_client._leased import OPTUNAS, Leased, for_optuna
 from adabkb_client._models import Answer
-from adabkb_client._plain import WrongFunction, WrongResult
 from adabkb_client._run.frames import place_of
 from adabkb_client._run.result import Expected, Result, as_result, rest_of
+from adabkb_client._values import WrongFunction, WrongResult
 
 Returned = SupportsFloat | Mapping[str, Any] | None
 """The value, or a dict with fields of ``Result``; None if the function has reported an outcome of the trial itself. For

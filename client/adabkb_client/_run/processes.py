@@ -14,11 +14,11 @@ from types import ModuleType
 from adabkb_client._lease import LeasedTrial
 from adabkb_client._leased import Leased
 from adabkb_client._models import Answer, Trial
-from adabkb_client._plain import WrongFunction
 from adabkb_client._resource import StudyResource
 from adabkb_client._run.evaluation import Evaluation
 from adabkb_client._run.frames import formatted
 from adabkb_client._run.result import Result
+from adabkb_client._values import WrongFunction
 from adabkb_client.errors import WorkerDied
 
 LOOK_EVERY = 1.0

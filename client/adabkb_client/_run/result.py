@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from adabkb_client._models import Metrics, StudyInfo, Trial
-from adabkb_client._plain import WrongResult, finite, finite_metrics, shown
+from adabkb_client._values import WrongResult, finite, finite_metrics, shown
 
 SHOWN = 0.1
 """The number in examples of results."""

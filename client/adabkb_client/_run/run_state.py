@@ -11,10 +11,10 @@ from typing import Protocol
 
 from adabkb_client._leased import MISTAKES, Leased, is_mistake
 from adabkb_client._models import Answer, Recommendation, RunReport
-from adabkb_client._plain import WrongResult
 from adabkb_client._run.frames import own_frames
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, Standing
+from adabkb_client._values import WrongResult
 from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, WorkerDied, WorkerLost
 
 log = logging.getLogger("adabkb_client")

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from adabkb_client._catalogue import Catalogue
-from adabkb_client._parameters import Bool, Categorical, Fixed, Float, Int, Ordinal
+from adabkb_client._parameters import Bool, Catalogue, Categorical, Fixed, Float, Int, Ordinal
 from adabkb_client._parameters import Parameter as ClientParameter
 from adabkb_client.mcp._values import Number, Value
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from adabkb_client._calls import Call, Listing, Steps, study_path
-from adabkb_client._decoding import decode
-from adabkb_client._models import Trial
+from adabkb_client._models import Trial, decode
 
 T = TypeVar("T")
 

@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from adabkb_client import _client_calls as client_calls
-from adabkb_client._decoding import decode
 from adabkb_client._http.async_transport import AsyncTransport
-from adabkb_client._models import Trial
+from adabkb_client._models import Trial, decode
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client.mcp import _answers as answers
 from adabkb_client.mcp._pages import page

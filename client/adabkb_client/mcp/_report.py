@@ -8,8 +8,8 @@ from typing import Any
 
 from adabkb_client._calls import Steps
 from adabkb_client._models import Best, Recommendation, StudyInfo, Trial
-from adabkb_client._show.numbers import difference
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client._values import difference
 from adabkb_client.mcp._answers import info as described
 from adabkb_client.mcp._pages import last_trials, page
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from adabkb_client._analysis import Slice
 from adabkb_client._models import Observation, Prediction, StudyInfo
-from adabkb_client._plain import titled
+from adabkb_client._values import titled
 
 
 def as_one(info: StudyInfo, metric: str | None) -> StudyInfo:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from matplotlib.axes import Axes
 
-from adabkb_client._plain import titled
+from adabkb_client._values import titled
 from adabkb_client.plots._canvas import label
 
 NUMBERS = ("float", "int")

@@ -30,7 +30,7 @@ from adabkb_client import (
     UnexpectedAnswer,
 )
 from adabkb_client._calls import Listing
-from adabkb_client._decoding import decode
+from adabkb_client._models import decode
 from adabkb_client._study_calls import StudyCalls
 
 PUBLIC = ("adabkb_client", "adabkb_client.errors", "adabkb_client.mcp", "adabkb_client.plots")
