@@ -22,10 +22,8 @@ from adabkb_client._analysis import (
     ValidationItem,
 )
 from adabkb_client._client import Client
-from adabkb_client._defined_by_run import DefinedByRun
 from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
 from adabkb_client._items import AsyncItems, Items
-from adabkb_client._lease import LeasedTrial
 from adabkb_client._models import (
     Access,
     Answer,
@@ -75,7 +73,7 @@ from adabkb_client._settings import (
     StudyObjective,
     StudySettings,
 )
-from adabkb_client._study import Study
+from adabkb_client._study import LeasedTrial, Study
 from adabkb_client._webhooks import verify_webhook
 from adabkb_client.errors import (
     AdaBKBError,
@@ -97,11 +95,16 @@ from adabkb_client.errors import (
 
 if TYPE_CHECKING:
     from adabkb_client._async_client import AsyncClient
-    from adabkb_client._async_lease import AsyncLeasedTrial
-    from adabkb_client._async_study import AsyncStudy
+    from adabkb_client._async_study import AsyncLeasedTrial, AsyncStudy
+    from adabkb_client._run.define_by_run import DefinedByRun
 else:
-    # Imported on first use, since asyncio takes a fifth of the import time of the client.
-    _LATER = {"AsyncClient": "_async_client", "AsyncLeasedTrial": "_async_lease", "AsyncStudy": "_async_study"}
+    # Imported on first use: asyncio takes a fifth of the import time of the client, and only a run needs its engine.
+    _LATER = {
+        "AsyncClient": "_async_client",
+        "AsyncLeasedTrial": "_async_study",
+        "AsyncStudy": "_async_study",
+        "DefinedByRun": "_run.define_by_run",
+    }
 
     def __getattr__(name: str) -> object:
         if name not in _LATER:

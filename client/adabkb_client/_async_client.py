@@ -11,7 +11,6 @@ import httpx
 
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._async_study import AsyncStudy
-from adabkb_client._calls import naming_settings
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
 from adabkb_client._http.local import LocalServer
@@ -19,7 +18,7 @@ from adabkb_client._http.outbox import Delivery
 from adabkb_client._items import AsyncItems, as_it_is
 from adabkb_client._models import Deletion, Direction
 from adabkb_client._parameters import Parameter
-from adabkb_client._settings import StudySettings
+from adabkb_client._settings import StudySettings, naming_settings
 from adabkb_client._study_calls import StudyCalls
 
 

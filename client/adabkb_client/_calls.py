@@ -4,12 +4,11 @@ A procedure (``Steps``) is a generator. It yields a call, receives the answer or
 result. A transport performs it, either blocking or async, so each procedure is written only once.
 """
 
-import inspect
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, TypeVar, Unpack, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from adabkb_client._models import BatchItem, decode_batch_item
@@ -25,9 +24,10 @@ PAGE = 500
 """The number of items per page."""
 BATCH = 1000
 """The maximum number of items that the server accepts in one batch."""
+RETRY_FOR = 120.0
+"""Default number of seconds for retries."""
 
 T = TypeVar("T")
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -117,17 +117,3 @@ def batch(
     path = f"{study_path(study_id)}/observations"
     answer = yield Call("POST", path, body) if key is None else Call("POST", path, body, key=key)
     return [decode_batch_item(item, study_id=study_id) for item in answer["items"]]
-
-
-def naming_settings(method: Method) -> Method:
-    """Expand ``**settings: Unpack[...]`` in the signature of a method, so that notebooks can complete the settings."""
-    signature, parameters = inspect.signature(method), list[inspect.Parameter]()
-    for each in signature.parameters.values():
-        if get_origin(each.annotation) is not Unpack:
-            parameters.append(each)
-            continue
-        (settings,) = get_args(each.annotation)
-        for name, kind in get_type_hints(settings).items():
-            parameters.append(inspect.Parameter(name, each.KEYWORD_ONLY, annotation=kind, default=...))
-    method.__dict__["__signature__"] = signature.replace(parameters=parameters)
-    return method

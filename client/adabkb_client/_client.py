@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 import httpx
 
 from adabkb_client import _client_calls as client_calls
-from adabkb_client._calls import naming_settings
-from adabkb_client._defined_by_run import DefinedByRun
 from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
@@ -18,9 +16,12 @@ from adabkb_client._http.transport import Transport
 from adabkb_client._items import Items, as_it_is
 from adabkb_client._models import Deletion, Direction
 from adabkb_client._parameters import Parameter
-from adabkb_client._settings import StudySettings
+from adabkb_client._settings import StudySettings, naming_settings
 from adabkb_client._study import Study
 from adabkb_client._study_calls import StudyCalls
+
+if TYPE_CHECKING:
+    from adabkb_client._run.define_by_run import DefinedByRun
 
 
 class Client:
@@ -180,7 +181,7 @@ class Client:
 
     def define_by_run(
         self, id: str, *, direction: Direction | None = None, **settings: Unpack[StudySettings]
-    ) -> DefinedByRun:
+    ) -> "DefinedByRun":
         """Return a study whose search space comes from the objective (define-by-run), as in Optuna.
 
         ``client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the study, if
@@ -194,6 +195,8 @@ class Client:
                 ``mixtures``, and rules of early stopping that compare trials. ``constraints`` and a ``prior`` can name
                 only parameters that the first trial asks for.
         """
+        from adabkb_client._run.define_by_run import DefinedByRun  # noqa: PLC0415 (only a run needs its engine)
+
         return DefinedByRun(self._transport, id, direction, settings)
 
     def study(self, id: str) -> Study:

@@ -9,10 +9,9 @@ from os import PathLike
 from typing import Any, Literal, SupportsFloat, SupportsIndex, Unpack
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
-from adabkb_client._calls import naming_settings
 from adabkb_client._http.transport import Transport
 from adabkb_client._items import Items, as_it_is
-from adabkb_client._leased import Leased
+from adabkb_client._lease import Leased
 from adabkb_client._models import (
     Access,
     Answer,
@@ -34,7 +33,7 @@ from adabkb_client._models import (
     Webhook,
 )
 from adabkb_client._parameters import Catalogue, Parameter
-from adabkb_client._settings import Belief, Mixture, StudyChanges
+from adabkb_client._settings import Belief, Mixture, StudyChanges, naming_settings
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._tables import Source
 from adabkb_client._values import Numbers

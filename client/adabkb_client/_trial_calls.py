@@ -8,7 +8,7 @@ from operator import index
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar
 
 from adabkb_client._calls import BATCH, Call, Listing, Param, Steps, batch, study_path
-from adabkb_client._leased import MISTAKES, Leased, in_words, stop_seconds, this_worker
+from adabkb_client._lease import MISTAKES, Leased, in_words, stop_seconds, this_worker
 from adabkb_client._models import (
     Answer,
     BatchItem,

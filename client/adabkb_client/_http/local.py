@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import quote
 
-from adabkb_client._http.protocol import RETRY_FOR
+from adabkb_client._calls import RETRY_FOR
 from adabkb_client.errors import ConnectionFailed
 
 START_PATIENCE = 120.0

@@ -7,8 +7,8 @@ from adabkb_client.plots._figures import Figures
 from adabkb_client.plots._methods import PlotMethods
 
 if TYPE_CHECKING:
-    from adabkb_client._async_resource import AsyncStudyResource
-    from adabkb_client._resource import StudyResource
+    from adabkb_client._async_study import AsyncStudy
+    from adabkb_client._study import Study
 
 
 class Plots(PlotMethods):
@@ -19,7 +19,7 @@ class Plots(PlotMethods):
     ``metric`` is the metric to draw instead of the value; a study with several objectives requires it.
     """
 
-    def __init__(self, study: "StudyResource") -> None:
+    def __init__(self, study: "Study") -> None:
         self._transport = study._transport
         self._figures = Figures(study._calls)
 
@@ -27,6 +27,6 @@ class Plots(PlotMethods):
 class AsyncPlots(AsyncPlotMethods):
     """Awaitable versions of the figures. Reading their data does not block the event loop, but drawing does."""
 
-    def __init__(self, study: "AsyncStudyResource") -> None:
+    def __init__(self, study: "AsyncStudy") -> None:
         self._transport = study._transport
         self._figures = Figures(study._calls)

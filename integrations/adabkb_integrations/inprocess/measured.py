@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from adabkb_client import OutcomeConstraint, StudyObjective
-from adabkb_client._run.result import Expected
+from adabkb_client._run.evaluation import Expected
 from adabkb_client._values import finite
 from adabkb_integrations.inprocess.trials import Evaluated
 from adabkb_integrations.model import Position, Result
