@@ -93,8 +93,8 @@ class AsyncClient:
 
     @property
     def url(self) -> str:
-        """The server's URL; with ``local``, it changes with each start of the server."""
-        return self._transport.server.address()
+        """The server's URL; with ``local``, that of the last call, since it changes with each start of the server."""
+        return self._transport.server.last_address
 
     async def __aenter__(self) -> Self:
         return self

@@ -81,6 +81,11 @@ class RemoteServer:
         url = httpx.URL(self.url)
         return (url.username, url.password) if url.userinfo else None
 
+    @property
+    def last_address(self) -> str:
+        """The server's URL: see ``LocalServer``."""
+        return self.name
+
     def address(self) -> str:
         """Return the server's URL."""
         return self.name
