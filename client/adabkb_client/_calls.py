@@ -69,19 +69,19 @@ class Listing(Generic[T]):
     decode: Callable[[Json], T]
     params: Mapping[str, Param] = field(default_factory=dict)
 
-    def page(self, cursor: str | None) -> Call:
+    def page(self, cursor: str | None, limit: int = PAGE) -> Call:
         """Return the call for the page at a cursor."""
-        return Call("GET", self.path, params={**self.params, "limit": PAGE, "cursor": cursor})
+        return Call("GET", self.path, params={**self.params, "limit": limit, "cursor": cursor})
 
     def first(self, count: int) -> Steps[list[T]]:
         """Read up to ``count`` items from the beginning, if the server answers at once."""
         call = Call("GET", self.path, params={**self.params, "limit": count}, retry_for=0.0)
         return [self.decode(item) for item in (yield call)["items"]]
 
-    def page_after(self, cursor: str | None) -> Steps[tuple[list[T], str | None]]:
+    def page_after(self, cursor: str | None, limit: int = PAGE) -> Steps[tuple[list[T], str | None]]:
         """Read the page at a cursor (None for the first page), and the cursor of the next page (None after the
         last)."""
-        page = yield self.page(cursor)
+        page = yield self.page(cursor, limit)
         return [self.decode(item) for item in page["items"]], page["next_cursor"]
 
     def all(self) -> Steps[list[T]]:
