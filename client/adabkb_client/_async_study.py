@@ -4,13 +4,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from copy import copy
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, SupportsIndex, overload
 
 from adabkb_client import _frames as frames
 from adabkb_client._async_study_methods import AsyncStudyMethods
 from adabkb_client._http.async_transport import AsyncTransport
+from adabkb_client._http.transport import Connected
 from adabkb_client._lease import LEASE_SECONDS, RENEW_AGAIN, RENEW_AT, Leased, printable
 from adabkb_client._models import Answer, Parameters, RunReport, Trial
 from adabkb_client._study import AsyncObjective, Callback, Context
@@ -41,16 +41,7 @@ class AsyncLeasedTrial(Leased):
         return answer
 
     async def report(self, step: SupportsIndex, value: SupportsFloat, cost: SupportsFloat | None = None) -> bool:
-        """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation. The
-        return value of the function is then ignored, except for metrics if the rule "patience" stopped the trial.
-
-        While the server is down, reports wait in memory, the trial continues, and the next call sends them all.
-
-        Args:
-            step: number of steps done so far; larger than in the previous report.
-            value: value of the objective after this step; a finite number.
-            cost: what the evaluation has cost so far, in a study with ``cost="told"``.
-        """
+        """Report an intermediate value, and return whether the trial is stopped: see ``LeasedTrial.report``."""
         return await self._study._deliver_reports(self, [report_of(step, value, cost)])
 
     async def observe(
@@ -116,7 +107,7 @@ class AsyncLeasedTrial(Leased):
                 pause = RENEW_AGAIN * lease
 
 
-class AsyncStudy(AsyncStudyMethods):
+class AsyncStudy(AsyncStudyMethods, Connected[AsyncTransport]):
     """A study on the server, like ``Study``, for asyncio programs."""
 
     def __init__(self, transport: AsyncTransport, study_id: str) -> None:
@@ -126,24 +117,6 @@ class AsyncStudy(AsyncStudyMethods):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id!r}>"
-
-    def with_options(
-        self,
-        *,
-        timeout: float | None = None,
-        retry_for: float | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Self:
-        """Return this study with other options of its calls, such as ``study.with_options(timeout=5).suggest()``.
-
-        Args:
-            timeout: seconds to wait for an answer. For each argument, None keeps the current value.
-            retry_for: seconds for which a call is retried; 0 means no retries.
-            headers: sent in addition to those of the client.
-        """
-        changed = copy(self)
-        changed._transport = self._transport.with_options(timeout, retry_for, headers)
-        return changed
 
     @overload
     async def suggest(

@@ -1,7 +1,6 @@
 """The entry point: a connection to a server and its studies."""
 
 from collections.abc import Mapping
-from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
@@ -12,7 +11,7 @@ from adabkb_client import _client_calls as client_calls
 from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
-from adabkb_client._http.transport import Transport
+from adabkb_client._http.transport import Connected, Transport
 from adabkb_client._items import Items, as_it_is
 from adabkb_client._models import Deletion, Direction
 from adabkb_client._parameters import Parameter
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from adabkb_client._run.define_by_run import DefinedByRun
 
 
-class Client:
+class Client(Connected[Transport]):
     """A connection to a server. Threads may share it; close it, or use it in a ``with`` block.
 
     Args:
@@ -99,24 +98,6 @@ class Client:
         self._transport = Transport(settings)
         self.outbox = settings.outbox
         """The results kept on this machine until the server can be reached."""
-
-    def with_options(
-        self,
-        *,
-        timeout: float | None = None,
-        retry_for: float | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Self:
-        """Return a client with the same connections but other options, for example for a single call.
-
-        Args:
-            timeout: seconds to wait for an answer. For each argument, None keeps the current value.
-            retry_for: seconds for which a call is retried; 0 means no retries.
-            headers: sent in addition to those of this client.
-        """
-        derived = copy(self)
-        derived._transport = self._transport.with_options(timeout, retry_for, headers)
-        return derived
 
     @property
     def url(self) -> str:

@@ -6,14 +6,13 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
 from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, SupportsIndex, overload
 
 from adabkb_client import _frames as frames
 from adabkb_client import _notebook as notebook
-from adabkb_client._http.transport import Transport
+from adabkb_client._http.transport import Connected, Transport
 from adabkb_client._lease import LEASE_SECONDS, RENEW_AGAIN, RENEW_AT, Leased, printable
 from adabkb_client._models import Answer, Parameters, RunReport, Trial
 from adabkb_client._study_calls import StudyCalls
@@ -184,7 +183,7 @@ def exit_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-class Study(StudyMethods):
+class Study(StudyMethods, Connected[Transport]):
     """A study on the server. The object holds no state, so many processes may work on one study."""
 
     def __init__(self, transport: Transport, study_id: str) -> None:
@@ -194,24 +193,6 @@ class Study(StudyMethods):
 
     def __repr__(self) -> str:
         return f"<Study {self.id!r}>"
-
-    def with_options(
-        self,
-        *,
-        timeout: float | None = None,
-        retry_for: float | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Self:
-        """Return this study with other options of its calls, such as ``study.with_options(timeout=5).suggest()``.
-
-        Args:
-            timeout: seconds to wait for an answer. For each argument, None keeps the current value.
-            retry_for: seconds for which a call is retried; 0 means no retries.
-            headers: sent in addition to those of the client.
-        """
-        changed = copy(self)
-        changed._transport = self._transport.with_options(timeout, retry_for, headers)
-        return changed
 
     @overload
     def suggest(

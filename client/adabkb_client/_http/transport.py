@@ -12,9 +12,10 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self, TypeGuard, TypeVar
+from typing import Any, Generic, Self, TypeGuard, TypeVar
 
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
@@ -49,6 +50,7 @@ NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
 _full_jitter = wait_random_exponential(multiplier=0.25, max=8)
 
 T = TypeVar("T")
+E = TypeVar("E", bound="Exchange")
 
 
 class Exchange:
@@ -291,6 +293,30 @@ def pause(patience: float, state: RetryCallState) -> float:
     advice = (error.retry_after if isinstance(error, Unavailable) else None) or 0.0
     seconds = min(advice, RETRY_AFTER_CAP) + _full_jitter(state)
     return max(min(seconds, patience - (state.seconds_since_start or 0.0)), 0.0)
+
+
+class Connected(Generic[E]):
+    """A client or a study of either kind: it sends calls by a transport."""
+
+    _transport: E
+
+    def with_options(
+        self,
+        *,
+        timeout: float | None = None,
+        retry_for: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return a copy with the same connections but other options, such as ``study.with_options(timeout=5).best()``.
+
+        Args:
+            timeout: seconds to wait for an answer. For each argument, None keeps the current value.
+            retry_for: seconds for which a call is retried; 0 means no retries.
+            headers: sent in addition to those of the client.
+        """
+        changed = copy(self)
+        changed._transport = self._transport.with_options(timeout, retry_for, headers)
+        return changed
 
 
 def api_url(address: str, path: str) -> str:
