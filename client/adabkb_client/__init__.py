@@ -21,14 +21,9 @@ from adabkb_client._analysis import (
     Validation,
     ValidationItem,
 )
-from adabkb_client._catalogue import Catalogue
 from adabkb_client._client import Client
-from adabkb_client._defined_by_run import DefinedByRun
 from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
-from adabkb_client._importing.fitting import RowError
-from adabkb_client._importing.report import ImportedResult, ImportReport
 from adabkb_client._items import AsyncItems, Items
-from adabkb_client._lease import LeasedTrial
 from adabkb_client._models import (
     Access,
     Answer,
@@ -46,6 +41,8 @@ from adabkb_client._models import (
     ExpectedValue,
     File,
     FrontEstimate,
+    ImportedResult,
+    ImportReport,
     Link,
     MetricPrediction,
     Observation,
@@ -53,6 +50,7 @@ from adabkb_client._models import (
     Prediction,
     Recommendation,
     Reported,
+    RowError,
     RunReport,
     StudyInfo,
     StudySummary,
@@ -60,7 +58,7 @@ from adabkb_client._models import (
     TrialState,
     Webhook,
 )
-from adabkb_client._parameters import Bool, Categorical, Fixed, Float, Int, Ordinal, Parameter
+from adabkb_client._parameters import Bool, Catalogue, Categorical, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_client._settings import (
     AshaRule,
     Belief,
@@ -75,7 +73,7 @@ from adabkb_client._settings import (
     StudyObjective,
     StudySettings,
 )
-from adabkb_client._study import Study
+from adabkb_client._study import LeasedTrial, Study
 from adabkb_client._webhooks import verify_webhook
 from adabkb_client.errors import (
     AdaBKBError,
@@ -97,11 +95,16 @@ from adabkb_client.errors import (
 
 if TYPE_CHECKING:
     from adabkb_client._async_client import AsyncClient
-    from adabkb_client._async_lease import AsyncLeasedTrial
-    from adabkb_client._async_study import AsyncStudy
+    from adabkb_client._async_study import AsyncLeasedTrial, AsyncStudy
+    from adabkb_client._run.define_by_run import DefinedByRun
 else:
-    # Imported on first use, since asyncio takes a fifth of the import time of the client.
-    _LATER = {"AsyncClient": "_async_client", "AsyncLeasedTrial": "_async_lease", "AsyncStudy": "_async_study"}
+    # Imported on first use: asyncio takes a fifth of the import time of the client, and only a run needs its engine.
+    _LATER = {
+        "AsyncClient": "_async_client",
+        "AsyncLeasedTrial": "_async_study",
+        "AsyncStudy": "_async_study",
+        "DefinedByRun": "_run.define_by_run",
+    }
 
     def __getattr__(name: str) -> object:
         if name not in _LATER:

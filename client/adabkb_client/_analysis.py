@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adabkb_client._models import Best, Direction, FrontEstimate, Metrics, Parameters, Prediction
-from adabkb_client._record import Record
+from adabkb_client._models import Best, Direction, FrontEstimate, Metrics, Parameters, Prediction, Record
 
 
 @dataclass(frozen=True)

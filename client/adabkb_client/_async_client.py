@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -11,19 +10,19 @@ import httpx
 
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._async_study import AsyncStudy
-from adabkb_client._calls import naming_settings
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
+from adabkb_client._http.transport import Connected
 from adabkb_client._items import AsyncItems, as_it_is
 from adabkb_client._models import Deletion, Direction
 from adabkb_client._parameters import Parameter
-from adabkb_client._settings import StudySettings
+from adabkb_client._settings import StudySettings, naming_settings
 from adabkb_client._study_calls import StudyCalls
 
 
-class AsyncClient:
+class AsyncClient(Connected[AsyncTransport]):
     """A connection to a server, for the tasks of one event loop. Close it, or use it in an ``async with`` block.
 
     Args:
@@ -74,28 +73,10 @@ class AsyncClient:
         self.outbox = settings.outbox
         """The results kept on this machine until the server can be reached."""
 
-    def with_options(
-        self,
-        *,
-        timeout: float | None = None,
-        retry_for: float | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Self:
-        """Return a client with the same connections but other options, for example for a single call.
-
-        Args:
-            timeout: seconds to wait for an answer. For each argument, None keeps the current value.
-            retry_for: seconds for which a call is retried; 0 means no retries.
-            headers: sent in addition to those of this client.
-        """
-        derived = copy(self)
-        derived._transport = self._transport.with_options(timeout, retry_for, headers)
-        return derived
-
     @property
     def url(self) -> str:
-        """The server's URL; with ``local``, it changes with each start of the server."""
-        return self._transport.server.address()
+        """The server's URL; with ``local``, that of the last call, since it changes with each start of the server."""
+        return self._transport.server.last_address
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,30 +1,183 @@
-"""A study with awaitable calls, and methods that use them to evaluate it."""
+"""A study with awaitable calls, and the trials that this process has leased."""
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, SupportsIndex, overload
 
-from adabkb_client._async_lease import AsyncLeasedTrial
-from adabkb_client._async_resource import AsyncStudyResource
-from adabkb_client._leased import LEASE_SECONDS
-from adabkb_client._models import Parameters, RunReport
-from adabkb_client._run import async_worker, run_state
-from adabkb_client._run.evaluation import AsyncObjective
-from adabkb_client._run.frames import shortened
-from adabkb_client._run.options import Callback, Context, Options
-from adabkb_client._show import frame
-
-log = logging.getLogger("adabkb_client")
+from adabkb_client import _frames as frames
+from adabkb_client._async_study_methods import AsyncStudyMethods
+from adabkb_client._http.async_transport import AsyncTransport
+from adabkb_client._http.transport import Connected
+from adabkb_client._lease import LEASE_SECONDS, RENEW_AGAIN, RENEW_AT, Leased, printable
+from adabkb_client._models import Answer, Parameters, RunReport, Trial
+from adabkb_client._study import AsyncObjective, Callback, Context
+from adabkb_client._study_calls import StudyCalls
+from adabkb_client._trial_calls import report_of
+from adabkb_client._values import Numbers
+from adabkb_client.errors import AdaBKBError, Conflict
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from adabkb_client.plots import AsyncPlots
 
+log = logging.getLogger("adabkb_client")
 
-class AsyncStudy(AsyncStudyResource):
+
+class AsyncLeasedTrial(Leased):
+    """A trial to evaluate in an ``async with study.trial()`` block. A task renews its lease."""
+
+    def __init__(self, study: "AsyncStudy", trial: Trial) -> None:
+        super().__init__(trial)
+        self._study = study
+
+    async def annotate(self, attributes: Mapping[str, Any]) -> Answer:
+        """Set attributes of the trial by name, or remove those that are None: see ``Study.annotate``."""
+        answer = await self._study.annotate(self, attributes)
+        self._set_here(answer)
+        return answer
+
+    async def report(self, step: SupportsIndex, value: SupportsFloat, cost: SupportsFloat | None = None) -> bool:
+        """Report an intermediate value, and return whether the trial is stopped: see ``LeasedTrial.report``."""
+        return await self._study._deliver_reports(self, [report_of(step, value, cost)])
+
+    async def observe(
+        self,
+        value: SupportsFloat | None = None,
+        *,
+        std_error: SupportsFloat | None = None,
+        parameters: Parameters | None = None,
+        metrics: Numbers | None = None,
+        std_errors: Numbers | None = None,
+        partial: bool = False,
+    ) -> Answer:
+        """Report the result: see ``Study.observe``."""
+        if self.unsent and await self._study._deliver_reports(self) and self.outcome is not None:
+            return self.outcome
+        return await self._study.observe(
+            self,
+            value,
+            std_error=std_error,
+            parameters=parameters,
+            metrics=metrics,
+            std_errors=std_errors,
+            partial=partial,
+        )
+
+    async def fail(self, reason: str) -> Answer:
+        """Report that the trial cannot be evaluated."""
+        return await self._study.fail(self, printable(reason))
+
+    async def release(self) -> Answer:
+        """Release the trial without a result."""
+        return await self._study.release(self)
+
+    async def __aenter__(self) -> Self:
+        self._keeper = asyncio.create_task(self._keep(), name=f"lease-{self.number}")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._keeper.cancel()
+        try:
+            await self._study._settle(self, error)
+        except AdaBKBError as refusal:
+            # The block's own exception must not be replaced by this one.
+            log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
+        await asyncio.wait([self._keeper])
+
+    async def _keep(self) -> None:
+        """Renew the lease until the block ends, or until another worker holds the trial."""
+        lease = self.trial.lease_seconds
+        pause = RENEW_AT * lease
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                await self._study.heartbeat(self.trial)
+                pause = RENEW_AT * lease
+            except Conflict as lost:
+                log.info("trial %d of study %r: %s", self.number, self._study.id, lost.detail)
+                return
+            except AdaBKBError as error:
+                log.warning("trial %d of study %r: lease not renewed: %s", self.number, self._study.id, error)
+                pause = RENEW_AGAIN * lease
+
+
+class AsyncStudy(AsyncStudyMethods, Connected[AsyncTransport]):
     """A study on the server, like ``Study``, for asyncio programs."""
+
+    def __init__(self, transport: AsyncTransport, study_id: str) -> None:
+        self.id = study_id
+        self._transport = transport
+        self._calls = StudyCalls(study_id)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id!r}>"
+
+    @overload
+    async def suggest(
+        self,
+        count: None = None,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        plate: None = None,
+        wait: float = 0.0,
+    ) -> Trial: ...
+    @overload
+    async def suggest(
+        self,
+        count: int,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        plate: Literal["open", "new"] | None = None,
+        wait: float = 0.0,
+    ) -> list[Trial]: ...
+    @overload
+    async def suggest(
+        self,
+        count: None = None,
+        *,
+        plate: Literal["open", "new"],
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        wait: float = 0.0,
+    ) -> list[Trial]: ...
+    async def suggest(
+        self,
+        count: int | None = None,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        plate: Literal["open", "new"] | None = None,
+        wait: float = 0.0,
+    ) -> Trial | list[Trial]:
+        """Lease a trial or, with ``count`` or ``plate``, a list of trials: see ``Study.suggest``."""
+        is_single = count is None and plate is None
+        steps = self._calls.suggest(
+            1 if is_single else count,
+            worker=worker,
+            lease_seconds=lease_seconds,
+            fixed=fixed,
+            context=context,
+            plate=plate,
+            wait=wait,
+        )
+        trials = await self._transport.perform(steps)
+        return trials[0] if is_single else trials
 
     @asynccontextmanager
     async def trial(
@@ -110,6 +263,10 @@ class AsyncStudy(AsyncStudyResource):
                 invalid result.
             ImportError, NameError, SyntaxError, Exception, NoTrialAvailable, ConnectionFailed: as in ``Study.run``.
         """
+        from adabkb_client._run import async_worker  # noqa: PLC0415 (only a run needs its engine)
+        from adabkb_client._run.options import Options  # noqa: PLC0415
+        from adabkb_client._run.tracebacks import shortened  # noqa: PLC0415
+
         how = (n_trials, timeout, workers, callbacks, catch, pass_trial, max_failures, progress, lease_seconds, fixed)
         options = Options(*how, context=context)
         try:
@@ -119,6 +276,8 @@ class AsyncStudy(AsyncStudyResource):
 
     def stop(self) -> None:
         """End the run that calls this, from a callback or from the function: see ``Study.stop``."""
+        from adabkb_client._run import run_state  # noqa: PLC0415 (only a run needs its engine)
+
         run_state.stop()
 
     @property
@@ -137,4 +296,4 @@ class AsyncStudy(AsyncStudyResource):
     async def to_frame(self) -> "pd.DataFrame":
         """Return the trials and the results as a pandas frame: see ``Study.to_frame``."""
         trials = await self.trials()  # before the results, so that each result has its trial
-        return frame.of_study(await self.info(), trials, await self.observations())
+        return frames.of_study(await self.info(), trials, await self.observations())

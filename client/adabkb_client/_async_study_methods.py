@@ -9,13 +9,9 @@ from os import PathLike
 from typing import Any, Literal, SupportsFloat, SupportsIndex, Unpack
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
-from adabkb_client._calls import naming_settings
-from adabkb_client._catalogue import Catalogue
 from adabkb_client._http.async_transport import AsyncTransport
-from adabkb_client._importing.report import ImportReport
-from adabkb_client._importing.sources import Source
 from adabkb_client._items import AsyncItems, as_it_is
-from adabkb_client._leased import Leased
+from adabkb_client._lease import Leased
 from adabkb_client._models import (
     Access,
     Answer,
@@ -24,6 +20,7 @@ from adabkb_client._models import (
     CurvePoint,
     Event,
     File,
+    ImportReport,
     Link,
     Observation,
     Parameters,
@@ -35,10 +32,11 @@ from adabkb_client._models import (
     TrialState,
     Webhook,
 )
-from adabkb_client._parameters import Parameter
-from adabkb_client._plain import Numbers
-from adabkb_client._settings import Belief, Mixture, StudyChanges
+from adabkb_client._parameters import Catalogue, Parameter
+from adabkb_client._settings import Belief, Mixture, StudyChanges, naming_settings
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client._tables import Source
+from adabkb_client._values import Numbers
 
 
 class AsyncStudyMethods:
@@ -554,6 +552,69 @@ class AsyncStudyMethods:
         """
         return await self._transport.perform(self._calls.fail(trial, reason, attempt=attempt))
 
+    async def report(
+        self,
+        trial: Leased | Trial | int,
+        step: SupportsIndex,
+        value: SupportsFloat,
+        *,
+        cost: SupportsFloat | None = None,
+        lease_seconds: float | None = None,
+        attempt: int | None = None,
+    ) -> Reported:
+        """Report an intermediate value of a trial, and renew its lease; the answer says whether to stop.
+
+        Sending a report again changes nothing. If the trial is stopped, end the evaluation without a result.
+
+        Args:
+            trial: the trial, or its number.
+            step: number of steps done so far; 0 before the first step. It must be larger than in the previous report.
+            value: value of the objective after this step; a finite number.
+            cost: what the attempt has cost so far, in a study with ``cost="told"``. Required if ``early_stopping``
+                compares trials.
+            lease_seconds: duration of the lease from now on; by default as before.
+            attempt: the attempt of a trial that is given by its number; by default the current one.
+
+        Raises:
+            ValueError: the value is not finite, or the trial belongs to another study.
+            TypeError: the step is not a whole number, or the value is not a number.
+            Invalid: the step is larger than ``max_steps``, or smaller than the previous one.
+            Conflict: this attempt has reported another value at the step, or no longer holds the trial, or the trial
+                has ended.
+        """
+        return await self._transport.perform(
+            self._calls.report(trial, step, value, cost=cost, lease_seconds=lease_seconds, attempt=attempt)
+        )
+
+    async def report_many(
+        self,
+        trial: Leased | Trial | int,
+        reports: Sequence[tuple[SupportsIndex, SupportsFloat] | tuple[SupportsIndex, SupportsFloat, SupportsFloat]],
+        *,
+        lease_seconds: float | None = None,
+        attempt: int | None = None,
+    ) -> Reported:
+        """Report several intermediate values of a trial, each as (step, value) or (step, value, cost): see ``report``.
+        Either all of them are stored or none.
+        """
+        return await self._transport.perform(
+            self._calls.report_many(trial, reports, lease_seconds=lease_seconds, attempt=attempt)
+        )
+
+    async def _deliver_reports(self, trial: Leased, told: Sequence[Mapping[str, Any]] = ()) -> bool:
+        """Send the reports of a leased trial, and return whether it should stop.
+
+        Reports that cannot be delivered wait in memory, and are sent with the next one.
+
+        Raises:
+            Invalid, Conflict: as ``report``.
+        """
+        return await self._transport.perform(self._calls.deliver_reports(trial, told))
+
+    def curve(self, trial: Leased | Trial | int, attempt: int | None = None) -> AsyncItems[CurvePoint]:
+        """Yield the reports of an attempt of a trial, by step; by default the current attempt."""
+        return AsyncItems(self._transport, self._calls.curve(trial, attempt), as_it_is)
+
     async def heartbeat(
         self, trial: Leased | Trial | int, *, lease_seconds: float | None = None, attempt: int | None = None
     ) -> Answer:
@@ -650,66 +711,3 @@ class AsyncStudyMethods:
     async def why(self, trial: Leased | Trial | int) -> dict[str, Any]:
         """Return the inputs of a trial's suggestion, and all events about the trial, in wire form: see docs/http.md."""
         return await self._transport.perform(self._calls.why(trial))
-
-    async def report(
-        self,
-        trial: Leased | Trial | int,
-        step: SupportsIndex,
-        value: SupportsFloat,
-        *,
-        cost: SupportsFloat | None = None,
-        lease_seconds: float | None = None,
-        attempt: int | None = None,
-    ) -> Reported:
-        """Report an intermediate value of a trial, and renew its lease; the answer says whether to stop.
-
-        Sending a report again changes nothing. If the trial is stopped, end the evaluation without a result.
-
-        Args:
-            trial: the trial, or its number.
-            step: number of steps done so far; 0 before the first step. It must be larger than in the previous report.
-            value: value of the objective after this step; a finite number.
-            cost: what the attempt has cost so far, in a study with ``cost="told"``. Required if ``early_stopping``
-                compares trials.
-            lease_seconds: duration of the lease from now on; by default as before.
-            attempt: the attempt of a trial that is given by its number; by default the current one.
-
-        Raises:
-            ValueError: the value is not finite, or the trial belongs to another study.
-            TypeError: the step is not a whole number, or the value is not a number.
-            Invalid: the step is larger than ``max_steps``, or smaller than the previous one.
-            Conflict: this attempt has reported another value at the step, or no longer holds the trial, or the trial
-                has ended.
-        """
-        return await self._transport.perform(
-            self._calls.report(trial, step, value, cost=cost, lease_seconds=lease_seconds, attempt=attempt)
-        )
-
-    async def report_many(
-        self,
-        trial: Leased | Trial | int,
-        reports: Sequence[tuple[SupportsIndex, SupportsFloat] | tuple[SupportsIndex, SupportsFloat, SupportsFloat]],
-        *,
-        lease_seconds: float | None = None,
-        attempt: int | None = None,
-    ) -> Reported:
-        """Report several intermediate values of a trial, each as (step, value) or (step, value, cost): see ``report``.
-        Either all of them are stored or none.
-        """
-        return await self._transport.perform(
-            self._calls.report_many(trial, reports, lease_seconds=lease_seconds, attempt=attempt)
-        )
-
-    async def _deliver_reports(self, trial: Leased, told: Sequence[Mapping[str, Any]] = ()) -> bool:
-        """Send the reports of a leased trial, and return whether it should stop.
-
-        Reports that cannot be delivered wait in memory, and are sent with the next one.
-
-        Raises:
-            Invalid, Conflict: as ``report``.
-        """
-        return await self._transport.perform(self._calls.deliver_reports(trial, told))
-
-    def curve(self, trial: Leased | Trial | int, attempt: int | None = None) -> AsyncItems[CurvePoint]:
-        """Yield the reports of an attempt of a trial, by step; by default the current attempt."""
-        return AsyncItems(self._transport, self._calls.curve(trial, attempt), as_it_is)

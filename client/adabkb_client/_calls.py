@@ -4,17 +4,15 @@ A procedure (``Steps``) is a generator. It yields a call, receives the answer or
 result. A transport performs it, either blocking or async, so each procedure is written only once.
 """
 
-import inspect
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, TypeVar, Unpack, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from adabkb_client._decoding import decode_batch_item
-from adabkb_client._models import BatchItem
-from adabkb_client._plain import shown
+from adabkb_client._models import BatchItem, decode_batch_item
+from adabkb_client._values import shown
 
 Json = Any
 """A value that ``json.loads`` returns."""
@@ -26,9 +24,10 @@ PAGE = 500
 """The number of items per page."""
 BATCH = 1000
 """The maximum number of items that the server accepts in one batch."""
+RETRY_FOR = 120.0
+"""Default number of seconds for retries."""
 
 T = TypeVar("T")
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -70,19 +69,19 @@ class Listing(Generic[T]):
     decode: Callable[[Json], T]
     params: Mapping[str, Param] = field(default_factory=dict)
 
-    def page(self, cursor: str | None) -> Call:
+    def page(self, cursor: str | None, limit: int = PAGE) -> Call:
         """Return the call for the page at a cursor."""
-        return Call("GET", self.path, params={**self.params, "limit": PAGE, "cursor": cursor})
+        return Call("GET", self.path, params={**self.params, "limit": limit, "cursor": cursor})
 
     def first(self, count: int) -> Steps[list[T]]:
         """Read up to ``count`` items from the beginning, if the server answers at once."""
         call = Call("GET", self.path, params={**self.params, "limit": count}, retry_for=0.0)
         return [self.decode(item) for item in (yield call)["items"]]
 
-    def page_after(self, cursor: str | None) -> Steps[tuple[list[T], str | None]]:
+    def page_after(self, cursor: str | None, limit: int = PAGE) -> Steps[tuple[list[T], str | None]]:
         """Read the page at a cursor (None for the first page), and the cursor of the next page (None after the
         last)."""
-        page = yield self.page(cursor)
+        page = yield self.page(cursor, limit)
         return [self.decode(item) for item in page["items"]], page["next_cursor"]
 
     def all(self) -> Steps[list[T]]:
@@ -118,17 +117,3 @@ def batch(
     path = f"{study_path(study_id)}/observations"
     answer = yield Call("POST", path, body) if key is None else Call("POST", path, body, key=key)
     return [decode_batch_item(item, study_id=study_id) for item in answer["items"]]
-
-
-def naming_settings(method: Method) -> Method:
-    """Expand ``**settings: Unpack[...]`` in the signature of a method, so that notebooks can complete the settings."""
-    signature, parameters = inspect.signature(method), list[inspect.Parameter]()
-    for each in signature.parameters.values():
-        if get_origin(each.annotation) is not Unpack:
-            parameters.append(each)
-            continue
-        (settings,) = get_args(each.annotation)
-        for name, kind in get_type_hints(settings).items():
-            parameters.append(inspect.Parameter(name, each.KEYWORD_ONLY, annotation=kind, default=...))
-    method.__dict__["__signature__"] = signature.replace(parameters=parameters)
-    return method

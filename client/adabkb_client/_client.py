@@ -1,29 +1,29 @@
 """The entry point: a connection to a server and its studies."""
 
 from collections.abc import Mapping
-from copy import copy
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 import httpx
 
 from adabkb_client import _client_calls as client_calls
-from adabkb_client._calls import naming_settings
-from adabkb_client._defined_by_run import DefinedByRun
 from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
-from adabkb_client._http.transport import Transport
+from adabkb_client._http.transport import Connected, Transport
 from adabkb_client._items import Items, as_it_is
 from adabkb_client._models import Deletion, Direction
 from adabkb_client._parameters import Parameter
-from adabkb_client._settings import StudySettings
+from adabkb_client._settings import StudySettings, naming_settings
 from adabkb_client._study import Study
 from adabkb_client._study_calls import StudyCalls
 
+if TYPE_CHECKING:
+    from adabkb_client._run.define_by_run import DefinedByRun
 
-class Client:
+
+class Client(Connected[Transport]):
     """A connection to a server. Threads may share it; close it, or use it in a ``with`` block.
 
     Args:
@@ -99,24 +99,6 @@ class Client:
         self.outbox = settings.outbox
         """The results kept on this machine until the server can be reached."""
 
-    def with_options(
-        self,
-        *,
-        timeout: float | None = None,
-        retry_for: float | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Self:
-        """Return a client with the same connections but other options, for example for a single call.
-
-        Args:
-            timeout: seconds to wait for an answer. For each argument, None keeps the current value.
-            retry_for: seconds for which a call is retried; 0 means no retries.
-            headers: sent in addition to those of this client.
-        """
-        derived = copy(self)
-        derived._transport = self._transport.with_options(timeout, retry_for, headers)
-        return derived
-
     @property
     def url(self) -> str:
         """The server's URL; with ``local``, it changes with each start of the server."""
@@ -180,7 +162,7 @@ class Client:
 
     def define_by_run(
         self, id: str, *, direction: Direction | None = None, **settings: Unpack[StudySettings]
-    ) -> DefinedByRun:
+    ) -> "DefinedByRun":
         """Return a study whose search space comes from the objective (define-by-run), as in Optuna.
 
         ``client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the study, if
@@ -194,6 +176,8 @@ class Client:
                 ``mixtures``, and rules of early stopping that compare trials. ``constraints`` and a ``prior`` can name
                 only parameters that the first trial asks for.
         """
+        from adabkb_client._run.define_by_run import DefinedByRun  # noqa: PLC0415 (only a run needs its engine)
+
         return DefinedByRun(self._transport, id, direction, settings)
 
     def study(self, id: str) -> Study:

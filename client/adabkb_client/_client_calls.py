@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from adabkb_client._calls import Call, Listing, Steps, study_path
-from adabkb_client._decoding import decode
-from adabkb_client._models import Deletion, Direction, StudyInfo
+from adabkb_client._models import Deletion, Direction, StudyInfo, decode
 from adabkb_client._parameters import Parameter, named, to_wire
-from adabkb_client._plain import plain
 from adabkb_client._settings import StudyChanges, StudySettings, check_constraints, check_dicts
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client._values import plain
 from adabkb_client.errors import Conflict
 
 

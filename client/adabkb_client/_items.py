@@ -3,8 +3,10 @@
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from adabkb_client import _console as console
+from adabkb_client import _frames as frames
+from adabkb_client import _notebook as notebook
 from adabkb_client._calls import Listing
-from adabkb_client._show import columns, html, text
 from adabkb_client.errors import AdaBKBError
 
 if TYPE_CHECKING:
@@ -67,18 +69,18 @@ class Items(Sequence[T], Generic[T]):
             ImportError: pandas is not installed.
         """
         self._has(None)
-        return columns.frame(self._records)
+        return frames.frame(self._records)
 
     def __repr__(self) -> str:
         try:
             first = self._first(SHOWN + 1)
         except (AdaBKBError, RuntimeError) as error:  # RuntimeError: the client is closed
             return f"<{self._listing.path}: {error}>"
-        return text.records(first[:SHOWN], is_all=len(first) <= SHOWN)
+        return console.records(first[:SHOWN], is_all=len(first) <= SHOWN)
 
     def _repr_html_(self) -> str:
-        first = self._first(columns.SHOWN + 1)
-        return html.records(first[: columns.SHOWN], is_all=len(first) <= columns.SHOWN)
+        first = self._first(frames.SHOWN + 1)
+        return notebook.records(first[: frames.SHOWN], is_all=len(first) <= frames.SHOWN)
 
     def _first(self, count: int) -> list[Any]:
         if self._transport is None:

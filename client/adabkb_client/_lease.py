@@ -1,162 +1,129 @@
-"""A trial that this process has leased. The lease is renewed until its outcome is reported."""
+"""A leased trial, whose lease is renewed by a thread or by a task."""
 
-import logging
-import signal
-import sys
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
+import os
+import socket
+from collections.abc import Mapping
+from typing import Any
 
-from adabkb_client._leased import RENEW_AGAIN, RENEW_AT, Leased, printable
-from adabkb_client._models import Answer, Parameters, Trial
-from adabkb_client._plain import Numbers
-from adabkb_client._report_calls import report_of
-from adabkb_client.errors import AdaBKBError, Conflict
+from adabkb_client._models import Answer, Trial
+from adabkb_client.errors import Invalid
 
-if TYPE_CHECKING:
-    from adabkb_client._resource import StudyResource
+LEASE_SECONDS = 120.0
+"""Default length of a renewed lease, short enough that the trial of a killed process is issued again soon."""
+RENEW_AT = 1 / 3
+"""Share of a lease after which it is renewed. The rest is time for retries."""
+RENEW_AGAIN = 0.05
+"""Share of a lease between retries of a renewal."""
+REASON_LENGTH = 1000
+MISTAKES = (ImportError, NameError, SyntaxError)
+"""Errors that are always programming errors. They release the trial instead of failing it."""
+MISTAKES_AT_FIRST = (AttributeError, KeyError, TypeError, Invalid)
+"""Errors that count as programming errors until the function has returned a first result. Later, such an error may be
+specific to a point, so it fails the trial. (``WrongResult`` is a TypeError.)"""
+OPTUNAS = ("suggest_", "should_prune", "set_user_attr")
+"""Prefixes of the names of methods of Optuna's trials."""
 
-log = logging.getLogger("adabkb_client")
-
-KEEPER_PATIENCE = 2.0
-"""Seconds for which the end of a block waits for a renewal in progress."""
+STOP_VARIABLE = "ADABKB_STOP_SECONDS"
+DEFAULT_STOP_SECONDS = 5.0
 
 
-class LeasedTrial(Leased):
-    """A trial to evaluate, in a ``with`` block or between ``start`` and ``close``.
+class Leased:
+    """A trial leased by this process, with its outcome once reported."""
 
-    During this time, its lease is renewed. If an exception ends the block, the trial fails, with the exception's text
-    as the reason. KeyboardInterrupt, SystemExit and programming errors (``MISTAKES``, or an invalid result) release the
-    trial instead. The exception always propagates. If the result could not be delivered, the trial does not fail: its
-    lease expires, and the server issues it again.
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self.outcome: Answer | None = None
+        """The server's answer to the result, the failure or the release, or to the report at which the trial was
+        stopped; None before."""
+        self.unsent: list[Mapping[str, Any]] = []
+        """Reports in wire form that could not be sent yet."""
+        self._attributes: Mapping[str, Any] = trial.attributes
 
-    The object can be pickled. A copy renews the lease only if it is started, too.
-    """
+    def __getattr__(self, name: str) -> Any:
+        """Raise an error. For methods of Optuna's trials, it has a remedy.
 
-    def __init__(self, study: "StudyResource", trial: Trial) -> None:
-        super().__init__(trial)
-        self._study = study
-        self._over = threading.Event()
-        self._keeper: threading.Thread | None = None
-
-    def __reduce__(self) -> tuple[type[Self], tuple["StudyResource", Trial]]:
-        return type(self), (self._study, self.trial)
-
-    def annotate(self, attributes: Mapping[str, Any]) -> Answer:
-        """Set attributes of the trial by name, or remove those that are None: see ``Study.annotate``."""
-        answer = self._study.annotate(self, attributes)
-        self._set_here(answer)
-        return answer
-
-    def report(self, step: SupportsIndex, value: SupportsFloat, cost: SupportsFloat | None = None) -> bool:
-        """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation. The
-        return value of the function is then ignored, except for metrics if the rule "patience" stopped the trial.
-
-        While the server is down, reports wait in memory, the trial continues, and the next call sends them all.
-
-        Args:
-            step: number of steps done so far; larger than in the previous report.
-            value: value of the objective after this step; a finite number.
-            cost: what the evaluation has cost so far, in a study with ``cost="told"``.
+        Raises:
+            AttributeError: always, since the attribute does not exist.
         """
-        return self._study._deliver_reports(self, [report_of(step, value, cost)])
+        what = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name.startswith(OPTUNAS):
+            what = f"a trial of this service has no {name}: {for_optuna()}"
+        raise AttributeError(what, name=name, obj=self)
 
-    def observe(
-        self,
-        value: SupportsFloat | None = None,
-        *,
-        std_error: SupportsFloat | None = None,
-        parameters: Parameters | None = None,
-        metrics: Numbers | None = None,
-        std_errors: Numbers | None = None,
-        partial: bool = False,
-    ) -> Answer:
-        """Report the result: see ``Study.observe``."""
-        if self.unsent and self._study._deliver_reports(self) and self.outcome is not None:
-            return self.outcome
-        return self._study.observe(
-            self,
-            value,
-            std_error=std_error,
-            parameters=parameters,
-            metrics=metrics,
-            std_errors=std_errors,
-            partial=partial,
-        )
+    @property
+    def settled(self) -> bool:
+        """Whether an outcome was reported."""
+        return self.outcome is not None
 
-    def fail(self, reason: str) -> Answer:
-        """Report that the trial cannot be evaluated."""
-        return self._study.fail(self, printable(reason))
+    def should_stop(self) -> bool:
+        """Whether the server has stopped the trial, which then needs no result."""
+        return self.outcome is not None and self.outcome.trial is not None and self.outcome.trial.state == "stopped"
 
-    def release(self) -> Answer:
-        """Release the trial without a result."""
-        return self._study.release(self)
+    @property
+    def number(self) -> int:
+        """The trial's number."""
+        return self.trial.number
 
-    def start(self) -> Self:
-        """Renew the lease from now on, in a thread, until ``close``."""
-        if self._keeper is None:
-            self._keeper = threading.Thread(target=self._keep, name=f"lease-{self.number}", daemon=True)
-            self._keeper.start()
-        return self
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters at which to evaluate the objective."""
+        return dict(self.trial.parameters)
 
-    def close(self, error: BaseException | None = None) -> None:
-        """Stop renewing the lease and, if no outcome was reported, report one as at the end of a block.
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes of the trial, as of its issue or the last change by this object."""
+        return dict(self._attributes)
 
-        Args:
-            error: the exception that ended the evaluation. The trial fails, with the exception's text as the reason;
-                KeyboardInterrupt, SystemExit and programming errors release it instead. Without an exception, the trial
-                fails because it has no result. A second call does nothing.
-        """
-        if self._over.is_set():
-            return
-        self._over.set()
-        try:
-            self._study._settle(self, error)
-        except AdaBKBError as refusal:
-            # The block's own exception must not be replaced by this one.
-            log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
-        if self._keeper is not None:
-            # Do not wait longer: a renewal that is being retried is no longer needed.
-            self._keeper.join(KEEPER_PATIENCE)
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close(error)
-
-    def _keep(self) -> None:
-        """Renew the lease until the block ends, or until another worker holds the trial."""
-        lease = self.trial.lease_seconds
-        pause = RENEW_AT * lease
-        while not self._over.wait(pause):
-            try:
-                self._study.heartbeat(self.trial)
-                pause = RENEW_AT * lease
-            except Conflict as lost:
-                log.info("trial %d of study %r: %s", self.number, self._study.id, lost.detail)
-                return
-            except AdaBKBError as error:
-                log.warning("trial %d of study %r: lease not renewed: %s", self.number, self._study.id, error)
-                pause = RENEW_AGAIN * lease
+    def _set_here(self, answer: Answer) -> None:
+        if answer.trial is not None:
+            self._attributes = answer.trial.attributes
 
 
-@contextmanager
-def exit_on_sigterm() -> Iterator[None]:
-    """Make SIGTERM raise SystemExit inside the block, so that leases are released before the process ends.
+def this_worker() -> str:
+    """Return the default name of this process as a worker: host and process."""
+    return f"{socket.gethostname()}:{os.getpid()}"
 
-    This works only in the main thread, and only if the program has no handler for SIGTERM.
+
+def is_mistake(error: BaseException, *, has_succeeded: bool) -> bool:
+    """Return whether an error of a function is a programming error, which releases its trial instead of failing it.
+
+    Args:
+        error: the exception of the function, or the error in its result.
+        has_succeeded: whether the function has returned a result in this run before.
     """
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    return isinstance(error, MISTAKES) or (not has_succeeded and isinstance(error, MISTAKES_AT_FIRST))
+
+
+def for_optuna() -> str:
+    """Return the remedy for an objective written for Optuna."""
+    return (
+        "this function is written for Optuna. Take the parameters of the study as arguments, `def objective(x, y):`, "
+        "and leave out pass_trial. Or run the function unchanged: `study.optimize(objective)`"
+    )
+
+
+def in_words(error: BaseException) -> str:
+    """Return the failure reason for an exception."""
+    return printable(f"{type(error).__name__}: {error}")
+
+
+def printable(reason: str) -> str:
+    """Return the reason in a form that the server accepts: no NUL, no lone surrogate, not too long."""
+    return reason.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()[:REASON_LENGTH]
+
+
+def stop_seconds() -> float:
+    """Return the seconds within which a stopped program must release trials and end worker processes:
+    ``ADABKB_STOP_SECONDS``, or 5.
+
+    Raises:
+        ValueError: the variable is not a positive number.
+    """
+    text = os.environ.get(STOP_VARIABLE, "")
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        seconds = float(text) if text else DEFAULT_STOP_SECONDS
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0.0:
+        raise ValueError(f"the environment variable {STOP_VARIABLE} must be a positive number of seconds, not {text!r}")
+    return seconds

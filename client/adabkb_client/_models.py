@@ -1,12 +1,41 @@
-"""The server's responses, as frozen records; ``_decoding.py`` builds them, and ``_show`` prints them."""
+"""The server's answers as frozen records, and their decoding from JSON. ``_console`` and ``_notebook`` show them.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+Fields unknown to this version are ignored, so a newer server does not break an older client.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import datetime
-from typing import Any, Literal
+from functools import cache, singledispatch
+from types import UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from adabkb_client._record import Record
-from adabkb_client.errors import AdaBKBError
+from adabkb_client.errors import AdaBKBError, UnexpectedAnswer, from_problem
+
+T = TypeVar("T")
+
+
+class Record:
+    """A response of the server. A console shows it as one line, a notebook as a table."""
+
+    def __repr__(self) -> str:
+        return line(self)
+
+    def _repr_html_(self) -> str:
+        return page(self)
+
+
+@singledispatch
+def line(record: Any) -> str:
+    """Return a record as one line of text."""
+    raise NotImplementedError(f"nothing is registered for {type(record).__name__}")
+
+
+@singledispatch
+def page(record: Any) -> str:
+    """Return a record as HTML."""
+    raise NotImplementedError(f"nothing is registered for {type(record).__name__}")
+
 
 Direction = Literal["minimize", "maximize"]
 StudyState = Literal["running", "paused", "complete"]
@@ -451,3 +480,163 @@ class Deletion(Record):
     deleted_by: str | None
     deleted_at: datetime
     purged_at: datetime
+
+
+ROWS_SHOWN = 20
+"""The maximum number of rows that the text of an import's report shows."""
+
+
+@dataclass(frozen=True)
+class RowError:
+    """An error in a row: ``row`` is its number, ``field`` the parameter, "value", "std_error", "plate" or "row"."""
+
+    row: int
+    field: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class ImportedResult(Record):
+    """The result of a row, in the form in which the study has or would have it."""
+
+    row: int
+    parameters: Parameters
+    value: float | None
+    std_error: float | None
+    metrics: Metrics | None = None
+    std_errors: Metrics | None = None
+    missing: tuple[str, ...] = ()
+    plate: int | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class ImportReport(Record):
+    """The outcome of importing the rows of a source.
+
+    ``results`` are the results that were stored or, with ``dry_run``, would be stored. ``repeated`` is the number of
+    results that the study already had. ``left_out`` maps state -> number of rows without a result. ``errors`` lists the
+    invalid rows. ``unused`` names the columns that were not used.
+    """
+
+    study_id: str
+    source: str
+    counted: str
+    rows: int
+    results: tuple[ImportedResult, ...]
+    repeated: int
+    left_out: Mapping[str, int]
+    errors: tuple[RowError, ...]
+    unused: tuple[str, ...]
+    dry_run: bool
+
+    @property
+    def stored(self) -> int:
+        """The number of results that were stored; 0 in a dry run."""
+        return 0 if self.dry_run else len(self.results)
+
+    @property
+    def unfit(self) -> int:
+        """The number of invalid rows."""
+        return len({error.row for error in self.errors})
+
+    def __repr__(self) -> str:
+        return f"<Import of {str(self).partition(chr(10))[0]}>"
+
+    def __str__(self) -> str:
+        would = "would be stored" if self.dry_run else "stored"
+        rows = f"{self.rows} row{'s' * (self.rows != 1)}"
+        lines = [f"{self.source}: {rows}, {len(self.results)} {would} in study {self.study_id!r}"]
+        if self.repeated:
+            lines.append(f"already stored: {self.repeated}")
+        if self.left_out:
+            states = ", ".join(f"{count} {state}" for state, count in self.left_out.items())
+            lines.append(f"skipped because of their state: {states}")
+        if self.unused:
+            lines.append(f"unused columns: {', '.join(self.unused)}")
+        if self.errors:
+            lines.append(f"invalid rows: {self.unfit}. Correct them, and import again:")
+            lines += [f"  {self.counted} {each.row}, {each.field}: {each.problem}" for each in self.errors[:ROWS_SHOWN]]
+            if len(self.errors) > ROWS_SHOWN:
+                lines.append(f"  and {len(self.errors) - ROWS_SHOWN} more")
+        if self.dry_run:
+            lines += [f"  {self.counted} {each.row}: {_result_text(each)}" for each in self.results[:ROWS_SHOWN]]
+            if len(self.results) > ROWS_SHOWN:
+                lines.append(f"  and {len(self.results) - ROWS_SHOWN} more")
+        return "\n".join(lines)
+
+
+def _result_text(result: ImportedResult) -> str:
+    error = "" if result.std_error is None else f" ± {result.std_error!r}"
+    value = _point_text(result.metrics or {}) if result.value is None else f"{result.value!r}{error}"
+    lacking = f" ({', '.join(result.missing)} missing)" if result.missing else ""
+    plate = "" if result.plate is None else f", plate {result.plate}"
+    return f"{_point_text(result.parameters)}{plate}: {value}{lacking}"
+
+
+def _point_text(parameters: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value!r}" for name, value in parameters.items())
+
+
+def decode(kind: type[T], document: Any, **path: str) -> T:
+    """Build a record from JSON; ``path`` gives fields that are known from the path of the request.
+
+    Raises:
+        UnexpectedAnswer: a field is missing or invalid.
+    """
+    try:
+        record = _decode(kind, document, path)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UnexpectedAnswer(f"the answer is not a valid {kind.__name__}: {error!r}") from error
+    return record  # type: ignore[no-any-return]
+
+
+def decode_batch_item(document: Mapping[str, Any], **path: str) -> BatchItem:
+    """Build one item of a batch's answer, which is either an answer or a problem."""
+    status = document["status"]
+    if status < 400:
+        return BatchItem(status, decode(Answer, document, **path), None)
+    return BatchItem(status, None, from_problem(status, document))
+
+
+def _decode(kind: Any, document: Any, path: Mapping[str, str]) -> Any:
+    if isinstance(kind, type) and is_dataclass(kind):
+        known = {**path, **document}
+        return kind(
+            **{
+                name: _decode(hint, known[name], path)
+                for name, (hint, optional) in _layout(kind).items()
+                if not (optional and name not in known)
+            }
+        )
+    if isinstance(kind, UnionType):
+        return None if document is None else _decode(get_args(kind)[0], document, path)
+    if get_origin(kind) is Mapping and _has_records(get_args(kind)[1]):
+        return {name: _decode(get_args(kind)[1], item, path) for name, item in document.items()}
+    if get_origin(kind) is tuple:
+        return tuple(_decode(get_args(kind)[0], item, path) for item in document)
+    if kind == Parameters:
+        return {name: _choice(value) for name, value in document.items()}
+    return _SCALARS[kind](document) if kind in _SCALARS else document
+
+
+def _has_records(kind: Any) -> bool:
+    """Return whether a type is a record, or a tuple of records."""
+    return is_dataclass(kind) or (get_origin(kind) is tuple and is_dataclass(get_args(kind)[0]))
+
+
+def _choice(value: Any) -> Any:
+    """Return a parameter's value; lists become tuples, as in the search space."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+_SCALARS: dict[Any, Callable[[Any], Any]] = {datetime: datetime.fromisoformat, float: float, Any: _choice}
+
+
+@cache
+def _layout(kind: type) -> dict[str, tuple[Any, bool]]:
+    """Return the type of each field of a dataclass, and whether it may be absent."""
+    hints = get_type_hints(kind)
+    return {
+        each.name: (hints[each.name], each.default is not MISSING or each.default_factory is not MISSING)
+        for each in fields(kind)
+    }

@@ -4,11 +4,26 @@ Editors can complete them, and type checkers check their types. The server valid
 docs/http.md.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Required, SupportsFloat, SupportsIndex, TypedDict
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import (
+    Any,
+    Literal,
+    Required,
+    SupportsFloat,
+    SupportsIndex,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from adabkb_client._models import Direction
-from adabkb_client._plain import shown
+from adabkb_client._values import shown
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class CostBudget(TypedDict):
@@ -232,3 +247,17 @@ def check_dicts(settings: Mapping[str, Any]) -> None:
     for name, value in settings.items():
         if name in EXAMPLES and value is not None and not isinstance(value, Mapping):
             raise TypeError(f"{name} must be a dict such as {EXAMPLES[name]}, not {shown(value)}")
+
+
+def naming_settings(method: Method) -> Method:
+    """Expand ``**settings: Unpack[...]`` in the signature of a method, so that notebooks can complete the settings."""
+    signature, parameters = inspect.signature(method), list[inspect.Parameter]()
+    for each in signature.parameters.values():
+        if get_origin(each.annotation) is not Unpack:
+            parameters.append(each)
+            continue
+        (settings,) = get_args(each.annotation)
+        for name, kind in get_type_hints(settings).items():
+            parameters.append(inspect.Parameter(name, each.KEYWORD_ONLY, annotation=kind, default=...))
+    method.__dict__["__signature__"] = signature.replace(parameters=parameters)
+    return method

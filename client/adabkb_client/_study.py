@@ -1,31 +1,280 @@
-"""A study: its calls, and methods that use them to evaluate trials."""
+"""A study, and the trials that this process has leased."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, SupportsIndex, overload
 
-from adabkb_client._lease import LeasedTrial, exit_on_sigterm
-from adabkb_client._leased import LEASE_SECONDS
-from adabkb_client._models import Parameters, RunReport
-from adabkb_client._resource import StudyResource
-from adabkb_client._run import run_state
-from adabkb_client._run.asked import Asking, Space
-from adabkb_client._run.asked import Objective as AskingObjective
-from adabkb_client._run.evaluation import Objective
-from adabkb_client._run.frames import shortened
-from adabkb_client._run.options import Callback, Context, Options
-from adabkb_client._show import frame, html
-from adabkb_client.errors import AdaBKBError
+from adabkb_client import _frames as frames
+from adabkb_client import _notebook as notebook
+from adabkb_client._http.transport import Connected, Transport
+from adabkb_client._lease import LEASE_SECONDS, RENEW_AGAIN, RENEW_AT, Leased, printable
+from adabkb_client._models import Answer, Parameters, RunReport, Trial
+from adabkb_client._study_calls import StudyCalls
+from adabkb_client._study_methods import StudyMethods
+from adabkb_client._trial_calls import report_of
+from adabkb_client._values import Numbers
+from adabkb_client.errors import AdaBKBError, Conflict
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from adabkb_client._run.define_by_run import AskingTrial
     from adabkb_client.plots import Plots
 
+log = logging.getLogger("adabkb_client")
 
-class Study(StudyResource):
+Returned = SupportsFloat | Mapping[str, Any] | None
+"""The value, or a dict with fields of ``Result``; None if the function has reported an outcome of the trial itself. For
+a stopped trial any value is allowed; from a dict, metrics that the result lacks are added."""
+Objective = Callable[..., Returned]
+"""Takes the parameters by name, or the trial."""
+AsyncObjective = Callable[..., Awaitable[Returned]]
+"""An async function with the same arguments."""
+Callback = Callable[[Any, Trial], object]
+"""Takes the study and a trial that this run has just finished."""
+Context = Parameters | Callable[[], Parameters] | None
+"""Values of context parameters, or a function that returns the current ones."""
+
+KEEPER_PATIENCE = 2.0
+"""Seconds for which the end of a block waits for a renewal in progress."""
+
+
+class LeasedTrial(Leased):
+    """A trial to evaluate, in a ``with`` block or between ``start`` and ``close``.
+
+    During this time, its lease is renewed. If an exception ends the block, the trial fails, with the exception's text
+    as the reason. KeyboardInterrupt, SystemExit and programming errors (``MISTAKES``, or an invalid result) release the
+    trial instead. The exception always propagates. If the result could not be delivered, the trial does not fail: its
+    lease expires, and the server issues it again.
+
+    The object can be pickled. A copy renews the lease only if it is started, too.
+    """
+
+    def __init__(self, study: "Study", trial: Trial) -> None:
+        super().__init__(trial)
+        self._study = study
+        self._over = threading.Event()
+        self._keeper: threading.Thread | None = None
+
+    def __reduce__(self) -> tuple[type[Self], tuple["Study", Trial]]:
+        return type(self), (self._study, self.trial)
+
+    def annotate(self, attributes: Mapping[str, Any]) -> Answer:
+        """Set attributes of the trial by name, or remove those that are None: see ``Study.annotate``."""
+        answer = self._study.annotate(self, attributes)
+        self._set_here(answer)
+        return answer
+
+    def report(self, step: SupportsIndex, value: SupportsFloat, cost: SupportsFloat | None = None) -> bool:
+        """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation. The
+        return value of the function is then ignored, except for metrics if the rule "patience" stopped the trial.
+
+        While the server is down, reports wait in memory, the trial continues, and the next call sends them all.
+
+        Args:
+            step: number of steps done so far; larger than in the previous report.
+            value: value of the objective after this step; a finite number.
+            cost: what the evaluation has cost so far, in a study with ``cost="told"``.
+        """
+        return self._study._deliver_reports(self, [report_of(step, value, cost)])
+
+    def observe(
+        self,
+        value: SupportsFloat | None = None,
+        *,
+        std_error: SupportsFloat | None = None,
+        parameters: Parameters | None = None,
+        metrics: Numbers | None = None,
+        std_errors: Numbers | None = None,
+        partial: bool = False,
+    ) -> Answer:
+        """Report the result: see ``Study.observe``."""
+        if self.unsent and self._study._deliver_reports(self) and self.outcome is not None:
+            return self.outcome
+        return self._study.observe(
+            self,
+            value,
+            std_error=std_error,
+            parameters=parameters,
+            metrics=metrics,
+            std_errors=std_errors,
+            partial=partial,
+        )
+
+    def fail(self, reason: str) -> Answer:
+        """Report that the trial cannot be evaluated."""
+        return self._study.fail(self, printable(reason))
+
+    def release(self) -> Answer:
+        """Release the trial without a result."""
+        return self._study.release(self)
+
+    def start(self) -> Self:
+        """Renew the lease from now on, in a thread, until ``close``."""
+        if self._keeper is None:
+            self._keeper = threading.Thread(target=self._keep, name=f"lease-{self.number}", daemon=True)
+            self._keeper.start()
+        return self
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Stop renewing the lease and, if no outcome was reported, report one as at the end of a block.
+
+        Args:
+            error: the exception that ended the evaluation. The trial fails, with the exception's text as the reason;
+                KeyboardInterrupt, SystemExit and programming errors release it instead. Without an exception, the trial
+                fails because it has no result. A second call does nothing.
+        """
+        if self._over.is_set():
+            return
+        self._over.set()
+        try:
+            self._study._settle(self, error)
+        except AdaBKBError as refusal:
+            # The block's own exception must not be replaced by this one.
+            log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
+        if self._keeper is not None:
+            # Do not wait longer: a renewal that is being retried is no longer needed.
+            self._keeper.join(KEEPER_PATIENCE)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(error)
+
+    def _keep(self) -> None:
+        """Renew the lease until the block ends, or until another worker holds the trial."""
+        lease = self.trial.lease_seconds
+        pause = RENEW_AT * lease
+        while not self._over.wait(pause):
+            try:
+                self._study.heartbeat(self.trial)
+                pause = RENEW_AT * lease
+            except Conflict as lost:
+                log.info("trial %d of study %r: %s", self.number, self._study.id, lost.detail)
+                return
+            except AdaBKBError as error:
+                log.warning("trial %d of study %r: lease not renewed: %s", self.number, self._study.id, error)
+                pause = RENEW_AGAIN * lease
+
+
+@contextmanager
+def exit_on_sigterm() -> Iterator[None]:
+    """Make SIGTERM raise SystemExit inside the block, so that leases are released before the process ends.
+
+    This works only in the main thread, and only if the program has no handler for SIGTERM.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+class Study(StudyMethods, Connected[Transport]):
     """A study on the server. The object holds no state, so many processes may work on one study."""
+
+    def __init__(self, transport: Transport, study_id: str) -> None:
+        self.id = study_id
+        self._transport = transport
+        self._calls = StudyCalls(study_id)
+
+    def __repr__(self) -> str:
+        return f"<Study {self.id!r}>"
+
+    @overload
+    def suggest(
+        self,
+        count: None = None,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        plate: None = None,
+        wait: float = 0.0,
+    ) -> Trial: ...
+    @overload
+    def suggest(
+        self,
+        count: int,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        plate: Literal["open", "new"] | None = None,
+        wait: float = 0.0,
+    ) -> list[Trial]: ...
+    @overload
+    def suggest(
+        self,
+        count: None = None,
+        *,
+        plate: Literal["open", "new"],
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        wait: float = 0.0,
+    ) -> list[Trial]: ...
+    def suggest(
+        self,
+        count: int | None = None,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        plate: Literal["open", "new"] | None = None,
+        wait: float = 0.0,
+    ) -> Trial | list[Trial]:
+        """Lease a trial or, with ``count`` or ``plate``, a list of trials.
+
+        In a study with plates, the trials of a list are on one plate. Trials of an earlier plate that were released, or
+        whose lease expired, come first, in a separate list.
+
+        Args:
+            count: the maximum number of trials. None means a single trial, not a list, or, with ``plate``, all trials
+                of the plate, up to 100.
+            worker: a name for this worker; by default the host and the process.
+            lease_seconds: the duration of the lease; by default the study's.
+            fixed: values of parameters to fix, such as ``{"machine": "B"}``; the server chooses the others.
+            context: the current values of all context parameters, such as ``{"humidity": 0.4}``, if the study has any.
+            plate: in a study with plates, "open" for the rest of the last plate or, if that is full, for the next one;
+                "new" for a new plate.
+            wait: seconds, up to 60, that the server may wait if there is no trial at once.
+
+        Raises:
+            Invalid: a value is outside its parameter's range, the context does not fit the study, the algorithm cannot
+                fix parameters, or the study has no plates.
+            StudyComplete: the study will issue no more trials.
+            NoTrialAvailable: there is no trial now, even after ``wait`` seconds.
+        """
+        is_single = count is None and plate is None
+        steps = self._calls.suggest(
+            1 if is_single else count,
+            worker=worker,
+            lease_seconds=lease_seconds,
+            fixed=fixed,
+            context=context,
+            plate=plate,
+            wait=wait,
+        )
+        trials = self._transport.perform(steps)
+        return trials[0] if is_single else trials
 
     @contextmanager
     def trial(
@@ -163,6 +412,10 @@ class Study(StudyResource):
                 continues it.
             ConnectionFailed: the server was down for longer than the client's ``retry_for``.
         """
+        from adabkb_client._run import worker  # noqa: PLC0415 (only a run needs its engine)
+        from adabkb_client._run.options import Options  # noqa: PLC0415
+        from adabkb_client._run.tracebacks import shortened  # noqa: PLC0415
+
         options = Options(
             n_trials,
             timeout,
@@ -180,8 +433,6 @@ class Study(StudyResource):
             context,
             gpus,
         )
-        from adabkb_client._run import worker  # noqa: PLC0415 (only a run needs threads and processes)
-
         try:
             return worker.run(self, function, options)
         except Exception as error:
@@ -189,7 +440,7 @@ class Study(StudyResource):
 
     def optimize(
         self,
-        objective: AskingObjective,
+        objective: "Callable[[AskingTrial], Any]",
         *,
         n_trials: int | None = None,
         timeout: float | None = None,
@@ -223,6 +474,8 @@ class Study(StudyResource):
             Invalid: the objective requests a parameter that the study lacks, and the space cannot be edited.
             Exception: as ``run``.
         """
+        from adabkb_client._run.define_by_run import Asking, Space  # noqa: PLC0415 (only a run needs its engine)
+
         asking = Asking(objective, Space(self))
         return self.run(
             asking,
@@ -248,6 +501,8 @@ class Study(StudyResource):
         Raises:
             RuntimeError: the caller is not part of a run (a function in a worker process cannot end its run).
         """
+        from adabkb_client._run import run_state  # noqa: PLC0415 (only a run needs its engine)
+
         run_state.stop()
 
     @property
@@ -265,7 +520,7 @@ class Study(StudyResource):
 
     def _repr_html_(self) -> str:
         try:
-            return html.study(self._transport.perform(self._calls._glance()))
+            return notebook.study(self._transport.perform(self._calls._glance()))
         except (AdaBKBError, RuntimeError) as error:  # RuntimeError: the client is closed
             return f"<b>Study {escape(self.id)}</b>: {escape(str(error))}"
 
@@ -280,4 +535,4 @@ class Study(StudyResource):
             ImportError: pandas is not installed.
         """
         trials = list(self.trials())  # before the results, so that each of them has its trial
-        return frame.of_study(self.info(), trials, self.observations())
+        return frames.of_study(self.info(), trials, self.observations())

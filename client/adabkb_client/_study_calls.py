@@ -14,18 +14,14 @@ from typing import Any, Literal, SupportsFloat, Unpack
 from urllib.parse import quote
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
-from adabkb_client._calls import Call, Listing, Param, Steps, naming_settings
-from adabkb_client._catalogue import Catalogue
-from adabkb_client._decoding import decode
-from adabkb_client._importing.importing import import_results
-from adabkb_client._importing.report import ImportReport
-from adabkb_client._importing.sources import Source
+from adabkb_client._calls import Call, Listing, Param, Steps
 from adabkb_client._models import (
     Access,
     Answer,
     Best,
     Event,
     File,
+    ImportReport,
     Link,
     Observation,
     Parameters,
@@ -33,15 +29,16 @@ from adabkb_client._models import (
     Recommendation,
     StudyInfo,
     Webhook,
+    decode,
 )
-from adabkb_client._parameters import Parameter, named, to_wire
-from adabkb_client._plain import Numbers, encoded, plain, point, shown
-from adabkb_client._report_calls import ReportCalls
-from adabkb_client._settings import Belief, Mixture, StudyChanges, check_constraints, check_dicts
-from adabkb_client._trial_calls import result_of
+from adabkb_client._parameters import Catalogue, Parameter, named, to_wire
+from adabkb_client._settings import Belief, Mixture, StudyChanges, check_constraints, check_dicts, naming_settings
+from adabkb_client._tables import Source
+from adabkb_client._trial_calls import TrialCalls, result_of
+from adabkb_client._values import Numbers, encoded, plain, point, shown
 
 
-class StudyCalls(ReportCalls):
+class StudyCalls(TrialCalls):
     """The calls of one study."""
 
     # The study itself
@@ -339,6 +336,8 @@ class StudyCalls(ReportCalls):
             TypeError, ImportError, OSError: the source has an unsupported type, needs a package, or cannot be read.
             ConnectionFailed: the server was down; repeat the call to continue.
         """
+        from adabkb_client._importing.importing import import_results  # noqa: PLC0415 (only an import needs it)
+
         return import_results(
             self.id, source, columns or {}, value, std_error, state, plate, dry_run=dry_run, progress=progress
         )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adabkb_client._plain import finite
+from adabkb_client._values import finite
 from adabkb_integrations.domain import Domain
 from adabkb_service.engine.axes import Axis, ChoiceAxis
 from adabkb_service.engine.catalogue import CatalogueAxis

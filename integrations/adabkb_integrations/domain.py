@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adabkb_client import Bool, Catalogue, Categorical, Fixed, Float, Int, Ordinal
-from adabkb_client._plain import finite, plain
+from adabkb_client._values import finite, plain
 from adabkb_integrations.model import Array
 from adabkb_service.engine import axes as engine
 from adabkb_service.engine import dependence, shares

@@ -11,11 +11,10 @@ import httpx
 from tenacity import AsyncRetrying, RetryCallState
 
 from adabkb_client._calls import Call, Json, Listing, Steps
-from adabkb_client._http.connection import Settings
+from adabkb_client._http.connection import Settings, trusted_certificates
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery, KeptResult, delivery
-from adabkb_client._http.protocol import say_once, trusted_certificates
-from adabkb_client._http.transport import Exchange, deleted_before, error_of, tell_of
+from adabkb_client._http.transport import Exchange, deleted_before, error_of, say_once, tell_of
 from adabkb_client.errors import AdaBKBError, NotFound
 
 log = logging.getLogger("adabkb_client")

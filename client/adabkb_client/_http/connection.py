@@ -1,4 +1,4 @@
-"""The connection settings of a client: from its arguments and from the environment."""
+"""The settings of a connection, from the arguments of a client and the environment: server, token, certificates."""
 
 import os
 import re
@@ -6,6 +6,7 @@ import ssl
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,9 +14,11 @@ import httpx
 
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Outbox
-from adabkb_client._http.protocol import FIRST_CONTACT, REMEDY, without_secrets
 
 DEFAULT_URL = "http://127.0.0.1:8000"
+FIRST_CONTACT = 5.0
+"""Number of seconds for retries if the server has never answered, so that a wrong URL is noticed soon."""
+REMEDY = "Start one with `adabkb serve`, or give the address of yours: Client(url), or ADABKB_URL in the environment."
 
 OutboxFolder = str | Path | Literal[False] | None
 """The folder of kept results; None for the default, False to keep none."""
@@ -29,6 +32,8 @@ LONGEST_TOKEN = 8192
 HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 PROXY = re.compile(r"(?:https?|socks5h?)://[^/]")
+_USER = re.compile(r"//[^/?#]*@")
+_QUERY = re.compile(r"[?#].*", re.DOTALL)
 UNSENDABLE = re.compile(r"[^!-~]")
 """Characters that a bearer token cannot have: spaces, line ends, control characters, and all that are not ASCII."""
 
@@ -75,6 +80,11 @@ class RemoteServer:
         """User and password in the URL, for a proxy that requires them; None without them."""
         url = httpx.URL(self.url)
         return (url.username, url.password) if url.userinfo else None
+
+    @property
+    def last_address(self) -> str:
+        """The server's URL: see ``LocalServer``."""
+        return self.name
 
     def address(self) -> str:
         """Return the server's URL."""
@@ -189,3 +199,37 @@ def checked_token(token: Any, name: str) -> str | None:
         remedy = "strip it, such as by .strip()" if token.strip() == UNSENDABLE.sub("", token) else "copy it again"
         raise ValueError(f"{name} has a character that a token cannot have: {what} ({place}); {remedy}")
     return token
+
+
+def without_secrets(url: str) -> str:
+    """Return a URL for messages: without user, password, query and fragment."""
+    return _QUERY.sub("", _USER.sub("//", url, count=1))
+
+
+def trusted_certificates(verify: Verify) -> ssl.SSLContext:
+    """Return the TLS context with the trusted certificates: see ``Client``.
+
+    Raises:
+        OSError: the file or folder does not exist, or has no certificates.
+    """
+    if isinstance(verify, ssl.SSLContext):
+        return verify
+    return _trusted_by_default() if verify is True else _trusted(verify)
+
+
+@cache
+def _trusted_by_default() -> ssl.SSLContext:
+    """Load the default certificates once per process, since this takes longer than a call."""
+    return httpx.create_ssl_context()
+
+
+def _trusted(verify: str | os.PathLike[str] | bool) -> ssl.SSLContext:
+    if isinstance(verify, bool):
+        return httpx.create_ssl_context(verify=verify)
+    try:
+        if os.path.isdir(verify):
+            return ssl.create_default_context(capath=verify)
+        return ssl.create_default_context(cafile=verify)
+    except OSError as error:
+        what = f"{os.fspath(verify)!r} has no certificates in PEM form ({error.strerror or error})"
+        raise type(error)(f"verify={what}; name the file with your authority's certificate") from None

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import quote
 
-from adabkb_client._http.protocol import RETRY_FOR
+from adabkb_client._calls import RETRY_FOR
 from adabkb_client.errors import ConnectionFailed
 
 START_PATIENCE = 120.0
@@ -69,6 +69,8 @@ class LocalServer:
         digest = hashlib.sha256(os.fsencode(self.database)).hexdigest()[:16]
         self.name = f"local-{self.database.name[:100]}-{digest}"
         """The name of the server's outbox, since its port changes with each start."""
+        self.last_address = ""
+        """The URL that ``address`` has returned last, without a look at the files."""
         self._one_at_a_time = threading.Lock()
         clients = self._opened(self._beside("clients"))
         self._join(clients)
@@ -103,6 +105,7 @@ class LocalServer:
                     with self._opened(self._beside("starting")) as turn:
                         found = self._started() if _locked(turn) and not self._runs() else None
                 if found is not None:
+                    self.last_address = found
                     return found
                 time.sleep(LOOK_EVERY)  # another process is starting it
 

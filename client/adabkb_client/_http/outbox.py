@@ -22,9 +22,8 @@ from urllib.parse import quote, unquote
 from platformdirs import user_state_path
 
 from adabkb_client._calls import Call, Steps
-from adabkb_client._decoding import decode
-from adabkb_client._models import Trial
-from adabkb_client._plain import encoded
+from adabkb_client._models import Trial, decode
+from adabkb_client._values import encoded
 from adabkb_client.errors import AdaBKBError, APIError, Unauthorized, Unavailable, from_problem, is_refusal
 
 log = logging.getLogger("adabkb_client")

@@ -1,41 +1,56 @@
 """The blocking transport, with one connection pool: calls are retried until they are answered.
 
-``Exchange`` has what the blocking and the async transport have in common. They add only sending and waiting.
+A call's Idempotency-Key is generated once, before the first attempt, so the server performs the call only once.
+``Exchange`` has what the blocking and the async transport have in common: requests, answers, errors and retries. They
+add only sending and waiting.
 """
 
 import json
 import logging
 import math
+import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self, TypeGuard, TypeVar
+from typing import Any, Generic, Self, TypeGuard, TypeVar
 
 import httpx
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
-from adabkb_client._calls import Call, Json, Listing, Steps
-from adabkb_client._http.connection import Settings, checked_headers
+from adabkb_client._calls import RETRY_FOR, Call, Json, Listing, Steps
+from adabkb_client._http.connection import REMEDY, Settings, checked_headers, trusted_certificates
 from adabkb_client._http.outbox import Delivery, KeptResult, delivery
-from adabkb_client._http.protocol import (
-    CONNECT_TIMEOUT,
-    RETRY_FOR,
-    accepted,
-    as_json,
-    default_headers,
-    pause,
-    say_once,
-    trace_headers,
-    trusted_certificates,
-    unreachable,
+from adabkb_client._values import encoded
+from adabkb_client._version import VERSION
+from adabkb_client.errors import (
+    AdaBKBError,
+    ConnectionFailed,
+    NotFound,
+    ResultKept,
+    Unavailable,
+    UnexpectedAnswer,
+    from_problem,
+    is_refusal,
 )
-from adabkb_client._plain import encoded
-from adabkb_client.errors import AdaBKBError, ConnectionFailed, NotFound, ResultKept, Unavailable, is_refusal
 
 log = logging.getLogger("adabkb_client")
 
+CONNECT_TIMEOUT = 5.0
+RETRY_AFTER_CAP = 30.0
+"""The maximum pause in seconds that a server's Retry-After can set."""
+BY_A_PROXY = (401, 403, 413, 429, 502, 503, 504)
+"""Statuses with which a proxy refuses a request, or reports that the server is down or busy."""
+
+NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
+"""OpenSSL's reasons if the answer is plain HTTP."""
+
+_full_jitter = wait_random_exponential(multiplier=0.25, max=8)
+
 T = TypeVar("T")
+E = TypeVar("E", bound="Exchange")
 
 
 class Exchange:
@@ -167,6 +182,141 @@ class Exchange:
     def _may_deliver(self) -> bool:
         """Return whether there may be kept results to send, now that the server answers."""
         return self.outbox is not None and self.outbox.is_due()
+
+
+def default_headers(token: str | None) -> dict[str, str]:
+    """Return the headers of every request."""
+    headers = {"User-Agent": f"adabkb-client/{VERSION}", "Accept": "application/json"}
+    return {**headers, "Authorization": f"Bearer {token}"} if token else headers
+
+
+def trace_headers() -> dict[str, str]:
+    """Return the headers that continue the program's trace on the server, if the program uses OpenTelemetry."""
+    headers: dict[str, str] = {}
+    if "opentelemetry.trace" in sys.modules:
+        from opentelemetry import propagate  # noqa: PLC0415
+
+        propagate.inject(headers)
+    return headers
+
+
+def accepted(response: httpx.Response, url: str) -> httpx.Response:
+    """Return the answer if it is a success.
+
+    Raises:
+        APIError: the server refused.
+        UnexpectedAnswer: the answer is not from this API.
+    """
+    if response.is_success:
+        return response
+    if response.is_redirect:
+        target = response.headers.get("Location")
+        raise UnexpectedAnswer(f"something else answers at {url}: it redirects to {target}.\n{REMEDY}")
+    problem = _problem(response)
+    if not problem and response.status_code not in BY_A_PROXY:
+        raise UnexpectedAnswer(
+            f"something else answers at {url}: status {response.status_code}, without a problem document of this "
+            f"service.\n{REMEDY}"
+        )
+    raise from_problem(response.status_code, problem, _retry_after(response))
+
+
+def unreachable(error: httpx.TransportError, url: str, remedy: str) -> AdaBKBError:
+    """Return the error for a request that got no answer."""
+    tls = _tls_of(error)
+    if isinstance(tls, ssl.SSLCertVerificationError):
+        return UnexpectedAnswer(
+            f"the certificate of the server at {url} is not trusted: {tls.verify_message.rstrip('.')}.\nIf your own "
+            "authority has issued it, name the file with the authority's certificate: Client(url, verify=...), or "
+            "SSL_CERT_FILE in the environment."
+        )
+    if tls is not None and tls.reason in NO_TLS:
+        plain = url.replace("https://", "http://", 1)
+        return UnexpectedAnswer(
+            f"the server at {url} answers without TLS, so its address must not begin with https.\nIf that is your "
+            f"server, give its address as {plain}. Over a network, put a proxy with TLS before it."
+        )
+    return ConnectionFailed(f"no server answers at {url} ({str(error) or type(error).__name__}).\n{remedy}")
+
+
+def _tls_of(error: BaseException | None) -> ssl.SSLError | None:
+    """Return the TLS error that caused an error, if any."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def as_json(response: httpx.Response, url: str) -> Json:
+    """Return the document of an answer.
+
+    Raises:
+        UnexpectedAnswer: the answer is not JSON.
+    """
+    try:
+        return response.json()
+    except ValueError:
+        raise UnexpectedAnswer(f"something else answers at {url}: its answer is not JSON.\n{REMEDY}") from None
+
+
+def _problem(response: httpx.Response) -> dict[str, Any]:
+    """Return the problem document; empty if the answer is not from this API."""
+    if not response.headers.get("Content-Type", "").startswith("application/problem+json"):
+        return {}
+    try:
+        document = response.json()
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    """Return Retry-After in seconds; its date form, which this server never sends, counts as absent."""
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isdecimal() else None
+
+
+def say_once(patience: float, state: RetryCallState) -> None:
+    """Log once that a call is retried, so that users know what the program waits for."""
+    if state.attempt_number == 1 and state.outcome is not None:
+        cause = str(state.outcome.exception()).partition("\n")[0]
+        log.warning("%s Trying again for up to %g seconds.", cause, patience)
+
+
+def pause(patience: float, state: RetryCallState) -> float:
+    """Return the seconds until the next attempt: the server's Retry-After, if any, plus a backoff with full jitter. The
+    jitter keeps clients that were refused at the same time from all returning at the same time. The last attempt is
+    made at the end of the time limit.
+    """
+    error = state.outcome.exception() if state.outcome else None
+    advice = (error.retry_after if isinstance(error, Unavailable) else None) or 0.0
+    seconds = min(advice, RETRY_AFTER_CAP) + _full_jitter(state)
+    return max(min(seconds, patience - (state.seconds_since_start or 0.0)), 0.0)
+
+
+class Connected(Generic[E]):
+    """A client or a study of either kind: it sends calls by a transport."""
+
+    _transport: E
+
+    def with_options(
+        self,
+        *,
+        timeout: float | None = None,
+        retry_for: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return a copy with the same connections but other options, such as ``study.with_options(timeout=5).best()``.
+
+        Args:
+            timeout: seconds to wait for an answer. For each argument, None keeps the current value.
+            retry_for: seconds for which a call is retried; 0 means no retries.
+            headers: sent in addition to those of the client.
+        """
+        changed = copy(self)
+        changed._transport = self._transport.with_options(timeout, retry_for, headers)
+        return changed
 
 
 def api_url(address: str, path: str) -> str:

@@ -1,1 +1,1 @@
-"""Import of results: sources, the conversion of their rows, and reports."""
+"""Import of results: rows of a table become results of a study, each stored once."""

@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from adabkb_client._importing.sources import NESTED, Row
-from adabkb_client._plain import plain, titled
+from adabkb_client._models import RowError
+from adabkb_client._tables import NESTED, Row
+from adabkb_client._values import plain, titled
 
 COMPLETED = ("", "complete", "completed")
 """States of a row that has a result, in lower case."""
@@ -38,15 +39,6 @@ class NoColumn(ValueError):
 
 class Unfit(ValueError):
     """A cell does not have a valid value. The message continues a sentence that begins with the name of the field."""
-
-
-@dataclass(frozen=True)
-class RowError:
-    """An error in a row: ``row`` is its number, ``field`` the parameter, "value", "std_error", "plate" or "row"."""
-
-    row: int
-    field: str
-    problem: str
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adabkb_client._bar import bar
 from adabkb_client._calls import BATCH, Call, Listing, Steps, batch, study_path
-from adabkb_client._decoding import decode
-from adabkb_client._importing.fitting import RowError, chosen, fitted, left_out
-from adabkb_client._importing.report import ImportedResult, ImportReport
-from adabkb_client._importing.sources import Source, Table, read
-from adabkb_client._models import BatchItem, StudyInfo
+from adabkb_client._console import bar
+from adabkb_client._importing.fitting import chosen, fitted, left_out
+from adabkb_client._models import BatchItem, ImportedResult, ImportReport, RowError, StudyInfo, decode
+from adabkb_client._tables import Source, Table, read
 from adabkb_client.errors import AdaBKBError, APIError, steps_of
 
 PLATE = "plate"

@@ -7,23 +7,22 @@ from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from adabkb_client._async_lease import AsyncLeasedTrial
-from adabkb_client._async_resource import AsyncStudyResource
-from adabkb_client._leased import stop_seconds
+from adabkb_client._async_study import AsyncLeasedTrial, AsyncStudy
+from adabkb_client._lease import stop_seconds
 from adabkb_client._models import Answer, RunReport, Trial
-from adabkb_client._plain import WrongResult
-from adabkb_client._run.evaluation import AsyncObjective, Evaluation
+from adabkb_client._run.evaluation import Evaluation, Expected, Result
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, Standing
-from adabkb_client._run.result import Expected, Result
 from adabkb_client._run.run_state import RunState, stoppable
 from adabkb_client._run.work_loop import work
+from adabkb_client._study import AsyncObjective
+from adabkb_client._values import WrongResult
 from adabkb_client.errors import AdaBKBError
 
 T = TypeVar("T")
 
 
-async def run(study: AsyncStudyResource, function: AsyncObjective, options: Options) -> RunReport:
+async def run(study: AsyncStudy, function: AsyncObjective, options: Options) -> RunReport:
     """Evaluate trials until the study or this run ends: see ``AsyncStudy.run``."""
     info = await study.info()
     evaluation = Evaluation(function, options.pass_trial, Expected.by(info))
@@ -57,7 +56,7 @@ async def _work(state: RunState, io: "_IO") -> None:
 class _IO:
     """The ``WorkerIO`` of the tasks, whose calls await."""
 
-    def __init__(self, study: AsyncStudyResource, evaluation: Evaluation, state: RunState, over: asyncio.Event) -> None:
+    def __init__(self, study: AsyncStudy, evaluation: Evaluation, state: RunState, over: asyncio.Event) -> None:
         self._study = study
         self._evaluation = evaluation
         self._state = state

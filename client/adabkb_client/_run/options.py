@@ -1,17 +1,14 @@
 """The options of a run: the arguments of ``Study.run`` and ``AsyncStudy.run``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adabkb_client._models import Parameters, Trial
+from adabkb_client._models import Parameters
+from adabkb_client._study import Callback, Context
 
-Context = Parameters | Callable[[], Parameters] | None
-"""Values of context parameters, or a function that returns the current ones."""
 ENGINES = ("ray", "dask")
-"""The clusters on which a run can evaluate: see ``engines.py``."""
-Callback = Callable[[Any, Trial], object]
-"""Takes the study and a trial that this run has just finished."""
+"""The clusters on which a run can evaluate: see ``cluster.py``."""
 
 
 @dataclass(frozen=True)

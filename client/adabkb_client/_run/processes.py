@@ -11,14 +11,12 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from types import ModuleType
 
-from adabkb_client._lease import LeasedTrial
-from adabkb_client._leased import Leased
+from adabkb_client._lease import Leased
 from adabkb_client._models import Answer, Trial
-from adabkb_client._plain import WrongFunction
-from adabkb_client._resource import StudyResource
-from adabkb_client._run.evaluation import Evaluation
-from adabkb_client._run.frames import formatted
-from adabkb_client._run.result import Result
+from adabkb_client._run.evaluation import Evaluation, Result
+from adabkb_client._run.tracebacks import formatted
+from adabkb_client._study import LeasedTrial, Study
+from adabkb_client._values import WrongFunction
 from adabkb_client.errors import WorkerDied
 
 LOOK_EVERY = 1.0
@@ -43,7 +41,7 @@ class WorkerProcess:
         TypeError: the function cannot be pickled, or the process cannot load it.
     """
 
-    def __init__(self, evaluation: Evaluation, study: StudyResource, gpu: str | None = None) -> None:
+    def __init__(self, evaluation: Evaluation, study: Study, gpu: str | None = None) -> None:
         try:
             self._task = pickle.dumps((evaluation, study))
         except Exception as error:
@@ -181,7 +179,7 @@ def _end_with_the_run() -> None:
     os._exit(1)
 
 
-def _loaded(task: bytes) -> tuple[Evaluation, StudyResource]:
+def _loaded(task: bytes) -> tuple[Evaluation, Study]:
     try:
         evaluation, study = pickle.loads(task)  # noqa: S301 (of the parent process, by a pipe)
     except Exception as error:

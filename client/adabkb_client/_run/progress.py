@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from adabkb_client._bar import bar
-from adabkb_client._leased import this_worker
+from adabkb_client._console import bar
+from adabkb_client._lease import this_worker
 from adabkb_client._models import StudySummary, Trial
 from adabkb_client.errors import NoTrialAvailable
 

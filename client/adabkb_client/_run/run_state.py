@@ -9,12 +9,12 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import Protocol
 
-from adabkb_client._leased import MISTAKES, Leased, is_mistake
+from adabkb_client._lease import MISTAKES, Leased, is_mistake
 from adabkb_client._models import Answer, Recommendation, RunReport
-from adabkb_client._plain import WrongResult
-from adabkb_client._run.frames import own_frames
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, Standing
+from adabkb_client._run.tracebacks import own_frames
+from adabkb_client._values import WrongResult
 from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, WorkerDied, WorkerLost
 
 log = logging.getLogger("adabkb_client")
@@ -138,7 +138,7 @@ class RunState:
             self._taken -= 1
 
     def is_mistake(self, error: BaseException) -> bool:
-        """Return whether an error of the function is a programming error: see ``leased.is_mistake``."""
+        """Return whether an error of the function is a programming error: see ``_lease.is_mistake``."""
         return is_mistake(error, has_succeeded=self._completed + self._stopped > 0)
 
     def judge(self, trial: Leased, error: Exception) -> None:

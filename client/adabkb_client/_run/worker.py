@@ -6,19 +6,16 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
-from adabkb_client._lease import LeasedTrial, exit_on_sigterm
-from adabkb_client._leased import stop_seconds
+from adabkb_client._lease import stop_seconds
 from adabkb_client._models import Answer, RunReport, StudyInfo, Trial
-from adabkb_client._resource import StudyResource
-from adabkb_client._run.cluster import Cluster
-from adabkb_client._run.engines import connected
-from adabkb_client._run.evaluation import Evaluation, Objective
+from adabkb_client._run.cluster import Cluster, connected
+from adabkb_client._run.evaluation import Evaluation, Expected, Result
 from adabkb_client._run.options import Options
 from adabkb_client._run.processes import WorkerProcess
 from adabkb_client._run.progress import Progress, Standing
-from adabkb_client._run.result import Expected, Result
 from adabkb_client._run.run_state import RunState, stoppable
 from adabkb_client._run.work_loop import blocking, work
+from adabkb_client._study import LeasedTrial, Objective, Study, exit_on_sigterm
 from adabkb_client.errors import AdaBKBError
 
 log = logging.getLogger("adabkb_client")
@@ -28,7 +25,7 @@ LOOK_EVERY = 0.5
 wait of the main thread, where signals are handled."""
 
 
-def run(study: StudyResource, function: Objective, options: Options) -> RunReport:
+def run(study: Study, function: Objective, options: Options) -> RunReport:
     """Evaluate trials until the study or this run ends: see ``Study.run``."""
     info = study.info()
     evaluation = Evaluation(function, options.pass_trial, Expected.by(info))
@@ -43,7 +40,7 @@ def run(study: StudyResource, function: Objective, options: Options) -> RunRepor
         cluster.close()
 
 
-def _run(study: StudyResource, evaluation: Evaluation | Cluster, options: Options, info: StudyInfo) -> RunReport:
+def _run(study: Study, evaluation: Evaluation | Cluster, options: Options, info: StudyInfo) -> RunReport:
     over = threading.Event()
     with Progress(study.id, info.trial_budget, Standing.of(info), visible=options.progress) as shown:
         state = RunState(study.id, options, shown, over)
@@ -67,9 +64,7 @@ def _run(study: StudyResource, evaluation: Evaluation | Cluster, options: Option
 class _Crew:
     """The shared state of the worker threads; ``_lock`` guards the mutable part."""
 
-    def __init__(
-        self, study: StudyResource, evaluation: Evaluation | Cluster, state: RunState, over: threading.Event
-    ) -> None:
+    def __init__(self, study: Study, evaluation: Evaluation | Cluster, state: RunState, over: threading.Event) -> None:
         self.study = study
         self.state = state
         self.over = over

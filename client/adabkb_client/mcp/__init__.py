@@ -3,6 +3,6 @@
 It needs the package ``mcp`` (the extra of this name). The command ``adabkb mcp`` starts it.
 """
 
-from adabkb_client.mcp._serving import loopback, serve_http, serve_stdio
+from adabkb_client.mcp._server import loopback, serve_http, serve_stdio
 
 __all__ = ["loopback", "serve_http", "serve_stdio"]

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, Unavailable, UnexpectedAnswer, steps_of
-from adabkb_client.mcp._definition import KINDS
+from adabkb_client.mcp._arguments import KINDS
 
 MOST_FAULTS = 10
 """The maximum number of errors that a message lists."""

@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from adabkb_client._calls import Steps
-from adabkb_client._models import Best, Recommendation, StudyInfo, Trial
-from adabkb_client._show.numbers import difference
+from adabkb_client._calls import Call, Steps, study_path
+from adabkb_client._models import Best, Recommendation, StudyInfo, Trial, decode
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client._values import difference
 from adabkb_client.mcp._answers import info as described
-from adabkb_client.mcp._pages import last_trials, page
 
 LAST = 10
 """The number of trials that a report shows."""
@@ -25,8 +24,8 @@ def report(study: str) -> Steps[str]:
     calls = StudyCalls(study)
     info = yield from calls.info()
     recommendation = yield from calls.recommendation()
-    trials = yield from last_trials(study, info.counts.trials, LAST)
-    failures, _ = yield from page(calls.trials("failed"), MOST_FAILURES)
+    trials = yield from _last_trials(study, info.counts.trials, LAST)
+    failures, _ = yield from calls.trials("failed").page_after(None, MOST_FAILURES)
     parts = [
         f"# Study {code(info.id)}",
         _state(info),
@@ -52,6 +51,21 @@ def code(text: Any) -> str:
     shown = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
     line = " ".join(shown.split()).replace("|", "¦").replace("`", "'")
     return f"`{line if len(line) <= LONGEST else line[:LONGEST] + '...'}`"
+
+
+def _last_trials(study: str, trials: int, count: int) -> Steps[list[Trial]]:
+    """Read the trials with the largest numbers, last one first.
+
+    Args:
+        study: the study's id.
+        trials: the number of trials, which is also the number of the last one.
+        count: the maximum number of trials to read.
+    """
+    found = []
+    for number in range(trials, max(trials - count, 0), -1):
+        document = yield Call("GET", f"{study_path(study)}/trials/{number}")
+        found.append(decode(Trial, document, study_id=study))
+    return found
 
 
 def _state(info: StudyInfo) -> str:

@@ -1,22 +1,16 @@
-"""Procedures that read the data of each figure from the server and draw it; ``_plots.py`` performs them."""
+"""Procedures that read the data of each figure from the server and draw it; ``Plots`` performs them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from matplotlib.figure import FigureBase
 
 from adabkb_client._analysis import Slice
 from adabkb_client._calls import Steps
-from adabkb_client._models import Observation, Recommendation, StudyInfo
+from adabkb_client._models import Observation, Prediction, Recommendation, StudyInfo
 from adabkb_client._study_calls import StudyCalls
-from adabkb_client.plots._canvas import saying
-from adabkb_client.plots._front import front
-from adabkb_client.plots._history import history
-from adabkb_client.plots._importance import importance
-from adabkb_client.plots._leaves import leaves
-from adabkb_client.plots._metrics import as_one, predicted, valued
-from adabkb_client.plots._parallel import parallel
-from adabkb_client.plots._scales import Scale
-from adabkb_client.plots._slices import contour, slices
+from adabkb_client.plots._axes import Scale, saying
+from adabkb_client.plots._charts import contour, front, history, importance, leaves, parallel, slices
 
 MOST_PANELS = 12
 """The maximum number of parameters in a figure. The most important ones are drawn, unless the program names others."""
@@ -35,8 +29,8 @@ class Figures:
             ValueError: the study has no such metric, or none is named and there are several objectives (as in all
             figures).
         """
-        info = as_one((yield from self._study.info()), metric)
-        observations = valued((yield from self._study.observations().all()), metric)
+        info = _as_one((yield from self._study.info()), metric)
+        observations = _valued((yield from self._study.observations().all()), metric)
         return history(info, observations, figure) if observations else _nothing_yet(info, metric, figure)
 
     def front(self, *objectives: str, figure: FigureBase | None = None) -> Steps[FigureBase]:
@@ -81,7 +75,7 @@ class Figures:
             return _nothing_yet(info, metric, figure)
         cuts: list[Slice] = []
         for scale in scales:
-            cuts += [predicted((yield from self._study.slice(scale.name, points=points)), metric)]
+            cuts += [_predicted((yield from self._study.slice(scale.name, points=points)), metric)]
         return slices(info, scales, cuts, observations, figure)
 
     def contour(
@@ -111,7 +105,7 @@ class Figures:
             )
         if not observations:
             return _nothing_yet(info, metric, figure)
-        cut = predicted((yield from self._study.slice(*(scale.name for scale in scales), points=points)), metric)
+        cut = _predicted((yield from self._study.slice(*(scale.name for scale in scales), points=points)), metric)
         return contour(info, scales, cut, observations, best, figure)
 
     def parallel(
@@ -131,7 +125,7 @@ class Figures:
 
     def importance(self, *, metric: str | None = None, figure: FigureBase | None = None) -> Steps[FigureBase]:
         """Draw the Sobol' indices of the parameters: see ``Study.importance``."""
-        as_one((yield from self._study.info()), metric)
+        _as_one((yield from self._study.info()), metric)
         return importance(self._study.id, (yield from self._study.importance(metric)), figure)
 
     def leaves(
@@ -148,7 +142,7 @@ class Figures:
         Raises:
             ValueError: these are not one or two parameters of the study that vary.
         """
-        info = as_one((yield from self._study.info()), metric)
+        info = _as_one((yield from self._study.info()), metric)
         recommendation = yield from self._study.recommendation()
         scales = yield from self._chosen(info, parameters, 2, recommendation, metric=metric)
         if len(scales) > 2:
@@ -167,9 +161,9 @@ class Figures:
 
     def _info_and_results(self, metric: str | None) -> Steps[tuple[StudyInfo, list[Observation]]]:
         """Return the study and the results that count, with a metric in place of the value if given."""
-        info = as_one((yield from self._study.info()), metric)
+        info = _as_one((yield from self._study.info()), metric)
         observations = yield from self._study.observations().all()
-        return info, valued([each for each in observations if each.counts], metric)
+        return info, _valued([each for each in observations if each.counts], metric)
 
     def _chosen(
         self,
@@ -208,3 +202,39 @@ def _nothing_yet(info: StudyInfo, metric: str | None, figure: FigureBase | None)
     """Return a figure that says that there are no results to draw."""
     of = "" if metric is None else f" of {metric}"
     return saying(figure, f"Study {info.id} has no results{of} yet.")
+
+
+def _as_one(info: StudyInfo, metric: str | None) -> StudyInfo:
+    """Return a study as if a metric were its only objective; without a metric, the study itself.
+
+    Raises:
+        ValueError: the study has several objectives and none is named, or it has no such metric.
+    """
+    objectives = {each["metric"]: each["direction"] for each in info.objectives}
+    known = [*objectives, *info.metrics]
+    if metric is None:
+        if objectives:
+            raise ValueError(f"study {info.id!r} has several objectives; name the one to draw: metric= one of {known}")
+        return info
+    if metric not in known:
+        raise ValueError(f"{metric!r} is not a metric of study {info.id!r}; these are: {known}")
+    words = {"value": info.quantities[metric]} if metric in info.quantities else {}
+    return replace(info, direction=objectives.get(metric, "minimize"), quantities=words)
+
+
+def _valued(observations: Sequence[Observation], metric: str | None) -> list[Observation]:
+    """Return results whose values are those of a metric, without those that lack it."""
+    if metric is None:
+        return [each for each in observations if "value" not in each.missing]
+    return [
+        replace(each, value=each.metrics[metric], std_error=(each.std_errors or {}).get(metric))
+        for each in observations
+        if each.metrics is not None and metric in each.metrics
+    ]
+
+
+def _predicted(cut: Slice, metric: str | None) -> Slice:
+    """Return a slice with the predictions of a metric."""
+    if metric is None:
+        return cut
+    return replace(cut, predictions=tuple(Prediction(**vars((each.metrics or {})[metric])) for each in cut.predictions))

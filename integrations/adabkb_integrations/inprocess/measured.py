@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from adabkb_client import OutcomeConstraint, StudyObjective
-from adabkb_client._plain import finite
-from adabkb_client._run.result import Expected
+from adabkb_client._run.evaluation import Expected
+from adabkb_client._values import finite
 from adabkb_integrations.inprocess.trials import Evaluated
 from adabkb_integrations.model import Position, Result
 from adabkb_service.engine.auto import pareto

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import SupportsIndex
 
-from adabkb_client._plain import plain
+from adabkb_client._values import plain
 
 
 def at_least(name: str, number: SupportsIndex, least: int) -> int:

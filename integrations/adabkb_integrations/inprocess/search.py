@@ -10,14 +10,15 @@ from dataclasses import replace
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypedDict, Unpack
 
 from adabkb_client import Mixture, OutcomeConstraint, Parameter, StudyObjective
-from adabkb_client._leased import in_words, is_mistake
+from adabkb_client._lease import in_words, is_mistake
 from adabkb_client._parameters import to_wire
-from adabkb_client._plain import WrongResult, finite
-from adabkb_client._run.evaluation import Evaluation, Objective
-from adabkb_client._run.frames import own_frames, shortened
-from adabkb_client._run.options import Context, check_catch
+from adabkb_client._run.evaluation import Evaluation
+from adabkb_client._run.evaluation import Result as Told
+from adabkb_client._run.options import check_catch
 from adabkb_client._run.progress import Progress, Standing
-from adabkb_client._run.result import Result as Told
+from adabkb_client._run.tracebacks import own_frames, shortened
+from adabkb_client._study import Context, Objective
+from adabkb_client._values import WrongResult, finite
 from adabkb_integrations.beliefs import Belief, prior_of
 from adabkb_integrations.domain import Domain, domain_of
 from adabkb_integrations.inprocess.measured import COST, Measurements, measurements

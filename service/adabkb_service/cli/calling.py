@@ -17,11 +17,10 @@ import typer
 from adabkb_client import AdaBKBError, APIError, ConnectionFailed, UnexpectedAnswer
 from adabkb_client._calls import Call, Json, Listing, Steps
 from adabkb_client._client_calls import studies
-from adabkb_client._http.connection import DEFAULT_URL, RemoteServer, Settings, checked_token
+from adabkb_client._http.connection import DEFAULT_URL, REMEDY, RemoteServer, Settings, checked_token
 from adabkb_client._http.local import LocalServer
-from adabkb_client._http.protocol import REMEDY
 from adabkb_client._http.transport import Transport
-from adabkb_client._plain import NotFinite, WrongResult, encoded
+from adabkb_client._values import NotFinite, WrongResult, encoded
 from adabkb_service.cli.identifiers import STUDY
 from adabkb_service.cli.output import Failure, fail
 from adabkb_service.cli.refusals import option_names, refuse

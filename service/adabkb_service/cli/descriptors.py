@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from adabkb_client._catalogue import read_choices
+from adabkb_client._parameters import read_choices
 from adabkb_service.cli.output import fail
 
 DescriptorTables = Annotated[

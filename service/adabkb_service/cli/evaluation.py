@@ -19,7 +19,7 @@ from typing import IO
 
 from adabkb_client import LeasedTrial
 from adabkb_client._run import run_state
-from adabkb_client._run.result import Expected, Result
+from adabkb_client._run.evaluation import Expected, Result
 from adabkb_service.cli import program
 from adabkb_service.cli.following import Follower
 from adabkb_service.cli.processes import Output, ProcessGroup, drain

@@ -16,8 +16,8 @@ import typer
 from adabkb_client import Client, NoTrialAvailable, RunReport, StudyComplete
 from adabkb_client._http.connection import DEFAULT_URL
 from adabkb_client._http.local import LocalServer
-from adabkb_client._leased import LEASE_SECONDS
-from adabkb_client._run.result import Expected
+from adabkb_client._lease import LEASE_SECONDS
+from adabkb_client._run.evaluation import Expected
 from adabkb_service.cli.calling import (
     Local,
     OwnRetryFor,

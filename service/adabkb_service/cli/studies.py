@@ -12,8 +12,8 @@ import typer
 from adabkb_client import StudyInfo
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._calls import Steps
-from adabkb_client._show.numbers import difference
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client._values import difference
 from adabkb_service.cli import rows
 from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.catalogues import CatalogueTables, add_catalogues

@@ -125,7 +125,6 @@ def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
         }
         if trial.started_at is not None and trial.finished_at is not None:
             known["duration_seconds"] = (trial.finished_at - trial.started_at).total_seconds()
-    known["note"] = trial.attributes.get("note")
     return {"trial": trial.number, **({} if trial.plate is None else {"plate": trial.plate}), **known}
 
 

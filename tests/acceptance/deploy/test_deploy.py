@@ -212,7 +212,7 @@ def test_the_documentation_needs_no_other_host(docs_wheel: Path) -> None:
         "as callers see it"
     )
     for shown in (
-        "AbstractContextManager[adabkb_client._lease.LeasedTrial]",
+        "AbstractContextManager[adabkb_client._study.LeasedTrial]",
         "AdaBKBSampler",
         "to_server",
         "AdaBKBSearchCV",

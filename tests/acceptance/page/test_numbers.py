@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from adabkb_client._show import numbers
+from adabkb_client import _values as numbers
 from adabkb_service import page
 from adabkb_service.contract.quantities import titled, with_unit
 from adabkb_service.operations import digits

@@ -19,7 +19,7 @@ import pytest
 from openpyxl import load_workbook
 
 from adabkb_client import Float, Study
-from adabkb_client._show.numbers import difference
+from adabkb_client._values import difference
 from tests.integration.api.conftest import DEFINITION
 from tests.integration.cli.shell import adabkb
 from tests.integration.client.faults import proxy

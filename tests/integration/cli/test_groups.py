@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_client import Client
-from adabkb_client._resource import StudyResource
+from adabkb_client import Client, Study
 from adabkb_service.cli.main import SUMMARIES
 from tests.integration.cli.shell import adabkb, commands
 from tests.integration.cli.test_calls import listening
@@ -21,8 +20,10 @@ SERVING = {("serve",), ("work",), ("mcp",)}
 """Commands that run until they are stopped, and print no answer."""
 
 
-OF_PROGRAMS = {"report_many", "with_options"}
-"""Calls without a command: a program repeats ``report``, and options belong to commands."""
+WITH_A_FUNCTION = {"lease", "optimize", "plot", "run", "stop", "to_frame", "trial"}
+"""Methods that evaluate a function of the program, or return objects of Python; ``adabkb run`` evaluates a command."""
+OF_PROGRAMS = {"report_many", "with_options"} | WITH_A_FUNCTION
+"""Methods without a command: a program repeats ``report``, and options belong to commands."""
 CLIENT = {name for name in dir(Client) if not name.startswith("_")}
 NAMED = {
     ("study", "export"): ("export", "export_excel"),
@@ -106,7 +107,7 @@ def test_global_options_stand_before_a_command_or_after_it(monkeypatch: pytest.M
 
 def test_each_command_of_a_study_is_a_call_of_the_client_and_the_other_way_round() -> None:
     """Commands have the names of methods: ``result add`` is ``add_result``, ``trial list`` is ``trials``."""
-    calls = {name for name in dir(StudyResource) if not name.startswith("_")} - OF_PROGRAMS
+    calls = {name for name in dir(Study) if not name.startswith("_")} - OF_PROGRAMS
     found = set[str]()
     for path, _ in commands():
         if path == ("access", "whoami"):

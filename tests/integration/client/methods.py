@@ -40,7 +40,7 @@ class Methods:
         return PACKAGE / self.module
 
 
-STUDY = ("_study_calls.py", "_trial_calls.py", "_report_calls.py")
+STUDY = ("_study_calls.py", "_trial_calls.py")
 ALL = (
     Methods(
         "_study_methods.py",

@@ -14,8 +14,8 @@ from tests.integration.client import breaks
 OLDER = [
     ("__init__.py", '    "AdaBKBError",', '    "AdaBKBError",\n    "Oracle",'),
     ("__init__.py", "__all__ = [", "class Oracle:\n    pass\n\n\n__all__ = ["),
-    ("_resource.py", "    pause = performed", "    halt = performed(StudyCalls.pause)\n    pause = performed"),
-    ("_study_calls.py", "def unshare(self, ", "def unshare(self, whom, "),
+    ("_study_methods.py", "    def pause(", "    def halt(self) -> None:\n        pass\n\n    def pause("),
+    ("_study_methods.py", "def unshare(self, ", "def unshare(self, whom, "),
     ("_models.py", "    completed: int\n", ""),
     ("_http/transport.py", "class Exchange", "class Internal:\n    pass\n\n\nclass Exchange"),
 ]
@@ -37,6 +37,6 @@ def test_what_programs_would_miss_is_found_and_nothing_else(tmp_path: Path) -> N
         "DefinedByRun.halt: Public object was removed",
         "Oracle: Public object was removed",
         "Study.halt: Public object was removed",
-        "StudyCalls.unshare(user): Positional parameter was moved",
-        "StudyCalls.unshare(whom): Parameter was removed",
+        "StudyMethods.unshare(user): Positional parameter was moved",
+        "StudyMethods.unshare(whom): Parameter was removed",
     ]

@@ -46,6 +46,9 @@ def test_no_file_is_touched_on_the_event_loop(server: str, tmp_path: Path) -> No
     table = tmp_path / "older.csv"
     table.write_text("x,value\n0.5,1.0\n0.25,2.0\n")
 
+    async def halved(x: float) -> float:
+        return x / 2
+
     async def main(url: str) -> list[str]:
         with files_of_this_thread() as touched:
             async with AsyncClient(url, retry_for=60, outbox=tmp_path / "outbox") as client:
@@ -58,10 +61,25 @@ def test_no_file_is_touched_on_the_event_loop(server: str, tmp_path: Path) -> No
                 assert (await study.info()).counts.completed == 1
                 assert (await study.info()).counts.completed == 2  # the last call has delivered it
                 assert (await study.import_results(table, progress=False)).stored == 2
+                await study.add_file(1, table)
+                assert (await study.run(halved, n_trials=1)).completed == 1
+                assert not (await client.deliver()).sent
         return touched
 
     with proxy(server) as between:
         assert asyncio.run(main(between.url)) == []
+
+
+def test_no_file_of_a_local_server_is_touched_on_the_event_loop(tmp_path: Path) -> None:
+    async def main() -> list[str]:
+        with files_of_this_thread() as touched:
+            client = await AsyncClient.local(tmp_path / "study.db")
+            await client.create_study("quiet", SPACE, direction="minimize")
+            assert client.url.startswith("http://127.0.0.1:")
+            await client.close()
+        return touched
+
+    assert asyncio.run(main()) == []
 
 
 def test_the_outbox_is_looked_at_once_while_it_is_empty(server: str, tmp_path: Path) -> None:

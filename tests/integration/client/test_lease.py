@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from adabkb_client import Client, Float, Study, TrialState, _leased
+from adabkb_client import Client, Float, Study, TrialState, _lease
 from tests.integration.client.leases import LEASE_SECONDS, wait_for_renewal
 from tests.waiting import wait_for
 
@@ -108,7 +108,7 @@ def test_a_lease_is_renewed_for_as_long_as_the_evaluation_takes(study: Study) ->
 
 
 def test_a_lease_is_renewed_early_enough_for_further_attempts() -> None:
-    assert _leased.RENEW_AT + 5 * _leased.RENEW_AGAIN < 1
+    assert _lease.RENEW_AT + 5 * _lease.RENEW_AGAIN < 1
 
 
 def test_the_trial_of_a_worker_that_was_killed_is_free_again_soon(server: str, study: Study) -> None:

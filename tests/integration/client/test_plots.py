@@ -18,7 +18,7 @@ from matplotlib.figure import Figure, FigureBase
 from matplotlib.text import Text
 
 from adabkb_client import AsyncClient, Bool, Categorical, Client, Fixed, Float, Int, Ordinal, Parameter, Study
-from adabkb_client.plots._scales import Scale
+from adabkb_client.plots._axes import Scale
 from tests.servers import server_on
 
 FIGURES = ["history", "slice", "contour", "parallel", "importance", "leaves"]

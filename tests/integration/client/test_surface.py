@@ -30,7 +30,7 @@ from adabkb_client import (
     UnexpectedAnswer,
 )
 from adabkb_client._calls import Listing
-from adabkb_client._decoding import decode
+from adabkb_client._models import decode
 from adabkb_client._study_calls import StudyCalls
 
 PUBLIC = ("adabkb_client", "adabkb_client.errors", "adabkb_client.mcp", "adabkb_client.plots")
@@ -109,6 +109,18 @@ def test_the_client_needs_nothing_of_the_servers_installation() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_the_core_imports_no_package_that_it_can_do_without() -> None:
+    """A program that creates studies, asks and tells pays for no run engine, import, figure or event loop."""
+    program = (
+        "import sys, adabkb_client as a; a.Study(a.Client()._transport, 's').with_options(timeout=1); "
+        "names = {'_run', '_importing', 'plots', 'mcp', '_async_client', '_async_study'}; "
+        "print(sorted(n for n in names if any(m.startswith('adabkb_client.' + n) for m in sys.modules)), "
+        "sorted({'multiprocessing', 'tqdm'} & {*sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] []\n"
 
 
 def signature(method: object) -> tuple[list[inspect.Parameter], object]:

@@ -55,6 +55,7 @@ def tried(client: Client) -> Study:
     study.add_result({"x": 0.1, "solvent": None}, 9.0, metrics={"seconds": 2})
     study.exclude(1, "spilt")
     study.annotate(told, {"note": "=brown"})
+    study.annotate(failed, {"note": {"cloudy": True}})  # by a program; the page writes text
     return study
 
 
@@ -63,7 +64,7 @@ def test_each_trial_has_a_row_with_its_state_reason_worker_attempt_and_duration(
     assert list(frame.columns) == COLUMNS
     trials = {trial.number: trial for trial in tried.trials()}
     assert set(frame["trial"].dropna()) == set(trials)
-    assert frame["note"].dropna().tolist() == ["=brown"]
+    assert frame["note"].dropna().tolist() == ["=brown", '{"cloudy": true}']
     assert {trial.state for trial in trials.values()} == {"completed", "failed", "active", "released", "queued"}
     for row in frame.dropna(subset="trial").to_dict("records"):
         trial = trials[row["trial"]]

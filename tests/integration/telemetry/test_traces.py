@@ -86,7 +86,7 @@ def test_without_the_extra_the_setting_names_the_package_to_install(monkeypatch:
 
 
 def test_a_program_without_a_trace_sends_none() -> None:
-    from adabkb_client._http.protocol import trace_headers
+    from adabkb_client._http.transport import trace_headers
 
     assert trace.get_current_span() is trace.INVALID_SPAN
     assert trace_headers() == {}

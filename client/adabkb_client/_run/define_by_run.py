@@ -8,15 +8,17 @@ condition ``when``.
 import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, SupportsFloat
 
-from adabkb_client._lease import LeasedTrial
-from adabkb_client._models import StudyInfo
+from adabkb_client import _client_calls as client_calls
+from adabkb_client._http.transport import Transport
+from adabkb_client._models import Direction, RunReport, StudyInfo
 from adabkb_client._parameters import Categorical, Float, Int, Parameter, to_wire
-from adabkb_client._plain import WrongFunction, plain
-from adabkb_client._resource import StudyResource
-from adabkb_client.errors import Invalid
+from adabkb_client._study import LeasedTrial, Study
+from adabkb_client._values import WrongFunction, plain
+from adabkb_client.errors import Conflict, Invalid, NotFound
 
 MOST_VALUES = 16
 """The maximum number of values of an integer parameter on which others may depend."""
@@ -119,7 +121,7 @@ class AskingTrial(Suggestions):
 class Space:
     """The space of a study, as last read by this process."""
 
-    study: StudyResource
+    study: Study
     info: StudyInfo | None = None
     independent: set[str] = field(default_factory=set)
     """Parameters without a condition."""
@@ -338,3 +340,39 @@ def _is_active(known: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
 def _holds(values: Iterable[Any], value: Any) -> bool:
     """Return whether a value is among others, where True differs from 1."""
     return any(each == value and isinstance(each, bool) == isinstance(value, bool) for each in values)
+
+
+class DefinedByRun(Study):
+    """A study from ``Client.define_by_run``. The first ``optimize`` creates it on the server.
+
+    Before that, all other methods raise NotFound.
+    """
+
+    def __init__(
+        self, transport: Transport, study_id: str, direction: Direction | None, settings: Mapping[str, Any]
+    ) -> None:
+        super().__init__(transport, study_id)
+        self._definition = {"direction": direction, **settings}
+
+    def optimize(self, objective: Objective, **options: Any) -> RunReport:
+        """Create the study, if it does not exist, and evaluate trials: see ``Study.optimize``.
+
+        To find the first parameter, the objective is called once before the study is created. This call is interrupted
+        when it requests a parameter.
+
+        Raises:
+            Conflict: the study exists with another definition.
+        """
+        self._create(objective)
+        return super().optimize(objective, **options)
+
+    def _create(self, objective: Objective) -> None:
+        try:
+            known = self.info().parameters
+        except NotFound:
+            parameters = first_parameter(objective)
+            with suppress(Conflict):  # another process has created it meanwhile
+                self._transport.perform(client_calls.create_study(self.id, parameters, **self._definition))
+                return
+            known = self.info().parameters
+        self._transport.perform(client_calls.open_study(self.id, known, **self._definition))

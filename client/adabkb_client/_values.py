@@ -1,4 +1,4 @@
-"""Convert numbers of Python, numpy or torch to plain ones, and refuse other values."""
+"""Values of a program: convert them to JSON, refuse others, and show them in messages."""
 
 import json
 import math
@@ -127,3 +127,14 @@ def titled(name: str, words: Mapping[str, Any]) -> str:
     """Return the title of a column or an axis: the label, or otherwise the name, with the unit."""
     label, unit = words.get("label") or name, words.get("unit")
     return f"{label} [{unit}]" if unit else label
+
+
+def difference(value: float) -> str:
+    """Return a difference, such as a gap, with two significant digits."""
+    if value == 0.0:
+        return "0"
+    places = 1 - math.floor(math.log10(abs(value)))
+    if abs(value) >= 1e15 or places > 6:
+        mantissa, _, exponent = f"{value:.2e}".partition("e")
+        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent):+d}"
+    return f"{round(value, places):.{max(places, 0)}f}"

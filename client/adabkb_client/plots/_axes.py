@@ -1,14 +1,75 @@
-"""Scales of parameters along an axis: numbers on their own scale, choices side by side in the order of the study."""
+"""Figures to draw on, and the scales of parameters and values along their axes.
+
+Figures do not use pyplot, so no windows open and no figures stay in memory.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any, Literal
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure, FigureBase
 
-from adabkb_client._plain import titled
-from adabkb_client.plots._canvas import label
+from adabkb_client._models import StudyInfo
+from adabkb_client._values import titled
+
+OBSERVED = "0.35"
+"""The color of results, a grey that is visible on any colormap."""
+LONGEST_LABEL = 24
+"""The maximum length of a label, in characters; longer ones are shortened."""
+
+
+class StudyFigure(Figure):
+    """A matplotlib figure that notebooks display, whether or not the program uses pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        image = BytesIO()
+        self.savefig(image, format="png")
+        return image.getvalue()
+
+
+def canvas(figure: FigureBase | None, width: float, height: float) -> FigureBase:
+    """Return the figure, or a new one with this size in inches."""
+    return StudyFigure(figsize=(width, height), layout="constrained") if figure is None else figure
+
+
+def panels(figure: FigureBase | None, count: int, columns: int) -> tuple[FigureBase, Sequence[Axes]]:
+    """Return a figure and that many axes in rows."""
+    columns = min(count, columns)
+    rows = -(-count // columns)
+    figure = canvas(figure, 1.0 + 3.6 * columns, 0.6 + 2.8 * rows)
+    return figure, [figure.add_subplot(rows, columns, number + 1) for number in range(count)]
+
+
+def dots(axes: Axes, x: Sequence[float], y: Sequence[float], name: str | None = None) -> None:
+    """Draw results."""
+    axes.scatter(x, y, s=12, color=OBSERVED, linewidths=0, zorder=3, label=name)
+
+
+def star(axes: Axes, x: Sequence[float], y: Sequence[float]) -> None:
+    """Draw the recommended point."""
+    axes.scatter(x, y, s=160, marker="*", color="tab:red", edgecolors="white", zorder=4)
+
+
+def saying(figure: FigureBase | None, text: str) -> FigureBase:
+    """Return a figure that shows a sentence, for example why there is nothing to draw."""
+    figure = canvas(figure, 6.4, 2.0)
+    figure.text(0.5, 0.5, literally(text), ha="center", va="center", color=OBSERVED, wrap=True)
+    return figure
+
+
+def literally(text: str) -> str:
+    """Return text that matplotlib draws literally, with dollar signs escaped."""
+    return text.replace("$", r"\$")
+
+
+def label(value: object) -> str:
+    """Return a name or a value as a label."""
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return literally(text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…")
+
 
 NUMBERS = ("float", "int")
 MOST_TICKS = 12
@@ -111,3 +172,20 @@ class Scale:
 def _same(value: Any) -> tuple[bool, Any]:
     """Return a key that two values share if they are equal in JSON, where True differs from 1 and a tuple is a list."""
     return isinstance(value, bool), tuple(map(_same, value)) if isinstance(value, list | tuple) else value
+
+
+def title(info: StudyInfo) -> str:
+    """Return the title of the value, with its unit."""
+    return titled("value", info.quantities.get("value", {}))
+
+
+def within(info: StudyInfo, values: Iterable[float | None]) -> list[float]:
+    """Return values as floats, clipped to the natural bounds of the study's value."""
+    words = info.quantities.get("value", {})
+    low, high = words.get("low", -math.inf), words.get("high", math.inf)
+    return [min(max(value, low), high) for value in numbers(values)]
+
+
+def numbers(values: Iterable[float | None]) -> list[float]:
+    """Return values as floats, with NaN for missing ones."""
+    return [math.nan if value is None else value for value in values]

@@ -1,4 +1,4 @@
-"""HTML of studies, lists and recommendations for notebooks. All text is escaped."""
+"""What a notebook shows: HTML of studies, lists and other records. All text is escaped."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -6,11 +6,9 @@ from html import escape
 from typing import Any
 
 from adabkb_client._analysis import Assessment, Importance
-from adabkb_client._importing.report import ImportReport
-from adabkb_client._models import Estimate, Recommendation, StudyInfo
-from adabkb_client._record import Record, page
-from adabkb_client._show.columns import LONGEST, cells, changes, choice
-from adabkb_client._show.numbers import difference
+from adabkb_client._frames import LONGEST, cells, changes, choice
+from adabkb_client._models import Estimate, ImportReport, Recommendation, Record, StudyInfo, page
+from adabkb_client._values import difference
 
 LITERALLY = "tex2jax_ignore mathjax_ignore"
 """CSS classes that keep notebooks from rendering text between dollar signs as formulas."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import CodeType, TracebackType
 from typing import Any
 
-from adabkb_client._plain import NotFinite, WrongFunction, WrongResult
+from adabkb_client._values import NotFinite, WrongFunction, WrongResult
 from adabkb_client.errors import AdaBKBError
 
 OURS = ("adabkb_client", "adabkb_integrations")

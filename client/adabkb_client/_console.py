@@ -1,9 +1,10 @@
-"""Studies, lists and results as short text for consoles. ``html.py`` does the same for notebooks."""
+"""What a console shows: records as a line, lists as a table, and a bar for the progress of long calls."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
+from adabkb_client._frames import LONGEST, cells, changes
 from adabkb_client._models import (
     Answer,
     Best,
@@ -14,10 +15,12 @@ from adabkb_client._models import (
     RunReport,
     StudySummary,
     Trial,
+    line,
 )
-from adabkb_client._record import line
-from adabkb_client._show.columns import LONGEST, cells, changes
-from adabkb_client._show.numbers import difference
+from adabkb_client._values import difference
+
+if TYPE_CHECKING:
+    from tqdm.std import tqdm
 
 
 @line.register
@@ -180,3 +183,18 @@ def _shown(value: Any) -> str:
     text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
     text = " ".join(text.split())
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def bar(name: str, unit: str, total: int | None, *, visible: bool) -> "tqdm[Any]":
+    """Return a progress bar; the caller closes it."""
+    # Imported here, since tqdm takes a tenth of the import time of the client. tqdm.auto also supports notebooks.
+    if not visible:
+        from tqdm.std import tqdm as plain  # noqa: PLC0415
+
+        return plain(disable=True)
+    from tqdm.asyncio import tqdm_asyncio  # noqa: PLC0415
+    from tqdm.auto import tqdm as fitting  # noqa: PLC0415
+
+    # In a notebook, tqdm would treat the output as a file, and show nothing.
+    hidden = False if fitting is not tqdm_asyncio else None
+    return fitting(total=total, unit=unit, desc=name, disable=hidden)
