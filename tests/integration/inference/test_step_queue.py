@@ -123,8 +123,8 @@ def test_a_long_step_waits_for_short_ones_for_a_bounded_time(clock: Clock) -> No
 
 
 def test_a_step_that_is_a_little_longer_does_not_wait_for_all_others(clock: Clock) -> None:
-    """The steps of similar studies differ by chance. If the shortest always went first, some of eight such studies would
-    wait five times as long as the others."""
+    """The steps of similar studies differ by chance. If the shortest always went first, some of eight such studies
+    would wait five times as long as the others."""
     asked = StepQueue(clock)
     for study, seconds in (("longer", 0.008), ("first", 0.005), ("second", 0.005), ("third", 0.005)):
         asked.stepped(study, FOLDS, seconds)
