@@ -263,7 +263,7 @@ class Owner:
                 self._stats_since = time.monotonic()
         except Exception as error:
             logger.exception("study %s: a unit of work failed", self.study_id)
-            self._cached = None
+            self._cached = self._stats_since = None  # a later batch stores the statistics
             finished, parked = [(each, error) for each in waiting], []
             if len(waiting) > 1:
                 finished, parked = self._performed_alone(waiting)
