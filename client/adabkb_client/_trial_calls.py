@@ -325,7 +325,7 @@ class TrialCalls:
             Conflict: the lease is lost, because another worker holds the trial or the trial has ended.
         """
         lease = {} if lease_seconds is None else {"lease_seconds": lease_seconds}
-        return self._lease("heartbeat", trial, attempt, lease)
+        return self._lease("heartbeat", trial, attempt, lease, key=None)  # the request is idempotent
 
     def release(self, trial: Leased | Trial | int, *, attempt: int | None = None) -> Steps[Answer]:
         """Release a trial without a result; it is issued next.
@@ -456,11 +456,12 @@ class TrialCalls:
         trial: Leased | Trial | int,
         attempt: int | None,
         lease: Mapping[str, float] | None = None,
-        retry_for: float | None = None,
+        **options: Any,
     ) -> Steps[Answer]:
+        """Send a request about the lease of a trial. ``options`` are those of the ``Call``."""
         reference = {**self._reference(trial, attempt), **(lease or {})}
         path = f"{self._path}/trials/{reference.pop('trial')}/{verb}"
-        return self._decode(Answer, (yield Call("POST", path, reference, retry_for=retry_for)))
+        return self._decode(Answer, (yield Call("POST", path, reference, **options)))
 
     def _reference(self, trial: Leased | Trial | int, attempt: int | None = None) -> dict[str, Any]:
         """Return the fields that identify the trial and, if it is known, the attempt."""

@@ -46,7 +46,7 @@ KNOWN = 20_000
 """The maximum number of means in memory. A study whose means were dropped counts as new."""
 LONGEST_SECONDS = 1.0
 """In the order of steps, the expected processor time counts at most this much."""
-STRETCH = 100.0
+STRETCH = 30.0
 """If a step is expected to be 1 s shorter than another, it goes first even if it arrived up to this many seconds
 later."""
 QUESTION_SECONDS = 1.0

@@ -13,15 +13,17 @@ transaction after a limited idle time.
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from tenacity import Retrying, retry_if_exception_message, stop_after_delay, wait_random
@@ -44,7 +46,11 @@ SERVICE_TABLES = {"studies", "trials", "observations", "events"}
 
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
 
-_WRITE, _UNREFERENCED = "adabkb_write", "adabkb_unreferenced"
+IDLE_SECONDS = 1.0
+"""A connection to PostgreSQL is checked before its use if it was idle for this long. A check before each transaction
+would be one statement in seven."""
+
+_WRITE, _UNREFERENCED, _USED_AT = "adabkb_write", "adabkb_unreferenced", "adabkb_used_at"
 
 
 class Database:
@@ -239,8 +245,10 @@ def _engine(
     if file is None:
         limits = f"-c lock_timeout={int(lock_seconds * 1000)} -c statement_timeout={int(statement_seconds * 1000)}"
         options = f"-c synchronous_commit=on {limits}"
-        engine = create_engine(url, pool_pre_ping=True, **pool, connect_args={"options": options})
+        engine = create_engine(url, **pool, connect_args={"options": options})
         event.listen(engine, "handle_error", replace_if_read_only)
+        event.listen(engine, "checkin", _note_use)
+        event.listen(engine, "checkout", _idle_check(engine.dialect))
         return engine
     engine = create_engine(url, **pool, connect_args={"timeout": lock_seconds})
     event.listen(engine, "handle_error", replace_if_read_only)
@@ -248,6 +256,25 @@ def _engine(
     event.listen(engine, "connect", _sqlite_preparation(url.database or "", lock_seconds, file))
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _note_use(_: DBAPIConnection | None, entry: ConnectionPoolEntry) -> None:
+    entry.info[_USED_AT] = time.monotonic()
+
+
+def _idle_check(dialect: Dialect) -> Callable[[DBAPIConnection, ConnectionPoolEntry, Any], None]:
+    """A function that checks a connection which was idle for a while before it is used again. If it is broken, the pool
+    replaces it and all older connections."""
+
+    def check(connection: DBAPIConnection, entry: ConnectionPoolEntry, _: Any) -> None:
+        if time.monotonic() - entry.info.get(_USED_AT, math.inf) < IDLE_SECONDS:
+            return
+        try:
+            dialect.do_ping(connection)
+        except dialect.loaded_dbapi.Error as error:
+            raise InvalidatePoolError from error
+
+    return check
 
 
 def _json(value: Any) -> str:

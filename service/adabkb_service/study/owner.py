@@ -104,8 +104,6 @@ class Owner:
         """Whether a request waits for a reply of the model."""
         self._stats_since: float | None = None
         """Time of the earliest statistics that are not stored yet, by ``time.monotonic``."""
-        self._is_woken_soon = False
-        """Whether another batch is scheduled within STATS_SECONDS."""
 
     def submit(self, request: Request[Any]) -> Future[Outcome[Any]]:
         """Queue a request.
@@ -187,6 +185,8 @@ class Owner:
             in_time = [each for each in waiting if self._is_in_time(each)]
             if in_time or replies or self._stats_are_due():
                 self._work(in_time)
+            if self._stats_since is not None:
+                self._dependencies.scheduler.ready_at(self.study_id, self._stats_since + STATS_SECONDS)
             while questions:
                 self._pass_on(questions[0])
                 del questions[0]
@@ -203,7 +203,6 @@ class Owner:
     def _take(self, waiting: list[Waiting], questions: list[PendingQuestion]) -> list[Reply]:
         """Move parked and queued requests into ``waiting``, in this order, and queued questions into ``questions``.
         Return the model's replies. While a request waits for the model, results stay queued for up to HOLD_SECONDS."""
-        self._is_woken_soon = False
         holds_results = bool(self._parked) and self._link.is_worth_waiting_for()
         held_back: list[Waiting] = []
         with self._guard:
@@ -260,11 +259,11 @@ class Owner:
             finished, parked = [(each, error) for each in waiting], []
             if isinstance(error, StudyNotFound):
                 self._stats_since = None
-            elif self._stats_since is not None:  # the statistics could not be stored
-                self._wake_soon()
+            elif self._stats_since is not None:  # the statistics could not be stored; try again later
+                self._stats_since = time.monotonic()
         except Exception as error:
             logger.exception("study %s: a unit of work failed", self.study_id)
-            self._cached = None
+            self._cached = self._stats_since = None  # a later batch stores the statistics
             finished, parked = [(each, error) for each in waiting], []
             if len(waiting) > 1:
                 finished, parked = self._performed_alone(waiting)
@@ -335,7 +334,6 @@ class Owner:
                         raise Contention(f"Study {self.study_id!r} changed meanwhile; try again.")
                     if has_stats:
                         self._stats_since = self._stats_since or time.monotonic()
-                        self._wake_soon()
                     else:
                         self._stats_since = None  # another server has stored newer statistics
         except Contention as error:
@@ -440,11 +438,6 @@ class Owner:
         if self._awaits_model:
             self._dependencies.scheduler.ready(self.study_id)
         else:  # no request waits for the reply; the next batch reads it
-            self._wake_soon()
-
-    def _wake_soon(self) -> None:
-        if not self._is_woken_soon:
-            self._is_woken_soon = True
             self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + STATS_SECONDS)
 
     def _finish(self, waiting: Waiting, outcome: Any) -> None:

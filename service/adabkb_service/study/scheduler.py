@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import logging
 import math
 import threading
@@ -25,21 +24,35 @@ POLL_SECONDS = 0.2
 class Scheduler:
     """Calls ``serve`` with the ids of studies that have work to do.
 
+    A study has at most one alarm, the earliest one. When the study is served, its alarm is dropped: ``serve`` sets
+    another one if the study still waits for a moment.
+
     With threads, as in a server, it runs in the background. Without threads, as in a command or a test, the caller of
     ``wait_for`` does the work.
     """
 
     def __init__(self, serve: Callable[[str], None], threads: int = 0) -> None:
         self._serve = serve
-        self._changed = threading.Condition()
+        guard = threading.Lock()
+        self._changed = threading.Condition(guard)
+        """Notified when a study is ready."""
+        self._alarm_set = threading.Condition(guard)
+        """Notified when an alarm is set before the moment until which the thread of the alarms waits."""
         self._ready: deque[str] = deque()
         self._queued: set[str] = set()
         self._served: set[str] = set()
-        self._alarms: list[tuple[float, str]] = []
+        self._alarms: dict[str, float] = {}
+        self._next_alarm = math.inf
+        """Until when the thread of the alarms waits."""
         self._closed = False
         self._threads = [
-            threading.Thread(target=self._work, name=f"studies-{number}", daemon=True) for number in range(threads)
+            threading.Thread(target=self._repeat, args=[self._serve_all], name=f"studies-{number}", daemon=True)
+            for number in range(threads)
         ]
+        if threads:  # a separate thread, so that an alarm does not wake all idle threads
+            self._threads.append(
+                threading.Thread(target=self._repeat, args=[self._watch_alarms], name="studies-alarms", daemon=True)
+            )
 
     @property
     def queue_length(self) -> int:
@@ -57,12 +70,11 @@ class Scheduler:
             self._queue(study_id)
 
     def ready_at(self, study_id: str, moment: float) -> None:
-        """Schedule a study at a moment of ``time.monotonic``."""
+        """Schedule a study at a moment of ``time.monotonic``, unless it has an earlier alarm."""
         with self._changed:
-            is_next = not self._alarms or moment < self._alarms[0][0]
-            heapq.heappush(self._alarms, (moment, study_id))
-            if is_next:
-                self._changed.notify()
+            self._alarms[study_id] = min(moment, self._alarms.get(study_id, math.inf))
+            if moment < self._next_alarm:
+                self._alarm_set.notify()
 
     def wait_for(self, future: Future[T], seconds: float = math.inf) -> T:
         """The result of a request's future. Without threads, performs scheduled work until the result is there.
@@ -87,6 +99,7 @@ class Scheduler:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+            self._alarm_set.notify_all()
         for thread in self._threads:
             thread.join()
 
@@ -94,6 +107,8 @@ class Scheduler:
         """Perform all scheduled work until ``is_done`` or the deadline, for use without threads."""
         while True:
             with self._changed:
+                if not self._threads:
+                    self._queue_overdue()
                 study_id = self._next()
                 if study_id is None:
                     if is_done() or time.monotonic() > deadline:
@@ -102,10 +117,10 @@ class Scheduler:
             if study_id is not None:
                 self._serve_one(study_id)
 
-    def _work(self) -> None:
+    def _repeat(self, loop: Callable[[], None]) -> None:
         while not self._closed:
             try:
-                self._serve_all()
+                loop()
             except Exception:  # for example no memory to log an exception; the thread must not end
                 time.sleep(RETRY_SECONDS)
 
@@ -114,7 +129,7 @@ class Scheduler:
             with self._changed:
                 study_id = self._next()
                 while study_id is None and not self._closed:
-                    self._changed.wait(self._seconds_to_alarm())
+                    self._changed.wait()
                     study_id = self._next()
                 if self._closed or study_id is None:
                     return
@@ -134,15 +149,29 @@ class Scheduler:
 
     def _next(self) -> str | None:
         """Take the first scheduled study that no thread serves."""
-        now = time.monotonic()
-        while self._alarms and self._alarms[0][0] <= now:
-            self._queue(heapq.heappop(self._alarms)[1])
         if not self._ready:
             return None
         study_id = self._ready.popleft()
         self._queued.discard(study_id)
         self._served.add(study_id)
+        self._alarms.pop(study_id, None)
         return study_id
+
+    def _watch_alarms(self) -> None:
+        with self._alarm_set:
+            while not self._closed:
+                self._queue_overdue()
+                self._next_alarm = min(self._alarms.values(), default=math.inf)
+                seconds = self._next_alarm - time.monotonic()
+                self._alarm_set.wait(None if math.isinf(seconds) else max(seconds, 0.0))
+
+    def _queue_overdue(self) -> None:
+        """Queue the studies whose alarms are due."""
+        now = time.monotonic()
+        overdue = sorted((moment, study_id) for study_id, moment in self._alarms.items() if moment <= now)
+        for _, study_id in overdue:
+            del self._alarms[study_id]
+            self._queue(study_id)
 
     def _queue(self, study_id: str) -> None:
         """Queue a study unless it is queued. If a thread serves it, that thread queues it again afterwards."""
@@ -154,6 +183,3 @@ class Scheduler:
     def _append(self, study_id: str) -> None:
         self._ready.append(study_id)
         self._changed.notify()
-
-    def _seconds_to_alarm(self) -> float | None:
-        return max(self._alarms[0][0] - time.monotonic(), 0.0) if self._alarms else None

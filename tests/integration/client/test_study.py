@@ -26,6 +26,8 @@ from adabkb_client import (
     Study,
     StudyComplete,
 )
+from adabkb_service.storage import idempotency
+from adabkb_service.storage.database import Database
 
 
 def test_every_kind_of_parameter_comes_back_as_its_type(client: Client) -> None:
@@ -255,6 +257,18 @@ def test_a_heartbeat_renews_the_lease(study: Study) -> None:
     assert trial.leased_until is not None
     assert renewed.leased_until is not None
     assert renewed.leased_until > trial.leased_until
+
+
+def test_a_heartbeat_stores_no_answer(study: Study, other_sqlite: str) -> None:
+    """With thousands of workers, the answers of a day would be most of the database."""
+    trial = study.suggest()
+    database = Database(other_sqlite)
+    with database.reading() as connection:
+        before = len(idempotency.of_study(connection, "s"))
+    study.heartbeat(trial)
+    with database.reading() as connection:
+        assert len(idempotency.of_study(connection, "s")) == before == 2  # creation and suggestion
+    database.close()
 
 
 def test_what_the_model_says(study: Study) -> None:

@@ -122,6 +122,17 @@ def test_a_long_step_waits_for_short_ones_for_a_bounded_time(clock: Clock) -> No
     assert asked.take(QUICK) == "large"
 
 
+def test_a_step_that_is_a_little_longer_does_not_wait_for_all_others(clock: Clock) -> None:
+    """The steps of similar studies differ by chance. If the shortest always went first, some of eight such studies
+    would wait five times as long as the others."""
+    asked = StepQueue(clock)
+    for study, seconds in (("longer", 0.008), ("first", 0.005), ("second", 0.005), ("third", 0.005)):
+        asked.stepped(study, FOLDS, seconds)
+        asked.wait(study, FOLDS)
+        clock.seconds += 0.04  # in this time, all eight studies take a step
+    assert [asked.take(QUICK) for _ in range(4)] == ["first", "second", "longer", "third"]
+
+
 def test_a_question_waits_for_suggestions_for_a_bounded_time(clock: Clock) -> None:
     """However short it is: many readers do not hold up those who wait for a suggestion."""
     asked = StepQueue(clock)

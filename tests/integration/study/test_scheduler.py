@@ -138,6 +138,22 @@ def test_alarms_fire_not_before_their_time_and_in_order(threads: int) -> None:
     assert fired["later"] >= moment + 0.2
 
 
+@pytest.mark.parametrize("threads", [0, 1])
+def test_a_study_that_is_served_drops_its_alarm(threads: int) -> None:
+    """Each request of a busy study sets an alarm. Once the study was served, none of them serves it again."""
+    served: list[str] = []
+    scheduler = Scheduler(served.append, threads)
+    moment = time.monotonic() + 0.2
+    for _ in range(10):
+        scheduler.ready_at("s", moment)
+    scheduler.ready("s")
+    scheduler.ready_at("other", moment + 0.2)
+    scheduler.open()
+    scheduler.work_until(lambda: "other" in served)
+    scheduler.close()
+    assert served == ["s", "other"]
+
+
 def test_waiters_are_not_woken_instead_of_the_working_thread() -> None:
     """For any number of waiters, each notification leads to a batch. Otherwise, a study would wait for the next
     event."""
