@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 Seen = Callable[[FrameType, str], None]
 """Called with the frame of a call, and ``call`` or ``return``. The observed function waits for it. If it raises, so
@@ -45,4 +45,4 @@ class Gate:
     def __call__(self, _: FrameType, event: str) -> None:
         if event == "call":
             self.begun.set()
-            assert self.goes_on.wait(PATIENCE)
+            assert self.goes_on.wait(TIMEOUT_SECONDS)

@@ -25,7 +25,7 @@ from adabkb_service.storage.database import Database
 from tests.compiled import compile_once
 from tests.database_pool import DatabasePool, address, created, drop
 from tests.servers import server_on
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 TESTS = Path(__file__).parent
 BACKENDS = ["sqlite", "postgresql"]
@@ -106,7 +106,7 @@ def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     authority.write_text(Path(certifi.where()).read_text().partition("-----END CERTIFICATE-----")[0] + CERTIFICATE_END)
     with pytest.MonkeyPatch.context() as environment:
         for name in UNHURRIED:
-            environment.setenv(f"ADABKB_{name}", str(PATIENCE))
+            environment.setenv(f"ADABKB_{name}", str(TIMEOUT_SECONDS))
         environment.setenv("SSL_CERT_FILE", str(authority))
         yield
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.acceptance.chaos.databases import SETUPS, empty
 from tests.acceptance.chaos.storm import Plot, run
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 SHORT = Plot(
     clients=16,
@@ -19,8 +19,8 @@ SHORT = Plot(
     replays=1,
     rest=1.0,
     once=True,
-    recovery_seconds=PATIENCE,
-    return_seconds=2 * PATIENCE,
+    recovery_seconds=TIMEOUT_SECONDS,
+    return_seconds=2 * TIMEOUT_SECONDS,
 )
 """About twenty seconds, or longer on a busy machine. With this seed, models are killed after they have been used.
 Operations take most of the time; some hundreds are enough to have some in progress at each fault.

@@ -22,7 +22,7 @@ from nbclient import NotebookClient
 
 from adabkb_client import Client, Float
 from tests.servers import server_on
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 ROOT = Path(__file__).parents[3]
 
@@ -41,7 +41,7 @@ def start(*arguments: str, stdin: int = subprocess.DEVNULL, **environment: str) 
 
 def finish(program: subprocess.Popen[str]) -> str:
     with program:
-        output, errors = program.communicate(timeout=2 * PATIENCE)
+        output, errors = program.communicate(timeout=2 * TIMEOUT_SECONDS)
     assert program.returncode == 0, errors
     return output
 
@@ -124,7 +124,7 @@ def test_an_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> N
             study = client.study("htru2")
             wait_for(lambda: study.info().counts.completed >= 2)
         demo.send_signal(signal.SIGINT)
-        _, errors = demo.communicate(timeout=PATIENCE)
+        _, errors = demo.communicate(timeout=TIMEOUT_SECONDS)
     assert demo.returncode == 1
     assert "server and workers are stopped" in errors
     assert "Traceback" not in errors
@@ -140,13 +140,13 @@ def test_the_demo_deletes_no_foreign_file_and_no_database_in_use(demo: Demo, tmp
     arguments = ("examples/demo.py", "--budget", "2", "--folder", str(folder))
     with server_on(f"sqlite:///{folder}/demo.db") as address, Client(address) as client:
         with start(*arguments) as again:
-            _, errors = again.communicate(timeout=PATIENCE)
+            _, errors = again.communicate(timeout=TIMEOUT_SECONDS)
         assert again.returncode == 1
         assert "stop its server, or take another --folder" in errors
         assert client.study("htru2").info().counts.completed == 6
     (folder / "demo.db").write_text("not a database, but somebody's")
     with start(*arguments) as again:
-        assert again.wait(PATIENCE) == 1
+        assert again.wait(TIMEOUT_SECONDS) == 1
     assert (folder / "demo.db").read_text() == "not a database, but somebody's"
 
 
@@ -210,7 +210,7 @@ def test_the_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: P
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs for cell in cells)
     folders = {name: str(tmp_path) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR")}
-    NotebookClient(notebook, timeout=PATIENCE).execute(env={**os.environ, **folders, "ADABKB_URL": server})
+    NotebookClient(notebook, timeout=TIMEOUT_SECONDS).execute(env={**os.environ, **folders, "ADABKB_URL": server})
     shown = {cell.source.split("(")[0]: cell.outputs[0] for cell in cells if cell.outputs}
     figures = [name for name, output in shown.items() if "image/png" in output.get("data", {})]
     assert figures == [

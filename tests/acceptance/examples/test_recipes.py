@@ -18,7 +18,7 @@ import yaml
 
 from adabkb_client import Client, Study
 from tests.servers import free_port
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -53,7 +53,7 @@ def task(script: Path, number: int, **environment: str) -> subprocess.Popen[str]
 
 
 def ended(process: subprocess.Popen[str], code: int = 0) -> str:
-    output, _ = process.communicate(timeout=PATIENCE)
+    output, _ = process.communicate(timeout=TIMEOUT_SECONDS)
     assert process.returncode == code, output
     return output
 

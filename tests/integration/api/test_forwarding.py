@@ -30,7 +30,7 @@ from adabkb_service.storage.tables import idempotency_keys
 from tests.acceptance.chaos.databases import empty
 from tests.integration.api.conftest import DEFINITION, pointers
 from tests.servers import server_on, server_process, serving
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 NAMES = st.text("0123456789abcdef", min_size=4, max_size=4)
 
@@ -79,7 +79,7 @@ def two(other_postgresql: str) -> Iterator[list[One]]:
 def started(stack: ExitStack, url: str, **settings: Any) -> One:
     app = create_app(Settings(database=url, model_processes=0, **settings))
     address = stack.enter_context(serving(app))
-    return One(app, stack.enter_context(httpx.Client(base_url=address, timeout=PATIENCE)))
+    return One(app, stack.enter_context(httpx.Client(base_url=address, timeout=TIMEOUT_SECONDS)))
 
 
 def know_each_other(servers: list[One]) -> None:
@@ -118,7 +118,7 @@ def check_once(client: httpx.Client, study: str, count: int) -> None:
 
 def test_only_the_follower_has_a_model_and_its_suggestions_are_those_of_one_server(two: list[One], server: str) -> None:
     clients = [each.client for each in two]
-    with httpx.Client(base_url=server, timeout=PATIENCE) as alone:
+    with httpx.Client(base_url=server, timeout=TIMEOUT_SECONDS) as alone:
         for name in one_for_each(two):
             assert alone.post("/v1/studies", json={**DEFINITION, "id": name}).status_code == 201
             before = [each.model_bytes for each in two]
@@ -337,7 +337,7 @@ def test_a_follower_that_was_stopped_for_long_performs_nothing_that_others_have_
         finally:
             os.kill(stopped.process.pid, signal.SIGCONT)
         wait_for(lambda: stays.sees(2))
-        with httpx.Client(base_url=stopped.address, timeout=PATIENCE) as client:
+        with httpx.Client(base_url=stopped.address, timeout=TIMEOUT_SECONDS) as client:
             for name in names:
                 assert client.get(f"/v1/studies/{name}").json()["counts"]["trials"] == 1
                 pairs([stays.client, client], name, 2)
@@ -395,6 +395,6 @@ def test_servers_find_each_other_again_after_the_database_was_restarted() -> Non
 def test_servers_on_sqlite_do_without(other_sqlite: str) -> None:
     with ExitStack() as stack:
         addresses = [stack.enter_context(server_on(other_sqlite)) for _ in range(2)]
-        clients = [stack.enter_context(httpx.Client(base_url=each, timeout=PATIENCE)) for each in addresses]
+        clients = [stack.enter_context(httpx.Client(base_url=each, timeout=TIMEOUT_SECONDS)) for each in addresses]
         clients[0].post("/v1/studies", json=DEFINITION)
         pairs(clients, "s", 3)

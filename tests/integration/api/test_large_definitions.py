@@ -12,7 +12,7 @@ from adabkb_service.contract.prior import check_prior
 from tests.calls import Gate, watching
 from tests.conftest import on_either
 from tests.servers import server_on
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 CHOICES = [k + 0.5 for k in range(980)]
 WEIGHTS = {json.dumps(each): 2.0 for each in CHOICES}
@@ -49,9 +49,9 @@ def test_others_are_answered_while_a_large_body_is_validated(other_sqlite: str) 
         server_on(other_sqlite) as server,
         ThreadPoolExecutor(1) as elsewhere,
     ):
-        created = elsewhere.submit(httpx.post, f"{server}/v1/studies", json=few, timeout=PATIENCE)
+        created = elsewhere.submit(httpx.post, f"{server}/v1/studies", json=few, timeout=TIMEOUT_SECONDS)
         try:
-            assert gate.begun.wait(PATIENCE)
+            assert gate.begun.wait(TIMEOUT_SECONDS)
             assert httpx.get(f"{server}/healthz", timeout=20).status_code == 200
         finally:
             gate.goes_on.set()

@@ -12,7 +12,7 @@ from adabkb_service.operations import doctor, export
 from tests.calls import Gate, watching
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import server_on
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 
 def other_studies_go_on(api: httpx.Client) -> None:
@@ -39,7 +39,7 @@ def delete_and_restore(api: httpx.Client, exporting: Gate, examining: Gate) -> N
     ):
         with ThreadPoolExecutor(1) as elsewhere:
             answer = elsewhere.submit(request)
-            assert gate.begun.wait(PATIENCE)
+            assert gate.begun.wait(TIMEOUT_SECONDS)
             other_studies_go_on(api)
             told = api.post(f"{study}/observe", json={"parameters": {"x": 0, "n": 1}, "value": 3.0})
             assert told.status_code == (503 if gate is exporting else 404)

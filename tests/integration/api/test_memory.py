@@ -15,7 +15,7 @@ from adabkb_service.operations.doctor import examine
 from adabkb_service.storage.database import Database
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import server_process
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 MARGIN = 16 * 2**20
 """Bytes that the server may allocate in addition. The batches together need more."""
@@ -46,7 +46,7 @@ def test_what_there_is_no_memory_for_is_refused_for_now_and_other_studies_contin
             path, body, _ = REQUESTS[key]
             try:
                 answer = httpx.post(
-                    server.address + path, json=body, headers={"Idempotency-Key": str(key)}, timeout=PATIENCE
+                    server.address + path, json=body, headers={"Idempotency-Key": str(key)}, timeout=TIMEOUT_SECONDS
                 )
             except (httpx.NetworkError, httpx.RemoteProtocolError):
                 return False
@@ -59,7 +59,9 @@ def test_what_there_is_no_memory_for_is_refused_for_now_and_other_studies_contin
 
         def is_stored(_: int) -> bool:
             body = {"items": [RESULT]}
-            return httpx.post(f"{server.address}/v1/studies/warm/observations", json=body, timeout=PATIENCE).is_success
+            return httpx.post(
+                f"{server.address}/v1/studies/warm/observations", json=body, timeout=TIMEOUT_SECONDS
+            ).is_success
 
         # Threads and late imports also need memory, so they are created before the limit is set.
         assert all(pool.map(is_stored, range(40)))
@@ -75,7 +77,7 @@ def test_what_there_is_no_memory_for_is_refused_for_now_and_other_studies_contin
                 wait_for(lambda: is_taken(key))  # noqa: B023 - it is called at once
         for name, path in (("large", LARGE), ("small", SMALL)):
             expected = sum(count for each, _, count in REQUESTS if each == path)
-            found = httpx.get(f"{server.address}/v1/studies/{name}", timeout=PATIENCE).json()["counts"]
+            found = httpx.get(f"{server.address}/v1/studies/{name}", timeout=TIMEOUT_SECONDS).json()["counts"]
             assert found["observations"] == expected
     database = Database(other_sqlite)
     assert list(examine(database)) == []

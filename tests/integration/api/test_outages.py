@@ -24,7 +24,7 @@ from tests.integration.api.conftest import DEFINITION
 from tests.integration.storage.test_read_only import set_writable
 from tests.processes import without_privileges
 from tests.servers import ADABKB, server_on, server_process, serving
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 KEY = {"Idempotency-Key": "k-1"}
 
@@ -66,7 +66,7 @@ def check_reading(api: httpx.Client) -> None:
 
 def check_recovery(api: httpx.Client, url: str) -> None:
     """Check that the server is ready, and that the refused requests are performed once."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while (ready := api.get("/readyz")).status_code != 200:
         assert time.monotonic() < deadline, ready.text
         time.sleep(0.05)
@@ -154,7 +154,7 @@ def test_too_few_file_descriptors(other_sqlite: str) -> None:
         assert api.get("/healthz").status_code == 200, "who is connected goes on"
         for each in idle:
             each.close()
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while (
             told := api.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0}, headers=KEY)
         ).status_code == 503:

@@ -12,7 +12,7 @@ from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
 from tests.servers import server_on, serving
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 
 def unready(client: httpx.Client) -> list[str]:
@@ -28,7 +28,7 @@ def unready(client: httpx.Client) -> list[str]:
 
 
 def until_unready(client: httpx.Client, parts: list[str]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while (found := unready(client)) != parts:
         assert time.monotonic() < deadline, found
 
@@ -61,7 +61,7 @@ def test_a_model_process_that_is_not_replaced_is_named(other_sqlite: str) -> Non
     app = create_app(Settings(database=other_sqlite, model_restart_seconds=3600.0, model_down_seconds=0.1))
     with serving(app) as address, httpx.Client(base_url=address) as client:
         until_unready(client, [])
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not (pids := app.state.service.inference.pids):
             assert time.monotonic() < deadline
         os.kill(pids[0], signal.SIGKILL)

@@ -19,7 +19,7 @@ from adabkb_service.storage.tables import studies
 from adabkb_service.study.clock import utc_now
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import ADABKB, server_on
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @pytest.mark.parametrize(("ahead", "is_warned"), [(timedelta(hours=1), True), (timedelta(seconds=10), False)])
@@ -52,14 +52,14 @@ def test_incomplete_requests_are_refused_when_the_server_stops(sqlite_template: 
     ):
         assert server.stdout is not None
         host, port = server.stdout.readline().split("//")[1].strip().split(":")
-        halves = [socket.create_connection((host, int(port)), timeout=PATIENCE) for _ in range(3)]
+        halves = [socket.create_connection((host, int(port)), timeout=TIMEOUT_SECONDS) for _ in range(3)]
         for each in halves:
             head = f"POST /v1/studies HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
             each.sendall(f'{head}Content-Length: 1000\r\n\r\n{{"id": '.encode())
         assert httpx.get(f"http://{host}:{port}/healthz").status_code == 200
         server.send_signal(signal.SIGTERM)
         answers = [_answer(each) for each in halves]
-        server.wait(PATIENCE)
+        server.wait(TIMEOUT_SECONDS)
     assert [answer.split()[1] for answer in answers] == ["503"] * 3, answers
     assert all("send it again" in answer for answer in answers)
     assert log.read_text() == ""

@@ -18,7 +18,7 @@ from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import server_on, serving
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 Answers = Callable[[], "Future[httpx.Response]"]
 
@@ -47,7 +47,7 @@ class Lab:
         return float(registry.get_sample_value("adabkb_suggest_seconds_count") or 0.0)
 
     def until(self, is_so: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not is_so():
             assert time.monotonic() < deadline
             time.sleep(0.001)
@@ -93,7 +93,7 @@ def number(answer: httpx.Response) -> int:
 def test_a_result_lets_a_waiting_worker_continue_at_once(lab: Lab) -> None:
     asked = lab.asks()
     lab.tell(1)
-    answer = asked.result(PATIENCE)
+    answer = asked.result(TIMEOUT_SECONDS)
     assert number(answer) == 2
     assert answer.headers["preference-applied"] == "wait=60"
 
@@ -106,7 +106,7 @@ def test_a_study_that_resumes_lets_all_continue_as_far_as_there_is_room(lab: Lab
     assert sorted(number(each.result()) for each in asked if each.done()) == [2, 3, 4]
     for trial in (1, 2):
         lab.tell(trial)
-    assert sorted(number(each.result(PATIENCE)) for each in asked) == [2, 3, 4, 5, 6]
+    assert sorted(number(each.result(TIMEOUT_SECONDS)) for each in asked) == [2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("ends", ["release", "expire", "fail", "queue"])
@@ -121,7 +121,7 @@ def test_whatever_frees_a_trial_is_noticed(lab: Lab, ends: str) -> None:
             lab.client.post("/v1/studies/s/observe", json={"trial": 1, "status": "failed"})
         case "queue":
             lab.client.post("/v1/studies/s/trials", json={"parameters": {"x": 0, "n": 1}})
-    assert number(asked.result(PATIENCE)) == (1 if ends in ("release", "expire") else 2)
+    assert number(asked.result(TIMEOUT_SECONDS)) == (1 if ends in ("release", "expire") else 2)
 
 
 def test_the_end_or_deletion_of_a_study_wakes_all_waiting_requests(lab: Lab) -> None:
@@ -129,11 +129,14 @@ def test_the_end_or_deletion_of_a_study_wakes_all_waiting_requests(lab: Lab) -> 
     asked = [lab.asks() for _ in range(3)]
     lab.tell(1)
     for each in asked:
-        assert (each.result(PATIENCE).json()["trials"], each.result().json()["study"]["state"]) == ([], "complete")
+        assert (each.result(TIMEOUT_SECONDS).json()["trials"], each.result().json()["study"]["state"]) == (
+            [],
+            "complete",
+        )
     lab.client.patch("/v1/studies/s", json={"budget": 9, "state": "paused"})
     asked = [lab.asks() for _ in range(3)]
     lab.client.delete("/v1/studies/s")
-    assert [each.result(PATIENCE).status_code for each in asked] == [404] * 3
+    assert [each.result(TIMEOUT_SECONDS).status_code for each in asked] == [404] * 3
 
 
 def test_after_a_wait_without_a_trial_the_client_may_ask_at_once(lab: Lab) -> None:
@@ -163,7 +166,7 @@ def test_a_repeated_waiting_request_gets_the_same_trial(lab: Lab) -> None:
     """As after a lost connection, which the server may not have noticed yet."""
     asked = [lab.asks(headers={"Idempotency-Key": "k"}) for _ in range(2)]
     lab.client.patch("/v1/studies/s", json={"pending_limit": 9})
-    assert {number(each.result(PATIENCE)) for each in asked} == {2}
+    assert {number(each.result(TIMEOUT_SECONDS)) for each in asked} == {2}
     assert lab.client.get("/v1/studies/s").json()["counts"]["trials"] == 2
 
 
@@ -178,14 +181,14 @@ def test_waiting_requests_are_limited_and_hold_no_connection_or_slot(migrated_ur
         assert (further.json()["retry_after"], "preference-applied" in further.headers) == (1.0, False)
         assert "adabkb_suggestions_waiting 10.0" in lab.client.get("/metrics").text
         lab.client.patch("/v1/studies/s", json={"pending_limit": 20})
-        assert sorted(number(each.result(PATIENCE)) for each in asked) == list(range(2, 12))
+        assert sorted(number(each.result(TIMEOUT_SECONDS)) for each in asked) == list(range(2, 12))
 
 
 def test_a_server_that_stops_answers_at_once(looking_lab: Lab) -> None:
     asked = [looking_lab.asks() for _ in range(3)]
     looking_lab.app.state.service.stopping.set()
     for each in asked:
-        assert (each.result(PATIENCE).json()["retry_after"], each.result().status_code) == (1.0, 200)
+        assert (each.result(TIMEOUT_SECONDS).json()["retry_after"], each.result().status_code) == (1.0, 200)
 
 
 def test_what_another_server_frees_is_noticed(looking_lab: Lab) -> None:
@@ -193,7 +196,7 @@ def test_what_another_server_frees_is_noticed(looking_lab: Lab) -> None:
     with server_on(looking_lab.url) as address:
         told = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
         assert told.status_code == 200
-        assert number(asked.result(PATIENCE)) == 2
+        assert number(asked.result(TIMEOUT_SECONDS)) == 2
 
 
 def test_a_stream_hears_at_once_what_its_server_commits(lab: Lab) -> None:
@@ -233,5 +236,5 @@ def test_a_token_that_is_revoked_meanwhile_gets_no_trial(lab: Lab) -> None:
     asked = lab.asks(headers={"Authorization": f"Bearer {worker['token']}"})
     assert lab.client.delete(f"/v1/tokens/{worker['id']}").status_code == 204
     lab.tell(1)
-    assert asked.result(PATIENCE).status_code == 401
+    assert asked.result(TIMEOUT_SECONDS).status_code == 401
     assert number(lab.client.post("/v1/studies/s/suggest")) == 2

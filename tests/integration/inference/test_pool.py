@@ -34,7 +34,7 @@ from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask as Asking
 from tests.integration.operations.verbs import Value, get, observe, suggest
 from tests.processes import is_alive
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 
 @contextmanager
@@ -142,8 +142,8 @@ def test_messages_to_a_dying_process_are_lost_and_it_is_replaced(pool: WorkerPoo
     os.kill(before, signal.SIGSTOP)
     waiting = [post(pool, Ask("s", "", 0, "model_stats")) for _ in range(3)]
     os.kill(before, signal.SIGKILL)
-    assert [replies.get(timeout=PATIENCE) for replies in waiting] == [Lost(1)] * 3
-    assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered)
+    assert [replies.get(timeout=TIMEOUT_SECONDS) for replies in waiting] == [Lost(1)] * 3
+    assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=TIMEOUT_SECONDS), Answered)
     assert process_of(pool) != before
 
 
@@ -219,7 +219,7 @@ def test_sending_to_a_stopped_process_does_not_block(pool: WorkerPool, clock: Ma
     last = post(pool, Ask("s", "", 0, "model_stats"))
     assert last.empty()
     go_on(pool, stopped)
-    assert isinstance(last.get(timeout=PATIENCE), Answered)
+    assert isinstance(last.get(timeout=TIMEOUT_SECONDS), Answered)
 
 
 def test_a_pool_with_a_stopped_process_is_closed_nevertheless(migrated_url: str) -> None:
@@ -259,7 +259,7 @@ def test_a_step_that_takes_long_holds_up_no_other_study_of_its_process(beside: S
         with beside.database.reading() as connection:
             study = studies.get(connection, name)
         pool.post(Ask(name, study.incarnation, study.study_seq, *question), partial(put, order, name))
-    assert [order.get(timeout=PATIENCE), order.get(timeout=PATIENCE)] == ["light", "heavy"]
+    assert [order.get(timeout=TIMEOUT_SECONDS), order.get(timeout=TIMEOUT_SECONDS)] == ["light", "heavy"]
 
 
 def is_stored(service: Service, name: str) -> bool:

@@ -35,7 +35,7 @@ from tests.integration.operations.verbs import Ask as Asking
 from tests.integration.operations.verbs import Value, observe, suggest
 from tests.processes import is_alive, is_stopped
 from tests.servers import ADABKB, server_process
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 DESCRIPTORS = 8
 """More file descriptors than the start of a model process needs."""
@@ -244,7 +244,7 @@ def test_a_server_continues_after_connections_that_it_could_not_accept(other_sql
 def is_healthy(address: str) -> bool:
     """Return False if the connection is closed before an answer, so that the client retries."""
     try:
-        return httpx.get(f"{address}/healthz", timeout=PATIENCE).status_code == 200
+        return httpx.get(f"{address}/healthz", timeout=TIMEOUT_SECONDS).status_code == 200
     except (httpx.NetworkError, httpx.RemoteProtocolError):  # but no timeout
         return False
 
@@ -286,7 +286,7 @@ def test_a_thread_that_cannot_be_started_leaves_no_process_behind(
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pool_on(other_sqlite) as pool:
         wait_for(refused.is_set)
-        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered | Lost)
+        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=TIMEOUT_SECONDS), Answered | Lost)
         wait_for(lambda: set(model_processes(os.getpid())) - before == {process_of(pool)})
 
 
@@ -304,20 +304,20 @@ def test_a_receiver_that_fails_does_not_affect_the_others(other_sqlite: str) -> 
             raise ValueError("no")
 
         pool.post(Ask("a", "", 0, "model_stats"), fail)
-        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered)
+        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=TIMEOUT_SECONDS), Answered)
         os.kill(before, signal.SIGSTOP)
         pool.post(Ask("a", "", 0, "model_stats"), fail)
         waiting = post(pool, Ask("s", "", 0, "model_stats"))
         os.kill(before, signal.SIGKILL)
-        assert waiting.get(timeout=PATIENCE) == Lost(1)
-        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered)
+        assert waiting.get(timeout=TIMEOUT_SECONDS) == Lost(1)
+        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=TIMEOUT_SECONDS), Answered)
 
 
 def test_a_message_that_cannot_be_sent_costs_one_process(other_sqlite: str, clock: ManualClock) -> None:
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
         process_of(pool)
-        assert post(pool, Ask("s", "", 0, "model_stats", (lambda: 0,))).get(timeout=PATIENCE) == Lost(1)
+        assert post(pool, Ask("s", "", 0, "model_stats", (lambda: 0,))).get(timeout=TIMEOUT_SECONDS) == Lost(1)
         beside = Service(database, clock=clock, inference=pool)
         create(beside, definition())
         assert suggest(beside, "s", Asking()).view.trials
@@ -331,7 +331,7 @@ def test_a_model_that_cannot_read_its_log_for_a_while_continues_without_a_furthe
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
         beside = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=1.0))
-        assert isinstance(post(pool, Forget("none")).get(timeout=PATIENCE), Superseded)  # the process is ready
+        assert isinstance(post(pool, Forget("none")).get(timeout=TIMEOUT_SECONDS), Superseded)  # the process is ready
         pid = process_of(pool)
         _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         allow_descriptors(pid, 0)
@@ -405,7 +405,7 @@ def test_a_process_that_never_begins_is_replaced_and_ends_with_the_server(other_
         stopped.append(stopped_at_its_start(pool))
     assert not any(map(is_alive, stopped))
     with pool_on(other_sqlite) as pool:
-        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered | Lost)
+        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=TIMEOUT_SECONDS), Answered | Lost)
 
 
 def stopped_at_its_start(pool: WorkerPool) -> int:

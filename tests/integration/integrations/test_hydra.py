@@ -12,7 +12,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from adabkb_client import Categorical, Client, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_integrations.hydra.space import Space, space_of
 from tests.acceptance.examples.test_examples import finish, start
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 PROGRAM = """
 import hydra
@@ -74,7 +74,7 @@ def test_a_job_that_fails_is_a_failed_trial_and_a_mistake_gives_its_trials_back(
         str(tmp_path / "program.py"), "--multirun", "hydra/sweeper=adabkb", *sweeper, *overrides, HYDRA_FULL_ERROR="1"
     )
     with program:
-        _, errors = program.communicate(timeout=PATIENCE)
+        _, errors = program.communicate(timeout=TIMEOUT_SECONDS)
     assert program.returncode == 1
     assert says in errors
     assert [trial.state for trial in client.study("s").trials()] == [state]

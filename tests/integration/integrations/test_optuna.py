@@ -25,7 +25,7 @@ from adabkb_integrations.optuna.history import SUGGESTED, History, history
 from adabkb_integrations.optuna.outcomes import Goals
 from benchmarks.integrations import PLAIN, compared
 from benchmarks.quality.problems import FUNCTION_PROBLEMS
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 ROOT = Path(__file__).parents[3]
 HUB = ROOT / "integrations" / "hub" / "package"
@@ -123,7 +123,7 @@ def test_processes_share_a_study_through_its_storage(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/optuna.db"
     study = optuna.create_study(study_name="s", storage=storage)
     workers = [subprocess.Popen([sys.executable, "-c", PROCESS, storage]) for _ in range(2)]
-    assert [worker.wait(PATIENCE) for worker in workers] == [0, 0]
+    assert [worker.wait(TIMEOUT_SECONDS) for worker in workers] == [0, 0]
     modelled = [tuple(trial.params.values()) for trial in study.trials if "adabkb:suggested" in trial.system_attrs]
     assert len(modelled) >= 16
     assert len(set(modelled)) == len(modelled)

@@ -27,7 +27,7 @@ from tests.integration.operations.verbs import (
     release,
     suggest,
 )
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_result_waits_for_no_decision(database: Database, clock: ManualClock) 
         models.is_holding = False
         for reply in models.replies:
             reply()
-        (decided,) = waiting.result(PATIENCE).view.trials
+        (decided,) = waiting.result(TIMEOUT_SECONDS).view.trials
     assert decided.origin == "policy"
     running.close()
 

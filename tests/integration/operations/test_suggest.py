@@ -39,7 +39,7 @@ from tests.integration.operations.verbs import (
     store,
     suggest,
 )
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 
 def ask(running: Service, count: int = 1, **request: object) -> list[Trial]:
@@ -302,6 +302,6 @@ def test_a_repetition_is_answered_without_the_model(database: Database, clock: M
     first = running.do(asking()).view
     models.is_holding = True
     observe(running, "s", Value(1.5, parameters={"x": 0.5, "y": 1.0}))
-    again = running.submit(asking()).result(PATIENCE)
+    again = running.submit(asking()).result(TIMEOUT_SECONDS)
     assert (again.view, again.replayed) == (first, True)
     running.close()

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from adabkb_service.errors import Busy, Unavailable
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.group_commit import WriteBatcher
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 Work = Callable[[sa.Connection], int]
 
@@ -22,7 +22,9 @@ Work = Callable[[sa.Connection], int]
 @pytest.fixture
 def database(sqlite_template: Path, tmp_path: Path) -> Database:
     """A database with an additional table of numbers."""
-    opened = Database(f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'numbers.db')}", lock_seconds=PATIENCE)
+    opened = Database(
+        f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'numbers.db')}", lock_seconds=TIMEOUT_SECONDS
+    )
     with opened.writing() as connection:
         connection.exec_driver_sql("CREATE TABLE numbers (number INTEGER PRIMARY KEY)")
     return opened
@@ -47,12 +49,12 @@ def at_once(database: Database, works: list[Work]) -> list[Future[int]]:
 
     def first(_: sa.Connection) -> int:
         begun.set()
-        go_on.wait(PATIENCE)
+        go_on.wait(TIMEOUT_SECONDS)
         return 0
 
     with ThreadPoolExecutor(len(works) + 1) as pool:
         pool.submit(database.write, first)
-        assert begun.wait(PATIENCE)
+        assert begun.wait(TIMEOUT_SECONDS)
         outcomes = [pool.submit(database.write, work) for work in works]
         wait_for(lambda: database.waiting_writers == len(works))
         go_on.set()
@@ -90,7 +92,7 @@ class ToTheFourth:
 def test_no_request_is_answered_before_its_part_is_written(database: Database) -> None:
     """A writer may get the lock when more parts wait before it than a transaction takes."""
     lock = ToTheFourth()
-    batcher = WriteBatcher(PATIENCE, lock, most_parts=2)
+    batcher = WriteBatcher(TIMEOUT_SECONDS, lock, most_parts=2)
     with ThreadPoolExecutor(4) as pool:
         before = [pool.submit(batcher.write, insert(number), database.writing) for number in range(3)]
         wait_for(lambda: lock.waiting == 3)
@@ -151,11 +153,11 @@ def test_a_writer_in_progress_gets_its_outcome(database: Database) -> None:
     """If its part is being written at the timeout, the writer must not report that nothing was written."""
     lock = UntilBegun()
     # With a short timeout, the writer might time out on a busy machine before its part is being written.
-    batcher = WriteBatcher(PATIENCE, lock)
+    batcher = WriteBatcher(TIMEOUT_SECONDS, lock)
 
     def slow(connection: sa.Connection) -> int:
         lock.begun.set()
-        assert lock.is_over.wait(PATIENCE)
+        assert lock.is_over.wait(TIMEOUT_SECONDS)
         return insert(1)(connection)
 
     with ThreadPoolExecutor(2) as pool:

@@ -14,7 +14,7 @@ from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
 from tests.integration.storage.rows import study
 from tests.integration.storage.writes import change
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 HOLD = """
 import sys, time
@@ -29,7 +29,7 @@ with Database(sys.argv[1], holder_seconds=1.0).writing() as connection:
 
 def prepared(url: str) -> Database:
     """A database with one study."""
-    database = Database(url, lock_seconds=PATIENCE)
+    database = Database(url, lock_seconds=TIMEOUT_SECONDS)
     with database.writing() as connection:
         studies.create(connection, study("s"))
     return database
@@ -61,7 +61,7 @@ def test_a_holder_that_is_cut_off_is_undone_by_postgresql(other_postgresql: str)
                 with holders.writing() as connection:
                     change(connection, "s", budget=1)
                     cut_off.set()
-                    over.wait(2 * PATIENCE)
+                    over.wait(2 * TIMEOUT_SECONDS)
             except Contention:
                 continue
             return False
@@ -69,8 +69,8 @@ def test_a_holder_that_is_cut_off_is_undone_by_postgresql(other_postgresql: str)
 
     with ThreadPoolExecutor(1) as pool:
         holding = pool.submit(hold)
-        assert cut_off.wait(PATIENCE)
-        with database.writing() as connection:  # otherwise, Busy after PATIENCE
+        assert cut_off.wait(TIMEOUT_SECONDS)
+        with database.writing() as connection:  # otherwise, Busy after TIMEOUT_SECONDS
             assert studies.commit_if_unchanged(connection, study("s"))
             assert studies.get(connection, "s") == study("s", version=1)
         over.set()

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.peers import SILENT_SECONDS, Peers
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 ROW = st.fixed_dictionaries(
     {
-        "age": st.sampled_from([-PATIENCE, SILENT_SECONDS + 0.5, 30.0, 90.0]),
+        "age": st.sampled_from([-TIMEOUT_SECONDS, SILENT_SECONDS + 0.5, 30.0, 90.0]),
         "is_connected": st.booleans(),
         "version": st.sampled_from(["1", "2"]),
         "is_leaving": st.booleans(),
@@ -70,12 +70,12 @@ async def running(
 async def ended(task: asyncio.Task[None]) -> None:
     """Check that a server stops in time, whatever the state of its connections."""
     task.cancel()
-    done, _ = await asyncio.wait([task], timeout=PATIENCE)
+    done, _ = await asyncio.wait([task], timeout=TIMEOUT_SECONDS)
     assert done, "it goes on"
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while not is_so():
             await asyncio.sleep(0.005)
 
@@ -301,7 +301,7 @@ def test_a_server_that_ends_while_it_connects_keeps_no_connection(url: sa.URL) -
         port = slow.sockets[0].getsockname()[1]
         peers = Peers(url.set(host="127.0.0.1", port=port, query={}), "1", lambda _: None, lambda: None)
         task = asyncio.create_task(peers.run())
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             await begun.wait()
             await ended(task)
             await closed.wait()

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 from adabkb_service.errors import Unavailable
 from adabkb_service.study.changes import Changes
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 NEVER = 3600.0
 
@@ -26,7 +26,7 @@ class Log:
 
     def __call__(self, studies: Collection[str]) -> dict[str, int]:
         self.asked.append(set(studies))
-        assert self.held.wait(PATIENCE)
+        assert self.held.wait(TIMEOUT_SECONDS)
         if self.error is not None:
             raise self.error
         return {study: seq for study, seq in self.last.items() if study in studies}
@@ -38,7 +38,7 @@ def on_a_loop(test: Callable[[Changes, Log], Awaitable[None]], look_seconds: flo
 
     async def run() -> None:
         changes = Changes(log, log.stopping, look_seconds)
-        await asyncio.wait_for(test(changes, log), PATIENCE)
+        await asyncio.wait_for(test(changes, log), TIMEOUT_SECONDS)
         await changes.close()
 
     asyncio.run(run())

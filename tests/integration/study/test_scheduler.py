@@ -18,7 +18,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.study.scheduler import Scheduler
 from tests.integration.operations.conftest import definition
 from tests.integration.operations.verbs import Value
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 
 @pytest.mark.parametrize("threads", [0, 1])
@@ -105,7 +105,7 @@ def test_while_one_study_takes_long_the_other_threads_serve_the_others() -> None
     def serve(study_id: str) -> None:
         served[study_id] += 1
         if study_id == "slow":
-            goes_on.wait(PATIENCE)
+            goes_on.wait(TIMEOUT_SECONDS)
 
     scheduler = Scheduler(serve, 2)
     scheduler.open()
@@ -213,14 +213,14 @@ def test_to_close_it_ends_its_threads_and_lets_a_turn_come_to_its_end() -> None:
 
     def serve(_: str) -> None:
         began.set()
-        assert may_end.wait(PATIENCE)
+        assert may_end.wait(TIMEOUT_SECONDS)
         ended.set()
 
     scheduler = Scheduler(serve, 4)
     scheduler.open()
     scheduler.ready_at("never", time.monotonic() + 3600)
     scheduler.ready("s")
-    assert began.wait(PATIENCE)
+    assert began.wait(TIMEOUT_SECONDS)
     closer = threading.Timer(0.2, may_end.set)  # while close() waits for the batch
     closer.start()
     scheduler.close()

@@ -19,7 +19,7 @@ from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
 from tests.integration.storage.rows import INCARNATION, event, study
 from tests.integration.storage.writes import change, delete_study, lock
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 LOCK_SECONDS = 0.3
 
@@ -209,7 +209,7 @@ def test_two_studies_do_not_block_one_another_on_postgresql(other_postgresql: st
 
 
 def test_a_deadlock_ends_with_one_winner_on_postgresql(other_postgresql: str) -> None:
-    database, both = prepared(other_postgresql, lock_seconds=PATIENCE), threading.Barrier(2)
+    database, both = prepared(other_postgresql, lock_seconds=TIMEOUT_SECONDS), threading.Barrier(2)
 
     def write(first: str, second: str) -> str:
         try:
