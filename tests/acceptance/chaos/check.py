@@ -1,6 +1,5 @@
-"""The ledger check: compare the stored data with its own log and with the clients' records.
-
-Each violation is a line with the study, the object and the error.
+"""The ledger check: compare the stored data with the study's log and with the clients' records. Each violation is one
+line with the study, the object and the error.
 """
 
 from __future__ import annotations
@@ -142,7 +141,7 @@ def _results(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
             yield f"observation {seq} is there though it was refused: {calls[0]}"
         elif calls[0].parameters not in (None, observation.parameters):
             yield f"observation {seq} is at {observation.parameters}, told was {calls[0].parameters}"
-    for value, seqs in _same(log).items():
+    for value, seqs in _by_first_value(log).items():
         if len(seqs) > 1:
             yield f"the value {value!r}, told once, is there {len(seqs)} times: observations {seqs}"
     for result, calls in tellers.items():
@@ -151,7 +150,7 @@ def _results(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
                 yield f"an acknowledged result is lost, or not where the answer said: {entry}"
 
 
-def _same(log: Log) -> dict[float, list[int]]:
+def _by_first_value(log: Log) -> dict[float, list[int]]:
     """Observations by their first value."""
     found = defaultdict(list)
     for seq, observation in log.observations.items():
@@ -228,7 +227,7 @@ def _ends_of_attempts(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _retries(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """Each failed trial of an acknowledged retry was retried, and no trial more often than requested.
+    """Each failed trial of an acknowledged retry was retried, and no trial was retried more often than requested.
 
     Two workers may know that the same trial failed. If both request a retry, the second request changes nothing, and
     finds the trial at the retried attempt or at a later one.
@@ -253,10 +252,10 @@ def _renewals(log: Log, entries: Sequence[Entry], lease: timedelta) -> Iterator[
 
 
 def _queued_points(record: Record, log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """Each acknowledged point is a trial, once, and every queued trial was requested.
+    """Each acknowledged point is one trial, and every queued trial was requested.
 
     A refusal is not stored under the key of its request. The proxy may send a copy of the request later, or a stopped
-    server may continue and perform it, and the study may accept the point by then.
+    server may continue and perform it. By then, the study may accept the point.
     """
     calls = list(_of(entries, "queue"))
     for entry in calls:
@@ -276,7 +275,7 @@ def _queued_points(record: Record, log: Log, entries: Sequence[Entry]) -> Iterat
 
 
 def _may_be_queued(entry: Entry, queued: Event, record: Record) -> bool:
-    """Whether a call was not refused, or the study accepted points again between the refusal and the event."""
+    """Whether the call was accepted, or the study accepted points again between the refusal and the event."""
     return entry.fate != "refused" or any(
         event.kind in GIVE_ROOM and event.seq < queued.seq and event.created_at > entry.started
         for event in record.events

@@ -18,8 +18,8 @@ def share(trial: Trial) -> Fraction:
 
 
 def reports(record: Record, log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """Each acknowledged report is in the log, complete and once; every report in the log was sent; curves are as
-    logged.
+    """Each acknowledged report is in the log, completely and once; every report in the log was sent; and curves agree
+    with the log.
 
     A refused report may be in the log: it was stored, the answer was lost, and the attempt had lost its lease when the
     client repeated the request.
@@ -45,7 +45,7 @@ def reports(record: Record, log: Log, entries: Sequence[Entry]) -> Iterator[str]
 
 
 def refusals(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """A trial's result was refused only if the attempt has another one, or the trial was stopped."""
+    """A trial's result is refused only if the attempt has another one, or the trial was stopped."""
     for entry in entries:
         if entry.kind == "observe" and entry.fate == "refused" and (logged := log.trials.get(entry.trial or 0)):
             seq = logged.results.get(entry.attempt or 0)

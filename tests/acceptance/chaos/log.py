@@ -1,4 +1,6 @@
-"""The state of a study according to its log: events are applied by the rules of docs/http.md, and violations listed."""
+"""The state of a study according to its log: events are applied by the rules of docs/http.md, and violations are
+listed.
+"""
 
 from __future__ import annotations
 
@@ -126,13 +128,13 @@ class Log:
             return
         key = frozenset(point.items())
         before = self._suggested.get(key)
-        if before is not None and not self._may_come_again(self.trials[before]):
+        if before is not None and not self._may_repeat(self.trials[before]):
             self._check(False, event, f"it has the same point as trial {before}: {point}")
         self._suggested[key] = number
         worker = event.payload["worker"]
         self.trials[number] = LoggedTrial(point, "active", 1, event.created_at, holders={1: worker})
 
-    def _may_come_again(self, trial: LoggedTrial) -> bool:
+    def _may_repeat(self, trial: LoggedTrial) -> bool:
         """Whether the point of a trial may be suggested again: it was withdrawn, no result counts, or points may
         repeat."""
         results = [self.observations[seq] for seq in trial.results.values()]

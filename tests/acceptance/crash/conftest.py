@@ -1,4 +1,4 @@
-"""Databases to crash on, each with a history."""
+"""Databases with a history, for the crash tests."""
 
 from __future__ import annotations
 

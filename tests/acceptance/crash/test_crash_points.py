@@ -1,4 +1,4 @@
-"""A server may be killed at any instruction: nothing acknowledged is lost, nothing is done twice, and the server
+"""A server may be killed at any instruction: no acknowledged request is lost, none is performed twice, and the server
 continues as it would have without the crash.
 
 The server is killed before the first commit of every operation, after each commit, and after the reply. A client
@@ -6,8 +6,8 @@ without a reply repeats the request with the same idempotency key. In the end, t
 was not killed.
 
 The logs are equal even where an operation commits in steps. A result and its key are one transaction. The later steps
-depend only on the log (the model's rows, the completion of the study), so any request may perform them. The same holds
-for overdue leases: the first request expires them.
+depend only on the log (the model's rows, the completion of the study), so any request may perform them. The same
+applies to overdue leases: the first request expires them.
 """
 
 from __future__ import annotations
