@@ -17,7 +17,7 @@ SVM = {
 }
 
 
-def test_ask_and_tell_until_the_budget_is_used(api: httpx.Client) -> None:
+def test_study_runs_until_its_budget_is_used(api: httpx.Client) -> None:
     assert api.post("/v1/studies", json=SVM).status_code == 201
     for number in (1, 2, 3):
         answer = api.post("/v1/studies/svm/suggest").json()
@@ -32,7 +32,7 @@ def test_ask_and_tell_until_the_budget_is_used(api: httpx.Client) -> None:
     assert (end["trials"], end["reason"], end["retry_after"]) == ([], "budget", None)
 
 
-def test_a_log_scaled_parameter_starts_at_its_geometric_middle(api: httpx.Client) -> None:
+def test_log_scaled_parameter_starts_at_its_geometric_mean(api: httpx.Client) -> None:
     api.post("/v1/studies", json=SVM)
     [trial] = api.post("/v1/studies/svm/suggest").json()["trials"]
     assert trial["parameters"] == {"C": pytest.approx(1.0), "degree": 3}

@@ -25,7 +25,7 @@ LARGE: dict[str, Any] = {
 """Two megabytes, almost 200,000 values."""
 
 
-def test_a_study_with_a_prior_of_two_megabytes_is_created_and_used(other_postgresql: str) -> None:
+def test_study_with_a_prior_of_two_megabytes_can_be_used(other_postgresql: str) -> None:
     """PostgreSQL aborts idle transactions, so long computations must not run within one."""
     with (
         server_on(other_postgresql, holder_seconds=3.0, contention_seconds=0.1) as address,
@@ -41,7 +41,7 @@ def test_a_study_with_a_prior_of_two_megabytes_is_created_and_used(other_postgre
         assert client.get("/v1/studies/large").json()["counts"]["completed"] == 1
 
 
-def test_others_are_answered_while_a_large_body_is_validated(other_sqlite: str) -> None:
+def test_other_requests_are_answered_while_a_large_body_is_validated(other_sqlite: str) -> None:
     gate = Gate()
     few = {**LARGE, "parameters": LARGE["parameters"][:20], "prior": {"p0": {"weights": WEIGHTS}}}
     with (
@@ -74,7 +74,7 @@ def test_others_are_answered_while_a_large_body_is_validated(other_sqlite: str) 
         ("/suggest", [], 422),
     ],
 )
-def test_a_large_body_means_what_a_small_one_does(
+def test_large_and_small_bodies_are_processed_alike(
     api: httpx.Client, study: str, path: str, body: Any, status: int
 ) -> None:
     """Also with an idempotency key, whose fingerprint depends on the body as sent."""

@@ -158,13 +158,13 @@ def efforts(labs: dict[str, Lab], work: Callable[[Lab], object]) -> tuple[Effort
         "/studies/s/timeline.json",
     ],
 )
-def test_a_list_costs_the_same_in_a_large_database(labs: dict[str, Lab], path: str) -> None:
+def test_lists_cost_the_same_in_a_large_database(labs: dict[str, Lab], path: str) -> None:
     small, large = efforts(labs, lambda lab: lab.get(path))
     assert large.statements == small.statements
     assert large.steps <= 2 * small.steps + 2000
 
 
-def test_a_later_page_costs_the_same(labs: dict[str, Lab]) -> None:
+def test_later_pages_cost_the_same(labs: dict[str, Lab]) -> None:
     paths = {}
     for name, lab in labs.items():
         cursor = lab.get("/v1/studies/s/trials?limit=100").json()["next_cursor"]
@@ -175,7 +175,7 @@ def test_a_later_page_costs_the_same(labs: dict[str, Lab]) -> None:
     assert large.steps <= 2 * small.steps + 2000
 
 
-def test_the_list_of_the_page_reads_what_is_new_in_a_study(labs: dict[str, Lab]) -> None:
+def test_study_list_page_reads_only_what_is_new(labs: dict[str, Lab]) -> None:
     """It counts the studies, but reads neither all of them nor known results."""
     for lab in labs.values():
         assert ">s</a>" in lab.get("/").text
@@ -185,7 +185,7 @@ def test_the_list_of_the_page_reads_what_is_new_in_a_study(labs: dict[str, Lab])
     assert large.steps - small.steps <= COUNTED * STUDIES * SIZES["large"]
 
 
-def test_the_table_of_the_page_counts_rows_and_reads_those_that_it_shows(labs: dict[str, Lab]) -> None:
+def test_table_page_counts_rows_and_reads_only_the_visible_ones(labs: dict[str, Lab]) -> None:
     def shown(lab: Lab) -> None:
         overview = Overview(Service(lab.database))
         assert len(overview.table("s", None, "", Sort("when"), 0, 50).lines) == 50
@@ -214,8 +214,8 @@ def wait_until_nothing_is_written(client: httpx.Client, study: str, results: int
         is_quiet = not any(each.startswith("UPDATE") for each in effort.statements)
 
 
-def test_cells_and_fronts_take_as_many_statements_however_many_results_there_are(unswept: str) -> None:
-    """And they write nothing: reading the tree does not store its rows."""
+def test_cells_and_fronts_take_a_constant_number_of_statements(unswept: str) -> None:
+    """They write nothing: reading the tree does not store its rows."""
     with httpx.Client(base_url=unswept, timeout=60) as client:
         for name, goals in (("tree", {"direction": "minimize"}), ("front", {"objectives": SEVERAL})):
             for results in (10, 60):

@@ -23,7 +23,7 @@ from tests.waiting import TIMEOUT_SECONDS
 
 
 @pytest.mark.parametrize(("ahead", "is_warned"), [(timedelta(hours=1), True), (timedelta(seconds=10), False)])
-def test_a_clock_that_is_behind_the_database_is_warned_of(
+def test_clock_behind_the_database_is_logged(
     database_url: str, caplog: pytest.LogCaptureFixture, ahead: timedelta, is_warned: bool
 ) -> None:
     with server_on(database_url) as address:
@@ -41,7 +41,7 @@ def test_a_clock_that_is_behind_the_database_is_warned_of(
 
 
 def test_incomplete_requests_are_refused_when_the_server_stops(sqlite_template: Path, tmp_path: Path) -> None:
-    """At once, and without a traceback in the log."""
+    """Immediately, and without a traceback in the log."""
     path, log = tmp_path / "adabkb.db", tmp_path / "log"
     path.write_bytes(sqlite_template.read_bytes())
     command = [*ADABKB, "serve", "--port", "0", "--database", f"sqlite:///{path}"]
