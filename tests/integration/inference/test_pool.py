@@ -64,7 +64,7 @@ def process_of(pool: WorkerPool) -> int:
     return pool.pids[0]
 
 
-def test_the_server_and_the_commands_of_its_database_load_neither_the_engine_nor_the_client() -> None:
+def test_server_and_database_commands_load_neither_engine_nor_client() -> None:
     """Other processes compute models. Loading SciPy would double the startup time."""
     program = "import sys; from adabkb_service.cli import main, maintenance, server, tokens; "
     program += "print([name for name in ('scipy', 'psycopg', 'adabkb_client') if name in sys.modules])"
@@ -73,10 +73,10 @@ def test_the_server_and_the_commands_of_its_database_load_neither_the_engine_nor
 
 
 @pytest.mark.parametrize("profile", ["auto", "paper"])
-def test_a_process_that_is_killed_in_the_midst_of_a_study_changes_nothing(
+def test_killed_model_process_changes_nothing(
     beside: Service, pool: WorkerPool, other_sqlite: str, clock: ManualClock, profile: str
 ) -> None:
-    """Killed twice: between two requests, and while a request waits for a decision."""
+    """Killed twice: between two requests, and while a request waits for a suggestion."""
     other = Database(other_sqlite)
     undisturbed = Service(other, clock=clock)
     create(undisturbed, definition(algorithm={"profile": profile}))
@@ -102,10 +102,10 @@ def test_a_process_that_is_killed_in_the_midst_of_a_study_changes_nothing(
 
 
 @pytest.mark.parametrize("capacity", [1, 60_000])
-def test_many_studies_at_once_keep_their_models_apart_where_few_of_them_fit_into_memory(
+def test_concurrent_studies_keep_separate_models_in_little_memory(
     migrated_url: str, database: Database, clock: ManualClock, capacity: int
 ) -> None:
-    """Or if none fits."""
+    """Or if no model fits into memory."""
     names = [f"study-{number}" for number in range(6)]
     with pool_on(migrated_url, 2, capacity=capacity) as pool, ThreadPoolExecutor(6) as workers:
         beside = Service(database, clock=clock, inference=pool, threads=2)
@@ -118,7 +118,7 @@ def test_many_studies_at_once_keep_their_models_apart_where_few_of_them_fit_into
     assert list(examine(database)) == []
 
 
-def test_an_error_in_a_question_is_its_answer_and_the_process_continues(beside: Service, pool: WorkerPool) -> None:
+def test_error_in_a_query_is_returned_and_the_process_continues(beside: Service, pool: WorkerPool) -> None:
     create(beside, definition())
     rounds(beside, "s", 2)
     before = process_of(pool)
@@ -147,7 +147,7 @@ def test_messages_to_a_dying_process_are_lost_and_it_is_replaced(pool: WorkerPoo
     assert process_of(pool) != before
 
 
-def test_processes_that_die_as_they_start_are_replaced_and_no_request_fails(
+def test_processes_that_die_at_startup_are_replaced_without_a_failed_request(
     database: Database, migrated_url: str, clock: ManualClock
 ) -> None:
     with pool_on(migrated_url) as pool:
@@ -158,7 +158,7 @@ def test_processes_that_die_as_they_start_are_replaced_and_no_request_fails(
         assert rounds(beside, "s", 2)
 
 
-def test_where_no_process_can_be_started_requests_are_served_without_models(
+def test_requests_are_served_without_models_if_no_process_starts(
     database: Database, migrated_url: str, clock: ManualClock
 ) -> None:
     """With too little memory, each process ends as it starts."""
@@ -170,21 +170,23 @@ def test_where_no_process_can_be_started_requests_are_served_without_models(
         assert observe(beside, "s", Value(1.0, trial.number)).view.study.counts.observations == 1
 
 
-def go_on(pool: WorkerPool, pid: int) -> None:
+def resume(pool: WorkerPool, pid: int) -> None:
     os.kill(pid, signal.SIGCONT)
     assert process_of(pool) == pid
 
 
-def never(pool: WorkerPool, pid: int) -> None:
-    """Do not continue the process: the pool detects that it is silent. A pool with such a short limit from the start
-    would end busy processes."""
+def do_not_resume(pool: WorkerPool, pid: int) -> None:
+    """Do not resume the process: the pool detects that it is unresponsive.
+
+    A pool with such a short limit from the start would end busy processes.
+    """
     patience, pool.silent_seconds = pool.silent_seconds, 0.0
     wait_for(lambda: not is_alive(pid))
     pool.silent_seconds = patience
 
 
-@pytest.mark.parametrize("end", [go_on, never])
-def test_without_a_reply_points_are_flagged_and_no_result_is_lost(
+@pytest.mark.parametrize("end", [resume, do_not_resume])
+def test_points_without_a_reply_are_flagged_and_no_result_is_lost(
     database: Database, migrated_url: str, clock: ManualClock, end: Callable[[WorkerPool, int], None]
 ) -> None:
     """A process is stopped; once it continues or is replaced, the model has all results."""
@@ -210,7 +212,7 @@ def test_without_a_reply_points_are_flagged_and_no_result_is_lost(
 
 
 def test_sending_to_a_stopped_process_does_not_block(pool: WorkerPool, clock: ManualClock) -> None:
-    """Even with far more data than a pipe holds, none of which is lost once the process continues."""
+    """Even with far more data than a pipe holds. No message is lost once the process continues."""
     stopped = process_of(pool)
     os.kill(stopped, signal.SIGSTOP)
     event = EventRow("s", 1, "updated", None, {"changes": {"tags": {"text": "x" * 10_000}}}, clock.now)
@@ -218,11 +220,11 @@ def test_sending_to_a_stopped_process_does_not_block(pool: WorkerPool, clock: Ma
         pool.post(Advance("s", "", 1, [event] * 20), lambda _: None)
     last = post(pool, Ask("s", "", 0, "model_stats"))
     assert last.empty()
-    go_on(pool, stopped)
+    resume(pool, stopped)
     assert isinstance(last.get(timeout=TIMEOUT_SECONDS), Answered)
 
 
-def test_a_pool_with_a_stopped_process_is_closed_nevertheless(migrated_url: str) -> None:
+def test_pool_with_a_stopped_process_can_be_closed(migrated_url: str) -> None:
     with pool_on(migrated_url, stop_seconds=0.5) as pool:
         stopped = process_of(pool)
         os.kill(stopped, signal.SIGSTOP)
@@ -231,9 +233,7 @@ def test_a_pool_with_a_stopped_process_is_closed_nevertheless(migrated_url: str)
     wait_for(lambda: not is_alive(stopped))
 
 
-def test_what_is_ahead_of_its_rows_is_stored_when_the_pool_is_closed(
-    database: Database, migrated_url: str, clock: ManualClock
-) -> None:
+def test_closing_a_pool_stores_its_models(database: Database, migrated_url: str, clock: ManualClock) -> None:
     with pool_on(migrated_url) as pool:
         beside = Service(database, clock=clock, inference=pool)
         create(beside, definition())
@@ -245,7 +245,7 @@ def test_what_is_ahead_of_its_rows_is_stored_when_the_pool_is_closed(
 
 
 @pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)  # so no step waits for the database
-def test_a_step_that_takes_long_holds_up_no_other_study_of_its_process(beside: Service, pool: WorkerPool) -> None:
+def test_long_step_does_not_block_other_studies(beside: Service, pool: WorkerPool) -> None:
     """A study with long steps has a separate thread; short steps are answered first."""
     for name in ("heavy", "light"):
         create(beside, definition(id=name))
@@ -284,7 +284,7 @@ if __name__ == "__main__":
 """
 
 
-def test_the_process_ends_with_the_server_even_if_that_is_killed(tmp_path: Path) -> None:
+def test_model_process_ends_with_a_killed_server(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text(SERVER)
     with subprocess.Popen([sys.executable, script], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:

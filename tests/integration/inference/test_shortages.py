@@ -90,7 +90,7 @@ def models_are_down(api: httpx.Client) -> bool:
 
 
 @pytest.mark.long
-def test_a_server_without_file_descriptors_is_not_ready_and_recovers(other_sqlite: str) -> None:
+def test_server_without_file_descriptors_is_not_ready_and_recovers(other_sqlite: str) -> None:
     """A model process ends while no descriptor is free; then one more is free at each attempt to replace it."""
     with server_process(other_sqlite, **SUPERVISION) as server, httpx.Client(timeout=60) as api:
         api.base_url = httpx.URL(server.address)
@@ -141,12 +141,14 @@ FIRST = [("fork server", "bind")]
         *(pytest.param(*start, None, marks=pytest.mark.long) for start in STARTS),
     ],
 )
-def test_a_process_is_started_once_the_system_no_longer_refuses(
+def test_model_process_starts_once_system_calls_succeed_again(
     ended: str, call: str, codes: tuple[int, ...], most: int | None, other_sqlite: str, refusals: Refusals
 ) -> None:
     """The model process ends, and in some cases the fork server, and cannot be replaced for a while: once for each
-    error of Linux (in ``make test`` for one error of some calls). Results are stored meanwhile, and failed attempts
-    leave nothing behind."""
+    error of Linux (in ``make test``, one error of some calls).
+
+    Results are stored meanwhile, and failed attempts leave nothing behind.
+    """
     with (
         server_process(other_sqlite, refusals.program(*ADABKB), **SUPERVISION) as server,
         httpx.Client(base_url=server.address, timeout=60) as api,
@@ -200,11 +202,12 @@ REQUESTS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
         ("open", (*NO_FILES, errno.ENOMEM, errno.ENOSPC)),  # the files of the database
     ],
 )
-def test_every_request_is_answered_while_the_system_refuses(
+def test_every_request_is_answered_while_system_calls_fail(
     call: str, codes: tuple[int, ...], other_sqlite: str, refusals: Refusals
 ) -> None:
     """Concurrent first requests to a server, which has few threads and connections yet. Each is answered or asked to
-    retry; then all are answered."""
+    retry; then all are answered.
+    """
     with (
         server_process(other_sqlite, refusals.program(*ADABKB), **SUPERVISION) as server,
         ThreadPoolExecutor(len(REQUESTS)) as pool,
@@ -220,15 +223,15 @@ def test_every_request_is_answered_while_the_system_refuses(
         for code in codes:
             with refusals.of(call, code):
                 for answer in pool.map(send, REQUESTS):
-                    assert answer.status_code == 200 or is_to_come_again(answer), (answer.url, answer.text)
+                    assert answer.status_code == 200 or is_retryable(answer), (answer.url, answer.text)
                 refused += refusals.count(call)
             wait_for(lambda: api.get("/readyz").status_code == 200)
             wait_for(lambda: all(send(request).status_code == 200 for request in REQUESTS))
         assert refused
 
 
-def test_a_server_continues_after_connections_that_it_could_not_accept(other_sqlite: str, refusals: Refusals) -> None:
-    """Each is served later, or closed so that its client retries; none is left hanging."""
+def test_server_continues_after_failed_accepts(other_sqlite: str, refusals: Refusals) -> None:
+    """Each connection is served later, or closed so that its client retries; none is left hanging."""
     with (
         server_process(other_sqlite, refusals.program(*ADABKB)) as server,
         ThreadPoolExecutor(1) as elsewhere,
@@ -249,13 +252,14 @@ def is_healthy(address: str) -> bool:
         return False
 
 
-def is_to_come_again(answer: httpx.Response) -> bool:
+def is_retryable(answer: httpx.Response) -> bool:
     return answer.status_code == 503 and (answer.url.path == "/readyz" or bool(answer.json()["retryable"]))
 
 
-def test_a_server_starts_without_room_for_the_socket_of_its_fork_server(other_sqlite: str, refusals: Refusals) -> None:
+def test_server_starts_without_space_for_its_fork_servers_socket(other_sqlite: str, refusals: Refusals) -> None:
     """The folder of the socket cannot be created. The server stores results, and computes models as soon as there is
-    space."""
+    space.
+    """
     with (
         refusals.of("mkdir", errno.ENOSPC),
         server_process(other_sqlite, refusals.program(*ADABKB), **SUPERVISION) as server,
@@ -271,7 +275,7 @@ def test_a_server_starts_without_room_for_the_socket_of_its_fork_server(other_sq
 
 
 @pytest.mark.parametrize("name", ["models-send", "models-receive"])
-def test_a_thread_that_cannot_be_started_leaves_no_process_behind(
+def test_failed_thread_start_leaves_no_process_behind(
     name: str, other_sqlite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start, refused = threading.Thread.start, threading.Event()
@@ -290,13 +294,13 @@ def test_a_thread_that_cannot_be_started_leaves_no_process_behind(
         wait_for(lambda: set(model_processes(os.getpid())) - before == {process_of(pool)})
 
 
-def test_a_process_that_ends_as_soon_as_it_starts_is_down(other_sqlite: str) -> None:
+def test_process_that_ends_immediately_counts_as_down(other_sqlite: str) -> None:
     """It repeatedly lacks the memory to start, so the server reports that models are down."""
     with pool_on(other_sqlite, memory_megabytes=1, supervision=Supervision(restart=0.01, down=0.2)) as pool:
         wait_for(lambda: pool.load.down == 1)
 
 
-def test_a_receiver_that_fails_does_not_affect_the_others(other_sqlite: str) -> None:
+def test_failing_receiver_does_not_affect_the_others(other_sqlite: str) -> None:
     with pool_on(other_sqlite) as pool:
         before = process_of(pool)
 
@@ -313,7 +317,7 @@ def test_a_receiver_that_fails_does_not_affect_the_others(other_sqlite: str) -> 
         assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=TIMEOUT_SECONDS), Answered)
 
 
-def test_a_message_that_cannot_be_sent_costs_one_process(other_sqlite: str, clock: ManualClock) -> None:
+def test_message_that_cannot_be_sent_costs_one_process(other_sqlite: str, clock: ManualClock) -> None:
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
         process_of(pool)
@@ -324,9 +328,7 @@ def test_a_message_that_cannot_be_sent_costs_one_process(other_sqlite: str, cloc
     database.close()
 
 
-def test_a_model_that_cannot_read_its_log_for_a_while_continues_without_a_further_result(
-    other_sqlite: str, clock: ManualClock
-) -> None:
+def test_model_continues_after_its_log_was_unreadable(other_sqlite: str, clock: ManualClock) -> None:
     """Its process cannot open files. The study is valid, so no error asks to correct a result."""
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
@@ -346,9 +348,7 @@ def test_a_model_that_cannot_read_its_log_for_a_while_continues_without_a_furthe
     database.close()
 
 
-def test_a_model_process_without_memory_refuses_a_question_and_answers_the_next_one(
-    other_sqlite: str, clock: ManualClock
-) -> None:
+def test_model_process_without_memory_refuses_a_query_and_continues(other_sqlite: str, clock: ManualClock) -> None:
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
         beside = Service(database, clock=clock, inference=pool)
@@ -367,9 +367,7 @@ def test_a_model_process_without_memory_refuses_a_question_and_answers_the_next_
     database.close()
 
 
-def test_a_model_process_without_room_on_the_disk_suggests_and_stores_its_model_later(
-    other_sqlite: str, clock: ManualClock
-) -> None:
+def test_model_process_with_a_full_disk_stores_its_model_later(other_sqlite: str, clock: ManualClock) -> None:
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
         beside = Service(database, clock=clock, inference=pool)
@@ -396,9 +394,10 @@ def stored(database: Database) -> int:
         return studies.get(connection, "s").model_seq
 
 
-def test_a_process_that_never_begins_is_replaced_and_ends_with_the_server(other_sqlite: str) -> None:
+def test_process_that_never_becomes_ready_is_replaced_and_ends_with_the_server(other_sqlite: str) -> None:
     """Like a process without memory for its threads, which waits for them. Here, each process is stopped as it
-    starts."""
+    starts.
+    """
     with pool_on(other_sqlite, supervision=Supervision(begin=0.2)) as pool:
         stopped = [stopped_at_its_start(pool)]
         wait_for(lambda: not is_alive(stopped[0]) and stopped[0] not in pool.pids)
