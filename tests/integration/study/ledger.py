@@ -70,7 +70,7 @@ class Ledger:
         count = Counter(trial.state for trial in self.trials.values())
         return {state: count[state] for state in get_args(TrialState)}
 
-    def awaited(self) -> tuple[list[int], list[int]]:
+    def pending_and_failed(self) -> tuple[list[int], list[int]]:
         """Numbers of the trials without a result: pending ones, and failed ones."""
         told = {row.trial for row in self.observations.values()}
         told |= {trial.number for trial in self.trials.values() if trial.state == "stopped"}
@@ -163,9 +163,9 @@ class Ledger:
         for step, value in event.payload["reports"]:
             self.reports[trial.number, attempt, step] = value
         told = {key[2]: value for key, value in self.reports.items() if key[:2] == (trial.number, attempt)}
-        self._move(trial, curve=self._summed_up(sorted(told.items())))
+        self._move(trial, curve=self._summarized(sorted(told.items())))
 
-    def _summed_up(self, told: list[tuple[int, float]]) -> dict[str, Any]:
+    def _summarized(self, told: list[tuple[int, float]]) -> dict[str, Any]:
         """The summary of a complete curve with ascending steps."""
         maximizes = self.definition["direction"] == "maximize"
         least = (self.definition.get("early_stopping") or {}).get("min_gain", 0.0)

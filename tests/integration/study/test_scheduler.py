@@ -22,7 +22,7 @@ from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 
 @pytest.mark.parametrize("threads", [0, 1])
-def test_a_study_that_always_has_more_to_do_delays_another_by_one_turn(threads: int) -> None:
+def test_busy_study_delays_another_by_one_turn(threads: int) -> None:
     order: list[str] = []
     is_over = threading.Event()
 
@@ -43,7 +43,7 @@ def test_a_study_that_always_has_more_to_do_delays_another_by_one_turn(threads: 
     assert order.count("busy") == 200
 
 
-def test_two_hundred_requests_for_one_study_delay_another_study_by_one_turn(running: Service) -> None:
+def test_two_hundred_requests_delay_another_study_by_one_turn(running: Service) -> None:
     """Even if each answered request is followed by another one."""
     create(running, definition())
     create(running, definition(id="other"))
@@ -67,7 +67,7 @@ def submit(running: Service, study_id: str) -> Future[Any]:
     return running.submit(observe(study_id, Value(1.0, parameters={"x": 0.5, "y": 1.0})))
 
 
-def test_no_study_is_served_by_two_threads_and_no_call_is_forgotten() -> None:
+def test_each_study_is_served_by_one_thread_and_no_call_is_lost() -> None:
     """Work requested before a batch begins is seen by this batch or a later one."""
     names = ["a", "b", "c"]
     wanted, seen, at_work, most = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
@@ -98,8 +98,8 @@ def test_no_study_is_served_by_two_threads_and_no_call_is_forgotten() -> None:
     assert most == dict.fromkeys(names, 1)
 
 
-def test_while_one_study_takes_long_the_other_threads_serve_the_others() -> None:
-    """And calls for it in the meantime are served afterwards."""
+def test_slow_study_does_not_block_the_other_threads() -> None:
+    """Calls for it in the meantime are served afterwards."""
     goes_on, served = threading.Event(), Counter[str]()
 
     def serve(study_id: str) -> None:
@@ -123,7 +123,7 @@ def test_while_one_study_takes_long_the_other_threads_serve_the_others() -> None
 
 
 @pytest.mark.parametrize("threads", [0, 1])
-def test_alarms_fire_not_before_their_time_and_in_order(threads: int) -> None:
+def test_alarms_fire_in_order_and_not_early(threads: int) -> None:
     fired: dict[str, float] = {}
     scheduler = Scheduler(lambda study_id: fired.update({study_id: time.monotonic()}), threads)
     scheduler.open()
@@ -138,9 +138,10 @@ def test_alarms_fire_not_before_their_time_and_in_order(threads: int) -> None:
     assert fired["later"] >= moment + 0.2
 
 
-def test_waiters_are_not_woken_instead_of_the_working_thread() -> None:
+def test_waiters_do_not_take_notifications_of_the_working_thread() -> None:
     """For any number of waiters, each notification leads to a batch. Otherwise, a study would wait for the next
-    event."""
+    event.
+    """
     is_over, served = threading.Event(), Counter[str]()
     scheduler = Scheduler(lambda study_id: served.update([study_id]), 1)
 
@@ -161,7 +162,7 @@ def test_waiters_are_not_woken_instead_of_the_working_thread() -> None:
     assert served == {"s": 20}
 
 
-def test_a_turn_that_fails_ends_no_thread(caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_turn_does_not_end_its_thread(caplog: pytest.LogCaptureFixture) -> None:
     served: list[str] = []
 
     def serve(study_id: str) -> None:
@@ -180,14 +181,14 @@ def test_a_turn_that_fails_ends_no_thread(caplog: pytest.LogCaptureFixture) -> N
     assert caplog.text.count("study broken: a batch failed") == 2
 
 
-class Refusing(logging.Handler):
+class FailingHandler(logging.Handler):
     """A log handler without memory for a line."""
 
     def handle(self, record: logging.LogRecord) -> bool:
         raise MemoryError(record.msg)
 
 
-def test_an_error_that_cannot_be_logged_ends_no_thread_and_the_study_is_served_again() -> None:
+def test_error_that_cannot_be_logged_does_not_end_its_thread() -> None:
     served: list[str] = []
 
     def serve(study_id: str) -> None:
@@ -195,7 +196,7 @@ def test_an_error_that_cannot_be_logged_ends_no_thread_and_the_study_is_served_a
         if len(served) == 1:
             raise MemoryError
 
-    logger, handler = logging.getLogger(Scheduler.__module__), Refusing()
+    logger, handler = logging.getLogger(Scheduler.__module__), FailingHandler()
     logger.addHandler(handler)
     scheduler = Scheduler(serve, 1)
     scheduler.open()
@@ -207,7 +208,7 @@ def test_an_error_that_cannot_be_logged_ends_no_thread_and_the_study_is_served_a
     logger.removeHandler(handler)
 
 
-def test_to_close_it_ends_its_threads_and_lets_a_turn_come_to_its_end() -> None:
+def test_close_ends_all_threads_after_their_current_turn() -> None:
     before = set(threading.enumerate())
     began, may_end, ended = threading.Event(), threading.Event(), threading.Event()
 
