@@ -61,14 +61,14 @@ def at_once(database: Database, works: list[Work]) -> list[Future[int]]:
     return outcomes
 
 
-def test_more_writers_than_one_transaction_takes_are_all_written(database: Database) -> None:
+def test_more_writers_than_fit_into_a_transaction_are_all_written(database: Database) -> None:
     """A transaction takes 32."""
     outcomes = at_once(database, [insert(number) for number in range(70)])
     assert [outcome.result() for outcome in outcomes] == list(range(70))
     assert numbers(database) == list(range(70))
 
 
-class ToTheFourth:
+class FourthFirst:
     """A lock that the fourth thread gets before the first three, which is rare with real locks."""
 
     def __init__(self) -> None:
@@ -89,9 +89,9 @@ class ToTheFourth:
         self._lock.release()
 
 
-def test_no_request_is_answered_before_its_part_is_written(database: Database) -> None:
+def test_requests_are_answered_only_after_their_part_is_written(database: Database) -> None:
     """A writer may get the lock when more parts wait before it than a transaction takes."""
-    lock = ToTheFourth()
+    lock = FourthFirst()
     batcher = WriteBatcher(TIMEOUT_SECONDS, lock, most_parts=2)
     with ThreadPoolExecutor(4) as pool:
         before = [pool.submit(batcher.write, insert(number), database.writing) for number in range(3)]
@@ -101,7 +101,7 @@ def test_no_request_is_answered_before_its_part_is_written(database: Database) -
     assert numbers(database) == [0, 1, 2, 3]
 
 
-def test_a_part_that_fails_is_undone_alone(database: Database) -> None:
+def test_failed_part_is_rolled_back_alone(database: Database) -> None:
     def fail(connection: sa.Connection) -> int:
         insert(7)(connection)
         raise ZeroDivisionError
@@ -111,7 +111,7 @@ def test_a_part_that_fails_is_undone_alone(database: Database) -> None:
     assert numbers(database) == [1, 2]
 
 
-def test_a_part_that_finds_a_connection_which_only_reads_ends_the_others_with_it(database: Database) -> None:
+def test_read_only_connection_fails_the_whole_group(database: Database) -> None:
     def find(connection: sa.Connection) -> int:
         connection.exec_driver_sql("PRAGMA query_only = ON")
         return insert(7)(connection)
@@ -122,7 +122,7 @@ def test_a_part_that_finds_a_connection_which_only_reads_ends_the_others_with_it
     assert numbers(database) == [3]
 
 
-def test_a_writer_that_waits_too_long_is_busy_and_writes_nothing(database: Database) -> None:
+def test_writer_that_times_out_is_busy_and_writes_nothing(database: Database) -> None:
     hasty = Database(f"sqlite:///{database.url.database}", lock_seconds=0.1)
     with hasty.writing(), ThreadPoolExecutor(1) as pool, pytest.raises(Busy):
         pool.submit(hasty.write, insert(1)).result()
@@ -149,7 +149,7 @@ class UntilBegun:
         self._lock.release()
 
 
-def test_a_writer_in_progress_gets_its_outcome(database: Database) -> None:
+def test_writer_in_progress_gets_its_outcome(database: Database) -> None:
     """If its part is being written at the timeout, the writer must not report that nothing was written."""
     lock = UntilBegun()
     # With a short timeout, the writer might time out on a busy machine before its part is being written.

@@ -13,7 +13,7 @@ from adabkb_service.storage.database import Database
 from tests.integration.storage.rows import study
 
 
-class Undone(Exception):
+class RollBack(Exception):
     """Rolls back a transaction."""
 
 
@@ -44,6 +44,6 @@ def undisturbed(module_migrated_url: str) -> Iterator[Database]:
 @pytest.fixture
 def connection(undisturbed: Database) -> Iterator[sa.Connection]:
     """A transaction for tests of queries. It reads its own writes, and is rolled back."""
-    with suppress(Undone), undisturbed.writing() as opened:
+    with suppress(RollBack), undisturbed.writing() as opened:
         yield opened
-        raise Undone
+        raise RollBack
