@@ -59,7 +59,7 @@ def attacked(module_migrated_url: str) -> Iterator[tuple[httpx.Client, str]]:
         yield client, module_migrated_url
 
 
-def test_texts_are_stored_shown_and_exported_as_they_are(attacked: tuple[httpx.Client, str], tmp_path: Path) -> None:
+def test_texts_are_stored_shown_and_exported_unchanged(attacked: tuple[httpx.Client, str], tmp_path: Path) -> None:
     client, url = attacked
     name = TEXTS[0]
     definition: dict[str, Any] = {
@@ -119,7 +119,7 @@ def tables(url: str) -> None:
     database.close()
 
 
-def test_a_line_of_the_log_stays_one_line_whatever_a_request_has(
+def test_log_entry_is_one_line_for_any_request(
     attacked: tuple[httpx.Client, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     client, _ = attacked
