@@ -66,13 +66,13 @@ def replay(database: str, plans: Sequence[Plan], dice: random.Random, sample: in
     for plan in dice.sample(plans, min(sample, len(plans))):
         done = _replayed(database, plan.id)
         try:
-            told = json.loads(done.stdout)
+            outcome = json.loads(done.stdout)
         except ValueError:
             yield f"{plan.id}: replay ended with {done.returncode}: {done.stdout}{done.stderr}"
             continue
-        if told["changed"]:
+        if outcome["changed"]:
             yield f"{plan.id}: replayed, cells or dictionary differ from what was stored"
-        if told["diverged"]:
-            yield f"{plan.id}: replayed, the suggestions of trials {told['diverged']} now differ"
+        if outcome["diverged"]:
+            yield f"{plan.id}: replayed, the suggestions of trials {outcome['diverged']} now differ"
         elif done.returncode:
             yield f"{plan.id}: replay ended with {done.returncode}: {done.stdout}{done.stderr}"

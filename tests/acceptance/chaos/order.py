@@ -78,18 +78,18 @@ def _misplaced(steps: Sequence[Step]) -> Iterator[str]:
         if place is not None:
             placed[id(step)] = place
         elif latest is None or not step.spans:
-            yield f"{step.name} was never so"
+            yield f"{step.name} was never true"
         else:
             seconds = step.asked - latest.answered
             yield (
-                f"{step.name} was asked {seconds:.6f} s after the answer to {latest.name}; by the log it is "
-                f"{_describe(step.spans[-1][1])}, and the other one {_describe(bound)}"
+                f"{step.name} was asked {seconds:.6f} s after the answer to {latest.name}; but in the log it is "
+                f"{_describe(step.spans[-1][1])}, and the other one is {_describe(bound)}"
             )
 
 
 def _describe(place: float) -> str:
     event = math.floor(place)
-    return f"event {event}" if event == place else f"behind event {event}"
+    return f"event {event}" if event == place else f"after event {event}"
 
 
 def _writes(events: Sequence[Event], entries: Sequence[Entry]) -> Iterator[Step]:
@@ -112,24 +112,24 @@ def _writes(events: Sequence[Event], entries: Sequence[Entry]) -> Iterator[Step]
 
 def _effect(event: Event) -> Hashable:
     """Return a key of an event that clients request; None for an event that a server causes by itself."""
-    told: dict[str, Any] = event.payload
+    payload: dict[str, Any] = event.payload
     match event.kind:
         case "suggested":
             found: Hashable = ("leased", event.trial, 1)
-        case "leased" if not told["renewed"]:
-            found = ("leased", event.trial, told["attempt"])
+        case "leased" if not payload["renewed"]:
+            found = ("leased", event.trial, payload["attempt"])
         case "observed":
-            found = ("observed", event.trial, told["attempt"], told["value"])
+            found = ("observed", event.trial, payload["attempt"], payload["value"])
         case "failed" | "released":
-            found = (event.kind, event.trial, told["attempt"])
+            found = (event.kind, event.trial, payload["attempt"])
         case "retried":
             found = (event.kind, event.trial)
         case "queued":
-            found = (event.kind, frozenset(told["parameters"].items()))
+            found = (event.kind, frozenset(payload["parameters"].items()))
         case "corrected":
-            found = (event.kind, told["observation"])
+            found = (event.kind, payload["observation"])
         case "reported":
-            found = (event.kind, event.trial, told["attempt"], tuple(map(tuple, told["reports"])))
+            found = (event.kind, event.trial, payload["attempt"], tuple(map(tuple, payload["reports"])))
         case "paused" | "resumed" | "edited":
             found = event.kind
         case _:
@@ -199,11 +199,11 @@ def _counts(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
     for entry in entries:
         if entry.revision is not None and entry.counts is not None:
             there = log.counts.get(entry.revision)
-            told = _counted(entry.counts)
+            reported = _counted(entry.counts)
             if there is None:
                 yield f"the log has no event {entry.revision}, the revision of this answer: {entry}"
-            elif told != dict(there):
-                yield f"the counts at revision {entry.revision} were {dict(there)}, answered was {told}: {entry}"
+            elif reported != dict(there):
+                yield f"the counts at revision {entry.revision} were {dict(there)}, in the response {reported}: {entry}"
 
 
 def _counted(counts: Counts) -> dict[str, int]:
@@ -230,6 +230,6 @@ def _held_by_two(events: Sequence[Event], entries: Sequence[Entry], lease_second
             before = held.get((event.trial, lost.pop(event.trial, None)))
             after = handed.get((event.trial, event.payload["attempt"]))
             if before and after and after.answered < before.asked + lease_seconds - CLOCKS_DIFFER:
-                yield f"a trial was issued within the lease of another worker: {before}, then {after}"
+                yield f"a trial was issued during the lease of another worker: {before}, then {after}"
         elif event.kind in ("leased", "released", "retried"):
             lost.pop(event.trial, None)

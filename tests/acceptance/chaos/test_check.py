@@ -149,8 +149,8 @@ def second_result_of_an_attempt(story: History) -> History:
 
 
 def refused_but_stored(story: History) -> History:
-    told = story.entry("observe")
-    refused = [replace(entry, fate="refused") if entry.value == told.value else entry for entry in story.entries]
+    observed = story.entry("observe")
+    refused = [replace(entry, fate="refused") if entry.value == observed.value else entry for entry in story.entries]
     return replace(story, entries=refused)
 
 
@@ -250,8 +250,8 @@ def stopped_at_another_value(story: History) -> History:
 
 
 def refused_without_reason(story: History) -> History:
-    told = story.entry("observe")
-    return replace(story, entries=[*story.entries, replace(told, fate="refused")])
+    observed = story.entry("observe")
+    return replace(story, entries=[*story.entries, replace(observed, fate="refused")])
 
 
 def counted_outside_the_space(story: History) -> History:
@@ -338,19 +338,19 @@ def lease_cut_short(story: History) -> History:
     [
         (lost, "an acknowledged result is lost"),
         (lost_row, "observation 1 is in the log only"),
-        (doubled, "told once, is there 2 times"),
+        (doubled, "reported once, is stored 2 times"),
         (second_result_of_an_attempt, "it is the second result of attempt 1"),
-        (refused_but_stored, "is there though it was refused"),
-        (invented, "which nobody told"),
-        (budget_exceeded, "overshoot the budget"),
+        (refused_but_stored, "is stored although it was refused"),
+        (invented, "which no client reported"),
+        (budget_exceeded, "exceed the budget"),
         (reused_number, "the trial's number was used before"),
         (missing_event, "not numbered without gaps"),
-        (doubled_event, "event 1 is there 2 times"),
+        (doubled_event, "event 1 occurs 2 times"),
         (issued_twice, "an attempt was issued twice"),
-        (never_sent, "without ever having been told"),
+        (never_sent, "without receiving it"),
         (same_point, "it has the same point as trial 1"),
-        (expired_early, "the lease was 0:00:"),
-        (renewal_ignored, "a renewed lease ran out too soon"),
+        (expired_early, "the lease expired after 0:00:"),
+        (renewal_ignored, "a renewed lease expired too early"),
         (unfinished, "trial 1 is still active"),
         (not_complete, "not complete"),
         (wrong_best, "the best observation is"),
@@ -359,30 +359,30 @@ def lease_cut_short(story: History) -> History:
         (lambda story: story.without("failed"), "an acknowledged failure is not in the log"),
         (lambda story: story.without("retried"), "an acknowledged retry is not in the log"),
         (lambda story: story.without("queued"), "an acknowledged point is not in the queue"),
-        (lambda story: story.without("leased"), "by the log it is"),
+        (lambda story: story.without("leased"), "but in the log it is"),
         (report_lost, "has the curve"),
-        (report_invented, "which nobody sent"),
-        (part_of_a_request, "acknowledged reports are lost"),
+        (report_invented, "which no client sent"),
+        (part_of_a_request, "some acknowledged reports are lost"),
         (backwards, "the steps are [2, 1]"),
         (stopped_at_another_value, "it had reported"),
-        (lambda story: story.without("stopped"), "was told to stop, and is"),
+        (lambda story: story.without("stopped"), "was asked to stop a trial, which is"),
         (refused_without_reason, "a result was refused without a reason"),
         (counted_outside_the_space, "counts at"),
-        (edit_invented, "which nobody asked for"),
+        (edit_invented, "which no client requested"),
         (edit_lost, "an acknowledged edit is lost"),
         (lambda story: story.without("edited"), "it is not version 2 of the space"),
-        (refused_but_queued, "asked for, so that it might be, by: worker-0 queue"),
-        (queued_twice, "asked for, so that it might be, by: worker-0 queue"),
+        (refused_but_queued, "calls that could have queued it: worker-0 queue"),
+        (queued_twice, "calls that could have queued it: worker-0 queue"),
         (stale, "story: worker-0 read (acknowledged"),
         (stale_list, "a list of 5 trials, was asked"),
         (stale_trial, "trial 2 as ('active', 1, None), was asked"),
         (read_before_it_happened, "s after the answer to worker-0 read"),
         (listed_before_it_happened, "s after the answer to worker-0 read"),
-        (impossible_list, "was never so"),
+        (impossible_list, "was never true"),
         (miscounted, "the counts at revision"),
         (logged_before_the_request, "story: worker-0 point observation"),
         (logged_after_later_calls, "s after the answer to worker-0 point"),
-        (lease_cut_short, "a trial was issued within the lease of another worker"),
+        (lease_cut_short, "a trial was issued during the lease of another worker"),
     ],
 )
 def test_falsified_records_are_reported(story: History, falsify: Callable[[History], History], named: str) -> None:

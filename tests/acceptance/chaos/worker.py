@@ -56,7 +56,7 @@ class Worker:
         self._studies: dict[str, Study] = {}
         self._held: list[Job] = []
         self._failed: deque[Job] = deque(maxlen=REMEMBERED)
-        self._told: deque[Reported] = deque(maxlen=REMEMBERED)
+        self._reported: deque[Reported] = deque(maxlen=REMEMBERED)
 
     def work(self, over: threading.Event) -> None:
         """Perform operations until the run is over."""
@@ -161,7 +161,7 @@ class Worker:
         jobs = [job for job in self._held if job.study is first.study]
         self._held = [job for job in self._held if job.study is not first.study]
         point = first.plan.point(self._dice)
-        contradicted = [told.job for told in self._told if told.job.study is first.study][:1]
+        contradicted = [told.job for told in self._reported if told.job.study is first.study][:1]
         items = [self._item(job) for job in (*jobs, *contradicted)]
         fates = self._session.observe_many(first.study, [*items, {"parameters": point, "value": self._value(point)}])
         for job, item, fate in zip(jobs, items, fates, strict=False):
@@ -183,7 +183,7 @@ class Worker:
 
     def _correct(self) -> None:
         if told := self._recall():
-            self._told.remove(told)  # only once: a late repetition of a correction must change nothing
+            self._reported.remove(told)  # only once: a late repetition of a correction must change nothing
             self._session.correct(told.job.study, told.observation, self._value(told.job.trial.parameters))
 
     def _exclude(self) -> None:
@@ -238,7 +238,7 @@ class Worker:
         return self._held.pop(-1 if self._dice.random() < 0.8 else 0)
 
     def _recall(self) -> Reported | None:
-        return self._dice.choice(self._told) if self._told else None
+        return self._dice.choice(self._reported) if self._reported else None
 
     def _report_result(self, job: Job) -> None:
         value = self._value(job.trial.parameters)
@@ -246,7 +246,7 @@ class Worker:
 
     def _remember(self, job: Job, value: float, answer: Answer | None) -> None:
         if answer is not None and answer.observation is not None:
-            self._told.append(Reported(job, value, answer.observation.seq))
+            self._reported.append(Reported(job, value, answer.observation.seq))
 
     def _item(self, job: Job) -> dict[str, Any]:
         """A trial's result as an item of a batch."""

@@ -262,8 +262,8 @@ def test_readme_example_uses_the_model_for_every_trial(installed: Path, tmp_path
     estimate at the end.
     """
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    told = "print({trial.origin for trial in study.trials()}, study.info().counts.completed)\n"
-    program = example.replace("Client()", "Client(address)") + told
+    report = "print({trial.origin for trial in study.trials()}, study.info().counts.completed)\n"
+    program = example.replace("Client()", "Client(address)") + report
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     serve = [str(installed / "adabkb"), "serve", "--port", "0"]
     with subprocess.Popen(serve, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:

@@ -110,10 +110,10 @@ def running_workers(lab: Deployment) -> Iterator[None]:
             yield
         finally:
             over.set()
-        told = sum(each.result() for each in done)
+        reported = sum(each.result() for each in done)
     found = lab.results()
-    assert len(found) == told, "each result is stored exactly once"
-    assert sorted(found) == list(range(1, told + 1))
+    assert len(found) == reported, "each result is stored exactly once"
+    assert sorted(found) == list(range(1, reported + 1))
 
 
 def check_sound(url: str) -> None:

@@ -361,10 +361,10 @@ def test_compose_servers_are_not_postgresql_superusers(postgresql_server: sa.Eng
 def test_documentation_names_the_tested_postgresql_version(postgresql_server: sa.Engine) -> None:
     with postgresql_server.connect() as connection:
         version = connection.exec_driver_sql("SHOW server_version_num").scalar_one()
-    told = (DEPLOY.parent / "docs" / "operations.md").read_text()
-    assert f"the same test suite, with PostgreSQL {int(version) // 10_000}." in told
+    page = (DEPLOY.parent / "docs" / "operations.md").read_text()
+    assert f"the same test suite, with PostgreSQL {int(version) // 10_000}." in page
     image = compose()["services"]["database"]["image"].removeprefix("postgres:")
-    assert f"The container recipes use PostgreSQL {image} " in told
+    assert f"The container recipes use PostgreSQL {image} " in page
 
 
 def _pods(node: Any) -> Iterator[dict[str, Any]]:
@@ -425,5 +425,5 @@ def test_systemd_analyze_accepts_the_units(tmp_path: Path) -> None:
     if analyze is not None:
         command = [analyze, "verify", *map(str, sorted(tmp_path.iterdir()))]
         verified = subprocess.run(command, capture_output=True, text=True, check=False)
-        said = [line for line in verified.stderr.splitlines() if line.startswith("adabkb") or str(tmp_path) in line]
-        assert (verified.returncode, said) == (0, []), verified.stderr
+        messages = [line for line in verified.stderr.splitlines() if line.startswith("adabkb") or str(tmp_path) in line]
+        assert (verified.returncode, messages) == (0, []), verified.stderr

@@ -120,9 +120,9 @@ def test_pages_excluded_here_have_code_and_another_test() -> None:
 def test_inline_commands_are_valid() -> None:
     """Most commands for administrators are not in code blocks."""
     found = re.findall(r"`([^`\n]+)`", (blocks.DOCS / "administration.md").read_text())
-    told = [text for text in found if text.startswith(("adabkb ", "as_adabkb ", "docker compose ", "kubectl "))]
-    assert len(told) > 30
-    for command in told:
+    inline = [text for text in found if text.startswith(("adabkb ", "as_adabkb ", "docker compose ", "kubectl "))]
+    assert len(inline) > 30
+    for command in inline:
         if not command.endswith("admin ..."):  # a placeholder for any command
             commands.check(command)
 

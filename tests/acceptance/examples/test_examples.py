@@ -220,13 +220,13 @@ def test_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: Path)
 
 
 def test_forest_front_example_finds_a_front() -> None:
-    told = printed("examples/forest_front.py", "6")
-    assert re.search(r"[1-6] of 6 results are on the front; hypervolume [1-9]", told), told
+    output = printed("examples/forest_front.py", "6")
+    assert re.search(r"[1-6] of 6 results are on the front; hypervolume [1-9]", output), output
 
 
 def test_constrained_forest_example_meets_its_limit() -> None:
-    told = printed("examples/constrained_forest.py", "6")
-    kept = re.search(r"(\d) of 6 forests have at most 3,000 nodes", told)
-    assert kept is not None, told
+    output = printed("examples/constrained_forest.py", "6")
+    kept = re.search(r"(\d) of 6 forests have at most 3,000 nodes", output)
+    assert kept is not None, output
     assert int(kept[1]) >= 2
-    assert "keeps the bound with probability" in told
+    assert "keeps the bound with probability" in output

@@ -161,8 +161,8 @@ def test_tmux_workers_complete_a_study_and_end_with_the_session(folder: Path) ->
 
     try:
         script = [str(folder / "tmux/workers.sh"), "2"]
-        said = subprocess.run(script, env=environment, capture_output=True, text=True, check=True).stdout
-        assert "2 workers are in the tmux session svm" in said
+        output = subprocess.run(script, env=environment, capture_output=True, text=True, check=True).stdout
+        assert "2 workers are in the tmux session svm" in output
         with Client(f"http://127.0.0.1:{port}") as client:
             wait_for(lambda: is_complete(client.study("svm")))
         assert tmux("list-windows", "-t", "svm", "-F", "#W").split() == ["server", "worker-1", "worker-2"]
@@ -206,8 +206,8 @@ def test_kubernetes_containers_work_as_the_recipe_says(server: str) -> None:
             re.sub("^/(study|train.sh)", lambda found: str(EXAMPLES / "program" / found[1].removeprefix("study")), word)
             for word in container["command"]
         ]
-        told = {"PATH": PATH, "ADABKB_URL": server, "TRAIN_SECONDS": "0"}
-        done = subprocess.run(command, env={**os.environ, **told}, capture_output=True, text=True, check=False)
+        settings = {"PATH": PATH, "ADABKB_URL": server, "TRAIN_SECONDS": "0"}
+        done = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -242,8 +242,8 @@ def test_kubernetes_images_are_built_from_this_repository() -> None:
     assert set(named) == set(built), "an image without a tag would be pulled from a registry"
     root = EXAMPLES.parent
     sent = [line[1:] for line in (root / ".dockerignore").read_text().splitlines() if line.startswith("!")]
-    for told in built.values():
-        *options, context = told.split()
+    for arguments in built.values():
+        *options, context = arguments.split()
         assert (recipe / context).resolve() == root
         file = recipe / options[1] if options else root / "Dockerfile"
         for source in re.findall(r"^COPY (?!--from)(\S+)", file.read_text(), re.MULTILINE):

@@ -36,9 +36,9 @@ def test_killed_gpu_process_costs_only_its_trial(
     assert failed.reason is not None
     assert "was ended by SIGKILL" in failed.reason
     assert {trial.state for trial in trials} <= {"completed", "stopped", "failed"}
-    told = capsys.readouterr().out
-    assert told.startswith("GPUs: 3, 5\n")
-    assert re.search(r"1 failed; \d+ epochs\nBest validation loss 0\.\d+ at", told), told
+    output = capsys.readouterr().out
+    assert output.startswith("GPUs: 3, 5\n")
+    assert re.search(r"1 failed; \d+ epochs\nBest validation loss 0\.\d+ at", output), output
 
 
 def test_poor_networks_are_stopped_early_within_the_budget(server: str) -> None:

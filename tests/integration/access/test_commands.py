@@ -66,7 +66,7 @@ def test_administrator_creates_tokens_and_users_share_studies(tmp_path_factory: 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("x y",), "NAME"),
         (("ann", "--user", "*"), "--user"),
@@ -76,10 +76,10 @@ def test_administrator_creates_tokens_and_users_share_studies(tmp_path_factory: 
     ],
 )
 def test_invalid_token_is_not_created(
-    tmp_path_factory: pytest.TempPathFactory, arguments: tuple[str, ...], said: str
+    tmp_path_factory: pytest.TempPathFactory, arguments: tuple[str, ...], message: str
 ) -> None:
     url = f"sqlite:///{tmp_path_factory.getbasetemp()}/senseless.db"
-    assert said in adabkb("token", "create", *arguments, "--database", url, code=1)
+    assert message in adabkb("token", "create", *arguments, "--database", url, code=1)
 
 
 def test_server_beyond_loopback_requires_tokens_or_insecure(
@@ -102,6 +102,6 @@ def started(*arguments: str) -> str:
         assert process.stdout is not None
         line = process.stdout.readline()
         process.terminate()
-        said = process.communicate(timeout=60)[1]
-    assert "listening" in line, said
-    return said
+        log = process.communicate(timeout=60)[1]
+    assert "listening" in line, log
+    return log

@@ -76,12 +76,12 @@ def test_no_secret_is_stored_listed_exported_or_logged(
         caplog.set_level("DEBUG", name)
     secret = admin.post("/v1/tokens", json={"name": "dot", "scopes": ["admin"]}).json()["token"]
     with guarded.client(secret) as dot:
-        said = [
+        responses = [
             dot.get(path).text
             for path in ("/v1/tokens", "/v1/audit", "/v1/studies/s/export", "/metrics", "/v1/studies/nowhere")
         ]
-        said.append(dot.post("/v1/studies/s/suggest", json={"worker": 1}).text)
-        said.append(dot.get("/v1/studies", params={"token": secret}).text)
+        responses.append(dot.post("/v1/studies/s/suggest", json={"worker": 1}).text)
+        responses.append(dot.get("/v1/studies", params={"token": secret}).text)
     tables = sa.MetaData()
     with guarded.database.reading() as connection:
         tables.reflect(connection)
@@ -89,7 +89,7 @@ def test_no_secret_is_stored_listed_exported_or_logged(
     logged = [record.getMessage() for record in caplog.records if not record.name.startswith("http")]
     hidden = secret.rpartition("_")[2]
     assert logged
-    assert not [text for text in [*said, *stored, *logged] if hidden in text]
+    assert not [text for text in [*responses, *stored, *logged] if hidden in text]
 
 
 def test_idempotency_key_of_one_user_reveals_nothing_to_another(guarded: Guarded) -> None:

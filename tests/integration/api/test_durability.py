@@ -23,8 +23,8 @@ def rounds(address: str, study: str, count: int) -> list[dict[str, Any]]:
             trials = client.post("/suggest", json={"count": 2}).json()["trials"]
             points += [trial["parameters"] for trial in trials]
             value = math.sin(3 * trials[0]["parameters"]["x"]) + trials[0]["parameters"]["n"]
-            told = client.post("/observe", json={"trial": trials[0]["number"], "value": value})
-            assert told.status_code == 200
+            response = client.post("/observe", json={"trial": trials[0]["number"], "value": value})
+            assert response.status_code == 200
     return points
 
 
@@ -45,8 +45,8 @@ def test_failed_commit_is_not_acknowledged(migrated_url: str) -> None:
         client.post("/v1/studies", json=DEFINITION)
         client.post("/v1/studies/s/suggest")
         fail_commits(migrated_url)
-        told = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
-        assert told.status_code == 500
+        response = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
+        assert response.status_code == 500
         assert client.get("/v1/studies/s/trials/1").json()["state"] == "active"
         assert client.get("/v1/studies/s").json()["counts"]["observations"] == 0
 

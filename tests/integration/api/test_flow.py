@@ -23,11 +23,11 @@ def test_study_runs_until_its_budget_is_used(api: httpx.Client) -> None:
         answer = api.post("/v1/studies/svm/suggest").json()
         [trial] = answer["trials"]
         assert (trial["number"], trial["state"], trial["attempt"]) == (number, "active", 1)
-        told = api.post("/v1/studies/svm/observe", json={"trial": number, "value": float(number)}).json()
-        assert told["trial"]["state"] == "completed"
-        assert told["observation"]["seq"] == number
-    assert told["study"]["state"] == "complete"
-    assert told["study"]["reason"] == "budget"
+        reply = api.post("/v1/studies/svm/observe", json={"trial": number, "value": float(number)}).json()
+        assert reply["trial"]["state"] == "completed"
+        assert reply["observation"]["seq"] == number
+    assert reply["study"]["state"] == "complete"
+    assert reply["study"]["reason"] == "budget"
     end = api.post("/v1/studies/svm/suggest").json()
     assert (end["trials"], end["reason"], end["retry_after"]) == ([], "budget", None)
 

@@ -136,10 +136,10 @@ def test_long_refused_and_non_ascii_requests_are_forwarded_unchanged(two: list[R
             asked = each.client.post(f"{url}/suggest", json={"count": 9, "worker": "Zoë ✓"})
             assert [trial["worker"] for trial in asked.json()["trials"]] == ["Zoë ✓"] * 9
             points = json.dumps({"items": [{"parameters": {"x": k / 20, "n": 1}, "value": 1.0} for k in range(20)]})
-            told = each.client.post(
+            response = each.client.post(
                 f"{url}/observations", content=padding + points, headers={"Content-Type": "application/json"}
             )
-            assert [item["status"] for item in told.json()["items"]] == [200] * 20
+            assert [item["status"] for item in response.json()["items"]] == [200] * 20
             assert "/valeu" in pointers(each.client.post(f"{url}/observe", json={"trial": 1, "valeu": 2}))
             assert pointers(each.client.post(f"{url}/suggest", content=b"\xff\x00")) is not None
             assert each.client.post("/v1/studies/none/suggest", json={}).status_code == 404

@@ -36,8 +36,10 @@ def test_study_with_a_prior_of_two_megabytes_can_be_used(other_postgresql: str) 
         assert created.json()["prior"] == LARGE["prior"]
         assert client.post("/v1/studies", json=LARGE).status_code == 200
         [trial] = client.post("/v1/studies/large/suggest").raise_for_status().json()["trials"]
-        told = client.post("/v1/studies/large/observations", json={"items": [{"trial": trial["number"], "value": 1.0}]})
-        assert told.status_code == 200, told.text
+        response = client.post(
+            "/v1/studies/large/observations", json={"items": [{"trial": trial["number"], "value": 1.0}]}
+        )
+        assert response.status_code == 200, response.text
         assert client.get("/v1/studies/large").json()["counts"]["completed"] == 1
 
 

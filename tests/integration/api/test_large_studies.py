@@ -41,8 +41,8 @@ def delete_and_restore(api: httpx.Client, exporting: Gate, examining: Gate) -> N
             answer = elsewhere.submit(request)
             assert gate.begun.wait(TIMEOUT_SECONDS)
             check_other_studies(api)
-            told = api.post(f"{study}/observe", json={"parameters": {"x": 0, "n": 1}, "value": 3.0})
-            assert told.status_code == (503 if gate is exporting else 404)
+            response = api.post(f"{study}/observe", json={"parameters": {"x": 0, "n": 1}, "value": 3.0})
+            assert response.status_code == (503 if gate is exporting else 404)
             gate.goes_on.set()
             assert answer.result().status_code == (204 if gate is exporting else 200)
     assert api.get(study).json() == before

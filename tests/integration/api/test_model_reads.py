@@ -112,8 +112,8 @@ def test_reads_of_an_unresponsive_model_block_no_other_requests(server: tuple[st
             assert api.get("/readyz").status_code == 200
             suggested = api.post(f"/v1/studies/{SOUND}/suggest").json()
             assert suggested["trials"][0]["origin"] == "policy"
-            told = {"trial": suggested["trials"][0]["number"], "value": 1.0}
-            assert api.post(f"/v1/studies/{SOUND}/observe", json=told).status_code == 200
+            result = {"trial": suggested["trials"][0]["number"], "value": 1.0}
+            assert api.post(f"/v1/studies/{SOUND}/observe", json=result).status_code == 200
             assert api.post(f"/v1/studies/{SOUND}/predict", json=POINT).status_code == 200
             assert api.get(f"/v1/studies/{SOUND}/trials").status_code == 200
             assert api.post(f"/v1/studies/{STOPPED}/observe", json=OWN).status_code == 200

@@ -119,9 +119,11 @@ def test_workers_share_studies_and_take_over_from_a_killed_one(other_postgresql:
             wait_for(lambda: len(other.app.state.forwarding.servers) == 2)
             load([asked.client, other.client], names, 2)
             wait_for(lambda: len(asked.app.state.forwarding.servers) == 2)
-            told = [*results_by_worker(asked).items(), *results_by_worker(other).items()]
-            assert sorted(count for name, count in told if name is not None) == [2.0, 2.0], "each worker is listed once"
-            assert sum(count for _, count in told) == 4
+            results = [*results_by_worker(asked).items(), *results_by_worker(other).items()]
+            assert sorted(count for name, count in results if name is not None) == [2.0, 2.0], (
+                "each worker is listed once"
+            )
+            assert sum(count for _, count in results) == 4
         wait_for(lambda: len(asked.app.state.forwarding.servers) == 1)
 
         for worker, left, count in ((killed, 1, 2), (last, 0, 14)):
@@ -172,8 +174,8 @@ def test_suspended_worker_repeats_no_request_and_follows_studies_again(
 
 
 def test_status_file_reports_whether_the_worker_is_ready(other_postgresql: str, tmp_path: Path) -> None:
-    said = adabkb("work", "--database", other_postgresql, "--status-file", str(tmp_path / "none" / "status"), code=1)
-    assert "cannot write the status file" in said
+    output = adabkb("work", "--database", other_postgresql, "--status-file", str(tmp_path / "none" / "status"), code=1)
+    assert "cannot write the status file" in output
     file, engine = tmp_path / "status", sa.create_engine(Database(other_postgresql).url, poolclass=sa.NullPool)
     worker = Worker(create_app(Settings(database=other_postgresql, model_processes=0), is_model_worker=True), file)
     thread = threading.Thread(target=worker.run, kwargs={"sockets": []})
@@ -190,6 +192,6 @@ def test_status_file_reports_whether_the_worker_is_ready(other_postgresql: str, 
 
 
 def test_worker_on_sqlite_is_rejected_with_a_remedy(tmp_path: Path) -> None:
-    said = adabkb("work", "--database", f"sqlite:///{tmp_path}/adabkb.db", code=1)
-    assert "--database postgresql://" in said
+    output = adabkb("work", "--database", f"sqlite:///{tmp_path}/adabkb.db", code=1)
+    assert "--database postgresql://" in output
     assert list(tmp_path.iterdir()) == []

@@ -71,8 +71,8 @@ def check_recovery(api: httpx.Client, url: str) -> None:
     while (ready := api.get("/readyz")).status_code != 200:
         assert time.monotonic() < deadline, ready.text
         time.sleep(0.05)
-    told = api.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0}, headers=KEY)
-    assert (told.status_code, "idempotent-replayed" in told.headers) == (200, False)
+    response = api.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0}, headers=KEY)
+    assert (response.status_code, "idempotent-replayed" in response.headers) == (200, False)
     assert api.post("/v1/studies/s/suggest").json()["trials"][0]["number"] == 2
     assert api.get("/v1/studies/s").json()["counts"]["observations"] == 1
     database = Database(url)

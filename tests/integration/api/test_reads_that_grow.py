@@ -85,9 +85,9 @@ def fill(database: Database, factor: int) -> None:
             other = replace(row, updated_at=NOW - timedelta(minutes=moment))
             copies(connection, other, factor, id=named(f"o{moment}-"), incarnation=named(f"o{moment}-"))
         copies(connection, trial(1, state="completed", leased_until=None), count, number=lambda number: number + 0)
-        told = observation(1, parameters={"x": 0.5, "n": 1})
+        result = observation(1, parameters={"x": 0.5, "n": 1})
         falling: Callable[..., Any] = lambda number: sa.cast(-number, sa.Double)  # noqa: E731
-        copies(connection, told, count, seq=lambda number: number + 0, trial=lambda number: number + 0, value=falling)
+        copies(connection, result, count, seq=lambda number: number + 0, trial=lambda number: number + 0, value=falling)
         copies(connection, event(1), count, seq=lambda number: number + 1)
         grown = {"study_seq": count + 1, "model_seq": count + 1, "observations": count, "completed": count}
         assert studies.commit_if_unchanged(connection, row, **grown)
@@ -222,8 +222,8 @@ def test_cells_and_fronts_take_a_constant_number_of_statements(unswept: str) -> 
                 study = f"/v1/studies/{name}{results}"
                 body = {"id": f"{name}{results}", "parameters": PARAMETERS, "seed": 3, **goals}
                 assert client.post("/v1/studies", json=body).status_code == 201
-                told = {"value": 1.0} if name == "tree" else {"metrics": {"loss": 1.0, "size": 2.0}}
-                points = [{"parameters": {"x": k / 60, "n": 1 + k % 9}, **told} for k in range(results)]
+                result = {"value": 1.0} if name == "tree" else {"metrics": {"loss": 1.0, "size": 2.0}}
+                points = [{"parameters": {"x": k / 60, "n": 1 + k % 9}, **result} for k in range(results)]
                 assert client.post(f"{study}/observations", json={"items": points}).status_code == 200
                 wait_until_nothing_is_written(client, study, results)
     for path in ("tree{}/tree?limit=5", "tree{}/partition?limit=5", "front{}/front"):

@@ -28,8 +28,8 @@ def reasons(api: httpx.Client) -> tuple[str | None, str | None]:
 
 
 def observe(api: httpx.Client, value: float, **more: Any) -> None:
-    told = {"parameters": {**POINT, "x": value}, "value": value, **more}
-    assert api.post("/v1/studies/s/observe", json=told).status_code == 200
+    result = {"parameters": {**POINT, "x": value}, "value": value, **more}
+    assert api.post("/v1/studies/s/observe", json=result).status_code == 200
 
 
 def test_reasons_before_and_after_the_first_results(api: httpx.Client) -> None:

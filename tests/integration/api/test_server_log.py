@@ -33,9 +33,9 @@ def test_clock_behind_the_database_is_logged(
     caplog.clear()
     with server_on(database_url):
         pass
-    told = [record.getMessage() for record in caplog.records if "clock" in record.getMessage()]
-    assert len(told) == is_warned
-    for line in told:
+    warnings = [record.getMessage() for record in caplog.records if "clock" in record.getMessage()]
+    assert len(warnings) == is_warned
+    for line in warnings:
         assert "behind the newest change in the database" in line
         assert "set the clock; the server follows gradually, or at once if you start it again" in line
 

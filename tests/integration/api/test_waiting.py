@@ -194,8 +194,8 @@ def test_stopping_server_answers_waiting_requests_immediately(looking_lab: Lab) 
 def test_trial_freed_by_another_server_is_noticed(looking_lab: Lab) -> None:
     asked = looking_lab.suggest_and_wait()
     with server_on(looking_lab.url) as address:
-        told = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
-        assert told.status_code == 200
+        response = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
+        assert response.status_code == 200
         assert number(asked.result(TIMEOUT_SECONDS)) == 2
 
 
@@ -209,8 +209,8 @@ def test_stream_immediately_shows_commits_of_its_server(lab: Lab) -> None:
 def test_stream_shows_commits_of_another_server(looking_lab: Lab) -> None:
     with events_of(looking_lab) as kinds, server_on(looking_lab.url) as address:
         assert [next(kinds) for _ in range(2)] == ["created", "suggested"]
-        told = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
-        assert told.status_code == 200
+        response = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
+        assert response.status_code == 200
         assert next(kinds) == "observed"
 
 

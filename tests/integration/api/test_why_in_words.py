@@ -49,10 +49,10 @@ COMPARED = re.compile(
 
 @on_either("kind", KINDS)
 def test_no_sentence_contradicts_the_numbers(kind: str, api: httpx.Client) -> None:
-    told = [answer for seed in (1, 2) for answer in explained(api, kind, seed)]
-    words = " ".join(answer["decision"]["in_words"] for answer in told)
+    answers = [answer for seed in (1, 2) for answer in explained(api, kind, seed)]
+    words = " ".join(answer["decision"]["in_words"] for answer in answers)
     assert sum(sentence in words for sentence in OUTLOOKS) >= 3, "the studies are too simple to compare anything"
-    for answer in told:
+    for answer in answers:
         trial, decision = answer["trial"], answer["decision"]
         if "Too few results" in decision["in_words"]:
             assert decision["results"] < 4
@@ -68,13 +68,13 @@ def test_no_sentence_contradicts_the_numbers(kind: str, api: httpx.Client) -> No
 def check_comparisons(decision: dict[str, Any], expected: dict[str, float] | None, sign: float) -> None:
     """Check that comparing sentences are present if there is something to compare, and true."""
     words, best = decision["in_words"], decision["best"]
-    said = [sentence for sentence in OUTLOOKS if sentence in words]
+    outlooks = [sentence for sentence in OUTLOOKS if sentence in words]
     if expected is None or best is None or best.get("feasible") is False:
-        assert not said
+        assert not outlooks
         assert "better" not in words
         return
     lead, std = sign * (expected["mean"] - best["value"]), expected["std"]
-    assert [OUTLOOKS[sentence](lead, std) for sentence in said] == [True], (words, lead, std)
+    assert [OUTLOOKS[sentence](lead, std) for sentence in outlooks] == [True], (words, lead, std)
     shown = COMPARED.search(words)
     assert shown is not None, words
     mean, deviation, value, chance = map(float, shown.groups())

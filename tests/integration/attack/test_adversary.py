@@ -45,10 +45,10 @@ def test_refused_batch_waits_for_no_lock(database_url: str) -> None:
     with server_on(database_url, lock_seconds=60) as address, httpx.Client(base_url=address, timeout=50) as client:
         client.post("/v1/studies", json=DEFINITION)
         client.post("/v1/studies/s/suggest")
-        told = {"trial": 1, "value": 1.0}
-        assert client.post("/v1/studies/s/observe", json=told).status_code == 200
+        result = {"trial": 1, "value": 1.0}
+        assert client.post("/v1/studies/s/observe", json=result).status_code == 200
         with held(database_url, "s"):
-            wrong = client.post("/v1/studies/s/observations", json={"items": [{**told, "value": 2.0}] * 100})
+            wrong = client.post("/v1/studies/s/observations", json={"items": [{**result, "value": 2.0}] * 100})
             assert {item["status"] for item in wrong.json()["items"]} == {409}
 
 

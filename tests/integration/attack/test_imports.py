@@ -115,9 +115,9 @@ def test_accepted_imports_can_be_read_everywhere(
                 continue
             for changed in sample(fields) if is_sample else (each for put in VALUES for each in altered(fields, put)):
                 lines = [*exported[:number], json.dumps(changed), *exported[number + 1 :]]
-                told = refusal(database, lines)
-                outcomes["taken" if told is None else "refused"] += 1
-                if told is None:
+                error = refusal(database, lines)
+                outcomes["taken" if error is None else "refused"] += 1
+                if error is None:
                     (study,) = (each["id"] for each in client.get("/v1/studies").json()["items"])
                     paths = [
                         *(f"/v1/studies/{study}{path}" for path in READS),
@@ -127,7 +127,7 @@ def test_accepted_imports_can_be_read_everywhere(
                     assert max(answers.values()) < 500, (changed, answers)
                     assert client.delete(f"/v1/studies/{study}?purge=true").status_code == 204
                 else:
-                    assert "pydantic" not in told
+                    assert "pydantic" not in error
     assert outcomes["taken"] > 0
     assert outcomes["refused"] > 0
 

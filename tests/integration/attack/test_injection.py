@@ -84,8 +84,8 @@ def test_texts_are_stored_shown_and_exported_unchanged(attacked: tuple[httpx.Cli
         assert noted.status_code == 200
         found = client.get("/v1/studies/s/trials", params={"attribute": f"note:{text}"}).json()["items"]
         assert [each["number"] for each in found] == [trial["number"]]
-        told = {"trial": trial["number"], "value": 1.0}
-        client.post("/v1/studies/s/observe", json=told, headers={"Idempotency-Key": f"k{trial['number']}"})
+        result = {"trial": trial["number"], "value": 1.0}
+        client.post("/v1/studies/s/observe", json=result, headers={"Idempotency-Key": f"k{trial['number']}"})
         failed = client.post("/v1/studies/s/trials", json={"parameters": point}).json()["number"]
         client.post("/v1/studies/s/suggest")
         client.post("/v1/studies/s/observe", json={"trial": failed, "status": "failed", "reason": text})

@@ -39,8 +39,8 @@ def victim(address: str, study: str) -> float:
             while (asked := _patient(client, f"/v1/studies/{study}/suggest", {})).status_code == 503:
                 pass
             (trial,) = asked.json()["trials"]
-            told = _patient(client, f"/v1/studies/{study}/observe", {"trial": trial["number"], "value": 1.0})
-            assert told.status_code == 200
+            response = _patient(client, f"/v1/studies/{study}/observe", {"trial": trial["number"], "value": 1.0})
+            assert response.status_code == 200
             seconds.append(time.monotonic() - started)
     return statistics.quantiles(seconds, n=100)[98]
 

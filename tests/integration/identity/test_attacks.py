@@ -164,9 +164,9 @@ def test_login_does_not_redirect_to_other_hosts(target: Target, leads: str) -> N
 
 def test_provider_text_is_escaped(target: Target) -> None:
     with visitor(target.address) as browser:
-        said = "<script>alert(1)</script>"
-        refused = returned(browser, target.forger, error="access_denied", error_description=said)
-        assert (refused.status_code, said in refused.text, "&lt;script&gt;" in refused.text) == (403, False, True)
+        markup = "<script>alert(1)</script>"
+        refused = returned(browser, target.forger, error="access_denied", error_description=markup)
+        assert (refused.status_code, markup in refused.text, "&lt;script&gt;" in refused.text) == (403, False, True)
         unasked = browser.get("/login/oidc/callback", params={"error": "x", "error_description": "call 555"})
         assert (unasked.status_code, "555" in unasked.text) == (400, False), "nor text from others"
 
@@ -198,8 +198,8 @@ METADATA: dict[str, dict[str, Any]] = {
 def test_unusable_provider_metadata_shows_an_error_page(target: Target, kind: str) -> None:
     target.forger.change(**METADATA[kind])
     with visitor(target.address) as browser:
-        told = browser.get("/login/oidc")
-        assert (told.status_code, "oidc_issuer" in text_of(told)) == (503, True)
+        response = browser.get("/login/oidc")
+        assert (response.status_code, "oidc_issuer" in text_of(response)) == (503, True)
         problem = browser.get("/login/oidc", headers={"Accept": "application/json"}).json()
         assert (problem["code"], problem["retryable"]) == ("provider_unavailable", True)
 
@@ -208,9 +208,9 @@ def test_provider_failure_during_login_shows_an_error_page(target: Target) -> No
     with visitor(target.address) as browser:
         sent = query_of(begin(browser))
         target.forger.nonce, target.forger.status, target.forger.body = sent["nonce"], 502, b"<html>bad gateway"
-        told = browser.get("/login/oidc/callback", params={"code": "c", "state": sent["state"]})
-        assert told.status_code in (400, 503)
-        assert "Log in with" in text_of(told)
+        response = browser.get("/login/oidc/callback", params={"code": "c", "state": sent["state"]})
+        assert response.status_code in (400, 503)
+        assert "Log in with" in text_of(response)
 
 
 def test_rejected_logins_are_in_the_audit_log(target: Target) -> None:

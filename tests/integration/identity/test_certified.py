@@ -189,8 +189,8 @@ def test_logging_out_redirects_to_the_provider_and_back(house: House) -> None:
         session = self_of(browser)["token"]
         target = browser.post("/logout").json()["goto"]
         assert target.startswith(f"{house.provider.issuer}/session/end?")
-        told = query_of(target)
-        assert told["post_logout_redirect_uri"] == f"{house.address}/login"
+        query = query_of(target)
+        assert query["post_logout_redirect_uri"] == f"{house.address}/login"
         assert browser.get(target).status_code == 200, "the provider accepts the ID token as a hint"
         assert browser.get("/v1/studies").status_code == 401
         with house.database.reading() as connection:

@@ -142,16 +142,16 @@ def test_long_query_does_not_block_its_study_and_can_be_withdrawn(running: Servi
     rounds(running, "s", 3)
     with database.reading() as connection:
         study = studies.get(connection, "s")
-    told: dict[int, Reply] = {}
+    replies: dict[int, Reply] = {}
     reads = Reads(lambda _, question: question == "importance")
-    host = ModelHost(ModelStore(database, 2**20), told.__setitem__, reads=reads)
+    host = ModelHost(ModelStore(database, 2**20), replies.__setitem__, reads=reads)
     for number, question in enumerate([("importance", (None,)), ("model_stats", ()), ("importance", (None,))]):
         host.post(number, Question("s", study.incarnation, study.study_seq, *question, number=number))
     while host.step("s"):
         pass
-    assert list(told) == [1]
+    assert list(replies) == [1]
     host.post(3, Withdraw("s", 2))
-    assert told[2] == told[3] == Superseded()
+    assert replies[2] == replies[3] == Superseded()
     read = reads.take()
     assert read is not None
     assert read.number == 0
@@ -167,19 +167,19 @@ def test_suggestions_overtake_queries_but_each_lets_one_through(running: Service
     rounds(running, "s", 3)
     with database.reading() as connection:
         study = studies.get(connection, "s")
-    told: list[int] = []
-    host = ModelHost(ModelStore(database, 2**20), lambda number, _: told.append(number))
+    replied: list[int] = []
+    host = ModelHost(ModelStore(database, 2**20), lambda number, _: replied.append(number))
     host.post(0, Advance("s", study.incarnation, study.study_seq))
     while host.step("s"):  # the log is folded in slices, whose number depends on the machine
         pass
-    told.clear()
+    replied.clear()
     for number in (1, 2, 3):
         host.post(number, Question("s", study.incarnation, study.study_seq, "model_stats", number=number))
     for number in (11, 12, 13):
         host.post(number, Advance("s", study.incarnation, study.study_seq, decide=1))
         assert host.kind_of_next("s") == FOLDS
         assert host.step("s")
-    assert told == [11, 1, 12, 2, 13, 3]
+    assert replied == [11, 1, 12, 2, 13, 3]
 
 
 def test_learning_from_few_results_is_an_ordinary_step(running: Service, database: Database) -> None:

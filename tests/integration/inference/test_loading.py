@@ -49,11 +49,11 @@ def test_suggestions_wait_for_the_engine_and_results_do_not(loading: httpx.Clien
     not_ready = loading.get("/readyz")
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(suggest_trials, loading)
-        told = loading.post("/v1/studies/s/observe", json={"parameters": {"x": 0.5, "n": 3}, "value": 1.0})
+        response = loading.post("/v1/studies/s/observe", json={"parameters": {"x": 0.5, "n": 3}, "value": 1.0})
         time.sleep(SECONDS)
         assert not asked.done()
         may_start.touch()
-    assert told.status_code == 200, told.text
+    assert response.status_code == 200, response.text
     assert not_ready.status_code == 503
     assert "loading the engine" in not_ready.json()["detail"]
     assert [trial["origin"] for trial in asked.result()["trials"]] == ["policy", "policy"]

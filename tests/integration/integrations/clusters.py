@@ -65,10 +65,10 @@ class _Stops(logging.Handler):
     def __init__(self, study: Study) -> None:
         super().__init__(logging.WARNING)
         self._study = study
-        self.said = ""
+        self.message = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.said = record.getMessage()
+        self.message = record.getMessage()
         self._study.stop()
 
 
@@ -85,7 +85,7 @@ def check_waiting_message(study: Study, engine: Engine, nowhere: Mapping[str, An
     report = study.run(noted, engine=engine, resources=nowhere, pass_trial=True, timeout=1.0)
     assert (report.completed, report.failed, report.reason) == (0, 0, "timeout")
     assert [trial.state for trial in study.trials()] == ["released"]
-    return stops.said
+    return stops.message
 
 
 def check_evaluation(study: Study, engine: Engine) -> None:

@@ -42,10 +42,10 @@ def test_a_run_evaluates_on_the_cluster(study: Study) -> None:
 
 @pytest.mark.usefixtures("_cluster")
 def test_run_without_a_suitable_worker_reports_it_and_times_out(study: Study) -> None:
-    said = clusters.check_waiting_message(study, "dask", {"resources": {"GPU": 1}})
-    assert "waits for Dask, which has evaluated no trial of this run for " in said
-    assert "One evaluation needs {'resources': {'GPU': 1}}. " in said
-    assert "The cluster has 2 workers: 1 threads and the resources {}. " in said
+    message = clusters.check_waiting_message(study, "dask", {"resources": {"GPU": 1}})
+    assert "waits for Dask, which has evaluated no trial of this run for " in message
+    assert "One evaluation needs {'resources': {'GPU': 1}}. " in message
+    assert "The cluster has 2 workers: 1 threads and the resources {}. " in message
 
 
 @pytest.mark.usefixtures("_cluster")

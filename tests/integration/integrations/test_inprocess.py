@@ -353,7 +353,7 @@ def test_baselines_evaluate_the_same_points_as_on_a_server(kind: str, client: Cl
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"algorithm": {"kind": "gp-ucb"}}, r"algorithm must be .* studies on a server support more algorithms"),
         ({"algorithm": "random"}, r"algorithm must be .*\{\"kind\": \"random\"\}"),
@@ -364,6 +364,6 @@ def test_baselines_evaluate_the_same_points_as_on_a_server(kind: str, client: Cl
         ),
     ],
 )
-def test_options_that_a_baseline_does_not_support_are_rejected(options: Any, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_options_that_a_baseline_does_not_support_are_rejected(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         minimize(lambda x, y: x + y, {"x": Float(0, 1), "y": Float(0, 1)}, 3, **options)

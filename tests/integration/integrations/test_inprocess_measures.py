@@ -129,7 +129,7 @@ def test_catalogue_search_supports_constraints_and_conditions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"objectives": ["error"]}, "objectives must be 2 to 4, not 1"),
         ({"objectives": "error"}, "objectives must be a list"),
@@ -140,16 +140,16 @@ def test_catalogue_search_supports_constraints_and_conditions() -> None:
         ({"outcome_constraints": [{"metric": "size", "lower": 2, "upper": 1}]}, "lower must be at most upper"),
         ({"per_cost": True}, "per_cost also needs the option cost"),
         ({"budget": {"cost": 5}}, "a budget of costs also needs the option cost"),
-        ({"budget": {"cost": 0}, "cost": "told"}, "budget must be a number of trials, or"),
+        ({"budget": {"cost": 0}, "cost": "message"}, "budget must be a number of trials, or"),
         ({"cost": "free"}, "cost must be"),
-        ({"cost": "told", "per_cost": True, "algorithm": {"kind": "random"}}, "per_cost requires the algorithm"),
+        ({"cost": "message", "per_cost": True, "algorithm": {"kind": "random"}}, "per_cost requires the algorithm"),
         ({"objectives": ["a", "b"], "noise_std": 1.0}, "noise_std needs a single objective"),
         ({"transfer_from": [3]}, r"transfer_from\[0\] must be what minimize or maximize has returned"),
         ({"transfer_from": [Found(None, (), "budget", 0)]}, r"transfer_from\[0\] has no parameter in common"),
     ],
 )
-def test_invalid_options_are_named(options: dict[str, Any], told: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=told):
+def test_invalid_options_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
         minimize(**{"function": loss, "space": X, "budget": 3, **options})
 
 

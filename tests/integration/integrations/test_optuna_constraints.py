@@ -46,21 +46,21 @@ def test_search_finds_the_best_point_at_the_boundary() -> None:
 
 
 @pytest.mark.parametrize(
-    ("constraints", "told"),
+    ("constraints", "message"),
     [
         ("x <= 1", "constraints must be a list of texts"),
         (["x <="], "constraints: 'x <=' column"),
         (["x => 1"], "write >="),
     ],
 )
-def test_invalid_constraints_are_rejected(constraints: Any, told: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=told):
+def test_invalid_constraints_are_rejected(constraints: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
         AdaBKBSampler(constraints=constraints)
 
 
 @pytest.mark.parametrize(
-    ("constraints", "told"), [(["model != 'depp'"], "is not a value of 'model'"), (["x >= 2"], "no point satisfies")]
+    ("constraints", "message"), [(["model != 'depp'"], "is not a value of 'model'"), (["x >= 2"], "no point satisfies")]
 )
-def test_infeasible_constraints_are_named_when_sampling(constraints: list[str], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_infeasible_constraints_are_named_when_sampling(constraints: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         run(AdaBKBSampler(seed=1, constraints=constraints), 5)

@@ -255,9 +255,9 @@ def test_trial_of_a_killed_process_is_released_and_evaluated_again(study: Study,
 
 @pytest.mark.usefixtures("cluster")
 def test_run_without_a_suitable_worker_reports_it_and_times_out(study: Study) -> None:
-    said = clusters.check_waiting_message(study, "ray", {"num_gpus": 1})
-    assert "waits for Ray, which has evaluated no trial of this run for " in said
-    assert "One evaluation needs {'num_gpus': 1}. Free in the cluster: 2 of 2 CPU, 1 of 1 place. " in said
+    message = clusters.check_waiting_message(study, "ray", {"num_gpus": 1})
+    assert "waits for Ray, which has evaluated no trial of this run for " in message
+    assert "One evaluation needs {'num_gpus': 1}. Free in the cluster: 2 of 2 CPU, 1 of 1 place. " in message
 
 
 def evaluation_on_nodes(lost: str, folder: Path) -> Callable[..., float]:

@@ -72,10 +72,10 @@ def test_candidates_differ_even_with_random_folds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fold_noise", "cv", "is_told"),
+    ("fold_noise", "cv", "is_used"),
     [("auto", KFold(3), False), ("auto", KFold(3, shuffle=True), True), (True, KFold(3), True), (False, 3, False)],
 )
-def test_standard_error_over_folds_is_used_if_folds_differ(fold_noise: bool | str, cv: Any, is_told: bool) -> None:
+def test_standard_error_over_folds_is_used_if_folds_differ(fold_noise: bool | str, cv: Any, is_used: bool) -> None:
     results: list[Result] = []
 
     def note(call: FrameType, event: str) -> None:
@@ -85,7 +85,7 @@ def test_standard_error_over_folds_is_used_if_folds_differ(fold_noise: bool | st
     search = AdaBKBSearchCV(Ridge(), {"alpha": Float(0.1, 9)}, n_iter=2, cv=cv, fold_noise=fold_noise)
     with watching({Model.learn: note}):
         search.fit(X, Y)
-    expected = search.cv_results_["std_test_score"] / math.sqrt(3) if is_told else [0.0, 0.0]
+    expected = search.cv_results_["std_test_score"] / math.sqrt(3) if is_used else [0.0, 0.0]
     assert [result.error for result in results] == pytest.approx(list(expected))
 
 

@@ -41,13 +41,13 @@ LAB: list[dict[str, Any]] = [
 def grown(running: Service, results: int, seed: int = 0) -> None:
     """Yields with one decimal that increase with the temperature, at random points with two of the three catalysts."""
     rng = np.random.default_rng(seed)
-    told = []
+    batch = []
     for _ in range(results):
         temperature, catalyst = round(rng.uniform(20, 100)), ["XPhos", "SPhos"][rng.integers(2)]
         value = 0.6 * temperature + 9.0 * (catalyst == "XPhos") + 0.5 * rng.normal()
         point = {"temperature": temperature, "catalyst": catalyst, "dye": 10.0 ** rng.uniform(-2, 0)}
-        told.append(Value(round(value, 1), parameters=point))
-    observe_batch(running, "s", told)
+        batch.append(Value(round(value, 1), parameters=point))
+    observe_batch(running, "s", batch)
 
 
 def checks(running: Service) -> list[str]:
@@ -117,14 +117,14 @@ def test_assessment_reports_importances_and_the_remaining_gain(running: Service,
 def test_tried_and_issued_choices_are_not_untried(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="maximize"))
     grown(running, 4)
-    told = assessment(running, "s").findings
-    assert told is not None
-    assert told.untried == {"catalyst": ["PPh3"]}
+    findings = assessment(running, "s").findings
+    assert findings is not None
+    assert findings.untried == {"catalyst": ["PPh3"]}
     for number in range(1, 5):
         correct(running, "s", number, {"excluded": True})
-    told = assessment(running, "s").findings
-    assert told is not None
-    assert told.untried == {"catalyst": ["PPh3"]}, "an excluded choice was tried"
+    findings = assessment(running, "s").findings
+    assert findings is not None
+    assert findings.untried == {"catalyst": ["PPh3"]}, "an excluded choice was tried"
     queue(running, "s", {"temperature": 50, "catalyst": "PPh3", "dye": 0.1})
     found = assessment(running, "s")
     assert found.findings is None
@@ -169,8 +169,8 @@ def test_several_objectives_are_named(running: Service) -> None:
 
 
 def observed(running: Service, trial: int, value: float | None, metrics: dict[str, float]) -> None:
-    told: dict[str, Any] = {"attempt": None, "parameters": None, "std_error": None, "std_errors": {}}
-    observe(running, "s", TrialValueBody.model_construct(trial=trial, value=value, metrics=metrics, **told))
+    others: dict[str, Any] = {"attempt": None, "parameters": None, "std_error": None, "std_errors": {}}
+    observe(running, "s", TrialValueBody.model_construct(trial=trial, value=value, metrics=metrics, **others))
 
 
 def test_infeasible_results_are_not_called_best(running: Service) -> None:

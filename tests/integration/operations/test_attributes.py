@@ -57,9 +57,9 @@ def test_attributes_can_be_set_in_every_state_and_are_kept(running: Service, stu
     annotate(running, study, 1, {"plate": "a"})
     assert suggest(running, study, Ask()).view.trials[0].attributes == {"plate": "a"}
     annotate(running, study, 1, {"host": "n1"})
-    told = observe(running, study, Value(1.0, 1)).view.trial
-    assert told is not None
-    assert told.attributes == {"plate": "a", "host": "n1"}
+    completed = observe(running, study, Value(1.0, 1)).view.trial
+    assert completed is not None
+    assert completed.attributes == {"plate": "a", "host": "n1"}
     assert annotate(running, study, 1, {"plate": None, "good": True}).view.trial.attributes == {
         "host": "n1",
         "good": True,

@@ -210,8 +210,8 @@ def test_combined_features_give_valid_trials_and_complete_logs(
             assert trial.parameters.get("dye") not in gone or trial.origin == "queued"
             evaluate(running, features, trial.number, trial.parameters, fails=step == 3)
         if "plates" in features and step == 2:  # a point of the same plate
-            value, told = measured(features, trials[0].parameters)
-            own = Value(value, parameters=trials[0].parameters, plate=trials[0].plate, **told)  # type: ignore[arg-type]
+            value, others = measured(features, trials[0].parameters)
+            own = Value(value, parameters=trials[0].parameters, plate=trials[0].plate, **others)  # type: ignore[arg-type]
             observe(running, "s", own)
         if "repeated" in features and step == 4:
             where: dict[str, Any] = {"plate": "open"} if "plates" in features else {}
@@ -263,17 +263,17 @@ def evaluate(running: Service, features: list[str], number: int, point: dict[str
     if fails or ("failing" in features and point["speed"] > 5.0):
         observe(running, "s", Failure(number))
         return
-    value, told = measured(features, point, number)
+    value, others = measured(features, point, number)
     if {"patience", "median", "asha"} & set(features):
-        last = told["metrics"][METRIC] if value is None else value
+        last = others["metrics"][METRIC] if value is None else value
         first = last if number % 2 else last + 1.0  # rule patience: no gain in four steps
-        if report(running, "s", number, (1, first), (5, last), cost=told.get("cost")).view.stop:
+        if report(running, "s", number, (1, first), (5, last), cost=others.get("cost")).view.stop:
             add_rest(running, number)
             return
     if "partial" in features:
-        report_part(running, number, value, {**told, "metrics": {**told["metrics"], "mass": 1.0 + number}})
+        report_part(running, number, value, {**others, "metrics": {**others["metrics"], "mass": 1.0 + number}})
         return
-    observe(running, "s", Value(value, number, **told))  # type: ignore[arg-type]
+    observe(running, "s", Value(value, number, **others))  # type: ignore[arg-type]
 
 
 def measured(
@@ -284,30 +284,30 @@ def measured(
     value = float((point["speed"] - 4.0) ** 2 / 10.0 - angle + (point["glue"] == "slow") + point.get("humidity", 0.0))
     value += (point.get("resin", 0.6) - 0.6) ** 2
     price = point["speed"] / 2.0 + point.get("count", 3) / 5.0
-    told: dict[str, Any] = {}
+    others: dict[str, Any] = {}
     if {"cost", "per cost"} & set(features):
-        told = {"cost": 1.0 + price}
+        others = {"cost": 1.0 + price}
     if "measured" in features and number is None:  # a result without a trial has no duration
-        told = {"cost": 1.0}
+        others = {"cost": 1.0}
     if {"bounds", "objectives"} & set(features):
-        told["metrics"] = {METRIC: price}
+        others["metrics"] = {METRIC: price}
     if "objectives" in features:
-        told["metrics"]["quality"] = -value
+        others["metrics"]["quality"] = -value
     if "partial" in features:
-        told["metrics"] = {**told.get("metrics", {}), "mass": 1.0}
-    return None if "objectives" in features else value, told
+        others["metrics"] = {**others.get("metrics", {}), "mass": 1.0}
+    return None if "objectives" in features else value, others
 
 
-def report_part(running: Service, number: int, value: float | None, told: dict[str, Any]) -> None:
+def report_part(running: Service, number: int, value: float | None, others: dict[str, Any]) -> None:
     """Report a part of a result, which varies between trials: its first metrics, its last ones, or all."""
-    names = list(told["metrics"])
+    names = list(others["metrics"])
     kept = [names[: number % 3], names[number % 3 :], names][number % 3]
-    metrics = {name: told["metrics"][name] for name in kept}
+    metrics = {name: others["metrics"][name] for name in kept}
     value = None if number % 3 == 1 and kept else value
     if value is not None or kept:
-        observe(running, "s", Value(value, number, partial=True, **{**told, "metrics": metrics}))  # type: ignore[arg-type]
+        observe(running, "s", Value(value, number, partial=True, **{**others, "metrics": metrics}))  # type: ignore[arg-type]
     else:
-        observe(running, "s", Value(None, number, **told))  # type: ignore[arg-type]
+        observe(running, "s", Value(None, number, **others))  # type: ignore[arg-type]
 
 
 def add_rest(running: Service, number: int) -> None:

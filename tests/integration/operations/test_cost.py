@@ -57,9 +57,9 @@ def test_measured_costs_are_the_seconds_of_the_attempt(clock: ManualClock, runni
     clock.advance(9.0)
     again = observe(running, "s", Value(1.0, trial.number)).view
     assert again.observation == first.observation
-    told = observe(running, "s", Value(1.0, parameters=trial.parameters, cost=7.0)).view.observation
-    assert told is not None
-    assert told.metrics == {"cost": 7.0}
+    stored = observe(running, "s", Value(1.0, parameters=trial.parameters, cost=7.0)).view.observation
+    assert stored is not None
+    assert stored.metrics == {"cost": 7.0}
     assert suggest(running, "s", Ask()).view.trials, "49.5 of 60 are spent"
 
 

@@ -180,8 +180,8 @@ def test_replay_reports_suggestions_that_contradict_the_log(
         [trial] = suggest(running, "s", Ask()).view.trials
         observe(running, "s", Value(objective(trial.parameters), trial.number))
     with database.writing() as connection:
-        told = sa.select(events.c.seq, events.c.payload).where(events.c.kind == "observed").order_by(events.c.seq)
-        seq, payload = connection.execute(told).all()[3]
+        query = sa.select(events.c.seq, events.c.payload).where(events.c.kind == "observed").order_by(events.c.seq)
+        seq, payload = connection.execute(query).all()[3]
         edited = {**payload, "value": payload["value"] - 50.0}
         connection.execute(sa.update(events).where(events.c.seq == seq).values(payload=edited))
     diverged = replay(running, "s").diverged

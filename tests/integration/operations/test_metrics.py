@@ -142,15 +142,15 @@ def test_every_metric_is_predicted_also_for_a_trial(running: Service) -> None:
 def test_trials_observations_and_tables_have_metrics(running: Service) -> None:
     create(running, constrained())
     (trial,) = suggest(running, "s", Ask(1)).view.trials
-    told = tell(running, trial.number, 1.0, {"size": 1, "memory": 0, "latency": 2}, std_errors={"latency": 0.5})
-    assert told.trial is not None
-    assert told.trial.metrics is not None
-    assert told.trial.metrics == {"size": 1.0, "latency": 2.0, "memory": 0.0}
+    answer = tell(running, trial.number, 1.0, {"size": 1, "memory": 0, "latency": 2}, std_errors={"latency": 0.5})
+    assert answer.trial is not None
+    assert answer.trial.metrics is not None
+    assert answer.trial.metrics == {"size": 1.0, "latency": 2.0, "memory": 0.0}
     (row,) = read.list_observations(running, "s", 0, 10).items
-    assert (row.metrics, row.std_errors) == (told.trial.metrics, {"latency": 0.5})
-    assert tell(running, trial.number, 1.0, row.metrics, std_errors=row.std_errors) == told  # the same result again
+    assert (row.metrics, row.std_errors) == (answer.trial.metrics, {"latency": 0.5})
+    assert tell(running, trial.number, 1.0, row.metrics, std_errors=row.std_errors) == answer  # the same result again
     with pytest.raises(ResultConflict, match="latency"):
-        tell(running, trial.number, 1.0, {**told.trial.metrics, "latency": 3.0}, std_errors=row.std_errors)
+        tell(running, trial.number, 1.0, {**answer.trial.metrics, "latency": 3.0}, std_errors=row.std_errors)
     (line,) = csv.DictReader("".join(export.csv_rows(running, "s")).splitlines())
     assert (line["metrics.latency"], line["std_errors.latency"], line["std_errors.size"]) == ("2.0", "0.5", "")
     correct(running, "s", 1, {"metrics": {"latency": 0.5}, "std_errors": {"latency": None}})
@@ -185,8 +185,8 @@ def test_study_without_metrics_accepts_and_shows_none(running: Service) -> None:
         tell(running, None, 1.0, {"latency": 1.0}, parameters={"x": 0, "y": 1})
     with pytest.raises(Invalid, match="has no outcome constraints"):
         predict.recommendation(running, "s", 0.9)
-    told = tell(running, None, 1.0, {}, parameters={"x": 0, "y": 1})
-    for shown in (told, get(running, "s"), predict.recommendation(running, "s")):
+    answer = tell(running, None, 1.0, {}, parameters={"x": 0, "y": 1})
+    for shown in (answer, get(running, "s"), predict.recommendation(running, "s")):
         text = shown.model_dump_json()
         assert not any(word in text for word in ("metrics", "std_errors", "feasible", "required", "outcome"))
     events = [event.payload for event in read.list_events(running, "s", 0, 10).items]

@@ -108,10 +108,10 @@ def test_results_that_are_not_mixtures_are_rejected_with_the_tolerance(
 
 def test_shares_within_the_tolerance_are_stored_unchanged(running: Service) -> None:
     create(running, mixed())
-    told = {**POINT, "water": 0.2500004}
-    kept = observe(running, "s", Value(1.0, parameters=told)).view.observation
+    reported = {**POINT, "water": 0.2500004}
+    kept = observe(running, "s", Value(1.0, parameters=reported)).view.observation
     assert kept is not None
-    assert kept.parameters == told
+    assert kept.parameters == reported
 
 
 def test_fixed_values_without_a_mixture_are_rejected(running: Service) -> None:

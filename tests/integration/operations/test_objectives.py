@@ -138,9 +138,9 @@ def test_model_queries_cover_each_objective(running: Service) -> None:
 def test_results_and_tables_have_metrics_and_no_value(running: Service) -> None:
     create(running, several())
     (trial,) = suggest(running, "s", Ask(1)).view.trials
-    told = tell(running, trial.number, {"error": 1.0, "speed": 2.0}, std_errors={"speed": 0.5})
-    assert "value" not in told.model_dump(mode="json")["observation"]
-    assert tell(running, trial.number, {"error": 1.0, "speed": 2.0}, std_errors={"speed": 0.5}) == told
+    answer = tell(running, trial.number, {"error": 1.0, "speed": 2.0}, std_errors={"speed": 0.5})
+    assert "value" not in answer.model_dump(mode="json")["observation"]
+    assert tell(running, trial.number, {"error": 1.0, "speed": 2.0}, std_errors={"speed": 0.5}) == answer
     with pytest.raises(ResultConflict, match="error"):
         tell(running, trial.number, {"error": 3.0, "speed": 2.0}, std_errors={"speed": 0.5})
     (line,) = csv.DictReader("".join(export.csv_rows(running, "s")).splitlines())

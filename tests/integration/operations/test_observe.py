@@ -142,21 +142,21 @@ def test_result_is_accepted_after_all_leases_expired(running: Service, trial: in
 
 
 def test_user_supplied_result_is_an_observation_without_a_trial(running: Service, study: str) -> None:
-    told = observe(running, study, Value(1.0, parameters={"y": 1, "x": 0})).view
-    assert told.trial is None
-    assert told.observation is not None
-    assert told.observation.trial is None
-    assert list(told.observation.parameters.items()) == [("x", 0.0), ("y", 1.0)]
-    assert told.study.counts.trials == 0
-    assert told.study.best is not None
+    answer = observe(running, study, Value(1.0, parameters={"y": 1, "x": 0})).view
+    assert answer.trial is None
+    assert answer.observation is not None
+    assert answer.observation.trial is None
+    assert list(answer.observation.parameters.items()) == [("x", 0.0), ("y", 1.0)]
+    assert answer.study.counts.trials == 0
+    assert answer.study.best is not None
 
 
 def test_reported_parameters_replace_the_suggested_ones(running: Service, trial: int) -> None:
-    told = observe(running, "s", Value(1.0, trial, parameters={"x": 1.25, "y": 2.0})).view
-    assert told.observation is not None
-    assert told.trial is not None
-    assert told.observation.parameters == {"x": 1.25, "y": 2.0}
-    assert told.trial.parameters != told.observation.parameters
+    answer = observe(running, "s", Value(1.0, trial, parameters={"x": 1.25, "y": 2.0})).view
+    assert answer.observation is not None
+    assert answer.trial is not None
+    assert answer.observation.parameters == {"x": 1.25, "y": 2.0}
+    assert answer.trial.parameters != answer.observation.parameters
 
 
 def test_correction_is_logged_and_changes_the_best(running: Service, trial: int) -> None:

@@ -68,12 +68,12 @@ def test_study_begins_where_the_older_one_was_good_and_outlives_it(
         if trial.number == 2:
             assert trial.parameters["x"] == pytest.approx(0.6, abs=0.3)
             assert 1.0 < trial.parameters["y"] < 25.0
-    told = [why(running, "s", number).decision for number in (1, 2)]
-    assert [decision and decision.trust for decision in told] == [{"older": 0.0}, {"older": 1.0}]
-    assert told[0] is not None
-    assert "The model ignored the older study older." in told[0].in_words
-    assert told[1] is not None
-    assert "The model used the older study older with a trust of 1 " in told[1].in_words
+    decisions = [why(running, "s", number).decision for number in (1, 2)]
+    assert [decision and decision.trust for decision in decisions] == [{"older": 0.0}, {"older": 1.0}]
+    assert decisions[0] is not None
+    assert "The model ignored the older study older." in decisions[0].in_words
+    assert decisions[1] is not None
+    assert "The model used the older study older with a trust of 1 " in decisions[1].in_words
     assert replay(running, "s").diverged == []
     assert list(examine(database)) == []
     lines = list(json_lines(running, "s"))
@@ -275,16 +275,16 @@ def test_incompatible_features_are_rejected(changes: dict[str, Any], sentence: s
     [
         {"metrics": ["size"], "outcome_constraints": [{"metric": "size", "upper": 2}]},
         {"constraints": ["x <= 1.9"]},
-        {"cost": "told", "per_cost": True},
+        {"cost": "others", "per_cost": True},
         {"noise_std": 0.1},
     ],
 )
 def test_older_studies_work_with_all_other_features(running: Service, more: dict[str, Any]) -> None:
     with_older(running)
     create(running, definition(transfer_from=["older"], **more))
-    told: dict[str, Any] = {"metrics": {"size": 1}} if "metrics" in more else {"cost": 1.0} if "cost" in more else {}
+    others: dict[str, Any] = {"metrics": {"size": 1}} if "metrics" in more else {"cost": 1.0} if "cost" in more else {}
     for _ in range(2):
         for trial in suggest(running, "s", Ask(2)).view.trials:
-            observe(running, "s", Value(loss(trial.parameters["x"], trial.parameters["y"]), trial.number, **told))
+            observe(running, "s", Value(loss(trial.parameters["x"], trial.parameters["y"]), trial.number, **others))
     suggest(running, "s", Ask(fixed={"x": 1.0}))
     assert replay(running, "s").diverged == []

@@ -33,10 +33,10 @@ SEVERAL: dict[str, Any] = {
 }
 
 
-def tell(running: Service, trial: int | None, key: Key | None = None, **told: Any) -> Observed:
+def tell(running: Service, trial: int | None, key: Key | None = None, **fields: Any) -> Observed:
     """Report a result."""
     kind = PointValueBody if trial is None else TrialValueBody
-    return observe(running, "s", kind.model_validate({**told, **({"trial": trial} if trial else {})}), key).view
+    return observe(running, "s", kind.model_validate({**fields, **({"trial": trial} if trial else {})}), key).view
 
 
 def ask(running: Service, count: int = 1) -> list[int]:
@@ -213,10 +213,10 @@ def test_model_of_each_metric_uses_all_its_results(running: Service, late: str) 
     for count in range(12):
         (trial,) = suggest(running, "s", Ask()).view.trials
         value, purity = yields(trial.parameters)
-        told: dict[str, Any] = {"value": value, "metrics": {"purity": purity, "mass": 1.0}}
+        part: dict[str, Any] = {"value": value, "metrics": {"purity": purity, "mass": 1.0}}
         if count >= 6:
-            told = {"metrics": told["metrics"]} if late == "value" else {**told, "metrics": {"mass": 1.0}}
-        tell(running, trial.number, partial=count >= 6, **told)
+            part = {"metrics": part["metrics"]} if late == "value" else {**part, "metrics": {"mass": 1.0}}
+        tell(running, trial.number, partial=count >= 6, **part)
     (expected,) = predict.predict(running, "s", [{"x": 0.0, "y": 1.0}]).view.predictions
     assert expected.metrics is not None
     assert expected.mean == pytest.approx(yields({"x": 0.0})[0], abs=0.1)
@@ -276,13 +276,13 @@ def test_log_is_complete_with_metrics_in_any_order(
         for number in list(owed):
             kept = {name: owed[number].pop(name) for name in list(owed[number]) if rng.random() < 0.4}
             owed = {each: left for each, left in owed.items() if left}
-            told: dict[str, Any] = {"metrics": {name: kept[name] for name in others if name in kept}}
+            part: dict[str, Any] = {"metrics": {name: kept[name] for name in others if name in kept}}
             if "value" in kept and fields is SEVERAL:
-                told["metrics"]["yield"] = kept["value"]
+                part["metrics"]["yield"] = kept["value"]
             elif "value" in kept:
-                told["value"] = kept["value"]
-            if told["metrics"] or "value" in told:
-                tell(service, number, partial=True, **told)
+                part["value"] = kept["value"]
+            if part["metrics"] or "value" in part:
+                tell(service, number, partial=True, **part)
         if step % 4 == 3:
             store(service, "s")
         if step == 9:

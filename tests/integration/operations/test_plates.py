@@ -342,9 +342,9 @@ def test_plates_are_rejected_in_a_study_without_them(running: Service) -> None:
         lambda: queue(running, "s", CONTROL, plate="open"),
         lambda: repeat(running, "s", parameters=CONTROL, plate="new"),
     ):
-        with pytest.raises(Invalid, match="this one has none; leave it out") as told:
+        with pytest.raises(Invalid, match="this one has none; leave it out") as refusal:
             refused()
-        assert [error.pointer for error in told.value.errors] == ["/plate"]
+        assert [error.pointer for error in refusal.value.errors] == ["/plate"]
     assert get(running, "s").counts.observations == get(running, "s").counts.trials == 0
 
 

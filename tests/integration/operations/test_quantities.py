@@ -142,11 +142,11 @@ def test_sentences_use_names_and_units_and_respect_natural_bounds(running: Servi
     for _ in range(12):
         (trial,) = suggest(running, "s", Ask()).view.trials
         observe(running, "s", Value(min(100.0, 99.9 - (trial.parameters["x"] - 2) ** 2), trial.number))
-    told = assessment(running, "s")
-    assert "The best Yield of 12 results is " in told.progress.text
-    assert re.search(r"is \d+\.\d\s%", told.progress.text)
-    assert told.latest is not None
-    assert "%" in told.latest.text
+    assessed = assessment(running, "s")
+    assert "The best Yield of 12 results is " in assessed.progress.text
+    assert re.search(r"is \d+\.\d\s%", assessed.progress.text)
+    assert assessed.latest is not None
+    assert "%" in assessed.latest.text
     (trial,) = suggest(running, "s", Ask(fixed={"x": 2.0})).view.trials
     decision = why(running, "s", trial.number).decision
     assert decision is not None
@@ -154,7 +154,7 @@ def test_sentences_use_names_and_units_and_respect_natural_bounds(running: Servi
     assert re.search(r"\d\s±\s[\d.e-]+\s%", decision.in_words)
     expected = [
         float(found)
-        for text in (told.progress.text, told.latest.text, decision.in_words)
+        for text in (assessed.progress.text, assessed.latest.text, decision.in_words)
         for found in re.findall(r"([\d.]+)\s±", text)
     ]
     assert expected
@@ -169,5 +169,5 @@ def test_predictions_are_clipped_to_the_natural_bounds() -> None:
     assert (digits.result(82.44), digits.difference(1.234)) == ("82.4\xa0%", "1.2\xa0%")
     payload = {"origin": "policy", "phase": "polish", "fixed": None, "expected": {"mean": 104.23, "std": 3.1}}
     event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
-    told = in_words(event, 1.0, {"value": 99.0}, None, (), Names({}, {"value": quantity}))
-    assert "It expected 100\xa0±\xa03.1\xa0%; the best result so far is 99\xa0%" in told
+    sentence = in_words(event, 1.0, {"value": 99.0}, None, (), Names({}, {"value": quantity}))
+    assert "It expected 100\xa0±\xa03.1\xa0%; the best result so far is 99\xa0%" in sentence

@@ -101,9 +101,9 @@ def test_result_may_follow_a_retry_without_a_lease(running: Service, study: str)
     observe(running, study, Failure(number, reason="another cause"))
     assert read.trial(running, study, number).reason == "another cause"
     retry(running, study, number)
-    told = observe(running, study, Value(1.5, number)).view.trial
-    assert told is not None
-    assert (told.state, told.value) == ("completed", 1.5)
+    completed = observe(running, study, Value(1.5, number)).view.trial
+    assert completed is not None
+    assert (completed.state, completed.value) == ("completed", 1.5)
 
 
 def test_retry_of_an_unfinished_trial_changes_nothing(running: Service, study: str, database: Database) -> None:

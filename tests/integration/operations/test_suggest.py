@@ -226,8 +226,8 @@ def test_unrestorable_model_loses_no_result_and_replay_repairs_it(
     with database.writing() as connection:
         connection.execute(damage)
     restarted = Service(database, clock=clock)
-    told = observe(restarted, "s", Value(2.0, parameters={"x": 0, "y": 1})).view
-    assert told.study.counts.observations == 3
+    answer = observe(restarted, "s", Value(2.0, parameters={"x": 0, "y": 1})).view
+    assert answer.study.counts.observations == 3
     assert get(restarted, "s").model.status == "degraded"
     assert ask(restarted)[0].origin == "fallback"
     assert kinds(restarted, "s").count("model_failed") == 1

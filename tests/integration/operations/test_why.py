@@ -83,9 +83,9 @@ def test_distance_is_the_largest_parameter_difference(running: Service) -> None:
     suggest(running, "s", Ask())
     second = why(running, "s", 2)
     assert second.decision is not None
-    told = [trial.parameters, {"x": 1.0, "c": "a"}]
+    points = [trial.parameters, {"x": 1.0, "c": "a"}]
     point = second.trial.parameters
-    apart = [max(abs(point["x"] - each["x"]) / 10.0, float(point["c"] != each["c"])) for each in told]
+    apart = [max(abs(point["x"] - each["x"]) / 10.0, float(point["c"] != each["c"])) for each in points]
     assert second.decision.distance == pytest.approx(min(apart))
 
 

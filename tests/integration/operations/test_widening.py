@@ -16,11 +16,11 @@ ONE: TypeAdapter[Any] = TypeAdapter(Parameter)
 def found(value: Any, **fields: Any) -> list[tuple[str, Any, Any]]:
     """Return the end of the range at which a value lies, and the wider bounds."""
     parameter = ONE.validate_python({"name": "p", **fields})
-    told = edges([parameter], {"p": value})
-    for each in told:
+    at_edges = edges([parameter], {"p": value})
+    for each in at_edges:
         assert each.widened is None or ONE.validate_python(each.widened).low <= parameter.low
-    bounds = [each.widened or {} for each in told]
-    return [(each.end, its.get("low"), its.get("high")) for each, its in zip(told, bounds, strict=True)]
+    bounds = [each.widened or {} for each in at_edges]
+    return [(each.end, its.get("low"), its.get("high")) for each, its in zip(at_edges, bounds, strict=True)]
 
 
 @pytest.mark.parametrize(

@@ -120,10 +120,10 @@ class Specification:
         seq: int | None = None
         match action:
             case Tell():
-                told = self._tell(trial, attempt, action)
-                if isinstance(told, type):
-                    return told
-                seq = told
+                outcome = self._tell(trial, attempt, action)
+                if isinstance(outcome, type):
+                    return outcome
+                seq = outcome
             case Fail():
                 refusal = self._report_failure(trial, attempt)
             case Renew():
@@ -144,8 +144,8 @@ class Specification:
         if trial["state"] == "failed" and trial["failed"] == attempt:
             return ResultConflict
         seq = len(self.results) + 1
-        told = {"trial": tell.trial, "attempt": attempt, "value": tell.value, "told": tell.value, "excluded": False}
-        self.results[seq] = told
+        row = {"trial": tell.trial, "attempt": attempt, "value": tell.value, "told": tell.value, "excluded": False}
+        self.results[seq] = row
         trial["results"][attempt] = seq
         if trial["state"] != "completed":
             trial["state"], self.failures = "completed", 0

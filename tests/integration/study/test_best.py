@@ -67,5 +67,5 @@ def test_best_result_is_shown_with_its_violations() -> None:
     assert as_best(study(), row(4, 1.0)) == {"parameters": POINT, "value": 1.0, "trial": 4}
     shown = {"parameters": POINT, "value": 1.0, "trial": 4}
     for mass, violations in ((2.0, {}), (2.5, {"mass": 0.5})):
-        told = {"metrics": {"mass": mass}, "feasible": not violations, "violations": violations}
-        assert as_best(BOUNDED, row(4, 1.0, mass)) == {**shown, **told}
+        more = {"metrics": {"mass": mass}, "feasible": not violations, "violations": violations}
+        assert as_best(BOUNDED, row(4, 1.0, mass)) == {**shown, **more}

@@ -28,8 +28,8 @@ COST = of(cost="told", metrics=["mass"])
 SEVERAL = of(objectives=OBJECTIVES, direction=None)
 
 
-def result(**told: Any) -> PointValueBody:
-    return PointValueBody.model_validate({"parameters": {}, **told})
+def result(**fields: Any) -> PointValueBody:
+    return PointValueBody.model_validate({"parameters": {}, **fields})
 
 
 def earlier(value: float | None, **metrics: float) -> ObservationRow:
@@ -90,11 +90,11 @@ ACCEPTED: dict[str, tuple[tuple[Metric, ...], dict[str, Any], ObservationRow | N
 }
 
 
-@pytest.mark.parametrize(("metrics", "told", "before", "expected"), ACCEPTED.values(), ids=ACCEPTED)
+@pytest.mark.parametrize(("metrics", "fields", "before", "expected"), ACCEPTED.values(), ids=ACCEPTED)
 def test_valid_metrics_are_accepted(
-    metrics: tuple[Metric, ...], told: dict[str, Any], before: ObservationRow | None, expected: dict[str, Any]
+    metrics: tuple[Metric, ...], fields: dict[str, Any], before: ObservationRow | None, expected: dict[str, Any]
 ) -> None:
-    found = checked_metrics(metrics, result(**told), before)
+    found = checked_metrics(metrics, result(**fields), before)
     assert found == expected
     assert list(found.get("metrics", ())) == list(expected.get("metrics", ()))
 
@@ -158,12 +158,12 @@ REFUSED: dict[str, tuple[tuple[Metric, ...], dict[str, Any], ObservationRow | No
 }
 
 
-@pytest.mark.parametrize(("metrics", "told", "before", "expected"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("metrics", "fields", "before", "expected"), REFUSED.values(), ids=REFUSED)
 def test_invalid_metrics_are_rejected_by_field(
-    metrics: tuple[Metric, ...], told: dict[str, Any], before: ObservationRow | None, expected: list[tuple[str, str]]
+    metrics: tuple[Metric, ...], fields: dict[str, Any], before: ObservationRow | None, expected: list[tuple[str, str]]
 ) -> None:
     with pytest.raises(Invalid) as raised:
-        checked_metrics(metrics, result(**told), before)
+        checked_metrics(metrics, result(**fields), before)
     assert refused(raised) == expected
 
 

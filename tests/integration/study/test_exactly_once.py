@@ -178,9 +178,9 @@ class History(RuleBasedStateMachine):
     @rule(how=deliveries, pick=picks, as_corrected=st.booleans())
     def observe_again(self, how: Delivery, pick: int, as_corrected: bool) -> None:
         """Repeat a result without a key, or with another one."""
-        told = self.specification.results[1 + pick % len(self.specification.results)]
-        value = told["value" if as_corrected else "told"]
-        self._send(how, Tell(told["trial"], told["attempt"], value))
+        known = self.specification.results[1 + pick % len(self.specification.results)]
+        value = known["value" if as_corrected else "told"]
+        self._send(how, Tell(known["trial"], known["attempt"], value))
 
     @precondition(has_results)
     @rule(how=deliveries, pick=picks, excluded=st.sampled_from([None, True, False]))
@@ -229,12 +229,12 @@ class History(RuleBasedStateMachine):
             results = observations.page(connection, "s", 0, 100)
         expected = self.specification
         assert [shown(render.trial(row)) for row in rows] == [*map(expected.shown, range(1, len(expected.trials) + 1))]
-        told = [
+        reported = [
             {"trial": row.trial, "attempt": row.attempt, "value": row.value, "excluded": row.excluded}
             for row in results
         ]
         assert [row.seq for row in results] == list(expected.results)
-        assert told == [
+        assert reported == [
             {name: value for name, value in result.items() if name != "told"} for result in expected.results.values()
         ]
 

@@ -304,7 +304,7 @@ import sqlalchemy as sa
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.study.test_group import asking, telling
+from tests.integration.study.test_group import suggesting, observing
 
 database = Database(sys.argv[1])
 running = Service(database, clock=ManualClock())
@@ -316,7 +316,7 @@ def commit_and_die(connection):
     os.kill(os.getpid(), signal.SIGKILL)
 
 database.engine.dialect.do_commit = commit_and_die
-requests = [telling(2.0, key="a"), asking(key="b"), telling(0.5, 2, key="c")]
+requests = [observing(2.0, key="a"), suggesting(key="b"), observing(0.5, 2, key="c")]
 futures = [running.submit(request) for request in requests]
 running.scheduler.work_until(lambda: all(future.done() for future in futures))
 """
@@ -370,8 +370,8 @@ def test_points_of_a_deleted_study_are_not_issued_in_its_successor(running: Serv
     trash.delete(running, study, purge=True)
     moved = [FloatParameter(name="x", kind="float", low=100.0, high=101.0)]
     manage.create(running, definition(parameters=moved))
-    told = observation.observe("s", Value(1.0, parameters={"x": 100.5}))
-    _, suggested = views(together(running, told, suggesting()))
+    reported = observation.observe("s", Value(1.0, parameters={"x": 100.5}))
+    _, suggested = views(together(running, reported, suggesting()))
     assert 100.0 <= suggested.trials[0].parameters["x"] <= 101.0
 
 
@@ -382,9 +382,9 @@ def test_owner_becomes_idle_once_its_statistics_are_outdated(
     """So it can be dropped from the cache."""
     manage.create(running, definition())
     owner, elsewhere = Owner("s", running), Service(database, clock=clock)
-    told = owner.submit(observing(1.0))
+    pending = owner.submit(observing(1.0))
     owner.process_queues()
-    assert told.done()
+    assert pending.done()
     owner.process_queues()  # processes the model's reply
     assert not owner.is_idle
     if gone == "deleted":

@@ -37,8 +37,8 @@ def test_end_of_a_lease_logs_attempt_worker_and_cause(running: Service, clock: M
     heartbeat(running, "s", 1, lease_seconds=90)
     clock.advance(51)
     sweep(running)
-    told = [(event.kind, event.payload) for event in read.list_events(running, "s", 0, 100).items[2:]]
-    assert told == [
+    logged = [(event.kind, event.payload) for event in read.list_events(running, "s", 0, 100).items[2:]]
+    assert logged == [
         ("expired", {"attempt": 1, "worker": "w", "cause": "lease"}),
         ("leased", {"attempt": 2, "worker": "w", "renewed": False}),
         ("expired", {"attempt": 2, "worker": "w", "cause": "max_runtime"}),

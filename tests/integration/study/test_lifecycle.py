@@ -70,9 +70,9 @@ def test_state_follows_from_the_row(columns: dict[str, Any], expected: tuple[str
     row = study(**columns)
     assert status(row) == expected
     assert (room(row) > 0) == (expected == ("running", None))
-    told = summary(row)
+    shown = summary(row)
     gap = None if row.model is None else row.model["gap"]
-    assert (told.id, told.state, told.reason, told.gap, told.best) == ("s", *expected, gap, None)
+    assert (shown.id, shown.state, shown.reason, shown.gap, shown.best) == ("s", *expected, gap, None)
 
 
 @pytest.mark.parametrize(("cost", "reason"), [(4.9, None), (5.0, "budget")])

@@ -88,8 +88,8 @@ def best_columns(oracle: ledger.Ledger) -> dict[str, Any] | None:
     best = oracle.best()
     if best is None:
         return None
-    told = {"parameters": {**oracle.defaults, **best.parameters}, "value": best.value, "trial": best.trial}
-    return told if best.metrics is None else {**told, "metrics": best.metrics, "feasible": True, "violations": {}}
+    columns = {"parameters": {**oracle.defaults, **best.parameters}, "value": best.value, "trial": best.trial}
+    return columns if best.metrics is None else {**columns, "metrics": best.metrics, "feasible": True, "violations": {}}
 
 
 def results_since_best(oracle: ledger.Ledger) -> int:

@@ -35,7 +35,7 @@ def test_short_run_compares_the_methods(tmp_path: Path) -> None:
     app = Typer()
     app.command()(run)
     arguments = ["--problems", "branches", "--seeds", "1", "--budget", "50", "--methods", "auto,tpe,random"]
-    told = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "out.json")])
-    assert told.exit_code == 0, told.output
-    (ranks,) = (line for line in told.output.splitlines() if line.startswith("mean rank"))
+    result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "out.json")])
+    assert result.exit_code == 0, result.output
+    (ranks,) = (line for line in result.output.splitlines() if line.startswith("mean rank"))
     assert ranks.split()[2] == "1.00"
