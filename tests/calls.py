@@ -40,9 +40,9 @@ class Gate:
     """Blocks an observed function until the test continues it."""
 
     def __init__(self) -> None:
-        self.begun, self.goes_on = threading.Event(), threading.Event()
+        self.begun, self.may_continue = threading.Event(), threading.Event()
 
     def __call__(self, _: FrameType, event: str) -> None:
         if event == "call":
             self.begun.set()
-            assert self.goes_on.wait(TIMEOUT_SECONDS)
+            assert self.may_continue.wait(TIMEOUT_SECONDS)

@@ -16,9 +16,11 @@ from typing import Literal
 
 from tests.acceptance.chaos.apart import Commands, apart
 
-Fault = Literal["lose request", "delay request", "lose answer", "delay answer", "hang up", "duplicate", "repeat later"]
+FaultKind = Literal[
+    "lose request", "delay request", "lose answer", "delay answer", "hang up", "duplicate", "repeat later"
+]
 
-SHARES: dict[Fault, float] = {
+SHARES: dict[FaultKind, float] = {
     "lose request": 0.025,  # the servers never receive it
     "delay request": 0.025,
     "lose answer": 0.025,  # it is performed, but the client gets no answer
@@ -105,7 +107,7 @@ class _FaultInjector:
             await self._pause(LONGEST_DELAY)
         return None if fault == "lose answer" else answer
 
-    def _draw(self) -> Fault | None:
+    def _draw(self) -> FaultKind | None:
         position = self._random.random()
         for fault, share in self._shares.items():
             position -= share

@@ -73,12 +73,12 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> History:
         session = Session(client, ledger)
         study = session.create(plan)
         assert study is not None
-        handed_out = session.suggest(study, 5).answer
-        assert handed_out is not None
-        told, failed, released, kept, stopped = handed_out
-        session.observe(study, told, 0.25)
-        session.observe(study, told, 0.25)
-        session.contradict(study, told, 0.5)
+        issued = session.suggest(study, 5).answer
+        assert issued is not None
+        completed, failed, released, kept, stopped = issued
+        session.observe(study, completed, 0.25)
+        session.observe(study, completed, 0.25)
+        session.contradict(study, completed, 0.5)
         session.read(study, study.info)
         session.read_trials(study)
         session.fail(study, failed)

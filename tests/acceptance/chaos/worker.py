@@ -161,7 +161,7 @@ class Worker:
         jobs = [job for job in self._held if job.study is first.study]
         self._held = [job for job in self._held if job.study is not first.study]
         point = first.plan.point(self._dice)
-        contradicted = [told.job for told in self._reported if told.job.study is first.study][:1]
+        contradicted = [known.job for known in self._reported if known.job.study is first.study][:1]
         items = [self._item(job) for job in (*jobs, *contradicted)]
         fates = self._session.observe_many(first.study, [*items, {"parameters": point, "value": self._value(point)}])
         for job, item, fate in zip(jobs, items, fates, strict=False):
@@ -174,21 +174,21 @@ class Worker:
             self._session.add_result(study, point, self._value(point))
 
     def _observe_again(self) -> None:
-        if told := self._recall():
-            self._session.observe(told.job.study, told.job.trial, told.value)
+        if known := self._recall():
+            self._session.observe(known.job.study, known.job.trial, known.value)
 
     def _contradict(self) -> None:
-        if told := self._recall():
-            self._session.contradict(told.job.study, told.job.trial, self._value(told.job.trial.parameters))
+        if known := self._recall():
+            self._session.contradict(known.job.study, known.job.trial, self._value(known.job.trial.parameters))
 
     def _correct(self) -> None:
-        if told := self._recall():
-            self._reported.remove(told)  # only once: a late repetition of a correction must change nothing
-            self._session.correct(told.job.study, told.observation, self._value(told.job.trial.parameters))
+        if known := self._recall():
+            self._reported.remove(known)  # only once: a late repetition of a correction must change nothing
+            self._session.correct(known.job.study, known.observation, self._value(known.job.trial.parameters))
 
     def _exclude(self) -> None:
-        if told := self._recall():
-            self._session.exclude(told.job.study, told.observation)
+        if known := self._recall():
+            self._session.exclude(known.job.study, known.observation)
 
     # The study
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.crash.cases import CASES, DIFFERENT, Case
-from tests.acceptance.crash.conftest import Lived
+from tests.acceptance.crash.conftest import Histories
 from tests.acceptance.crash.dying import KEY, die, points, survive
 from tests.acceptance.crash.server import Answer, Operation, application, perform_all, running
 from tests.acceptance.crash.state import aftermath, comparable
@@ -38,8 +38,8 @@ EVERY = [
 
 
 @pytest.mark.parametrize(("backend", "case"), EVERY)
-def test_a_crash_at_any_point_changes_nothing(lived: Lived, backend: str, case: Case) -> None:
-    databases, origin = lived(backend, case.profiles[backend])
+def test_a_crash_at_any_point_changes_nothing(histories: Histories, backend: str, case: Case) -> None:
+    databases, origin = histories(backend, case.profiles[backend])
     with databases.copy(origin) as prepared:
         asyncio.run(perform_all(prepared, case.before))
         with databases.copy(prepared) as url:

@@ -43,6 +43,6 @@ def delete_and_restore(api: httpx.Client, exporting: Gate, examining: Gate) -> N
             check_other_studies(api)
             response = api.post(f"{study}/observe", json={"parameters": {"x": 0, "n": 1}, "value": 3.0})
             assert response.status_code == (503 if gate is exporting else 404)
-            gate.goes_on.set()
+            gate.may_continue.set()
             assert answer.result().status_code == (204 if gate is exporting else 200)
     assert api.get(study).json() == before

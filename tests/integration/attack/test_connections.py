@@ -35,10 +35,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def short_timeouts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with short timeouts."""
     limits = {"header_seconds": 0.2, "body_seconds": 0.3, "idle_seconds": 0.2}
-    with server_on(f"sqlite:///{tmp_path_factory.mktemp('hasty')}/adabkb.db", **limits) as found:
+    with server_on(f"sqlite:///{tmp_path_factory.mktemp('short_timeouts')}/adabkb.db", **limits) as found:
         yield found
 
 
@@ -80,18 +80,18 @@ def test_header_limit_applies_to_each_request_of_a_connection(address: str) -> N
             assert answer(sock).status == 200
 
 
-def test_slow_headers_and_bodies_time_out_and_idle_connections_are_closed(hasty: str) -> None:
-    with connection(hasty) as sock:
+def test_slow_headers_and_bodies_time_out_and_idle_connections_are_closed(short_timeouts: str) -> None:
+    with connection(short_timeouts) as sock:
         sock.sendall(get(ending="\r\n"))
         assert "header" in refused(answer(sock), 408)
     for body in (b"", b'{"direction": '):
-        with connection(hasty) as sock:
+        with connection(short_timeouts) as sock:
             head = get("/v1/studies", "Content-Type: application/json", "Content-Length: 100")
             sock.sendall(head.replace(b"GET", b"POST") + body)
             assert "body" in refused(answer(sock), 408)
-    with connection(hasty) as sock:
+    with connection(short_timeouts) as sock:
         assert rest(sock) == b""
-    with connection(hasty) as sock:
+    with connection(short_timeouts) as sock:
         sock.sendall(get())
         assert rest(sock).startswith(b"HTTP/1.1 200")
 

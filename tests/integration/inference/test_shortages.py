@@ -322,9 +322,9 @@ def test_message_that_cannot_be_sent_costs_one_process(other_sqlite: str, clock:
     with pool_on(other_sqlite) as pool:
         process_of(pool)
         assert post(pool, Ask("s", "", 0, "model_stats", (lambda: 0,))).get(timeout=TIMEOUT_SECONDS) == Lost(1)
-        beside = Service(database, clock=clock, inference=pool)
-        create(beside, definition())
-        assert suggest(beside, "s", Asking()).view.trials
+        pooled = Service(database, clock=clock, inference=pool)
+        create(pooled, definition())
+        assert suggest(pooled, "s", Asking()).view.trials
     database.close()
 
 
@@ -332,56 +332,56 @@ def test_model_continues_after_its_log_was_unreadable(other_sqlite: str, clock: 
     """Its process cannot open files. The study is valid, so no error asks to correct a result."""
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
-        beside = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=1.0))
+        pooled = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=1.0))
         assert isinstance(post(pool, Forget("none")).get(timeout=TIMEOUT_SECONDS), Superseded)  # the process is ready
         pid = process_of(pool)
         _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         allow_descriptors(pid, 0)
-        create(beside, definition())
+        create(pooled, definition())
         for _ in range(3):
-            assert suggest(beside, "s", Asking()).view.degraded
+            assert suggest(pooled, "s", Asking()).view.degraded
         with pytest.raises(Unavailable, match="database") as refused:
-            predict(beside, "s", [{"x": 0.5, "y": 1.0}])
+            predict(pooled, "s", [{"x": 0.5, "y": 1.0}])
         assert not isinstance(refused.value, ModelCannotFollow)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
-        wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
+        wait_for(lambda: not suggest(pooled, "s", Asking()).view.degraded)
     database.close()
 
 
 def test_model_process_without_memory_refuses_a_query_and_continues(other_sqlite: str, clock: ManualClock) -> None:
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
-        beside = Service(database, clock=clock, inference=pool)
-        create(beside, definition())
-        before = predict(beside, "s", [{"x": 0.5, "y": 1.0}])
+        pooled = Service(database, clock=clock, inference=pool)
+        create(pooled, definition())
+        before = predict(pooled, "s", [{"x": 0.5, "y": 1.0}])
         pid = process_of(pool)
         _, most = resource.prlimit(pid, resource.RLIMIT_DATA)
         resource.prlimit(pid, resource.RLIMIT_DATA, (1, most))
         with pytest.raises(Unavailable, match="cannot answer"):
-            beside.ask("s", "slice_through", [0, 1], MANY, {})
-        assert predict(beside, "s", [{"x": 0.5, "y": 1.0}]) == before
-        assert suggest(beside, "s", Asking()).view.trials
+            pooled.ask("s", "slice_through", [0, 1], MANY, {})
+        assert predict(pooled, "s", [{"x": 0.5, "y": 1.0}]) == before
+        assert suggest(pooled, "s", Asking()).view.trials
         resource.prlimit(pid, resource.RLIMIT_DATA, (most, most))
         assert pool.pids == [pid]
-        wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
+        wait_for(lambda: not suggest(pooled, "s", Asking()).view.degraded)
     database.close()
 
 
 def test_model_process_with_a_full_disk_stores_its_model_later(other_sqlite: str, clock: ManualClock) -> None:
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
-        beside = Service(database, clock=clock, inference=pool)
-        create(beside, definition())
-        assert not suggest(beside, "s", Asking()).view.degraded
+        pooled = Service(database, clock=clock, inference=pool)
+        create(pooled, definition())
+        assert not suggest(pooled, "s", Asking()).view.degraded
         pid = process_of(pool)
         _, most = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, most))
         for number in range(1, SAVE_EVENTS // 2 + 3):
-            observe(beside, "s", Value(float(number), number))
-            assert not suggest(beside, "s", Asking()).view.degraded
+            observe(pooled, "s", Value(float(number), number))
+            assert not suggest(pooled, "s", Asking()).view.degraded
         assert stored(database) <= 1
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, most))
-        beside.ask("s", "stored")
+        pooled.ask("s", "stored")
         assert stored(database) > SAVE_EVENTS
         assert pool.pids == [pid]
         assert list(examine(database)) == []

@@ -121,10 +121,10 @@ def test_rows_may_be_behind_the_log_and_missing_events_are_folded_again(
 ) -> None:
     """A server that runs throughout, and one that restarts every few requests, issue the same points."""
     other = Database(other_sqlite)
-    undisturbed = never_idle(other, clock)
-    for service in (undisturbed, never_idle(database, clock)):
+    uninterrupted = never_idle(other, clock)
+    for service in (uninterrupted, never_idle(database, clock)):
         create(service, definition(algorithm={"profile": profile}))
-    expected, points = rounds(undisturbed, "s", 8), []
+    expected, points = rounds(uninterrupted, "s", 8), []
     for _ in range(4):
         points += rounds(never_idle(database, clock), "s", 2)
         study = row(database)

@@ -50,10 +50,10 @@ def test_finite_space_is_issued_once_and_completes_the_study(running: Service) -
     assert found.model.parameters == {"layers": 2, "bias": False}
 
 
-def test_slow_batch_is_completed_with_fallback_points(hasty: Service) -> None:
+def test_slow_batch_is_completed_with_fallback_points(time_limited: Service) -> None:
     """The engine suggests only the first point in time; the others are flagged, and no point is issued twice."""
-    create(hasty, definition(parameters=SIX_POINTS))
-    trials = suggest(hasty, "s", Ask(count=6)).view.trials
+    create(time_limited, definition(parameters=SIX_POINTS))
+    trials = suggest(time_limited, "s", Ask(count=6)).view.trials
     assert [trial.origin for trial in trials] == ["policy", *["fallback"] * 5]
     assert len({tuple(trial.parameters.values()) for trial in trials}) == 6
 

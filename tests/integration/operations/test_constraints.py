@@ -101,9 +101,9 @@ def test_finite_study_is_complete_when_its_feasible_points_are_issued(running: S
     assert suggest(running, "s", Ask()).view.study.state == "complete"
 
 
-def test_quasi_random_points_satisfy_the_constraints(hasty: Service) -> None:
-    create(hasty, constrained())
-    trials = suggest(hasty, "s", Ask(20)).view.trials
+def test_quasi_random_points_satisfy_the_constraints(time_limited: Service) -> None:
+    create(time_limited, constrained())
+    trials = suggest(time_limited, "s", Ask(20)).view.trials
     assert {trial.origin for trial in trials} == {"policy", "fallback"}
     assert all(holds(trial.parameters) for trial in trials)
 

@@ -161,9 +161,9 @@ def test_why_distinguishes_the_context_from_fixed_values(running: Service) -> No
     )
 
 
-def test_quasi_random_points_have_the_context(hasty: Service) -> None:
-    create(hasty, with_context(constraints=["speed <= 10 - 5 * humidity"]))
-    trials = suggest(hasty, "s", Ask(8, context=WET)).view.trials
+def test_quasi_random_points_have_the_context(time_limited: Service) -> None:
+    create(time_limited, with_context(constraints=["speed <= 10 - 5 * humidity"]))
+    trials = suggest(time_limited, "s", Ask(8, context=WET)).view.trials
     assert {trial.origin for trial in trials} == {"policy", "fallback"}
     assert all(WET.items() <= trial.parameters.items() for trial in trials)
     assert all(trial.parameters["speed"] <= 5.5 for trial in trials)

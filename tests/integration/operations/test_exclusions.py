@@ -76,9 +76,9 @@ def test_no_trial_violates_a_constraint_and_the_log_is_complete(
     assert_log_is_complete(database, clock, running)
 
 
-def test_quasi_random_points_satisfy_constraints_on_choices(hasty: Service) -> None:
-    create(hasty, constrained())
-    trials = suggest(hasty, "s", Ask(20)).view.trials
+def test_quasi_random_points_satisfy_constraints_on_choices(time_limited: Service) -> None:
+    create(time_limited, constrained())
+    trials = suggest(time_limited, "s", Ask(20)).view.trials
     assert {trial.origin for trial in trials} == {"policy", "fallback"}
     assert all(holds(trial.parameters) for trial in trials)
 

@@ -135,10 +135,10 @@ def test_exhausted_slice_has_its_own_reason(running: Service) -> None:
     assert (over.trials, over.reason) == ([], "exhausted")
 
 
-def test_fallback_points_have_the_fixed_values(hasty: Service) -> None:
+def test_fallback_points_have_the_fixed_values(time_limited: Service) -> None:
     """In a finite slice, no point is issued twice, and none after the last one."""
-    create(hasty, definition(parameters=[*FINITE, {"name": "c", "kind": "categorical", "choices": [None, [1]]}]))
-    answer = ask(hasty, {"batch": 2, "c": [1]}, 5)
+    create(time_limited, definition(parameters=[*FINITE, {"name": "c", "kind": "categorical", "choices": [None, [1]]}]))
+    answer = ask(time_limited, {"batch": 2, "c": [1]}, 5)
     assert [trial.origin for trial in answer.trials] == ["policy", "fallback", "fallback"]
     assert (answer.degraded, answer.reason) == (True, "fixed_exhausted")
     assert sorted(trial.parameters["n"] for trial in answer.trials) == [1, 2, 3]

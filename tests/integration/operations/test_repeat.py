@@ -26,8 +26,8 @@ def test_repeat_uses_the_evaluated_point(running: Service) -> None:
     assert [(each.parameters, each.state, each.origin) for each in answer.trials] == 3 * [
         (evaluated, "queued", "queued")
     ]
-    handed_out = suggest(running, "s", Ask(4)).view.trials
-    assert [each.parameters == evaluated for each in handed_out] == [True, True, True, False]
+    issued = suggest(running, "s", Ask(4)).view.trials
+    assert [each.parameters == evaluated for each in issued] == [True, True, True, False]
 
 
 def test_repeat_without_a_result_uses_the_issued_point(running: Service) -> None:

@@ -123,10 +123,10 @@ def test_read_only_connection_fails_the_whole_group(database: Database) -> None:
 
 
 def test_writer_that_times_out_is_busy_and_writes_nothing(database: Database) -> None:
-    hasty = Database(f"sqlite:///{database.url.database}", lock_seconds=0.1)
-    with hasty.writing(), ThreadPoolExecutor(1) as pool, pytest.raises(Busy):
-        pool.submit(hasty.write, insert(1)).result()
-    hasty.write(insert(2))
+    short_timeout = Database(f"sqlite:///{database.url.database}", lock_seconds=0.1)
+    with short_timeout.writing(), ThreadPoolExecutor(1) as pool, pytest.raises(Busy):
+        pool.submit(short_timeout.write, insert(1)).result()
+    short_timeout.write(insert(2))
     assert numbers(database) == [2]
 
 

@@ -134,7 +134,7 @@ class History(RuleBasedStateMachine):
         self.specification = Specification()
         self.sent: list[Call] = []
         """Sent calls with keys."""
-        self.handed_out: set[tuple[int, int]] = set()
+        self.issued: set[tuple[int, int]] = set()
         """Issued pairs of trial and attempt."""
         self._keys = map("key-{}".format, itertools.count())
         self._values = itertools.count(1)
@@ -319,9 +319,9 @@ class History(RuleBasedStateMachine):
     def _hold(self, trials: list[Trial]) -> None:
         """Check that no attempt is issued twice, and that no new trial exceeds the budget."""
         for trial in trials:
-            assert (trial.number, trial.attempt) not in self.handed_out
+            assert (trial.number, trial.attempt) not in self.issued
             assert trial.attempt > 1 or trial.number <= self.specification.budget
-            self.handed_out.add((trial.number, trial.attempt))
+            self.issued.add((trial.number, trial.attempt))
 
 
 @pytest.fixture

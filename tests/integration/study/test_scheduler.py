@@ -100,12 +100,12 @@ def test_each_study_is_served_by_one_thread_and_no_call_is_lost() -> None:
 
 def test_slow_study_does_not_block_the_other_threads() -> None:
     """Calls for it in the meantime are served afterwards."""
-    goes_on, served = threading.Event(), Counter[str]()
+    may_continue, served = threading.Event(), Counter[str]()
 
     def serve(study_id: str) -> None:
         served[study_id] += 1
         if study_id == "slow":
-            goes_on.wait(TIMEOUT_SECONDS)
+            may_continue.wait(TIMEOUT_SECONDS)
 
     scheduler = Scheduler(serve, 2)
     scheduler.open()
@@ -117,7 +117,7 @@ def test_slow_study_does_not_block_the_other_threads() -> None:
         scheduler.ready(f"quick-{number}")
     wait_for(lambda: len(served) == 21)
     assert served["slow"] == 1
-    goes_on.set()
+    may_continue.set()
     wait_for(lambda: served["slow"] == 2)
     scheduler.close()
 

@@ -38,7 +38,7 @@ HOLDERS: dict[str, Callable[[sa.Connection], Any]] = {
 
 
 @pytest.fixture
-def impatient(migrated_url: str, database: Database) -> Iterator[Database]:
+def short_timeout(migrated_url: str, database: Database) -> Iterator[Database]:
     """The same database with a short lock timeout."""
     del database  # it already has the study
     opened = Database(migrated_url, lock_seconds=LOCK_SECONDS)
@@ -48,38 +48,38 @@ def impatient(migrated_url: str, database: Database) -> Iterator[Database]:
 
 @pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
 def test_waiting_for_a_lock_raises_busy_after_lock_seconds(
-    database: Database, impatient: Database, hold: Callable[[sa.Connection], Any]
+    database: Database, short_timeout: Database, hold: Callable[[sa.Connection], Any]
 ) -> None:
     with database.writing() as connection:
         hold(connection)
         for wait in WAITERS.values():
             began = time.monotonic()
-            with pytest.raises(Busy), impatient.writing() as other:
+            with pytest.raises(Busy), short_timeout.writing() as other:
                 wait(other)
             assert time.monotonic() - began >= 0.9 * LOCK_SECONDS
 
 
-def test_threads_of_one_process_wait_for_each_other(impatient: Database) -> None:
+def test_threads_of_one_process_wait_for_each_other(short_timeout: Database) -> None:
     def wait() -> None:
-        with impatient.writing() as connection:
+        with short_timeout.writing() as connection:
             lock(connection, "s")
 
-    with impatient.writing() as connection, ThreadPoolExecutor(1) as pool:
+    with short_timeout.writing() as connection, ThreadPoolExecutor(1) as pool:
         lock(connection, "s")
         with pytest.raises(Busy):
             pool.submit(wait).result()
 
 
-def test_refused_request_gets_the_lock_once_it_is_released(database: Database, impatient: Database) -> None:
+def test_refused_request_gets_the_lock_once_it_is_released(database: Database, short_timeout: Database) -> None:
     with database.writing() as connection:
         lock(connection, "s")
-        with pytest.raises(Busy), impatient.writing() as other:
+        with pytest.raises(Busy), short_timeout.writing() as other:
             lock(other, "s")
-    with impatient.writing() as other:
+    with short_timeout.writing() as other:
         assert change(other, "s", budget=5) == study("s", budget=5, version=2)
 
 
-def test_block_that_raises_releases_its_lock(database: Database, impatient: Database) -> None:
+def test_block_that_raises_releases_its_lock(database: Database, short_timeout: Database) -> None:
     def lock_and_fail() -> None:
         with database.writing() as connection:
             lock(connection, "s")
@@ -87,7 +87,7 @@ def test_block_that_raises_releases_its_lock(database: Database, impatient: Data
 
     with pytest.raises(LookupError):
         lock_and_fail()
-    with impatient.writing() as other:
+    with short_timeout.writing() as other:
         assert studies.commit_if_unchanged(other, study("s"), budget=5)
 
 
@@ -164,20 +164,20 @@ def test_failed_compare_and_swap_locks_nothing_on_postgresql(other_postgresql: s
     database.close()
 
 
-def test_readers_do_not_wait_for_writers(database: Database, impatient: Database) -> None:
+def test_readers_do_not_wait_for_writers(database: Database, short_timeout: Database) -> None:
     with database.writing() as connection:
         change(connection, "s", budget=5)
-        with impatient.reading() as other:
+        with short_timeout.reading() as other:
             assert studies.get(other, "s").budget is None
             assert studies.is_current(other, study("s"))
 
 
-def test_writers_do_not_wait_for_readers(database: Database, impatient: Database) -> None:
+def test_writers_do_not_wait_for_readers(database: Database, short_timeout: Database) -> None:
     with database.reading() as connection:
         studies.get(connection, "s")
-        with impatient.writing() as other:
+        with short_timeout.writing() as other:
             change(other, "s", budget=5)
-        with impatient.reading() as other:
+        with short_timeout.reading() as other:
             assert studies.get(other, "s").budget == 5
         assert studies.get(connection, "s").budget is None, "the reader started earlier"
         assert studies.is_current(connection, study("s"))

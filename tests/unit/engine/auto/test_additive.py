@@ -187,17 +187,17 @@ def run_with_random_results(space: Space, count: int) -> Run:
 )
 def test_restored_state_with_an_additive_part_continues_identically(space: Space, count: int) -> None:
     """Next points, single and in batches, and hyperparameters are bit-identical."""
-    lived, again = run_with_random_results(space, count), run_with_random_results(space, count)
-    assert lived.state.checkpoint.hyperparameters.additive is not None
-    restored = lived.restored()
+    original, again = run_with_random_results(space, count), run_with_random_results(space, count)
+    assert original.state.checkpoint.hyperparameters.additive is not None
+    restored = original.restored()
     for _ in range(12):
-        for each in (lived, again, restored):
+        for each in (original, again, restored):
             each.step(waves)
-    assert np.array_equal(lived.points, restored.points)
-    assert np.array_equal(lived.points, again.points)
-    assert auto.learned(lived.state) == auto.learned(restored.state)
+    assert np.array_equal(original.points, restored.points)
+    assert np.array_equal(original.points, again.points)
+    assert auto.learned(original.state) == auto.learned(restored.state)
     none = np.zeros((0, space.dimension))
-    together, restored = auto.suggestions(lived.state, none), lived.restored()
+    together, restored = auto.suggestions(original.state, none), original.restored()
     pending = none
     for _ in range(3):
         suggestion = auto.suggest(restored.state, pending)

@@ -160,18 +160,18 @@ def test_optimum_on_a_boundary_of_one_choice_is_found() -> None:
 
 
 def test_infeasible_cells_stay_pruned_in_a_restored_study() -> None:
-    lived = run(DISK, bowl, 40)
-    tree, domain = lived.state.tree, lived.state.problem.domain
-    outside = {key for key in lived.cells if (box_of(domain, key).low ** 2).sum() > 0.49}
+    original = run(DISK, bowl, 40)
+    tree, domain = original.state.tree, original.state.problem.domain
+    outside = {key for key in original.cells if (box_of(domain, key).low ** 2).sum() > 0.49}
     assert {tree.key(int(cell)) for cell in np.flatnonzero(tree.axis == INFEASIBLE)} == outside != set()
-    restored = lived.restored()
+    restored = original.restored()
     assert restored.state.tree.axis.tolist() == tree.axis.tolist()
     for _ in range(8):
-        lived.step(bowl)
+        original.step(bowl)
         restored.step(bowl)
-    assert [point.tolist() for point in restored.points] == [point.tolist() for point in lived.points]
-    assert restored.cells == lived.cells
-    assert {lived.cells[key] for key in outside} == {"pruned"}
+    assert [point.tolist() for point in restored.points] == [point.tolist() for point in original.points]
+    assert restored.cells == original.cells
+    assert {original.cells[key] for key in outside} == {"pruned"}
 
 
 def test_all_feasible_branches_are_tried_and_the_boundary_optimum_is_found() -> None:
@@ -186,18 +186,18 @@ def test_all_feasible_branches_are_tried_and_the_boundary_optimum_is_found() -> 
         dose = float(point["learning rate"]) * int(point["epochs"])  # type: ignore[arg-type]
         return float(dose / 5.0 - (u[1] - 0.5) ** 2 - (u[5] - 0.3) ** 2)
 
-    lived = run(BRANCHES, learned, 30)
-    models = [BRANCHES.decode(point)["model"] for point in lived.points]
+    original = run(BRANCHES, learned, 30)
+    models = [BRANCHES.decode(point)["model"] for point in original.points]
     assert set(models[:5]) == {"net", "forest"}
     best = max(1.0 - (math.log10(1000.0 * 5.0 / epochs) / 3.0 - 0.5) ** 2 for epochs in range(5, 101))
-    assert -1e-9 <= best - max(lived.values) < 1e-3
-    tree = lived.state.tree
+    assert -1e-9 <= best - max(original.values) < 1e-3
+    tree = original.state.tree
     assert len(np.flatnonzero(tree.axis == INFEASIBLE))
-    restored = lived.restored()
+    restored = original.restored()
     for _ in range(6):
-        lived.step(learned)
+        original.step(learned)
         restored.step(learned)
-    assert [point.tolist() for point in restored.points] == [point.tolist() for point in lived.points]
+    assert [point.tolist() for point in restored.points] == [point.tolist() for point in original.points]
 
 
 def test_gap_ignores_infeasible_points() -> None:

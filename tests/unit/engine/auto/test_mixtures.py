@@ -172,17 +172,17 @@ def test_prior_lengthscale_of_shares_shrinks_with_the_number_of_components() -> 
 
 
 def test_infeasible_cells_stay_pruned_in_a_restored_study() -> None:
-    lived = run(SPARSE, formula(np.array([0.0, 0.35, 0.0, 0.65, 0.0])), 30)
-    tree, domain = lived.state.tree, lived.state.problem.domain
-    for key, status in lived.cells.items():
+    original = run(SPARSE, formula(np.array([0.0, 0.35, 0.0, 0.65, 0.0])), 30)
+    tree, domain = original.state.tree, original.state.problem.domain
+    for key, status in original.cells.items():
         low, high = box_of(domain, key).ends()
         if high.sum() < 1.0 - 1e-3 or low.sum() > 1.0 + 1e-3 or (low > 1e-3).sum() > 2:
             assert status in ("pruned", "expanded")
             assert status == "expanded" or tree.axis[tree.cell(key)] == INFEASIBLE
-    restored = lived.restored()
+    restored = original.restored()
     for _ in range(4):
-        one, other = lived.ask(), restored.ask()
+        one, other = original.ask(), restored.ask()
         assert one.tobytes() == other.tobytes()
-        lived.tell(one, slope(one))
+        original.tell(one, slope(one))
         restored.tell(other, slope(other))
-    assert auto.learned(lived.state) == auto.learned(restored.state)
+    assert auto.learned(original.state) == auto.learned(restored.state)

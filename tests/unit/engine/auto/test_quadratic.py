@@ -170,12 +170,12 @@ def test_restarts_get_two_of_three_steps_in_a_stalled_search() -> None:
 @pytest.mark.parametrize(("space", "objective"), [(unit_space(2), valley), (MIXED, mixed)], ids=["2-d", "mixed"])
 def test_a_restored_study_continues_identically(space: Space, objective: object) -> None:
     assert callable(objective)
-    lived = run(space, objective, 13)
-    restored = lived.restored()
+    original = run(space, objective, 13)
+    restored = original.restored()
     for _ in range(12):
-        lived.step(objective)
+        original.step(objective)
         restored.step(objective)
-    assert np.array_equal(lived.points, restored.points)
+    assert np.array_equal(original.points, restored.points)
 
 
 def test_batch_equals_single_suggestions_and_has_no_repeats() -> None:

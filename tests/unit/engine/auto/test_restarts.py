@@ -195,27 +195,27 @@ SPACES = [
 @pytest.mark.parametrize("steps", [44, *(pytest.param(steps, marks=pytest.mark.long) for steps in (56, 73))])
 def test_state_restored_during_restarts_continues_identically(space: Space, objective: object, steps: int) -> None:
     assert callable(objective)
-    lived = run(space, objective, steps)
-    assert lived.state.restarted_at is not None
-    restored = lived.restored()
-    assert restored.state.restarted_at == lived.state.restarted_at
+    original = run(space, objective, steps)
+    assert original.state.restarted_at is not None
+    restored = original.restored()
+    assert restored.state.restarted_at == original.state.restarted_at
     for _ in range(12):
-        lived.step(objective)
+        original.step(objective)
         restored.step(objective)
-    assert np.array_equal(lived.points, restored.points)
-    assert restored.state.restarted_at == lived.state.restarted_at
+    assert np.array_equal(original.points, restored.points)
+    assert restored.state.restarted_at == original.state.restarted_at
 
 
 def test_state_restored_with_irrelevant_axes_continues_identically() -> None:
-    lived = run(unit_space(12), of_two_axes, 100)
-    assert lived.state.restarted_at is not None
-    assert not lived.state.relevant_axes.all()
-    restored = lived.restored()
+    original = run(unit_space(12), of_two_axes, 100)
+    assert original.state.restarted_at is not None
+    assert not original.state.relevant_axes.all()
+    restored = original.restored()
     for _ in range(12):
-        lived.step(of_two_axes)
+        original.step(of_two_axes)
         restored.step(of_two_axes)
-    assert np.array_equal(lived.points, restored.points)
-    assert restored.state.restarted_at == lived.state.restarted_at
+    assert np.array_equal(original.points, restored.points)
+    assert restored.state.restarted_at == original.state.restarted_at
 
 
 @pytest.mark.parametrize(("space", "objective"), SPACES)

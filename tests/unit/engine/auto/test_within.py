@@ -44,10 +44,10 @@ def test_fixed_coordinates_are_kept_and_no_point_is_repeated(fixed: dict[str, Va
     pending, failed = (within.put(each) for each in np.split(MIXED.snap(np.random.default_rng(0).random((4, 7))), 2))
     found = [each.point for each in islice(auto.suggestions_within(state, within, pending, failed), 4)]
     assert within.holds(np.array(found).reshape(-1, 7)).all()
-    handed_out = np.concatenate([state.record.positions, pending, failed, *(point[None] for point in found)])
-    taken = np.unique(handed_out[within.holds(handed_out)], axis=0)
+    unavailable = np.concatenate([state.record.positions, pending, failed, *(point[None] for point in found)])
+    taken = np.unique(unavailable[within.holds(unavailable)], axis=0)
     assert len(found) == 4 or len(taken) == within.size == 2
-    assert len(np.unique(handed_out, axis=0)) >= 12 + len(found)
+    assert len(np.unique(unavailable, axis=0)) >= 12 + len(found)
     assert len({point.tobytes() for point in found}) == len(found)
 
 
