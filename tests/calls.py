@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 Seen = Callable[[FrameType, str], None]
 """Called with the frame of a call, and ``call`` or ``return``. The observed function waits for it. If it raises, so
@@ -40,9 +40,9 @@ class Gate:
     """Blocks an observed function until the test continues it."""
 
     def __init__(self) -> None:
-        self.begun, self.goes_on = threading.Event(), threading.Event()
+        self.begun, self.may_continue = threading.Event(), threading.Event()
 
     def __call__(self, _: FrameType, event: str) -> None:
         if event == "call":
             self.begun.set()
-            assert self.goes_on.wait(PATIENCE)
+            assert self.may_continue.wait(TIMEOUT_SECONDS)

@@ -25,7 +25,7 @@ from adabkb_service.storage.database import Database
 from tests.compiled import compile_once
 from tests.database_pool import DatabasePool, address, created, drop
 from tests.servers import server_on
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 TESTS = Path(__file__).parent
 BACKENDS = ["sqlite", "postgresql"]
@@ -43,7 +43,7 @@ settings.register_profile("tests", deadline=None, derandomize=True, suppress_hea
 settings.load_profile("tests")
 """Failures are reproducible, and do not depend on the load of the machine."""
 
-UNHURRIED = (
+LONG_TIMEOUTS = (
     "SUGGESTION_SECONDS",
     "DECISION_SECONDS",
     "FOLLOW_SECONDS",
@@ -62,13 +62,15 @@ def pytest_collection() -> Iterator[None]:
     gc.disable()
     yield
     gc.freeze()
-    gc.set_threshold(20_000, 10, 10)  # collecting every 700 objects took a tenth of the time of many tests
+    gc.set_threshold(20_000, 10, 10)  # collecting after every 700 objects took a tenth of the time of many tests
     gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Above the storage, a test runs on one kind of database, and ``make proof`` runs it on the other kind, too. The
-    longest files come first, since one process runs all tests of a file."""
+    """Above the storage, a test runs on one kind of database, and ``make proof`` runs it on the other kind, too.
+
+    The longest files come first, since one process runs all tests of a file.
+    """
     there = {item.nodeid for item in items}
     for item in items:
         kind, package, *_ = item.path.relative_to(TESTS).parts
@@ -105,8 +107,8 @@ def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     authority = tmp_path_factory.mktemp("tls") / "authority.pem"
     authority.write_text(Path(certifi.where()).read_text().partition("-----END CERTIFICATE-----")[0] + CERTIFICATE_END)
     with pytest.MonkeyPatch.context() as environment:
-        for name in UNHURRIED:
-            environment.setenv(f"ADABKB_{name}", str(PATIENCE))
+        for name in LONG_TIMEOUTS:
+            environment.setenv(f"ADABKB_{name}", str(TIMEOUT_SECONDS))
         environment.setenv("SSL_CERT_FILE", str(authority))
         yield
 
@@ -129,7 +131,7 @@ def _outbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def postgresql_server() -> Iterator[sa.Engine]:
     """Run a PostgreSQL server from a package for this test session; yield the URL of its maintenance database.
 
-    Its folder is not below pytest's folder: if pytest runs as root, PostgreSQL runs as another user, to whom the next
+    Its folder is not below pytest's folder. If pytest runs as root, PostgreSQL runs as another user, to whom the next
     pytest run denies access.
     """
     with warnings.catch_warnings():
@@ -143,7 +145,8 @@ def postgresql_server() -> Iterator[sa.Engine]:
         url = sa.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
         engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
         with engine.connect() as connection:
-            # No test cuts the machine's power. Dropping a database would wait for the disk, for up to seconds.
+            # No test simulates a power failure. With fsync, dropping a database would wait for the disk, for up to
+            # seconds.
             connection.exec_driver_sql("ALTER SYSTEM SET fsync = off")
             connection.exec_driver_sql("SELECT pg_reload_conf()")
         yield engine

@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-PATIENCE = 120.0
+TIMEOUT_SECONDS = 120.0
 """Timeout in seconds."""
 
 
-def wait_for(is_so: Callable[[], object], seconds: float = PATIENCE) -> None:
-    """Until it is so. What takes long is asked for seldom: many conditions are requests, which take processor time from
-    what they wait for. A wait is a twentieth longer by that at most."""
+def wait_for(is_so: Callable[[], object], seconds: float = TIMEOUT_SECONDS) -> None:
+    """Wait until a condition is true.
+
+    Conditions that take long are checked less often: many of them are requests, which take processor time from the
+    awaited work. This makes a wait longer by at most a twentieth.
+    """
     begun = time.monotonic()
     while not is_so():
         waited = time.monotonic() - begun

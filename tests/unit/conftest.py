@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-NOT_OF_A_UNIT = ("sqlite3.connect", "socket.connect")
+FORBIDDEN_EVENTS = ("sqlite3.connect", "socket.connect")
 """Audit events that make a test fail. psycopg raises none, but unit tests have no fixture with a PostgreSQL server."""
 _is_watched = False
 
 
 def _watch(event: str, _: tuple[Any, ...]) -> None:
-    if _is_watched and event in NOT_OF_A_UNIT:
+    if _is_watched and event in FORBIDDEN_EVENTS:
         raise AssertionError(f"{event} in a unit test; it belongs into tests/integration")
 
 
@@ -22,7 +22,7 @@ sys.addaudithook(_watch)
 
 
 @pytest.fixture(autouse=True)
-def _alone() -> Iterator[None]:
+def _forbid_databases_and_connections() -> Iterator[None]:
     global _is_watched  # noqa: PLW0603 - a hook cannot be removed
     _is_watched = True
     yield

@@ -7,6 +7,6 @@ import sqlite3
 import pytest
 
 
-def test_a_unit_test_cannot_open_a_database() -> None:
+def test_unit_tests_cannot_open_databases() -> None:
     with pytest.raises(AssertionError, match=r"tests/integration"):
         sqlite3.connect(":memory:")

@@ -13,22 +13,24 @@ from typing import Any
 
 from benchmarks.output import print_table, provenance, write
 from tests.acceptance.chaos.databases import SETUPS, empty
-from tests.acceptance.chaos.storm import Plot, run
+from tests.acceptance.chaos.storm import RunPlan, run
 
 
 def main() -> int:
     """Run the setups that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m tests.acceptance.chaos", description=__doc__)
     parser.add_argument("--setup", choices=[*SETUPS, "all"], default="all")
-    parser.add_argument("--kills", type=int, default=Plot.kills, help="a run lasts until there were so many kills ...")
-    parser.add_argument("--operations", type=int, default=Plot.operations, help="... and so many operations")
-    parser.add_argument("--seconds", type=float, default=Plot.seconds, help="or until so many seconds are over")
-    parser.add_argument("--clients", type=int, default=Plot.clients)
-    parser.add_argument("--seed", type=int, default=Plot.seed)
+    parser.add_argument(
+        "--kills", type=int, default=RunPlan.kills, help="a run lasts until there were so many kills ..."
+    )
+    parser.add_argument("--operations", type=int, default=RunPlan.operations, help="... and so many operations")
+    parser.add_argument("--seconds", type=float, default=RunPlan.seconds, help="or until so many seconds are over")
+    parser.add_argument("--clients", type=int, default=RunPlan.clients)
+    parser.add_argument("--seed", type=int, default=RunPlan.seed)
     parser.add_argument("--out", type=Path, help="write the outcome as JSON")
     parser.add_argument("--keep", type=Path, help="leave the databases in this folder, to see what happened")
     asked = parser.parse_args()
-    plot = Plot(asked.clients, asked.kills, asked.operations, asked.seconds, asked.seed)
+    plot = RunPlan(asked.clients, asked.kills, asked.operations, asked.seconds, asked.seed)
     outcomes = {}
     for name in SETUPS if asked.setup == "all" else [asked.setup]:
         setup = SETUPS[name]

@@ -18,7 +18,7 @@ from tests.acceptance.chaos.worker import distinct_values
 
 FINISHER = 99
 """The index of the worker that completes the studies; no other worker has it."""
-PATIENCE = 120.0
+TIMEOUT = 120.0
 """Seconds to complete all studies."""
 ATTEMPTS = 5
 """The maximum number of attempts to replay a study."""
@@ -39,7 +39,7 @@ def finish(client: Client, plans: Sequence[Plan]) -> tuple[Ledger, list[Record]]
         if info.state != "complete":
             study.update(budget=max(min(info.counts.trials, plan.budget), 1))
             study.resume()
-    unfinished, deadline = dict(studies), time.monotonic() + PATIENCE
+    unfinished, deadline = dict(studies), time.monotonic() + TIMEOUT
     while unfinished and time.monotonic() < deadline:
         for name, study in list(unfinished.items()):
             made = session.suggest(study, 10)
@@ -66,13 +66,13 @@ def replay(database: str, plans: Sequence[Plan], dice: random.Random, sample: in
     for plan in dice.sample(plans, min(sample, len(plans))):
         done = _replayed(database, plan.id)
         try:
-            told = json.loads(done.stdout)
+            outcome = json.loads(done.stdout)
         except ValueError:
             yield f"{plan.id}: replay ended with {done.returncode}: {done.stdout}{done.stderr}"
             continue
-        if told["changed"]:
+        if outcome["changed"]:
             yield f"{plan.id}: replayed, cells or dictionary differ from what was stored"
-        if told["diverged"]:
-            yield f"{plan.id}: replayed, the suggestions of trials {told['diverged']} now differ"
+        if outcome["diverged"]:
+            yield f"{plan.id}: replayed, the suggestions of trials {outcome['diverged']} now differ"
         elif done.returncode:
             yield f"{plan.id}: replay ended with {done.returncode}: {done.stdout}{done.stderr}"

@@ -1,4 +1,4 @@
-"""Runs a proxy in a separate process, since sixty clients keep this one busy."""
+"""Run a proxy in a separate process, since sixty clients keep this one busy."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""The ledger check: compare the stored data with its own log and with the clients' records.
-
-Each violation is a line with the study, the object and the error.
+"""The ledger check: compare the stored data with the study's log and with the clients' records. Each violation is one
+line with the study, the object and the error.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def _numbering(record: Record) -> Iterator[str]:
     ):
         for number, times in Counter(numbers).items():
             if times > 1:
-                yield f"{name} {number} is there {times} times"
+                yield f"{name} {number} occurs {times} times"
         if missing := set(range(1, len(numbers) + 1)) - set(numbers):
             yield f"{name}s are not numbered without gaps: {sorted(missing)} missing of {len(numbers)}"
     if record.events and record.info.revision != record.events[-1].seq:
@@ -75,9 +74,9 @@ def _trials_as_logged(record: Record, log: Log) -> Iterator[str]:
         first = next(iter(logged.results.values()), None)
         value = None if first is None else log.observations[first].value
         stored = (trial.state, trial.attempt, trial.value, trial.parameters)
-        told = (logged.state, logged.attempt, value, logged.parameters)
-        if stored != told:
-            yield f"trial {number} is {stored}, by the log it is {told}"
+        expected = (logged.state, logged.attempt, value, logged.parameters)
+        if stored != expected:
+            yield f"trial {number} is {stored}, but in the log it is {expected}"
 
 
 def _observations_as_logged(record: Record, log: Log) -> Iterator[str]:
@@ -86,9 +85,9 @@ def _observations_as_logged(record: Record, log: Log) -> Iterator[str]:
     yield from _on_one_side("observation", observations.keys(), log.observations.keys())
     for seq in observations.keys() & log.observations.keys():
         for name in ("trial", "attempt", "parameters", "value", "std_error", "excluded"):
-            there, told = getattr(observations[seq], name), getattr(log.observations[seq], name)
-            if there != told:
-                yield f"observation {seq} has the {name} {there!r}, by the log {told!r}"
+            there, logged_value = getattr(observations[seq], name), getattr(log.observations[seq], name)
+            if there != logged_value:
+                yield f"observation {seq} has the {name} {there!r}, but in the log {logged_value!r}"
 
 
 def _on_one_side(name: str, stored: Set[int], logged: Set[int]) -> Iterator[str]:
@@ -104,7 +103,7 @@ def _end(record: Record, plan: Plan) -> Iterator[str]:
     info = record.info
     used = sum(share(trial) for trial in record.trials)
     if used > plan.budget:
-        yield f"{len(record.trials)} trials, worth {used}, overshoot the budget of {plan.budget}"
+        yield f"{len(record.trials)} trials, worth {used}, exceed the budget of {plan.budget}"
     if info.state != "complete":
         yield f"the study is {info.state} ({info.reason}), not complete"
     states = Counter(trial.state for trial in record.trials)
@@ -114,13 +113,13 @@ def _end(record: Record, plan: Plan) -> Iterator[str]:
                 yield f"trial {trial.number} is still {trial.state}"
     counted = {state: getattr(info.counts, state) for state in states}
     if counted != states or info.counts.trials != len(record.trials):
-        yield f"the counts are {info.counts}, the trials {dict(states)}"
+        yield f"the counts are {info.counts}, but the trials have {dict(states)}"
     if info.counts.observations != len(record.observations):
-        yield f"{info.counts.observations} observations are counted, {len(record.observations)} are there"
+        yield f"{info.counts.observations} observations are counted, but {len(record.observations)} are stored"
     values = [each.value for each in record.observations if each.counts and each.value is not None]
     best = (max if plan.direction == "maximize" else min)(values, default=None)
     if best != (info.best.value if info.best else None):
-        yield f"the best observation is {best!r}, told is {info.best}"
+        yield f"the best observation is {best!r}, but the study reports {info.best}"
 
 
 def _results(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
@@ -137,21 +136,21 @@ def _results(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
         stored[result].append(seq)
         calls = tellers.get(result, [])
         if not calls:
-            yield f"observation {seq} is {result}, which nobody told"
+            yield f"observation {seq} is {result}, which no client reported"
         elif all(entry.fate == "refused" for entry in calls):
-            yield f"observation {seq} is there though it was refused: {calls[0]}"
+            yield f"observation {seq} is stored although it was refused: {calls[0]}"
         elif calls[0].parameters not in (None, observation.parameters):
-            yield f"observation {seq} is at {observation.parameters}, told was {calls[0].parameters}"
-    for value, seqs in _same(log).items():
+            yield f"observation {seq} is at {observation.parameters}, but was reported at {calls[0].parameters}"
+    for value, seqs in _by_first_value(log).items():
         if len(seqs) > 1:
-            yield f"the value {value!r}, told once, is there {len(seqs)} times: observations {seqs}"
+            yield f"the value {value!r}, reported once, is stored {len(seqs)} times: observations {seqs}"
     for result, calls in tellers.items():
         for entry in calls:
             if entry.fate == "acknowledged" and entry.observation not in stored[result]:
-                yield f"an acknowledged result is lost, or not where the answer said: {entry}"
+                yield f"an acknowledged result is lost, or differs from the response: {entry}"
 
 
-def _same(log: Log) -> dict[float, list[int]]:
+def _by_first_value(log: Log) -> dict[float, list[int]]:
     """Observations by their first value."""
     found = defaultdict(list)
     for seq, observation in log.observations.items():
@@ -173,10 +172,10 @@ def _corrections(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
     excluded = {entry.observation for entry in _of(entries, "exclude")}
     for seq, observation in log.observations.items():
         if observation.excluded and seq not in excluded:
-            yield f"observation {seq} is excluded, which nobody asked for"
+            yield f"observation {seq} is excluded, which no client requested"
         for value, times in Counter(observation.corrections).items():
             if times > 1 or (seq, value) not in asked:
-                yield f"observation {seq} was corrected to {value!r} {times} times, asked for once or never"
+                yield f"observation {seq} was corrected to {value!r} {times} times, but requested once or never"
 
 
 def _suggestions(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
@@ -193,9 +192,9 @@ def _suggestions(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
         handed[attempt] = entry
         logged = log.trials.get(entry.trial or 0)
         if logged is None or logged.holders.get(entry.attempt or 0) != entry.worker:
-            yield f"the log does not know of a suggestion: {entry}"
+            yield f"a suggestion is not in the log: {entry}"
         elif logged.parameters != entry.parameters:
-            yield f"the log has the point {logged.parameters}, issued was {entry.parameters}: {entry}"
+            yield f"the log has the point {logged.parameters}, but {entry.parameters} was issued: {entry}"
     missing: defaultdict[str | None, list[tuple[int, int]]] = defaultdict(list)
     for number, logged in log.trials.items():
         for attempt_number, worker in logged.holders.items():
@@ -203,14 +202,14 @@ def _suggestions(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
                 missing[worker].append((number, attempt_number))
     for worker, attempts in missing.items():
         if len(attempts) > unanswered[worker]:
-            yield f"{worker} was issued (trial, attempt) {attempts} without ever having been told"
+            yield f"{worker} was issued (trial, attempt) {attempts} without receiving it"
 
 
 def _ends_of_attempts(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
     """Each acknowledged failure and release is in the log, and every one in the log was sent."""
-    told: defaultdict[Kind, set[tuple[int | None, int | None]]] = defaultdict(set)
+    reported: defaultdict[Kind, set[tuple[int | None, int | None]]] = defaultdict(set)
     for entry in _of(entries, "fail", "release"):
-        told[entry.kind].add((entry.trial, entry.attempt))
+        reported[entry.kind].add((entry.trial, entry.attempt))
         logged = log.trials.get(entry.trial or 0)
         if logged is None:
             yield f"there is no such trial: {entry}"
@@ -220,15 +219,15 @@ def _ends_of_attempts(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
             yield f"an acknowledged release is not in the log: {entry}"
     for number, logged in log.trials.items():
         for attempt in logged.failures:
-            if attempt is not None and (number, attempt) not in told["fail"]:
-                yield f"attempt {attempt} of trial {number} failed, which nobody told"
+            if attempt is not None and (number, attempt) not in reported["fail"]:
+                yield f"attempt {attempt} of trial {number} failed, which no client reported"
         for attempt in logged.releases:
-            if (number, attempt) not in told["release"]:
-                yield f"attempt {attempt} of trial {number} was released, which nobody asked for"
+            if (number, attempt) not in reported["release"]:
+                yield f"attempt {attempt} of trial {number} was released, which no client requested"
 
 
 def _retries(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """Each failed trial of an acknowledged retry was retried, and no trial more often than requested.
+    """Each failed trial of an acknowledged retry was retried, and no trial was retried more often than requested.
 
     Two workers may know that the same trial failed. If both request a retry, the second request changes nothing, and
     finds the trial at the retried attempt or at a later one.
@@ -240,7 +239,7 @@ def _retries(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
             yield f"an acknowledged retry is not in the log: {entry}"
     for number, logged in log.trials.items():
         if len(logged.retries) > asked[number]:
-            yield f"trial {number} was retried {len(logged.retries)} times, asked for {asked[number]} times"
+            yield f"trial {number} was retried {len(logged.retries)} times, but requested {asked[number]} times"
 
 
 def _renewals(log: Log, entries: Sequence[Entry], lease: timedelta) -> Iterator[str]:
@@ -249,14 +248,14 @@ def _renewals(log: Log, entries: Sequence[Entry], lease: timedelta) -> Iterator[
         if entry.fate == "acknowledged" and (logged := log.trials.get(entry.trial or 0)):
             for attempt, moment in logged.expiries:
                 if attempt == entry.attempt and entry.ended < moment < entry.started + lease:
-                    yield f"a renewed lease ran out too soon, at {moment}: {entry}"
+                    yield f"a renewed lease expired too early, at {moment}: {entry}"
 
 
 def _queued_points(record: Record, log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """Each acknowledged point is a trial, once, and every queued trial was requested.
+    """Each acknowledged point is one trial, and every queued trial was requested.
 
     A refusal is not stored under the key of its request. The proxy may send a copy of the request later, or a stopped
-    server may continue and perform it, and the study may accept the point by then.
+    server may continue and perform it. By then, the study may accept the point.
     """
     calls = list(_of(entries, "queue"))
     for entry in calls:
@@ -269,14 +268,14 @@ def _queued_points(record: Record, log: Log, entries: Sequence[Entry]) -> Iterat
             asked = [entry for entry in calls if entry.parameters == point]
             cause = next((entry for entry in asked if entry in unused and _may_be_queued(entry, event, record)), None)
             if cause is None:
-                told = ", ".join(map(str, asked)) or "nobody"
-                yield f"trial {event.trial} was queued at {point}; asked for, so that it might be, by: {told}"
+                requests = ", ".join(map(str, asked)) or "nobody"
+                yield f"trial {event.trial} was queued at {point}; calls that could have queued it: {requests}"
             else:
                 unused.remove(cause)  # it explains only one event
 
 
 def _may_be_queued(entry: Entry, queued: Event, record: Record) -> bool:
-    """Whether a call was not refused, or the study accepted points again between the refusal and the event."""
+    """Whether the call was accepted, or the study accepted points again between the refusal and the event."""
     return entry.fate != "refused" or any(
         event.kind in GIVE_ROOM and event.seq < queued.seq and event.created_at > entry.started
         for event in record.events

@@ -1,5 +1,6 @@
-"""The servers: real ``adabkb serve`` processes on one database, each with a port that it keeps when it is restarted,
-and model workers, ``adabkb work``."""
+"""The servers: real ``adabkb serve`` processes on one database, each with a port that it keeps across restarts, and
+model workers, ``adabkb work``.
+"""
 
 from __future__ import annotations
 
@@ -65,13 +66,13 @@ class ServerProcess:
         assert self._process is not None
         assert self._process.stdout is not None
         if self._ready not in self._process.stdout.readline():
-            raise ServerDied(f"the {self.name} did not start:\n{self.last_words()}")
+            raise ServerDied(f"the {self.name} did not start:\n{self.last_output()}")
 
     def check_alive(self) -> None:
         """Raise ``ServerDied`` if the process is not alive."""
         assert self._process is not None
         if (code := self._process.poll()) is not None:
-            raise ServerDied(f"the {self.name} ended by itself with {code}:\n{self.last_words()}")
+            raise ServerDied(f"the {self.name} ended by itself with {code}:\n{self.last_output()}")
 
     def send(self, number: Signals) -> None:
         """Send a signal to the process."""
@@ -86,7 +87,7 @@ class ServerProcess:
         try:
             self._process.communicate(timeout=60)
         finally:
-            self._process.kill()  # it did not stop
+            self._process.kill()  # it did not stop in time
         self._process = None
 
     def processes(self) -> list[int]:
@@ -108,7 +109,7 @@ class ServerProcess:
         with open(reader) as lines, self._errors.open("a", buffering=1) as errors:
             errors.writelines(lines)
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """Its last output."""
         return self._errors.read_text()[-TAIL:]
 

@@ -18,8 +18,8 @@ def share(trial: Trial) -> Fraction:
 
 
 def reports(record: Record, log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """Each acknowledged report is in the log, complete and once; every report in the log was sent; curves are as
-    logged.
+    """Each acknowledged report is in the log, completely and once; every report in the log was sent; and curves agree
+    with the log.
 
     A refused report may be in the log: it was stored, the answer was lost, and the attempt had lost its lease when the
     client repeated the request.
@@ -31,21 +31,21 @@ def reports(record: Record, log: Log, entries: Sequence[Entry]) -> Iterator[str]
             yield f"there is no such trial: {entry}"
         elif entry.stopped:
             if logged.state != "stopped":
-                yield f"a trial was told to stop, and is {logged.state}: {entry}"
+                yield f"a worker was asked to stop a trial, which is {logged.state}: {entry}"
         elif entry.fate == "acknowledged" and (entry.attempt, entry.reports) not in logged.requests:
-            yield f"acknowledged reports are lost, or some of them: {entry}"
+            yield f"some acknowledged reports are lost: {entry}"
     for number, logged in log.trials.items():
         for attempt, steps in logged.requests:
             if (number, attempt, steps) not in sent:
-                yield f"attempt {attempt} of trial {number} reported {steps}, which nobody sent"
+                yield f"attempt {attempt} of trial {number} reported {steps}, which no client sent"
     for number, logged in log.trials.items():
         stored = {point.step: point.value for point in record.curves.get(number, ())}
-        if stored != (told := logged.curves.get(logged.attempt, {})):
-            yield f"trial {number} has the curve {stored}, by the log {told}"
+        if stored != (logged_curve := logged.curves.get(logged.attempt, {})):
+            yield f"trial {number} has the curve {stored}, but in the log {logged_curve}"
 
 
 def refusals(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """A trial's result was refused only if the attempt has another one, or the trial was stopped."""
+    """A trial's result is refused only if the attempt has another one, or the trial was stopped."""
     for entry in entries:
         if entry.kind == "observe" and entry.fate == "refused" and (logged := log.trials.get(entry.trial or 0)):
             seq = logged.results.get(entry.attempt or 0)

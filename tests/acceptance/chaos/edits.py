@@ -19,20 +19,20 @@ def edits(record: Record, log: Log, entries: Sequence[Entry]) -> Iterator[str]:
     first = [event.payload["definition"]["parameters"] for event in record.events if event.kind == "created"]
     there = [_high(parameters) for parameters in (*first, *log.edits)]
     if record.info.space_version != len(there):
-        yield f"the space has version {record.info.space_version}, by the log {len(there)}"
+        yield f"the space has version {record.info.space_version}, but in the log {len(there)}"
     if _high(record.info.parameters) != there[-1]:
-        yield f"the space ends at {_high(record.info.parameters)}, by the log at {there[-1]}"
+        yield f"the space ends at {_high(record.info.parameters)}, but in the log at {there[-1]}"
     if any(before == after for before, after in pairwise(there)):
         yield f"an edit that changes nothing is in the log: {there}"
     for entry in calls:
         if entry.fate == "acknowledged" and _asked(entry) not in there:
             yield f"an acknowledged edit is lost: {entry}"
     for high in set(there[1:]) - {_asked(entry) for entry in calls}:
-        yield f"the space was edited to end at {high}, which nobody asked for"
+        yield f"the space was edited to end at {high}, which no client requested"
     for observation in record.observations:
         if observation.outside != (observation.parameters[EDITED] > there[-1]):
             counts = "does not count" if observation.outside else "counts"
-            yield f"observation {observation.seq} {counts} at {observation.parameters}, the space ends at {there[-1]}"
+            yield f"observation {observation.seq} {counts} at {observation.parameters}; the space ends at {there[-1]}"
 
 
 def _asked(entry: Entry) -> float:

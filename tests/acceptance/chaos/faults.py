@@ -80,8 +80,9 @@ def servers_killed(site: Site, dice: random.Random) -> int:
 
 
 def server_stopped(site: Site, dice: random.Random) -> int:
-    """Stop and continue a server, as a long pause of its machine does. The others go on, and it continues with old
-    state."""
+    """Suspend and resume a server, like a long pause of its machine. The other servers continue, and it resumes with
+    old state.
+    """
     server = dice.choice(site.running.processes)
     server.send(SIGSTOP)
     time.sleep(dice.uniform(0.5, STOPPED_SECONDS))
@@ -98,7 +99,7 @@ def model_processes_killed(site: Site, _: random.Random) -> int:
 
 
 def model_processes_stopped(site: Site, dice: random.Random) -> int:
-    """Stop the model processes of all servers, for a time above or below the servers' timeout."""
+    """Suspend the model processes of all servers, for a time above or below the servers' timeout."""
     processes = _model_processes(site)
     for process in processes:
         _signal(process, SIGSTOP)

@@ -57,8 +57,10 @@ class Entry:
 
     def __str__(self) -> str:
         facts = {"trial": self.trial, "attempt": self.attempt, "observation": self.observation, "value": self.value}
-        told = "".join(f" {name} {fact!r}" for name, fact in facts.items() if fact is not None)
-        return f"{self.worker} {self.kind}{told} ({self.fate}, {self.started:%H:%M:%S.%f} to {self.ended:%H:%M:%S.%f})"
+        details = "".join(f" {name} {fact!r}" for name, fact in facts.items() if fact is not None)
+        return (
+            f"{self.worker} {self.kind}{details} ({self.fate}, {self.started:%H:%M:%S.%f} to {self.ended:%H:%M:%S.%f})"
+        )
 
 
 @dataclass

@@ -1,4 +1,6 @@
-"""The state of a study according to its log: events are applied by the rules of docs/http.md, and violations listed."""
+"""The state of a study according to its log: events are applied by the rules of docs/http.md, and violations are
+listed.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,7 @@ class Log:
             case "edited":
                 self._edit(event)
             case "paused" | "resumed":
-                self._check(self._paused == (event.kind == "resumed"), event, "it was so already")
+                self._check(self._paused == (event.kind == "resumed"), event, "the state was the same before")
                 self._paused = event.kind == "paused"
             case "model_failed":
                 self._check(False, event, f"the model failed: {event.payload}")
@@ -126,13 +128,13 @@ class Log:
             return
         key = frozenset(point.items())
         before = self._suggested.get(key)
-        if before is not None and not self._may_come_again(self.trials[before]):
+        if before is not None and not self._may_repeat(self.trials[before]):
             self._check(False, event, f"it has the same point as trial {before}: {point}")
         self._suggested[key] = number
         worker = event.payload["worker"]
         self.trials[number] = LoggedTrial(point, "active", 1, event.created_at, holders={1: worker})
 
-    def _may_come_again(self, trial: LoggedTrial) -> bool:
+    def _may_repeat(self, trial: LoggedTrial) -> bool:
         """Whether the point of a trial may be suggested again: it was withdrawn, no result counts, or points may
         repeat."""
         results = [self.observations[seq] for seq in trial.results.values()]
@@ -157,7 +159,7 @@ class Log:
             case "expired":
                 self._check(trial.state == "active" and attempt == trial.attempt, event, was)
                 lasted = event.created_at - (trial.leased_at or event.created_at)
-                self._check(lasted >= self._lease, event, f"the lease was {lasted} old")
+                self._check(lasted >= self._lease, event, f"the lease expired after {lasted}")
                 trial.state = "expired"
                 trial.expiries.append((trial.attempt, event.created_at))
             case "released":
@@ -182,11 +184,11 @@ class Log:
                 trial.retries.append(trial.attempt)
 
     def _observe(self, event: Event) -> None:
-        told = event.payload
-        seq, attempt = told["observation"], told["attempt"]
-        self._check(seq not in self.observations, event, f"observation {seq} was there already")
+        payload = event.payload
+        seq, attempt = payload["observation"], payload["attempt"]
+        self._check(seq not in self.observations, event, f"observation {seq} already existed")
         self.observations[seq] = LoggedObservation(
-            event.trial, attempt, told["parameters"], told["value"], told["value"], told["std_error"]
+            event.trial, attempt, payload["parameters"], payload["value"], payload["value"], payload["std_error"]
         )
         if event.trial is not None and (trial := self._trial(event)):
             self._check(0 < attempt <= trial.attempt, event, f"the trial had {trial.attempt} attempts")
@@ -219,19 +221,19 @@ class Log:
         self.edits.append(event.payload["parameters"])
 
     def _correct(self, event: Event) -> None:
-        told = event.payload
-        observation = self.observations.get(told["observation"])
+        payload = event.payload
+        observation = self.observations.get(payload["observation"])
         if observation is None:
-            self._check(False, event, f"there was no observation {told['observation']}")
+            self._check(False, event, f"there is no observation {payload['observation']}")
             return
-        if "value" in told["was"]:
-            observation.corrections.append(told["value"])
-        observation.value, observation.std_error = told["value"], told["std_error"]
-        observation.excluded = told["excluded"]
+        if "value" in payload["was"]:
+            observation.corrections.append(payload["value"])
+        observation.value, observation.std_error = payload["value"], payload["std_error"]
+        observation.excluded = payload["excluded"]
 
     def _trial(self, event: Event) -> LoggedTrial | None:
         trial = self.trials.get(_number(event))
-        self._check(trial is not None, event, "there was no such trial")
+        self._check(trial is not None, event, "there is no such trial")
         return trial
 
     def _check(self, right: bool, event: Event, explanation: str) -> None:

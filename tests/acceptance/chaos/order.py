@@ -1,11 +1,13 @@
 """The check of order: whether all calls could have been made one after the other, according to the clients.
 
-A history is linearizable if its calls have an order that is valid for a sequential study, and in which a call that was
-answered before another one was sent comes first. Finding such an order takes exponential time in general. Checking an
-order does not, and the log is one: ``log.py`` checks that a study allows its events, and ``check.py`` that each
-acknowledged call has its effect there once. This module assigns each call a position in the log: that of the event that
-it caused or, for a read, after the last event that its answer reflects. It checks that the positions agree with the
-times of the calls, and that each answer was correct at its position.
+A history is linearizable if its calls have an order that is valid for a sequential study, and that keeps the order of
+calls that did not overlap. Finding such an order takes exponential time in general. Checking an order does not, and the
+log is one: ``log.py`` checks that a study allows its events, and ``check.py`` that each acknowledged call has its
+effect there once.
+
+This module assigns each call a position in the log: that of the event that it caused or, for a read, after the last
+event that its answer reflects. It checks that the positions agree with the times of the calls, and that each answer was
+correct at its position.
 
 All clients run on one machine, whose monotonic clock gives the times of requests and answers.
 """
@@ -54,13 +56,13 @@ def order(events: Sequence[Event], log: Log, entries: Sequence[Entry], lease_sec
     """
     end = len(events) + AFTER
     yield from _misplaced([*_writes(events, entries), *_answers(entries), *_listings(log, entries, end)])
-    yield from _miscounted(log, entries)
+    yield from _counts(log, entries)
     yield from _held_by_two(events, entries, lease_seconds)
 
 
 def _misplaced(steps: Sequence[Step]) -> Iterator[str]:
-    """Assign each call the first possible position after those that were answered before it was sent; report it if
-    there is none.
+    """Assign each call the first possible position after all calls that were answered before it was sent. Report a call
+    without such a position.
 
     The first position is the best one, since it leaves the most positions for later calls.
     """
@@ -76,23 +78,26 @@ def _misplaced(steps: Sequence[Step]) -> Iterator[str]:
         if place is not None:
             placed[id(step)] = place
         elif latest is None or not step.spans:
-            yield f"{step.name} was never so"
+            yield f"{step.name} was never true"
         else:
             seconds = step.asked - latest.answered
             yield (
-                f"{step.name} was asked {seconds:.6f} s after the answer to {latest.name}; by the log it is "
-                f"{_said(step.spans[-1][1])}, and the other one {_said(bound)}"
+                f"{step.name} was asked {seconds:.6f} s after the answer to {latest.name}; but in the log it is "
+                f"{_describe(step.spans[-1][1])}, and the other one is {_describe(bound)}"
             )
 
 
-def _said(place: float) -> str:
+def _describe(place: float) -> str:
     event = math.floor(place)
-    return f"event {event}" if event == place else f"behind event {event}"
+    return f"event {event}" if event == place else f"after event {event}"
 
 
 def _writes(events: Sequence[Event], entries: Sequence[Entry]) -> Iterator[Step]:
-    """Return the possible positions of the first call that requested each event: before it, the call was sent. If only
-    one call requested it, and it was acknowledged, the event precedes the answer."""
+    """Return the possible positions of the first call that requested each event.
+
+    The call was sent before the event. If only one call requested the event, and it was acknowledged, the event
+    precedes the answer.
+    """
     causes: defaultdict[Hashable, list[Entry]] = defaultdict(list)
     for entry in entries:
         for effect in _effects(entry):
@@ -107,24 +112,24 @@ def _writes(events: Sequence[Event], entries: Sequence[Entry]) -> Iterator[Step]
 
 def _effect(event: Event) -> Hashable:
     """Return a key of an event that clients request; None for an event that a server causes by itself."""
-    told: dict[str, Any] = event.payload
+    payload: dict[str, Any] = event.payload
     match event.kind:
         case "suggested":
             found: Hashable = ("leased", event.trial, 1)
-        case "leased" if not told["renewed"]:
-            found = ("leased", event.trial, told["attempt"])
+        case "leased" if not payload["renewed"]:
+            found = ("leased", event.trial, payload["attempt"])
         case "observed":
-            found = ("observed", event.trial, told["attempt"], told["value"])
+            found = ("observed", event.trial, payload["attempt"], payload["value"])
         case "failed" | "released":
-            found = (event.kind, event.trial, told["attempt"])
+            found = (event.kind, event.trial, payload["attempt"])
         case "retried":
             found = (event.kind, event.trial)
         case "queued":
-            found = (event.kind, frozenset(told["parameters"].items()))
+            found = (event.kind, frozenset(payload["parameters"].items()))
         case "corrected":
-            found = (event.kind, told["observation"])
+            found = (event.kind, payload["observation"])
         case "reported":
-            found = (event.kind, event.trial, told["attempt"], tuple(map(tuple, told["reports"])))
+            found = (event.kind, event.trial, payload["attempt"], tuple(map(tuple, payload["reports"])))
         case "paused" | "resumed" | "edited":
             found = event.kind
         case _:
@@ -161,7 +166,7 @@ def _effects(entry: Entry) -> Iterator[Hashable]:
 
 
 def _answers(entries: Sequence[Entry]) -> Iterator[Step]:
-    """An answer reflects all events up to its revision, and none after it."""
+    """Each answer reflects all events up to its revision, and none after it."""
     for entry in entries:
         if entry.revision is not None:
             place = entry.revision + AFTER
@@ -169,7 +174,7 @@ def _answers(entries: Sequence[Entry]) -> Iterator[Step]:
 
 
 def _listings(log: Log, entries: Sequence[Entry], end: float) -> Iterator[Step]:
-    """A list of trials was correct and complete at some position."""
+    """Each list of trials was correct and complete at some position."""
     first_seen = {number: shown[0][0] for number, shown in log.shown.items()}
     births = [first_seen[number] for number in sorted(first_seen)]
     spans: dict[tuple[int, Shown], list[Span]] = {}
@@ -189,16 +194,16 @@ def _listings(log: Log, entries: Sequence[Entry], end: float) -> Iterator[Step]:
                 yield Step(name, entry.asked, entry.answered, spans.get((trial.number, state), []))
 
 
-def _miscounted(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
+def _counts(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
     """The counts in an answer agree with its revision."""
     for entry in entries:
         if entry.revision is not None and entry.counts is not None:
             there = log.counts.get(entry.revision)
-            told = _counted(entry.counts)
+            reported = _counted(entry.counts)
             if there is None:
                 yield f"the log has no event {entry.revision}, the revision of this answer: {entry}"
-            elif told != dict(there):
-                yield f"the counts at revision {entry.revision} were {dict(there)}, answered was {told}: {entry}"
+            elif reported != dict(there):
+                yield f"the counts at revision {entry.revision} were {dict(there)}, in the response {reported}: {entry}"
 
 
 def _counted(counts: Counts) -> dict[str, int]:
@@ -225,6 +230,6 @@ def _held_by_two(events: Sequence[Event], entries: Sequence[Entry], lease_second
             before = held.get((event.trial, lost.pop(event.trial, None)))
             after = handed.get((event.trial, event.payload["attempt"]))
             if before and after and after.answered < before.asked + lease_seconds - CLOCKS_DIFFER:
-                yield f"a trial was issued within the lease of another worker: {before}, then {after}"
+                yield f"a trial was issued during the lease of another worker: {before}, then {after}"
         elif event.kind in ("leased", "released", "retried"):
             lost.pop(event.trial, None)

@@ -1,7 +1,7 @@
 """An HTTP proxy for all servers, in a separate process, that injects faults into a share of the requests.
 
 It supports only the needed part of HTTP/1.1: a head, and a body of Content-Length bytes. Requests go to the servers in
-turn. A request that no server accepts, or whose server dies, gets a 502 or no answer.
+turn. If no server accepts a request, or its server dies, the client gets a 502 or no answer.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from typing import Literal
 
 from tests.acceptance.chaos.apart import Commands, apart
 
-Fault = Literal["lose request", "delay request", "lose answer", "delay answer", "hang up", "duplicate", "repeat later"]
+FaultKind = Literal[
+    "lose request", "delay request", "lose answer", "delay answer", "hang up", "duplicate", "repeat later"
+]
 
-SHARES: dict[Fault, float] = {
+SHARES: dict[FaultKind, float] = {
     "lose request": 0.025,  # the servers never receive it
     "delay request": 0.025,
     "lose answer": 0.025,  # it is performed, but the client gets no answer
     "delay answer": 0.025,
-    "hang up": 0.025,  # at once, so that the client repeats it while a server still performs it
+    "hang up": 0.025,  # immediately, so that the client repeats it while a server still performs it
     "duplicate": 0.025,  # sent twice at the same moment; the client gets one of the answers
     "repeat later": 0.025,  # sent again long after the answer
 }
@@ -33,7 +35,7 @@ LONGEST_REPEAT = 3.0
 """The maximum time in seconds after which a request is repeated."""
 BAD_GATEWAY = b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\nContent-Length: 17\r\n\r\nno server answers"
 
-_Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+_Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Proxy:
@@ -52,16 +54,16 @@ class Proxy:
 @contextmanager
 def proxy(ports: Sequence[int], seed: int) -> Iterator[Proxy]:
     """Run a proxy for the servers on these ports of the loopback interface."""
-    with apart(_Spoiler, list(ports), seed) as commands:
+    with apart(_FaultInjector, list(ports), seed) as commands:
         yield Proxy(commands)
 
 
-class _Spoiler:
+class _FaultInjector:
     def __init__(self, ports: list[int], seed: int) -> None:
         self._random = random.Random(seed)
         self._ports = ports
         self._turns = itertools.cycle(ports)
-        self._idle: dict[int, list[_Line]] = {port: [] for port in ports}
+        self._idle: dict[int, list[_Connection]] = {port: [] for port in ports}
         self._shares = dict(SHARES)
         self._counts: Counter[str] = Counter()
         self._afterwards: set[asyncio.Task[object]] = set()
@@ -77,7 +79,7 @@ class _Spoiler:
             try:
                 while request := await _message(reader):
                     self._counts["requests"] += 1
-                    answer = await self._spoiled(request)
+                    answer = await self._answer_with_fault(request)
                     if answer is None:
                         return
                     writer.write(answer)
@@ -85,7 +87,7 @@ class _Spoiler:
             except ConnectionError:
                 return  # the client has disconnected
 
-    async def _spoiled(self, request: bytes) -> bytes | None:
+    async def _answer_with_fault(self, request: bytes) -> bytes | None:
         """Return the answer for the client; None to close the connection."""
         fault = self._draw()
         match fault:
@@ -105,7 +107,7 @@ class _Spoiler:
             await self._pause(LONGEST_DELAY)
         return None if fault == "lose answer" else answer
 
-    def _draw(self) -> Fault | None:
+    def _draw(self) -> FaultKind | None:
         position = self._random.random()
         for fault, share in self._shares.items():
             position -= share
@@ -140,7 +142,7 @@ class _Spoiler:
         await self._pause(LONGEST_REPEAT)
         await self._forward(request)
 
-    async def _line(self, port: int) -> _Line:
+    async def _line(self, port: int) -> _Connection:
         """A connection to a server."""
         idle = self._idle[port]
         while idle:
@@ -164,12 +166,12 @@ async def _message(reader: asyncio.StreamReader) -> bytes | None:
     """Return a request or an answer unchanged; None if the other side closed the connection before its end."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
-        return head + await reader.readexactly(_length(head))
+        return head + await reader.readexactly(_content_length(head))
     except asyncio.IncompleteReadError:
         return None
 
 
-def _length(head: bytes) -> int:
+def _content_length(head: bytes) -> int:
     for line in head.split(b"\r\n"):
         name, _, value = line.partition(b":")
         if name.lower() == b"content-length":

@@ -1,4 +1,4 @@
-"""``adabkb serve`` that replaces a silent model process after seconds, not minutes."""
+"""``adabkb serve`` that replaces an unresponsive model process after seconds, not minutes."""
 
 from __future__ import annotations
 

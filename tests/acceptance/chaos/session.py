@@ -39,7 +39,7 @@ NOT_YET = "request_in_progress"
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Generic[T]):
+class CallOutcome(Generic[T]):
     """A call and its outcome."""
 
     kind: Kind
@@ -76,7 +76,7 @@ class Session:
             return self._call("read", plan.id, lambda: self._client.study(plan.id)).answer
         return made.answer
 
-    def suggest(self, study: Study, count: int) -> Made[list[Trial]]:
+    def suggest(self, study: Study, count: int) -> CallOutcome[list[Trial]]:
         """Ask for trials."""
         worker = self.ledger.worker
         made = self._call("suggest", study.id, lambda: study.suggest(count, worker=worker), {"acknowledged", "nothing"})
@@ -114,7 +114,7 @@ class Session:
                 kind="point" if "parameters" in item else "observe",
                 fate=fate,
                 observation=_seq(told.answer if told else None),
-                **{**_told(told.answer if told else None), **item},
+                **{**_counts(told.answer if told else None), **item},
             )
         return made.answer or []
 
@@ -142,7 +142,7 @@ class Session:
         self._enter(made, trial=trial.number, attempt=trial.attempt)
         return made.fate
 
-    def report(self, study: Study, trial: Trial, reports: tuple[tuple[int, float], ...]) -> Made[Reported]:
+    def report(self, study: Study, trial: Trial, reports: tuple[tuple[int, float], ...]) -> CallOutcome[Reported]:
         """Report intermediate values."""
         made = self._call("report", study.id, lambda: study.report_many(trial, reports), DONE_OR_REFUSED)
         stopped = made.answer is not None and made.answer.stop
@@ -186,7 +186,7 @@ class Session:
         made = self._call("read", study.id, lambda: tuple(study.trials()))
         self._enter(made, listed=made.answer or ())
 
-    def _call(self, kind: Kind, study: str, action: Callable[[], T], fates: Set[Fate] = DONE) -> Made[T]:
+    def _call(self, kind: Kind, study: str, action: Callable[[], T], fates: Set[Fate] = DONE) -> CallOutcome[T]:
         """Make a call. An outcome that is not in ``fates`` is a violation, except that the client may give up."""
         started, asked = datetime.now(UTC), time.monotonic()
         answer: T | None = None
@@ -205,13 +205,13 @@ class Session:
             call = f"{study}: {self.ledger.worker} {kind}, sent {started:%H:%M:%S.%f}"
             self.ledger.surprises.append(f"{call}: was {fate}, and not {wanted}: {error!r}")
         reason = error.reason if isinstance(error, NoTrialAvailable) else None
-        return Made(
+        return CallOutcome(
             kind, study, fate, answer, reason, isinstance(error, StudyComplete), started, ended, asked, answered
         )
 
-    def _enter(self, made: Made[Any], **facts: Any) -> None:
+    def _enter(self, made: CallOutcome[Any], **facts: Any) -> None:
         times: dict[str, Any] = {name: getattr(made, name) for name in ("started", "ended", "asked", "answered")}
-        known = {"kind": made.kind, "fate": made.fate, "study": made.study, **_told(made.answer)}
+        known = {"kind": made.kind, "fate": made.fate, "study": made.study, **_counts(made.answer)}
         entry = Entry(worker=self.ledger.worker, **times, **{**known, **facts})
         self.ledger.entries.append(entry)
 
@@ -229,7 +229,7 @@ def _seq(answer: Answer | None) -> int | None:
     return answer.observation.seq if answer and answer.observation else None
 
 
-def _told(answer: object) -> dict[str, Any]:
+def _counts(answer: object) -> dict[str, Any]:
     """Return the study's counts in an answer, for an entry."""
     study = getattr(answer, "study", answer)
     return {"revision": study.revision, "counts": study.counts} if isinstance(study, StudySummary) else {}

@@ -32,7 +32,7 @@ PATIENT, IMPATIENT = 60.0, 1.0
 
 
 @dataclass(frozen=True)
-class Plot:
+class RunPlan:
     """The plan of a run. It ends after a number of kills and of answered operations, after a time, or after the last
     fault."""
 
@@ -84,7 +84,7 @@ Progress = Callable[[float, int, int], None]
 """Called with the seconds, the kills and the operations so far."""
 
 
-def run(store: Store, setup: Setup, plot: Plot, progress: Progress = lambda *_: None) -> Outcome:
+def run(store: Store, setup: Setup, plot: RunPlan, progress: Progress = lambda *_: None) -> Outcome:
     """Run the clients and the faults, then check."""
     outcome = Outcome()
     board = Board(plot.studies, plot.seed, plot.budgets)
@@ -107,7 +107,7 @@ def run(store: Store, setup: Setup, plot: Plot, progress: Progress = lambda *_: 
 
 
 def _storm(
-    running: Cluster, schedule: FaultSchedule, board: Board, plot: Plot, outcome: Outcome, progress: Progress
+    running: Cluster, schedule: FaultSchedule, board: Board, plot: RunPlan, outcome: Outcome, progress: Progress
 ) -> Books:
     """Run the clients while faults are injected.
 
@@ -148,7 +148,7 @@ def _storm(
     return books
 
 
-def _enough(plot: Plot, seconds: float, schedule: FaultSchedule, books: Books) -> bool:
+def _enough(plot: RunPlan, seconds: float, schedule: FaultSchedule, books: Books) -> bool:
     reached = not plot.once and schedule.kills >= plot.kills and books.answered >= plot.operations
     return reached or seconds >= plot.seconds
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.chaos.databases import SETUPS, empty
-from tests.acceptance.chaos.storm import Plot, run
-from tests.waiting import PATIENCE
+from tests.acceptance.chaos.storm import RunPlan, run
+from tests.waiting import TIMEOUT_SECONDS
 
-SHORT = Plot(
+SHORT = RunPlan(
     clients=16,
     seed=3,
     studies=4,
@@ -19,8 +19,8 @@ SHORT = Plot(
     replays=1,
     rest=1.0,
     once=True,
-    recovery_seconds=PATIENCE,
-    return_seconds=2 * PATIENCE,
+    recovery_seconds=TIMEOUT_SECONDS,
+    return_seconds=2 * TIMEOUT_SECONDS,
 )
 """About twenty seconds, or longer on a busy machine. With this seed, models are killed after they have been used.
 Operations take most of the time; some hundreds are enough to have some in progress at each fault.
@@ -37,7 +37,7 @@ Operations take most of the time; some hundreds are enough to have some in progr
         "sqlite-2",
     ],
 )
-def test_nothing_is_lost_and_nothing_done_twice_whatever_dies(name: str) -> None:
+def test_no_fault_loses_or_duplicates_a_result(name: str) -> None:
     setup = SETUPS[name]
     with (
         tempfile.TemporaryDirectory(prefix="adabkb-chaos-", ignore_cleanup_errors=True) as folder,

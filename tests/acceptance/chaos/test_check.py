@@ -21,7 +21,7 @@ from tests.servers import server_on
 
 
 @dataclass(frozen=True)
-class Story:
+class History:
     """A study, and the records of its clients."""
 
     plan: Plan
@@ -48,23 +48,23 @@ class Story:
         early, late = (entry for entry in self.entries if entry.kind == "read" and bool(entry.listed) == lists)
         return early, late
 
-    def with_entry(self, entry: Entry, **facts: Any) -> Story:
+    def with_entry(self, entry: Entry, **facts: Any) -> History:
         """Return the story with a changed entry."""
         changed = [replace(each, **facts) if each is entry else each for each in self.entries]
         return replace(self, entries=changed)
 
-    def with_events(self, change: Callable[[Event], Event | None]) -> Story:
+    def with_events(self, change: Callable[[Event], Event | None]) -> History:
         """Return the story with changed events; None removes an event."""
         events = [changed for event in self.record.events if (changed := change(event))]
         return replace(self, record=replace(self.record, events=events))
 
-    def without(self, kind: str) -> Story:
+    def without(self, kind: str) -> History:
         """The story without the first event of a kind."""
         return self.with_events(lambda event: None if event is self.first(kind) else event)
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+def story(tmp_path_factory: pytest.TempPathFactory) -> History:
     """One worker's use of every call, on a real server."""
     dice, ledger = random.Random(1), Ledger("worker-0")
     plan = Plan("story", 0, SPACES[0], "maximize", budget=20, seed=1, profile="auto", early_stopping=PATIENCE)
@@ -73,12 +73,12 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         session = Session(client, ledger)
         study = session.create(plan)
         assert study is not None
-        handed_out = session.suggest(study, 5).answer
-        assert handed_out is not None
-        told, failed, released, kept, stopped = handed_out
-        session.observe(study, told, 0.25)
-        session.observe(study, told, 0.25)
-        session.contradict(study, told, 0.5)
+        issued = session.suggest(study, 5).answer
+        assert issued is not None
+        completed, failed, released, kept, stopped = issued
+        session.observe(study, completed, 0.25)
+        session.observe(study, completed, 0.25)
+        session.contradict(study, completed, 0.5)
         session.read(study, study.info)
         session.read_trials(study)
         session.fail(study, failed)
@@ -102,10 +102,10 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         session.read_trials(study)
         finisher, (record,) = finish(client, [plan])
     assert not ledger.surprises
-    return Story(plan, record, [*ledger.entries, *finisher.entries])
+    return History(plan, record, [*ledger.entries, *finisher.entries])
 
 
-def test_a_true_record_passes(story: Story) -> None:
+def test_correct_record_passes(story: History) -> None:
     assert story.violations() == []
     assert {event.kind for event in story.record.events} >= {
         "expired",
@@ -120,16 +120,16 @@ def test_a_true_record_passes(story: Story) -> None:
     }
 
 
-def lost(story: Story) -> Story:
+def lost(story: History) -> History:
     shorter = replace(story.record, observations=story.record.observations[1:])
     return replace(story, record=shorter).without("observed")
 
 
-def lost_row(story: Story) -> Story:
+def lost_row(story: History) -> History:
     return replace(story, record=replace(story.record, observations=story.record.observations[1:]))
 
 
-def doubled(story: Story) -> Story:
+def doubled(story: History) -> History:
     first, last = story.first("observed"), story.record.events[-1]
     seq = len(story.record.observations) + 1
     again = replace(first, seq=last.seq + 1, trial=None, payload={**first.payload, "observation": seq, "attempt": None})
@@ -142,48 +142,48 @@ def doubled(story: Story) -> Story:
     return replace(story, record=record)
 
 
-def second_of_an_attempt(story: Story) -> Story:
+def second_result_of_an_attempt(story: History) -> History:
     first, last = story.first("observed"), story.record.events[-1]
     again = replace(first, seq=last.seq + 1, payload={**first.payload, "observation": 99, "value": 0.5})
     return replace(story, record=replace(story.record, events=[*story.record.events, again]))
 
 
-def refused_but_there(story: Story) -> Story:
-    told = story.entry("observe")
-    refused = [replace(entry, fate="refused") if entry.value == told.value else entry for entry in story.entries]
+def refused_but_stored(story: History) -> History:
+    observed = story.entry("observe")
+    refused = [replace(entry, fate="refused") if entry.value == observed.value else entry for entry in story.entries]
     return replace(story, entries=refused)
 
 
-def invented(story: Story) -> Story:
+def invented(story: History) -> History:
     return replace(story, entries=[entry for entry in story.entries if entry.kind != "point"])
 
 
-def overshot(story: Story) -> Story:
+def budget_exceeded(story: History) -> History:
     return replace(story, plan=replace(story.plan, budget=len(story.record.trials) - 1))
 
 
-def reused_number(story: Story) -> Story:
+def reused_number(story: History) -> History:
     return story.with_events(lambda event: replace(event, trial=1) if event.kind == "suggested" else event)
 
 
-def gap(story: Story) -> Story:
+def missing_event(story: History) -> History:
     return story.without("paused")
 
 
-def doubled_event(story: Story) -> Story:
+def doubled_event(story: History) -> History:
     return replace(story, record=replace(story.record, events=[*story.record.events, story.record.events[0]]))
 
 
-def handed_out_twice(story: Story) -> Story:
+def issued_twice(story: History) -> History:
     return replace(story, entries=[*story.entries, replace(story.entry("suggest"), worker="worker-1")])
 
 
-def never_told(story: Story) -> Story:
+def never_sent(story: History) -> History:
     known = story.entry("suggest")
     return replace(story, entries=[entry for entry in story.entries if entry is not known])
 
 
-def same_point(story: Story) -> Story:
+def same_point(story: History) -> History:
     point = story.first("suggested", trial=1).payload["parameters"]
 
     def change(event: Event) -> Event:
@@ -194,136 +194,136 @@ def same_point(story: Story) -> Story:
     return story.with_events(change)
 
 
-def ran_out_early(story: Story) -> Story:
+def expired_early(story: History) -> History:
     early = story.first("expired")
     at_once = replace(early, created_at=story.first("suggested", early.trial).created_at)
     return story.with_events(lambda event: at_once if event is early else event)
 
 
-def renewal_forgotten(story: Story) -> Story:
+def renewal_ignored(story: History) -> History:
     expired, renewed = story.first("expired"), story.entry("heartbeat")
     late = timedelta(seconds=1)
     claimed = replace(renewed, started=expired.created_at - late, ended=expired.created_at - late / 2)
     return replace(story, entries=[*story.entries, replace(claimed, trial=expired.trial)])
 
 
-def unfinished(story: Story) -> Story:
+def unfinished(story: History) -> History:
     first, *others = story.record.trials
     return replace(story, record=replace(story.record, trials=[replace(first, state="active"), *others]))
 
 
-def not_complete(story: Story) -> Story:
+def not_complete(story: History) -> History:
     return replace(story, record=replace(story.record, info=replace(story.record.info, state="running")))
 
 
-def wrong_best(story: Story) -> Story:
+def wrong_best(story: History) -> History:
     return replace(story, record=replace(story.record, info=replace(story.record.info, best=None)))
 
 
-def report_lost(story: Story) -> Story:
+def report_lost(story: History) -> History:
     (number, points), *_ = story.record.curves.items()
     record = replace(story.record, curves={**story.record.curves, number: points[:-1]})
     return replace(story, record=record)
 
 
-def report_invented(story: Story) -> Story:
+def report_invented(story: History) -> History:
     return replace(story, entries=[entry for entry in story.entries if entry.kind != "report"])
 
 
-def part_of_a_request(story: Story) -> Story:
+def part_of_a_request(story: History) -> History:
     first = story.first("reported")
     part = replace(first, payload={**first.payload, "reports": first.payload["reports"][:1]})
     return story.with_events(lambda event: part if event is first else event)
 
 
-def backwards(story: Story) -> Story:
+def backwards(story: History) -> History:
     first = story.first("reported")
     turned = replace(first, payload={**first.payload, "reports": first.payload["reports"][::-1]})
     return story.with_events(lambda event: turned if event is first else event)
 
 
-def stopped_at_another_value(story: Story) -> Story:
+def stopped_at_another_value(story: History) -> History:
     stop = story.first("stopped")
     return story.with_events(
         lambda event: replace(event, payload={**event.payload, "value": 9.0}) if event is stop else event
     )
 
 
-def refused_for_nothing(story: Story) -> Story:
-    told = story.entry("observe")
-    return replace(story, entries=[*story.entries, replace(told, fate="refused")])
+def refused_without_reason(story: History) -> History:
+    observed = story.entry("observe")
+    return replace(story, entries=[*story.entries, replace(observed, fate="refused")])
 
 
-def counted_though_outside(story: Story) -> Story:
+def counted_outside_the_space(story: History) -> History:
     inside = [replace(observation, outside=False) for observation in story.record.observations]
     return replace(story, record=replace(story.record, observations=inside))
 
 
-def edit_invented(story: Story) -> Story:
+def edit_invented(story: History) -> History:
     return replace(story, entries=[entry for entry in story.entries if entry.kind != "edit"])
 
 
-def edit_lost(story: Story) -> Story:
+def edit_lost(story: History) -> History:
     return replace(story, entries=[*story.entries, replace(story.entry("edit"), edited=Float(0, 3))])
 
 
-def refused_but_queued(story: Story) -> Story:
+def refused_but_queued(story: History) -> History:
     return story.with_entry(story.entry("queue"), fate="refused")
 
 
-def queued_twice(story: Story) -> Story:
+def queued_twice(story: History) -> History:
     first, last = story.first("queued"), story.record.events[-1]
     return story.with_events(lambda event: replace(first, seq=last.seq) if event is last else event)
 
 
-def stale(story: Story) -> Story:
+def stale(story: History) -> History:
     early, late = story.reads(lists=False)
     return story.with_entry(late, revision=early.revision, counts=early.counts)
 
 
-def stale_list(story: Story) -> Story:
+def stale_list(story: History) -> History:
     early, late = story.reads(lists=True)
     return story.with_entry(late, listed=early.listed)
 
 
-def stale_trial(story: Story) -> Story:
+def stale_trial(story: History) -> History:
     """Change one trial, but not the number of trials."""
     early, late = story.reads(lists=True)
     return story.with_entry(late, listed=(late.listed[0], early.listed[1], *late.listed[2:]))
 
 
-def foreseen(story: Story) -> Story:
+def read_before_it_happened(story: History) -> History:
     early, late = story.reads(lists=False)
     return story.with_entry(early, revision=late.revision, counts=late.counts)
 
 
-def foreseen_list(story: Story) -> Story:
+def listed_before_it_happened(story: History) -> History:
     early, late = story.reads(lists=True)
     return story.with_entry(early, listed=late.listed)
 
 
-def never_so(story: Story) -> Story:
+def impossible_list(story: History) -> History:
     _, late = story.reads(lists=True)
     return story.with_entry(late, listed=(replace(late.listed[0], attempt=7), *late.listed[1:]))
 
 
-def miscounted(story: Story) -> Story:
+def miscounted(story: History) -> History:
     _, late = story.reads(lists=False)
     assert late.counts is not None
     return story.with_entry(late, counts=replace(late.counts, observations=0))
 
 
-def logged_before_it_was_asked_for(story: Story) -> Story:
+def logged_before_the_request(story: History) -> History:
     told, last = story.entry("point"), story.entries[-1]
     return story.with_entry(told, asked=last.answered + 1.0, answered=last.answered + 2.0)
 
 
-def logged_after_later_calls(story: Story) -> Story:
+def logged_after_later_calls(story: History) -> History:
     told, first = story.last("point"), story.entry("create")
     return story.with_entry(told, asked=first.answered + 1e-6, answered=first.answered + 2e-6)
 
 
-def lease_cut_short(story: Story) -> Story:
+def lease_cut_short(story: History) -> History:
     """By the clients' clock; the servers report that it expired."""
     lost = story.first("expired")
     attempts = {
@@ -338,19 +338,19 @@ def lease_cut_short(story: Story) -> Story:
     [
         (lost, "an acknowledged result is lost"),
         (lost_row, "observation 1 is in the log only"),
-        (doubled, "told once, is there 2 times"),
-        (second_of_an_attempt, "it is the second result of attempt 1"),
-        (refused_but_there, "is there though it was refused"),
-        (invented, "which nobody told"),
-        (overshot, "overshoot the budget"),
+        (doubled, "reported once, is stored 2 times"),
+        (second_result_of_an_attempt, "it is the second result of attempt 1"),
+        (refused_but_stored, "is stored although it was refused"),
+        (invented, "which no client reported"),
+        (budget_exceeded, "exceed the budget"),
         (reused_number, "the trial's number was used before"),
-        (gap, "not numbered without gaps"),
-        (doubled_event, "event 1 is there 2 times"),
-        (handed_out_twice, "an attempt was issued twice"),
-        (never_told, "without ever having been told"),
+        (missing_event, "not numbered without gaps"),
+        (doubled_event, "event 1 occurs 2 times"),
+        (issued_twice, "an attempt was issued twice"),
+        (never_sent, "without receiving it"),
         (same_point, "it has the same point as trial 1"),
-        (ran_out_early, "the lease was 0:00:"),
-        (renewal_forgotten, "a renewed lease ran out too soon"),
+        (expired_early, "the lease expired after 0:00:"),
+        (renewal_ignored, "a renewed lease expired too early"),
         (unfinished, "trial 1 is still active"),
         (not_complete, "not complete"),
         (wrong_best, "the best observation is"),
@@ -359,39 +359,39 @@ def lease_cut_short(story: Story) -> Story:
         (lambda story: story.without("failed"), "an acknowledged failure is not in the log"),
         (lambda story: story.without("retried"), "an acknowledged retry is not in the log"),
         (lambda story: story.without("queued"), "an acknowledged point is not in the queue"),
-        (lambda story: story.without("leased"), "by the log it is"),
+        (lambda story: story.without("leased"), "but in the log it is"),
         (report_lost, "has the curve"),
-        (report_invented, "which nobody sent"),
-        (part_of_a_request, "acknowledged reports are lost"),
+        (report_invented, "which no client sent"),
+        (part_of_a_request, "some acknowledged reports are lost"),
         (backwards, "the steps are [2, 1]"),
         (stopped_at_another_value, "it had reported"),
-        (lambda story: story.without("stopped"), "was told to stop, and is"),
-        (refused_for_nothing, "a result was refused without a reason"),
-        (counted_though_outside, "counts at"),
-        (edit_invented, "which nobody asked for"),
+        (lambda story: story.without("stopped"), "was asked to stop a trial, which is"),
+        (refused_without_reason, "a result was refused without a reason"),
+        (counted_outside_the_space, "counts at"),
+        (edit_invented, "which no client requested"),
         (edit_lost, "an acknowledged edit is lost"),
         (lambda story: story.without("edited"), "it is not version 2 of the space"),
-        (refused_but_queued, "asked for, so that it might be, by: worker-0 queue"),
-        (queued_twice, "asked for, so that it might be, by: worker-0 queue"),
+        (refused_but_queued, "calls that could have queued it: worker-0 queue"),
+        (queued_twice, "calls that could have queued it: worker-0 queue"),
         (stale, "story: worker-0 read (acknowledged"),
         (stale_list, "a list of 5 trials, was asked"),
         (stale_trial, "trial 2 as ('active', 1, None), was asked"),
-        (foreseen, "s after the answer to worker-0 read"),
-        (foreseen_list, "s after the answer to worker-0 read"),
-        (never_so, "was never so"),
+        (read_before_it_happened, "s after the answer to worker-0 read"),
+        (listed_before_it_happened, "s after the answer to worker-0 read"),
+        (impossible_list, "was never true"),
         (miscounted, "the counts at revision"),
-        (logged_before_it_was_asked_for, "story: worker-0 point observation"),
+        (logged_before_the_request, "story: worker-0 point observation"),
         (logged_after_later_calls, "s after the answer to worker-0 point"),
-        (lease_cut_short, "a trial was issued within the lease of another worker"),
+        (lease_cut_short, "a trial was issued during the lease of another worker"),
     ],
 )
-def test_a_falsified_record_is_named(story: Story, falsify: Callable[[Story], Story], named: str) -> None:
+def test_falsified_records_are_reported(story: History, falsify: Callable[[History], History], named: str) -> None:
     violations = falsify(story).violations()
     assert any(named in violation for violation in violations), violations
     assert all(violation.startswith(f"{story.plan.id}: ") for violation in violations)
 
 
-def test_a_late_copy_of_a_refused_call_may_queue_its_point_once_a_trial_was_stopped(story: Story) -> None:
+def test_late_copy_of_a_refused_call_may_queue_its_point(story: History) -> None:
     """A stopped trial frees a part of the budget, and a refusal is not stored under its key."""
     queued, stopped = story.entry("queue"), story.entry("report")
     assert stopped.started < story.first("stopped").created_at

@@ -1,4 +1,4 @@
-"""A client of the chaos run: it works like a normal worker, and also does everything that workers may do wrong."""
+"""A client of the chaos run: it works like a normal worker, and also makes every mistake that workers can make."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Told:
-    """A result that was acknowledged."""
+class Reported:
+    """An acknowledged result."""
 
     job: Job
     value: float
@@ -56,23 +56,23 @@ class Worker:
         self._studies: dict[str, Study] = {}
         self._held: list[Job] = []
         self._failed: deque[Job] = deque(maxlen=REMEMBERED)
-        self._told: deque[Told] = deque(maxlen=REMEMBERED)
+        self._reported: deque[Reported] = deque(maxlen=REMEMBERED)
 
     def work(self, over: threading.Event) -> None:
         """Perform operations until the run is over."""
         mix = {
             self._ask: 25,
-            self._tell: 32,
-            self._tell_many: 3,
-            self._tell_again: 5,
+            self._observe: 32,
+            self._observe_many: 3,
+            self._observe_again: 5,
             self._contradict: 4,
-            self._tell_of_a_point: 4,
+            self._add_result: 4,
             self._renew: 8,
             self._report: 12,
             self._fail: 2,
             self._retry: 1,
             self._release: 3,
-            self._release_and_tell: 1,
+            self._release_and_observe: 1,
             self._correct: 2,
             self._exclude: 1,
             self._queue: 2,
@@ -137,10 +137,10 @@ class Worker:
         if job := self._take():
             self._session.release(job.study, job.trial)
 
-    def _release_and_tell(self) -> None:
+    def _release_and_observe(self) -> None:
         if job := self._take():
             self._session.release(job.study, job.trial)
-            self._tell_of(job)
+            self._report_result(job)
 
     def _queue(self) -> None:
         if chosen := self._choose():
@@ -149,11 +149,11 @@ class Worker:
 
     # Results
 
-    def _tell(self) -> None:
+    def _observe(self) -> None:
         if job := self._take():
-            self._tell_of(job)
+            self._report_result(job)
 
-    def _tell_many(self) -> None:
+    def _observe_many(self) -> None:
         """Report a batch: the trials held in one study, a point, and an item that must be refused."""
         if not self._held:
             return
@@ -161,34 +161,34 @@ class Worker:
         jobs = [job for job in self._held if job.study is first.study]
         self._held = [job for job in self._held if job.study is not first.study]
         point = first.plan.point(self._dice)
-        contradicted = [told.job for told in self._told if told.job.study is first.study][:1]
+        contradicted = [known.job for known in self._reported if known.job.study is first.study][:1]
         items = [self._item(job) for job in (*jobs, *contradicted)]
         fates = self._session.observe_many(first.study, [*items, {"parameters": point, "value": self._value(point)}])
         for job, item, fate in zip(jobs, items, fates, strict=False):
             self._remember(job, item["value"], fate.answer)
 
-    def _tell_of_a_point(self) -> None:
+    def _add_result(self) -> None:
         if chosen := self._choose():
             plan, study = chosen
             point = plan.point(self._dice)
             self._session.add_result(study, point, self._value(point))
 
-    def _tell_again(self) -> None:
-        if told := self._recall():
-            self._session.observe(told.job.study, told.job.trial, told.value)
+    def _observe_again(self) -> None:
+        if known := self._recall():
+            self._session.observe(known.job.study, known.job.trial, known.value)
 
     def _contradict(self) -> None:
-        if told := self._recall():
-            self._session.contradict(told.job.study, told.job.trial, self._value(told.job.trial.parameters))
+        if known := self._recall():
+            self._session.contradict(known.job.study, known.job.trial, self._value(known.job.trial.parameters))
 
     def _correct(self) -> None:
-        if told := self._recall():
-            self._told.remove(told)  # only once: a late repetition of a correction must change nothing
-            self._session.correct(told.job.study, told.observation, self._value(told.job.trial.parameters))
+        if known := self._recall():
+            self._reported.remove(known)  # only once: a late repetition of a correction must change nothing
+            self._session.correct(known.job.study, known.observation, self._value(known.job.trial.parameters))
 
     def _exclude(self) -> None:
-        if told := self._recall():
-            self._session.exclude(told.job.study, told.observation)
+        if known := self._recall():
+            self._session.exclude(known.job.study, known.observation)
 
     # The study
 
@@ -237,16 +237,16 @@ class Worker:
             return None
         return self._held.pop(-1 if self._dice.random() < 0.8 else 0)
 
-    def _recall(self) -> Told | None:
-        return self._dice.choice(self._told) if self._told else None
+    def _recall(self) -> Reported | None:
+        return self._dice.choice(self._reported) if self._reported else None
 
-    def _tell_of(self, job: Job) -> None:
+    def _report_result(self, job: Job) -> None:
         value = self._value(job.trial.parameters)
         self._remember(job, value, self._session.observe(job.study, job.trial, value))
 
     def _remember(self, job: Job, value: float, answer: Answer | None) -> None:
         if answer is not None and answer.observation is not None:
-            self._told.append(Told(job, value, answer.observation.seq))
+            self._reported.append(Reported(job, value, answer.observation.seq))
 
     def _item(self, job: Job) -> dict[str, Any]:
         """A trial's result as an item of a batch."""

@@ -70,7 +70,7 @@ def renew(trial: int, seconds: float, study: str = STUDY) -> Call:
 
 
 LEASES = (
-    # Trial 4 waits after an expired lease; the leases of 5 and 6 have expired unnoticed, for 6 in its last attempt.
+    # Trial 4 is queued after an expired lease. The leases of 5 and 6 have expired unnoticed, for 6 in its last attempt.
     post(f"{STUDY}/suggest", count=3, lease_seconds=OVER_AT_ONCE),
     renew(4, HOURS),
     renew(5, HOURS),

@@ -1,4 +1,4 @@
-"""Databases to crash on, each with a history."""
+"""Databases with a history, for the crash tests."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.acceptance.crash.databases import Databases, PostgreSQLDatabases, SQL
 from tests.acceptance.crash.dying import preload
 from tests.acceptance.crash.server import perform_all
 
-Lived = Callable[[str, str], tuple[Databases, str]]
+Histories = Callable[[str, str], tuple[Databases, str]]
 
 
 @pytest.fixture(scope="session")
-def lived(postgresql_server: sa.Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lived]:
+def histories(postgresql_server: sa.Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Histories]:
     """For a kind of database and a profile: the source of databases, and the URL of one with a history."""
     preload()
     sources: dict[str, Databases] = {

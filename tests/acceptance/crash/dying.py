@@ -1,8 +1,8 @@
 """A server process that performs one operation, and may be killed at a chosen point of it.
 
-A database shows a transaction only from its commit on. So all instructions between two commits are equivalent, and
-kills before the first commit and after each commit cover every instruction up to the reply. A kill after the reply is
-another case, since a client with a reply does not repeat its request.
+A transaction becomes visible in a database only at its commit. So all instructions between two commits are equivalent,
+and kills before the first commit and after each commit cover every instruction up to the reply. A kill after the reply
+is another case, since a client with a reply does not repeat its request.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ _PROCESSES = multiprocessing.get_context("forkserver")  # it has no threads, and
 
 
 def preload() -> None:
-    """Preload modules before the first process is forked. Not at import, since every test process imports this
-    module."""
+    """Preload modules before the first process is forked.
+
+    Not at import, since every test process imports this module.
+    """
     _PROCESSES.set_forkserver_preload([__name__, "psycopg", *PRELOADED, "tests.acceptance.crash.warmed"])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from tests.acceptance.crash.server import Call, Server
 
 VIEWS = ("export", "tree?limit=1000", "dictionary?limit=1000", "model", "access")
-PASSING = {"study", "deletion"}
+VOLATILE = {"study", "deletion"}
 """Fields with numbers of PostgreSQL sequences, which rolled-back deletions also increase."""
 ROUNDED = {"gap", "beta", "effective_dimension", "mean", "std", "lcb", "ucb"}
 
@@ -17,7 +17,8 @@ ROUNDED = {"gap", "beta", "effective_dimension", "mean", "std", "lcb", "ucb"}
 async def aftermath(server: Server) -> dict[str, Any]:
     """Return the next suggestion of each study, and then its full state.
 
-    The order matters: the next decision updates the model to the end of the log, behind which a crash may have left it.
+    The order matters: the next suggestion updates the model to the end of the log. After a crash, the model may be
+    behind the log.
     """
     found = {"/v1/trash": await server.read("/v1/trash")}
     for study in (await server.read("/v1/studies"))["items"]:
@@ -32,9 +33,9 @@ async def aftermath(server: Server) -> dict[str, Any]:
 def comparable(document: Any) -> Any:
     """Return a document without times, random ids, last digits and summaries of the study, which may differ.
 
-    A summary in the answer to a result may be from before or after the model's update. The end of a lease is converted
-    to hours from the trial's creation. Numbers are rounded, since a new factorization and an updated one differ in the
-    last digits.
+    The summary in the answer to a result may be from before or after the model's update. The end of a lease is
+    converted to hours from the trial's creation. Numbers are rounded, since a new factorization and an updated one
+    differ in the last digits.
     """
     if isinstance(document, list):
         return [comparable(item) for item in document]
@@ -42,7 +43,7 @@ def comparable(document: Any) -> Any:
         return re.sub(r"study-[0-9a-f]{12}", "drawn-id", document)
     if not isinstance(document, dict):
         return document
-    kept = {name: value for name, value in document.items() if name not in PASSING and not name.endswith("_at")}
+    kept = {name: value for name, value in document.items() if name not in VOLATILE and not name.endswith("_at")}
     if kept.get("leased_until") is not None:
         lease = datetime.fromisoformat(document["leased_until"]) - datetime.fromisoformat(document["created_at"])
         kept["leased_until"] = round(lease.total_seconds() / 3600)

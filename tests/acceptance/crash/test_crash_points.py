@@ -1,4 +1,4 @@
-"""A server may be killed at any instruction: nothing acknowledged is lost, nothing is done twice, and the server
+"""A server may be killed at any instruction: no acknowledged request is lost, none is performed twice, and the server
 continues as it would have without the crash.
 
 The server is killed before the first commit of every operation, after each commit, and after the reply. A client
@@ -6,8 +6,8 @@ without a reply repeats the request with the same idempotency key. In the end, t
 was not killed.
 
 The logs are equal even where an operation commits in steps. A result and its key are one transaction. The later steps
-depend only on the log (the model's rows, the completion of the study), so any request may perform them. The same holds
-for overdue leases: the first request expires them.
+depend only on the log (the model's rows, the completion of the study), so any request may perform them. The same
+applies to overdue leases: the first request expires them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.crash.cases import CASES, DIFFERENT, Case
-from tests.acceptance.crash.conftest import Lived
+from tests.acceptance.crash.conftest import Histories
 from tests.acceptance.crash.dying import KEY, die, points, survive
 from tests.acceptance.crash.server import Answer, Operation, application, perform_all, running
 from tests.acceptance.crash.state import aftermath, comparable
@@ -38,8 +38,8 @@ EVERY = [
 
 
 @pytest.mark.parametrize(("backend", "case"), EVERY)
-def test_a_crash_at_any_point_changes_nothing(lived: Lived, backend: str, case: Case) -> None:
-    databases, origin = lived(backend, case.profiles[backend])
+def test_a_crash_at_any_point_changes_nothing(histories: Histories, backend: str, case: Case) -> None:
+    databases, origin = histories(backend, case.profiles[backend])
     with databases.copy(origin) as prepared:
         asyncio.run(perform_all(prepared, case.before))
         with databases.copy(prepared) as url:

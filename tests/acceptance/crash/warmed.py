@@ -1,4 +1,4 @@
-"""Imported once by the fork server of servers and model processes, which then has served requests.
+"""Imported once by the fork server of servers and model processes, after it has served some requests.
 
 A process forked after that needs a tenth of the time for its first request. This does not affect the state after a
 crash.

@@ -1,7 +1,7 @@
 """The directives of systemd that deploy/systemd uses, with the forms of their values: systemd.unit(5), systemd.exec(5),
 systemd.service(5), systemd.kill(5), systemd.timer(5).
 
-So they can be checked without systemd, which ignores unknown names and values.
+The tests check them without systemd, which ignores unknown names and values.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ DIRECTIVES: dict[str, dict[str, str]] = {
 
 
 def faults(unit: str) -> list[str]:
-    """Return the lines of a unit that systemd would refuse or ignore."""
+    """Return the lines of a unit that systemd would reject or ignore."""
     section, found = "", []
     for line in unit.replace("\\\n", " ").splitlines():
         if not line.strip() or line.startswith(("#", ";")):

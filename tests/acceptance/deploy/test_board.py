@@ -25,7 +25,7 @@ def expressions() -> list[str]:
     return [*asked, *(variable["query"] for variable in BOARD["templating"]["list"])]
 
 
-def test_every_metric_and_label_of_the_board_is_exposed(other_sqlite: str) -> None:
+def test_every_metric_and_label_of_the_dashboard_is_exposed(other_sqlite: str) -> None:
     server = server_on(other_sqlite, study_metrics=True, model_processes=1)
     with server as address, httpx.Client(base_url=address, timeout=60) as api:
         api.post("/v1/studies", json=DEFINITION)
@@ -51,7 +51,7 @@ def test_every_metric_and_label_of_the_board_is_exposed(other_sqlite: str) -> No
     assert by <= {label for label, _ in labels} | {"instance"}
 
 
-def test_the_panels_do_not_overlap() -> None:
+def test_panels_do_not_overlap() -> None:
     taken: set[tuple[int, int]] = set()
     for panel in BOARD["panels"]:
         place = panel["gridPos"]

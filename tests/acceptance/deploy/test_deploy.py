@@ -1,5 +1,6 @@
 """Dockerfile and docker-compose.yml: no container engine is available, so the tests read the files and run their
-commands."""
+commands.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +85,7 @@ def installed(wheel: Path, client_wheel: Path, docs_wheel: Path) -> Path:
     return python.parent
 
 
-def test_image_has_two_stages_no_root_and_a_health_check() -> None:
+def test_image_has_two_stages_an_unprivileged_user_and_a_health_check() -> None:
     assert len(arguments("FROM")) == 2
     assert arguments("USER") == ["adabkb"]
     names = [name for name, _ in INSTRUCTIONS]
@@ -92,7 +93,7 @@ def test_image_has_two_stages_no_root_and_a_health_check() -> None:
     assert "/readyz" in arguments("HEALTHCHECK")[0]
 
 
-def test_image_copies_only_what_exists() -> None:
+def test_image_copies_only_existing_files() -> None:
     ignored = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     for copy in arguments("COPY"):
         for source in copy.split()[:-1]:
@@ -101,7 +102,7 @@ def test_image_copies_only_what_exists() -> None:
                 assert source in ignored or source.startswith("/opt/")
 
 
-def test_image_has_what_the_documentation_copies() -> None:
+def test_image_contains_all_files_that_the_documentation_links() -> None:
     """The strict build fails for a link to a file that is not in the image."""
     sent = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     for page in (ROOT / "docs").rglob("*.md"):
@@ -110,13 +111,13 @@ def test_image_has_what_the_documentation_copies() -> None:
             assert any(linked.is_relative_to(each) for each in sent), f"{page.name} links to {linked}"
 
 
-def test_environment_names_are_settings(compose: dict[str, Any]) -> None:
+def test_environment_variables_are_settings(compose: dict[str, Any]) -> None:
     known = {setting.variable for setting in table()}
     named = set(re.findall(r"(ADABKB_\w+)=", DOCKERFILE)) | set(compose["x-server"]["environment"])
     assert named <= known
 
 
-def test_compose_migrates_nothing_by_itself_and_keeps_its_data(compose: dict[str, Any]) -> None:
+def test_compose_keeps_its_data_and_does_not_migrate_automatically(compose: dict[str, Any]) -> None:
     services = compose["services"]
     assert services.keys() == {"database", "server"}
     assert services["server"]["depends_on"]["database"]["condition"] == "service_healthy"
@@ -129,7 +130,7 @@ def test_compose_migrates_nothing_by_itself_and_keeps_its_data(compose: dict[str
 @pytest.mark.parametrize(
     "package", ["service/adabkb_service", "client/adabkb_client", "integrations/adabkb_integrations"]
 )
-def test_the_wheel_has_every_file_of_a_package_and_its_types(wheel: Path, client_wheel: Path, package: str) -> None:
+def test_wheels_contain_all_package_files_and_types(wheel: Path, client_wheel: Path, package: str) -> None:
     name = Path(package).name
     wheel = client_wheel if name == "adabkb_client" else wheel
     files = (path for path in (ROOT / package).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
@@ -140,7 +141,7 @@ def test_the_wheel_has_every_file_of_a_package_and_its_types(wheel: Path, client
     assert {file for file in packed if not file.startswith(f"{name}/_migrations/")} == expected
 
 
-def test_client_and_documentation_are_wheels_of_which_the_server_needs_the_same_version(
+def test_server_requires_client_and_documentation_of_the_same_version(
     wheel: Path, client_wheel: Path, docs_wheel: Path
 ) -> None:
     for each, name in {client_wheel: "adabkb_client", docs_wheel: "adabkb_docs"}.items():
@@ -165,7 +166,7 @@ def test_client_and_documentation_are_wheels_of_which_the_server_needs_the_same_
     ],
     ids=["checkout", "release"],
 )
-def test_a_checkout_needs_the_folders_beside_it_and_a_release_the_packages_of_its_version(
+def test_checkouts_use_local_packages_and_releases_their_versions(
     environment: dict[str, str], places: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So pip can install a checkout without a package index."""
@@ -177,7 +178,7 @@ def test_a_checkout_needs_the_folders_beside_it_and_a_release_the_packages_of_it
     assert needed == [Requirement(f"adabkb-client{places['client']}"), Requirement(docs)]
 
 
-def test_the_client_alone_works_with_what_its_wheel_names(client_wheel: Path, tmp_path: Path, server: str) -> None:
+def test_client_works_with_its_declared_dependencies(client_wheel: Path, tmp_path: Path, server: str) -> None:
     """It needs no part of the server, so it is enough for the workers of a cluster."""
     with zipfile.ZipFile(client_wheel) as archive:
         archive.extractall(tmp_path)
@@ -196,8 +197,8 @@ def test_the_client_alone_works_with_what_its_wheel_names(client_wheel: Path, tm
     assert packages.isdisjoint({"adabkb_service", "fastapi", "numpy", "pydantic", "sqlalchemy", "typer"})
 
 
-def test_the_documentation_needs_no_other_host(docs_wheel: Path) -> None:
-    """It has no inline code, which the content security policy refuses, and loads nothing from other hosts."""
+def test_documentation_needs_no_other_host(docs_wheel: Path) -> None:
+    """It has no inline code, which the content security policy blocks, and loads nothing from other hosts."""
     with zipfile.ZipFile(docs_wheel) as archive:
         site = [file for file in archive.namelist() if file.startswith("adabkb_docs/pages/")]
         pages = {file: archive.read(file).decode() for file in site if file.endswith(".html")}
@@ -220,7 +221,7 @@ def test_the_documentation_needs_no_other_host(docs_wheel: Path) -> None:
         assert shown in reference, shown
 
 
-def test_the_commands_of_image_and_compose_run_from_the_wheel(
+def test_commands_of_image_and_compose_run_from_the_wheel(
     installed: Path, compose: dict[str, Any], tmp_path: Path
 ) -> None:
     """``adabkb data migrate``, ``adabkb serve`` and the health check, from the installed wheel in an empty folder."""
@@ -256,11 +257,13 @@ def test_the_commands_of_image_and_compose_run_from_the_wheel(
             process.wait(60)
 
 
-def test_every_trial_of_the_readme_is_of_the_model_in_an_empty_environment(installed: Path, tmp_path: Path) -> None:
-    """``adabkb serve`` without any cache, then the example: no quasi-random points, and an estimate at the end."""
+def test_readme_example_uses_the_model_for_every_trial(installed: Path, tmp_path: Path) -> None:
+    """Runs ``adabkb serve`` in an empty environment without any cache, then the example: no quasi-random points, and an
+    estimate at the end.
+    """
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    told = "print({trial.origin for trial in study.trials()}, study.info().counts.completed)\n"
-    program = example.replace("Client()", "Client(address)") + told
+    report = "print({trial.origin for trial in study.trials()}, study.info().counts.completed)\n"
+    program = example.replace("Client()", "Client(address)") + report
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     serve = [str(installed / "adabkb"), "serve", "--port", "0"]
     with subprocess.Popen(serve, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:

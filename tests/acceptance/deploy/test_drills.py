@@ -33,7 +33,7 @@ Results = dict[int, tuple[float, object]]
 
 
 @dataclass
-class Lab:
+class Deployment:
     """Two servers on one database, each with workers that evaluate trials until the drill ends."""
 
     url: str
@@ -76,20 +76,20 @@ def results(url: str) -> Results:
 
 
 @pytest.fixture
-def lab(migrated_url: str) -> Iterator[Lab]:
+def lab(migrated_url: str) -> Iterator[Deployment]:
     with ExitStack() as first, ExitStack() as second:
         addresses = [stack.enter_context(server(migrated_url)) for stack in (first, second)]
-        yield Lab(migrated_url, [first, second], addresses)
+        yield Deployment(migrated_url, [first, second], addresses)
 
 
-def evaluated(x: float) -> float:
+def slow_square(x: float) -> float:
     """Sleeps, since otherwise the workers would slow down the drills and store many results to replay."""
     time.sleep(0.1)
     return (x - 0.3) ** 2
 
 
 @contextmanager
-def working(lab: Lab) -> Iterator[None]:
+def running_workers(lab: Deployment) -> Iterator[None]:
     """Run workers at each server within the block. No worker may get an error."""
     over = threading.Event()
 
@@ -99,7 +99,7 @@ def working(lab: Lab) -> Iterator[None]:
 
     def work(address: str) -> int:
         with Client(address) as client:
-            run = client.study("s").run(evaluated, workers=2, callbacks=[stop_when_over], progress=False)
+            run = client.study("s").run(slow_square, workers=2, callbacks=[stop_when_over], progress=False)
             return run.completed
 
     with Client(lab.addresses[0]) as client:
@@ -110,10 +110,10 @@ def working(lab: Lab) -> Iterator[None]:
             yield
         finally:
             over.set()
-        told = sum(each.result() for each in done)
+        reported = sum(each.result() for each in done)
     found = lab.results()
-    assert len(found) == told, "each result is stored, and once"
-    assert sorted(found) == list(range(1, told + 1))
+    assert len(found) == reported, "each result is stored exactly once"
+    assert sorted(found) == list(range(1, reported + 1))
 
 
 def check_sound(url: str) -> None:
@@ -130,9 +130,9 @@ def command(*arguments: str | Path) -> str:
     return done.output
 
 
-def test_backup_restore_and_replacing_one_server_after_the_other_under_load(lab: Lab, tmp_path: Path) -> None:
+def test_backup_restore_and_rolling_restart_under_load(lab: Deployment, tmp_path: Path) -> None:
     restored = f"sqlite:///{tmp_path}/restored.db"
-    with working(lab):
+    with running_workers(lab):
         before = lab.after_some_results()
         command("data", "backup", tmp_path / "backup.db", "--database", lab.url)
         after = lab.after_some_results()
@@ -142,16 +142,16 @@ def test_backup_restore_and_replacing_one_server_after_the_other_under_load(lab:
             lab.after_some_results()
     lab.stop()
     saved = results(restored)
-    assert before.items() <= saved.items() <= after.items(), "as of one moment in between"
+    assert before.items() <= saved.items() <= after.items(), "a consistent snapshot"
     check_sound(lab.url)
     check_sound(restored)
 
 
-def test_a_migration_that_only_adds_needs_no_pause(lab: Lab, tmp_path: Path) -> None:
+def test_additive_migrations_need_no_downtime(lab: Deployment, tmp_path: Path) -> None:
     def ready(address: str) -> bool:
         return httpx.get(f"{address}/readyz").status_code == 200
 
-    with working(lab):
+    with running_workers(lab):
         lab.after_some_results()
         with newer_version(tmp_path, ADDS):
             asked = CliRunner().invoke(adabkb, ["data", "doctor", "--database", lab.url])
@@ -170,24 +170,22 @@ def test_a_migration_that_only_adds_needs_no_pause(lab: Lab, tmp_path: Path) -> 
     copied = f"sqlite:///{tmp_path}/copied.db"
     command("data", "backup", tmp_path / "back.db", "--database", lab.url)
     command("data", "restore", tmp_path / "back.db", "--database", f"sqlite:///{tmp_path}/restored.db")
-    assert results(f"sqlite:///{tmp_path}/restored.db") == results(lab.url), "backups go on after the way back"
+    assert results(f"sqlite:///{tmp_path}/restored.db") == results(lab.url), "backups continue after the rollback"
     refused = CliRunner().invoke(adabkb, ["data", "copy", lab.url, copied])
     assert (refused.exit_code, "Install that version" in refused.output) == (1, True), "it would lack what was added"
     check_sound(lab.url)
 
 
-def test_a_newer_database_is_refused_with_the_remedy_and_the_backup_from_before_serves(
-    lab: Lab, tmp_path: Path
-) -> None:
+def test_newer_database_is_refused_and_its_backup_can_be_restored(lab: Deployment, tmp_path: Path) -> None:
     def readiness(address: str) -> list[str]:
         return [fault["pointer"] for fault in httpx.get(f"{address}/readyz").json().get("errors", ())]
 
-    with working(lab):
+    with running_workers(lab):
         saved = lab.after_some_results()
         command("data", "backup", tmp_path / "backup.db", "--database", lab.url)
     with closing(Database(lab.url)) as database, database.writing() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'from_the_future'")
-    assert [readiness(address) for address in lab.addresses] == [["/schema"]] * 2, "who runs is asked for nothing more"
+    assert [readiness(address) for address in lab.addresses] == [["/schema"]] * 2, "running workers notice nothing"
     refused = CliRunner().invoke(adabkb, ["data", "doctor", "--database", lab.url])
     assert (refused.exit_code, "Install that version" in refused.output) == (1, True)
     back = f"sqlite:///{tmp_path}/back.db"

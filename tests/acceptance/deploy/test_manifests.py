@@ -1,5 +1,6 @@
-"""deploy/: no container engine and no systemd is available, so the tests compare the files with published schemas, read
-them and run their commands."""
+"""deploy/: container engines and systemd are not available, so the tests compare the files with published schemas, read
+them and run their commands.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +86,7 @@ KUBERNETES = [*MANIFESTS, *sorted((DEPLOY.parent / "examples" / "kubernetes").gl
 
 
 @pytest.mark.parametrize("file", KUBERNETES, ids=lambda file: f"{file.parent.parent.name}-{file.stem}")
-def test_kubernetes_knows_every_field_and_its_type(file: Path) -> None:
+def test_kubernetes_schema_accepts_every_manifest(file: Path) -> None:
     """For an older version of Kubernetes and the newest."""
     for document in yaml.safe_load_all(file.read_text()):
         for version in ("1.30", "1.37"):
@@ -93,13 +94,13 @@ def test_kubernetes_knows_every_field_and_its_type(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["docker-compose.yml", "deploy/compose/compose.yaml"])
-def test_compose_knows_every_field_and_its_type(file: str) -> None:
+def test_compose_schema_accepts_the_files(file: str) -> None:
     schema = ["--builtin-schema", "vendor.compose-spec", str(DEPLOY.parent / file)]
     judged = CliRunner().invoke(check_jsonschema, schema)
     assert judged.exit_code == 0, judged.output
 
 
-def test_every_command_is_one_and_takes_its_arguments() -> None:
+def test_every_command_exists_and_accepts_its_arguments() -> None:
     commands = [service["command"] for service in compose()["services"].values() if "command" in service]
     every = [container for manifest in manifests() for container in containers(manifest)]
     assert [each["command"][0] for each in every if "args" not in each] == ["sleep"], "for kubectl exec"
@@ -120,7 +121,7 @@ def test_every_command_is_one_and_takes_its_arguments() -> None:
         accepts(cli, command)
 
 
-def test_every_setting_is_one_and_has_a_value_that_it_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_setting_exists_and_has_a_valid_value(monkeypatch: pytest.MonkeyPatch) -> None:
     given = [
         service["environment"] for service in compose()["services"].values() if "adabkb" in str(service.get("image"))
     ]
@@ -138,14 +139,14 @@ def test_every_setting_is_one_and_has_a_value_that_it_may_have(monkeypatch: pyte
             load()
 
 
-def test_compose_has_two_servers_behind_caddy_and_believes_nobody_else() -> None:
+def test_compose_runs_two_servers_that_trust_only_caddy() -> None:
     loaded, caddyfile = compose(), CADDYFILE.read_text()
     services = loaded["services"]
     servers = [name for name, service in services.items() if service.get("command") == ["serve"]]
     assert re.findall(r"(\S+):8000", caddyfile.split("ADABKB_UPSTREAMS:")[1].split("}")[0]) == servers
     assert len(servers) == 2
     for name in servers:
-        assert "ports" not in services[name], "reached by Caddy alone"
+        assert "ports" not in services[name], "only Caddy can reach it"
         assert services[name]["depends_on"]["database"]["condition"] == "service_healthy"
         assert name in _hosts(services[name]["environment"]["ADABKB_HOSTS"]), "for Prometheus"
         [subnet] = [part["subnet"] for part in loaded["networks"]["default"]["ipam"]["config"]]
@@ -155,7 +156,7 @@ def test_compose_has_two_servers_behind_caddy_and_believes_nobody_else() -> None
     assert set(re.findall(r"\{\$(ADABKB_(?:SITE|TLS|ROOT_PATH))", caddyfile)) == services["caddy"]["environment"].keys()
 
 
-def test_compose_has_two_model_workers_that_nobody_connects_to() -> None:
+def test_compose_runs_two_model_workers_without_ports() -> None:
     """They have the settings of the servers, and enough time to answer pending requests."""
     services = compose()["services"]
     workers = [service for service in services.values() if service.get("command", [""])[0] == "work"]
@@ -166,8 +167,10 @@ def test_compose_has_two_model_workers_that_nobody_connects_to() -> None:
             assert worker[name] == services["server-1"][name]
 
 
-def test_probes_of_a_model_worker_tell_ready_not_ready_and_hanging_apart(tmp_path: Path) -> None:
-    """They use the status file of its command. A worker that is not ready is not restarted; one that hangs is."""
+def test_probes_distinguish_ready_not_ready_and_hanging_workers(tmp_path: Path) -> None:
+    """They use the status file of the command. Kubernetes restarts a worker that hangs, but not one that is not
+    ready.
+    """
     file = tmp_path / "status"
     [worker] = deployments()["adabkb-worker"]["template"]["spec"]["containers"]
     [service, _] = [service for service in compose()["services"].values() if service.get("command", [""])[0] == "work"]
@@ -194,8 +197,8 @@ def _hosts(value: str) -> set[str]:
     return set(listed(re.sub(r"\$\{[^}]*\}", "", value)))
 
 
-def test_nothing_migrates_by_itself_and_every_recipe_has_a_backup_each_day() -> None:
-    """The old version cannot serve a database that a new one has migrated, so a backup comes first."""
+def test_every_recipe_has_a_daily_backup_and_no_automatic_migration() -> None:
+    """An old version cannot serve a database that a new one has migrated, so a backup comes first."""
     services = compose()["services"]
     started = {name: service for name, service in services.items() if "profiles" not in service}
     assert not [name for name, service in started.items() if "migrate" in str(service.get("command"))]
@@ -212,7 +215,7 @@ def test_nothing_migrates_by_itself_and_every_recipe_has_a_backup_each_day() -> 
     assert all("--keep 30" in command for command in backups)
 
 
-def test_the_backup_of_compose_keeps_its_files_where_commands_find_them() -> None:
+def test_compose_backup_writes_to_a_shared_volume() -> None:
     """A volume belongs to root unless the image has its folder, and the image's user is not root."""
     services = compose()["services"]
     assert services["backup"]["volumes"] == services["admin"]["volumes"] == ["backups:/backups"]
@@ -221,8 +224,8 @@ def test_the_backup_of_compose_keeps_its_files_where_commands_find_them() -> Non
     assert subprocess.run(["sh", "-n", "-c", *services["backup"]["command"]], check=False).returncode == 0
 
 
-def test_a_pods_memory_holds_what_its_processes_may_take() -> None:
-    """Otherwise the pod would be killed in cases in which a study should get quasi-random points."""
+def test_pod_memory_covers_the_limits_of_its_processes() -> None:
+    """Otherwise, Kubernetes would kill the pod in cases in which a study should get quasi-random points."""
     for deployment in deployments().values():
         [server] = deployment["template"]["spec"]["containers"]
         given = {entry["name"]: entry.get("value") for entry in server["env"]}
@@ -231,8 +234,8 @@ def test_a_pods_memory_holds_what_its_processes_may_take() -> None:
         assert limit >= megabytes + load().bodies_limit // 2**20 + 512
 
 
-def test_pods_get_no_settings_from_the_service_and_the_server_answers_to_its_name() -> None:
-    """Kubernetes sets ADABKB_PORT in every pod beside a Service adabkb, to an address, unless this is disabled."""
+def test_pods_disable_service_links_and_the_server_accepts_its_service_name() -> None:
+    """Otherwise, Kubernetes sets ADABKB_PORT to an address in every pod of a namespace with a Service adabkb."""
     shown = [*yaml.safe_load_all((DEPLOY.parent / "examples/kubernetes/server.yaml").read_text())]
     for documents in (manifests(), shown):
         [service] = [document["metadata"]["name"] for document in documents if document["kind"] == "Service"]
@@ -242,7 +245,7 @@ def test_pods_get_no_settings_from_the_service_and_the_server_answers_to_its_nam
         assert all(pod["enableServiceLinks"] is False for pod in _pods(documents))
 
 
-def test_caddy_takes_the_caddyfile_with_the_values_of_compose(tmp_path: Path) -> None:
+def test_caddy_accepts_the_caddyfile_with_the_values_of_compose(tmp_path: Path) -> None:
     environment = {"ADABKB_SITE": "optimizer.lab.example", "ADABKB_TLS": "admin@lab.example", "ADABKB_ROOT_PATH": "/bo"}
     environment |= {"XDG_DATA_HOME": str(tmp_path)}  # for the keys of its certificate authority
     command = [str(CADDY), "adapt", "--config", str(CADDYFILE), "--adapter", "caddyfile", "--validate"]
@@ -251,10 +254,10 @@ def test_caddy_takes_the_caddyfile_with_the_values_of_compose(tmp_path: Path) ->
     assert "server-2:8000" in adapted.stdout
 
 
-def test_probes_ask_what_is_open_to_all_and_pods_have_no_rights() -> None:
+def test_probes_use_public_paths_and_pods_have_no_permissions() -> None:
     [server] = deployments()["adabkb"]["template"]["spec"]["containers"]
     paths = [server[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")]
-    assert paths == [PROBED[0], PROBED[0], PROBED[1]], "a server whose database is away is not restarted"
+    assert paths == [PROBED[0], PROBED[0], PROBED[1]], "a server whose database is down is not restarted"
     for manifest in manifests():
         for pod in _pods(manifest):
             assert pod["securityContext"]["runAsNonRoot"]
@@ -279,7 +282,7 @@ def test_containers_write_to_their_volumes_only() -> None:
             assert (service["read_only"], service["tmpfs"]) == (True, ["/tmp"])
 
 
-def test_a_policy_lets_the_ingress_prometheus_and_workers_in_and_nobody_else() -> None:
+def test_network_policy_allows_only_ingress_prometheus_and_workers() -> None:
     found = [manifest for manifest in manifests() if manifest["kind"] == "NetworkPolicy"]
     policies = {manifest["metadata"]["name"]: manifest["spec"] for manifest in found}
     assert policies.keys() == deployments().keys()
@@ -290,7 +293,7 @@ def test_a_policy_lets_the_ingress_prometheus_and_workers_in_and_nobody_else() -
     [rule] = policies["adabkb"]["ingress"]
     [server] = deployments()["adabkb"]["template"]["spec"]["containers"]
     assert [port["port"] for port in rule["ports"]] == [port["name"] for port in server["ports"]]
-    assert all(each for each in rule["from"]), "an empty selector would let everybody in"
+    assert all(each for each in rule["from"]), "an empty selector would allow all pods"
 
 
 def test_no_secret_is_in_a_manifest_or_a_log() -> None:
@@ -306,14 +309,14 @@ def test_no_secret_is_in_a_manifest_or_a_log() -> None:
     assert any("kubectl exec adabkb-admin -- adabkb token create" in line for line in commands)
 
 
-def test_the_logs_of_compose_are_limited_and_http_3_reaches_caddy() -> None:
+def test_compose_limits_logs_and_publishes_http_3() -> None:
     services = compose()["services"]
     for name, service in services.items():
         assert service["logging"]["options"].keys() == {"max-size", "max-file"}, name
     assert {"80:80", "443:443", "443:443/udp"} == set(services["caddy"]["ports"])
 
 
-def test_the_backup_of_compose_is_healthy_while_its_newest_file_is_young(tmp_path: Path) -> None:
+def test_compose_backup_is_healthy_while_its_newest_file_is_recent(tmp_path: Path) -> None:
     kind, check = compose()["services"]["backup"]["healthcheck"]["test"]
     assert kind == "CMD-SHELL"
 
@@ -330,8 +333,8 @@ def test_the_backup_of_compose_is_healthy_while_its_newest_file_is_young(tmp_pat
     assert not healthy()
 
 
-def test_the_servers_of_compose_are_no_superusers_of_postgresql(postgresql_server: sa.Engine) -> None:
-    """The script that PostgreSQL's image runs in a new volume, run on a real server. Its user can create the schema."""
+def test_compose_servers_are_not_postgresql_superusers(postgresql_server: sa.Engine) -> None:
+    """Runs the script for new volumes of PostgreSQL's image on a real server. Its user can create the schema."""
     services = compose()["services"]
     [script] = [volume for volume in services["database"]["volumes"] if "initdb.d" in volume]
     assert "postgresql://adabkb:${ADABKB_PASSWORD" in services["server-1"]["environment"]["ADABKB_DATABASE"]
@@ -355,13 +358,13 @@ def test_the_servers_of_compose_are_no_superusers_of_postgresql(postgresql_serve
             admin.exec_driver_sql("DROP ROLE IF EXISTS adabkb")
 
 
-def test_the_documentation_names_the_postgresql_of_the_tests(postgresql_server: sa.Engine) -> None:
+def test_documentation_names_the_tested_postgresql_version(postgresql_server: sa.Engine) -> None:
     with postgresql_server.connect() as connection:
         version = connection.exec_driver_sql("SHOW server_version_num").scalar_one()
-    told = (DEPLOY.parent / "docs" / "operations.md").read_text()
-    assert f"the same test suite, with PostgreSQL {int(version) // 10_000}." in told
+    page = (DEPLOY.parent / "docs" / "operations.md").read_text()
+    assert f"the same test suite, with PostgreSQL {int(version) // 10_000}." in page
     image = compose()["services"]["database"]["image"].removeprefix("postgres:")
-    assert f"The container recipes use PostgreSQL {image} " in told
+    assert f"The container recipes use PostgreSQL {image} " in page
 
 
 def _pods(node: Any) -> Iterator[dict[str, Any]]:
@@ -372,7 +375,7 @@ def _pods(node: Any) -> Iterator[dict[str, Any]]:
             yield from _pods(value)
 
 
-def test_units_are_hardened_alike_and_the_timer_starts_the_backup() -> None:
+def test_units_are_hardened_and_the_timer_starts_the_backup() -> None:
     names = ("adabkb", "adabkb-backup", "adabkb-caddy")
     server, backup, caddy = (sections(DEPLOY / "systemd" / f"{name}.service")["Service"] for name in names)
     lent = {"CapabilityBoundingSet", "AmbientCapabilities", "User", "Group"}
@@ -390,7 +393,7 @@ def test_units_are_hardened_alike_and_the_timer_starts_the_backup() -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
-def test_every_directive_of_a_unit_is_known_and_its_value_has_the_right_form(unit: Path) -> None:
+def test_every_directive_of_a_unit_is_known_and_valid(unit: Path) -> None:
     assert systemd_directives.faults(unit.read_text()) == []
 
 
@@ -407,13 +410,13 @@ def test_every_directive_of_a_unit_is_known_and_its_value_has_the_right_form(uni
         "[Timer]\nOnCalendar=at three",
     ],
 )
-def test_a_misspelt_directive_or_value_is_a_fault(wrong: str) -> None:
+def test_misspelt_directives_and_values_are_reported(wrong: str) -> None:
     assert systemd_directives.faults(wrong) == [
         "[Servcie] [Servcie]" if "\n" not in wrong else wrong.replace("\n", " ")
     ]
 
 
-def test_systemd_analyze_finds_no_fault_in_the_units(tmp_path: Path) -> None:
+def test_systemd_analyze_accepts_the_units(tmp_path: Path) -> None:
     """If it is installed, with the programs of this machine. The test of directives does not need it."""
     for unit in UNITS:
         text = unit.read_text().replace("/opt/adabkb/bin/adabkb", str(ADABKB)).replace("/usr/bin/caddy", str(CADDY))
@@ -422,5 +425,5 @@ def test_systemd_analyze_finds_no_fault_in_the_units(tmp_path: Path) -> None:
     if analyze is not None:
         command = [analyze, "verify", *map(str, sorted(tmp_path.iterdir()))]
         verified = subprocess.run(command, capture_output=True, text=True, check=False)
-        said = [line for line in verified.stderr.splitlines() if line.startswith("adabkb") or str(tmp_path) in line]
-        assert (verified.returncode, said) == (0, []), verified.stderr
+        messages = [line for line in verified.stderr.splitlines() if line.startswith("adabkb") or str(tmp_path) in line]
+        assert (verified.returncode, messages) == (0, []), verified.stderr

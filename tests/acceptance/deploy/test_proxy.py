@@ -105,7 +105,7 @@ def metric(client: httpx.Client, name: str) -> float:
     return next(float(line.split()[-1]) for line in lines if line.startswith(f"{name} "))
 
 
-def test_each_study_has_one_follower_whichever_server_gets_its_requests_and_another_one_if_that_dies(lab: Lab) -> None:
+def test_each_study_has_one_owner_server_and_fails_over(lab: Lab) -> None:
     with lab.client() as client, ExitStack() as direct:
         clients = {name: direct.enter_context(lab.client(server.address)) for name, server in lab.servers.items()}
         wait_for(lambda: all(metric(each, "adabkb_servers") == 2 for each in clients.values()))
@@ -116,11 +116,11 @@ def test_each_study_has_one_follower_whichever_server_gets_its_requests_and_anot
             for _ in range(3):
                 assert client.post(f"/v1/studies/{study}/suggest").status_code == 200
             grown = [name for name, each in clients.items() if metric(each, SUGGESTED) > before[name]]
-            assert len(grown) == 1, "each study has one follower"
+            assert len(grown) == 1, "each study has one owner"
             followers[study] = grown[0]
             if len(set(followers.values())) == 2:
                 break
-        assert set(followers.values()) == set(lab.servers), "and each server follows studies"
+        assert set(followers.values()) == set(lab.servers), "each server owns some studies"
         assert 'href="/adabkb/' in client.get("/", headers={"Accept": "text/html"}).text
         assert client.get("/openapi.json").json()["servers"] == [{"url": "/adabkb"}]
         lab.servers[followers["s0"]].kill()
@@ -135,7 +135,7 @@ def audited(client: httpx.Client, name: str, headers: dict[str, str] | None = No
     return str(next(each["address"] for each in entries if each["detail"].get("name") == name))
 
 
-def test_prometheus_is_let_in_with_a_token_that_reads(lab: Lab) -> None:
+def test_prometheus_can_read_metrics_with_a_read_token(lab: Lab) -> None:
     """Through Caddy with its own certificate, as under systemd. Without a token, the request is refused."""
     with lab.client() as client:
         answer = client.post("/v1/tokens", json={"name": "prometheus", "scopes": ["read"]})
@@ -145,15 +145,15 @@ def test_prometheus_is_let_in_with_a_token_that_reads(lab: Lab) -> None:
         assert client.get("/metrics").status_code == 401
 
 
-def test_browsers_are_told_to_stay_with_tls(lab: Lab) -> None:
+def test_responses_have_the_hsts_header(lab: Lab) -> None:
     with lab.client() as client:
         assert client.get("/healthz").headers["strict-transport-security"] == "max-age=31536000"
 
 
-def test_the_unit_of_caddy_starts_it_and_has_its_certificate_where_the_steps_look(tmp_path: Path) -> None:
+def test_caddy_unit_starts_and_has_its_certificate_at_the_documented_path(tmp_path: Path) -> None:
     unit = (CADDYFILE.parents[1] / "systemd" / "adabkb-caddy.service").read_text()
     administration = (CADDYFILE.parents[2] / "docs" / "administration.md").read_text()
-    assert "WantedBy=multi-user.target" in unit, "after a reboot, too"
+    assert "WantedBy=multi-user.target" in unit, "also after a reboot"
     assert "systemctl enable --now adabkb-caddy.service" in administration
     [certificate] = re.findall(r"cp (/var/lib/adabkb-caddy/\S+root\.crt)", administration)
     set_there = dict(re.findall(r"(\w+)=(\S+)", " ".join(re.findall(r"^Environment=(.+)", unit, re.MULTILINE))))
@@ -179,12 +179,10 @@ def test_the_unit_of_caddy_starts_it_and_has_its_certificate_where_the_steps_loo
             process.wait(60)
 
 
-def test_a_trusted_proxy_says_whom_it_asks_for_and_nobody_else_is_believed(
-    lab: Lab, sqlite_template: Path, tmp_path: Path
-) -> None:
+def test_only_trusted_proxies_can_set_the_client_address(lab: Lab, sqlite_template: Path, tmp_path: Path) -> None:
     forged = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
     with lab.client(source="127.0.0.7") as client:
-        assert audited(client, "by-caddy", forged) == "127.0.0.7", "what a client says of itself is not passed on"
+        assert audited(client, "by-caddy", forged) == "127.0.0.7", "Caddy does not forward the claims of clients"
         cookie = client.post("/login", headers={"Sec-Fetch-Site": "same-origin"}).headers["set-cookie"]
         assert "Secure" in cookie
         assert "Path=/adabkb" in cookie
@@ -197,7 +195,7 @@ def test_a_trusted_proxy_says_whom_it_asks_for_and_nobody_else_is_believed(
         assert audited(client, "direct", forged) == "127.0.0.1"
 
 
-def test_behind_a_proxy_a_server_on_loopback_takes_tokens(other_sqlite: str) -> None:
+def test_loopback_server_behind_a_proxy_requires_tokens(other_sqlite: str) -> None:
     command = [str(CADDY.with_name("adabkb")), "serve", "--port", "0", "--database", other_sqlite]
     behind = {"ADABKB_PROXIES": "10.0.0.2", "ADABKB_MODEL_PROCESSES": "0"}
     ended = subprocess.run(command, env=behind, capture_output=True, text=True, check=False)

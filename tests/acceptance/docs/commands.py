@@ -1,5 +1,6 @@
 """Check the commands in pages that cannot run here: the files that they name exist, and the programs accept their
-arguments."""
+arguments.
+"""
 
 from __future__ import annotations
 

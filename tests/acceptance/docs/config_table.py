@@ -1,7 +1,8 @@
 """The tables of constants in docs/algorithm.md. ``python -m tests.acceptance.docs.config_table`` writes them.
 
-The configurable constants come from the fields of the two ``Config`` and their docstrings. For the constants that are
-fixed under ``auto``, the names and values come from the code, and the meanings from the document, which keeps them.
+The configurable constants come from the fields of the two ``Config`` classes and their docstrings. For the constants
+that are fixed under ``auto``, names and values come from the code, and the meanings from the document, which keeps
+them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ CONSTANTS = "auto-constants"
 NOT_CONSTANTS = {
     *("tree.ROOT", "tree.LEAF", "tree.PRUNED"),  # marks
     *("surrogate.CHUNK", "state.CHUNK"),  # how much memory a loop takes
-    *("surrogate.PRIOR_VARIANCE", "components.NONE", "turns.NEW"),  # no choice
+    *("surrogate.PRIOR_VARIANCE", "components.NONE", "turns.NEW"),  # not a choice
 }
 
 

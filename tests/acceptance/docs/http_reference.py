@@ -63,8 +63,8 @@ def _object(name: str, schema: Schema) -> Iterator[str]:
 def _meaning(described: Mapping[str, Any], schema: Schema) -> str:
     """Its description, and its limits."""
     limits = [f"{word} {schema[key]}" for key, word in LIMITS.items() if key in schema]
-    told = described.get("description", "").strip().replace("\n", " ").replace("|", "\\|")
-    return "; ".join(part for part in (told, *limits) if part)
+    prose = described.get("description", "").strip().replace("\n", " ").replace("|", "\\|")
+    return "; ".join(part for part in (prose, *limits) if part)
 
 
 LIMITS = {

@@ -47,9 +47,11 @@ def posterior(client: Client) -> Figure:
     figure = Figure(figsize=(8, 2.9), layout="constrained")
     for axes, results in zip(figure.subplots(1, 2, sharey=True), (3, 8), strict=True):
         study.run(hills, n_trials=results - study.info().counts.completed)
-        told = study.predict([{"x": x} for x in GRID])
-        axes.fill_between(GRID, [p.lcb for p in told], [p.ucb for p in told], color=LIGHT, lw=0, label="90% interval")
-        axes.plot(GRID, [p.mean for p in told], color=TEAL, label="mean")
+        predicted = study.predict([{"x": x} for x in GRID])
+        axes.fill_between(
+            GRID, [p.lcb for p in predicted], [p.ucb for p in predicted], color=LIGHT, lw=0, label="90% interval"
+        )
+        axes.plot(GRID, [p.mean for p in predicted], color=TEAL, label="mean")
         axes.plot(GRID, [hills(x) for x in GRID], color=GREY, ls=":", label="the function, unknown")
         _dots(axes, study)
         axes.set(title=f"after {results} results", xlabel="parameter")

@@ -41,7 +41,8 @@ class Comparison:
 
     def rows(self) -> Iterator[list[str]]:
         """The rows of the table. Each group but the first one repeats the names of the services, for readers who
-        scroll."""
+        scroll.
+        """
         for index, (group, questions) in enumerate(self.groups.items()):
             names = [f"**{name}**" for name in self.services.values()] if index else [""] * len(self.services)
             yield [f"**{group}**", *names]

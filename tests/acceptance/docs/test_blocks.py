@@ -54,7 +54,7 @@ def pages() -> list[Path]:
 
 
 def score(C: float, gamma: float) -> float:
-    """The objective that README readers write themselves."""
+    """The objective that readers of the README define themselves."""
     return -abs(C - 10) / 1000 - abs(gamma - 0.1)
 
 
@@ -72,7 +72,7 @@ def api(address: str) -> Iterator[httpx.Client]:
 
 
 @pytest.mark.parametrize("page", pages(), ids=name)
-def test_the_code_of_a_page_runs_from_top_to_bottom(
+def test_code_of_a_page_runs_from_top_to_bottom(
     page: Path, address: str, api: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -103,7 +103,7 @@ def _check(api: httpx.Client, command: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["guides/r.md", "guides/matlab.md", "guides/excel.md"])
-def test_code_that_cannot_run_here_sends_only_the_requests_that_its_page_lists(page: str) -> None:
+def test_code_that_cannot_run_sends_only_listed_requests(page: str) -> None:
     shown = {request.path for request in blocks.requests(blocks.DOCS / page)}
     code = "".join(text for language, text in blocks.blocks(blocks.DOCS / page) if language in LANGUAGES_NOT_RUN)
     sent = set(re.findall(r'(/v1/[^"\s]*)"', code))
@@ -111,23 +111,23 @@ def test_code_that_cannot_run_here_sends_only_the_requests_that_its_page_lists(p
     assert sent <= shown
 
 
-def test_pages_that_are_run_elsewhere_have_code_and_a_test() -> None:
+def test_pages_excluded_here_have_code_and_another_test() -> None:
     for page, test in ELSEWHERE.items():
         assert blocks.blocks(blocks.DOCS / page), page
         assert page in (ROOT / test).read_text()
 
 
-def test_commands_within_a_sentence_are_possible() -> None:
+def test_inline_commands_are_valid() -> None:
     """Most commands for administrators are not in code blocks."""
     found = re.findall(r"`([^`\n]+)`", (blocks.DOCS / "administration.md").read_text())
-    told = [text for text in found if text.startswith(("adabkb ", "as_adabkb ", "docker compose ", "kubectl "))]
-    assert len(told) > 30
-    for command in told:
-        if not command.endswith("admin ..."):  # which stands for any command
+    inline = [text for text in found if text.startswith(("adabkb ", "as_adabkb ", "docker compose ", "kubectl "))]
+    assert len(inline) > 30
+    for command in inline:
+        if not command.endswith("admin ..."):  # a placeholder for any command
             commands.check(command)
 
 
-def test_the_pictures_are_drawn_by_the_code(address: str, tmp_path: Path) -> None:
+def test_pictures_are_drawn_by_the_code(address: str, tmp_path: Path) -> None:
     """All pictures of the page, small enough for a slow connection."""
     pictures.draw(tmp_path, address)
     shown = set(re.findall(r"images/(concept-[\w-]+\.svg)", (blocks.DOCS / "concepts/pictures.md").read_text()))

@@ -33,11 +33,11 @@ def pages() -> list[Path]:
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_claim_of_speed_or_quality_has_a_link_to_its_measurement(page: Path) -> None:
+def test_claims_about_speed_or_quality_link_to_a_measurement(page: Path) -> None:
     bare = [part.splitlines()[0] for part in sections(page) if CLAIM.search(part) and not RESULT.search(part)]
     assert bare == []
 
 
-def test_every_result_is_on_the_page_of_results() -> None:
+def test_every_result_file_is_on_the_results_page() -> None:
     linked = set(re.findall(r"benchmarks/results/([\w-]+\.json)\)", (ROOT / "docs/results.md").read_text()))
     assert linked == {path.name for path in (ROOT / "benchmarks/results").glob("*.json")}

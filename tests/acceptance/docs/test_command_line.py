@@ -39,7 +39,7 @@ def printed(command: str) -> str:
     return done.stdout
 
 
-def test_the_commands_print_what_the_page_shows(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_print_what_the_page_shows(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADABKB_URL", server)
     monkeypatch.setenv("ADABKB_OUTBOX", str(tmp_path / "outbox"))

@@ -21,9 +21,11 @@ def test_generated_sections_are_up_to_date(section: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
-    """Every relative link names a file of the repository, every anchor a heading of that page. A fragment of the
-    changelog becomes a part of a page in the root."""
+def test_links_point_to_existing_files_and_headings(page: Path) -> None:
+    """Every relative link names a file of the repository, and every anchor a heading of that page.
+
+    Fragments of the changelog become parts of a page in the root, so their links start there.
+    """
     folder = ROOT if page.parent.name == "changelog.d" else page.parent
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
         if "://" in target:
@@ -38,17 +40,17 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("picture", palettes.PICTURES, ids=lambda picture: picture.name)
-def test_pictures_have_a_palette_of_colours(picture: Path) -> None:
+def test_pictures_have_a_color_palette(picture: Path) -> None:
     """``python -m tests.acceptance.docs.palettes`` converts them, which makes the wheel smaller."""
     assert palettes.has_palette(picture)
 
 
-def test_contributors_are_told_every_make_target() -> None:
+def test_contributing_lists_every_make_target() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)) - {"clean"}
     assert set(re.findall(r"`make ([a-z-]+)`", (ROOT / "CONTRIBUTING.md").read_text())) == targets
 
 
-def test_the_tree_that_contributors_see_is_the_repository() -> None:
+def test_folder_tree_in_contributing_matches_the_repository() -> None:
     tree = re.search(r"## Where things are\n\n```\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
     assert tree
     folders = [line.split()[0] for line in tree[1].splitlines()]
@@ -60,7 +62,7 @@ def test_the_tree_that_contributors_see_is_the_repository() -> None:
     assert named == layers
 
 
-def test_every_command_is_explained() -> None:
+def test_every_command_has_a_description() -> None:
     assert "--help  Show this" in generated.command_line()
     for name, text in generated.helps():
         described = text.split("\n\n")[1]

@@ -64,17 +64,17 @@ def _replaces(function: ast.expr) -> bool:
     return isinstance(function, ast.Name) and function.id in ("setattr", "patch")
 
 
-def test_no_test_replaces_what_is_ours() -> None:
+def test_no_test_replaces_project_code() -> None:
     found = {
         str(file.relative_to(TESTS)): lines
         for file in sorted(TESTS.rglob("*.py"))
         if (lines := list(replaced(file.read_text(), constants=file.relative_to(TESTS).parts[0] != ELSEWHERE)))
     }
     assert {name: lines for name, lines in found.items() if name not in ALLOWED} == {}
-    assert set(found) == set(ALLOWED), "each exception is still one"
+    assert set(found) == set(ALLOWED), "each exception is still needed"
 
 
-def test_a_replacement_is_found_however_it_is_written() -> None:
+def test_replacements_are_found_in_any_form() -> None:
     source = """
 import sys
 from unittest import mock

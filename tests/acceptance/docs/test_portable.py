@@ -48,7 +48,7 @@ def run_at_import(node: ast.AST) -> Iterable[ast.AST]:
     return ast.iter_child_nodes(node)
 
 
-def test_no_module_needs_linux_when_it_is_imported() -> None:
+def test_no_module_needs_linux_at_import() -> None:
     files = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py") if "_site" not in file.parts]
     assert len(files) > 300
     found = {str(file.relative_to(ROOT)): list(unportable(file.read_text("utf-8"))) for file in files}
@@ -68,5 +68,5 @@ def test_no_module_needs_linux_when_it_is_imported() -> None:
         ("import signal\nENDS = signal.SIGTERM", []),
     ],
 )
-def test_and_what_it_would_need_is_found(source: str, found: list[str]) -> None:
+def test_unportable_names_are_found(source: str, found: list[str]) -> None:
     assert list(unportable(source)) == found

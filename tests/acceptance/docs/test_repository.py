@@ -63,7 +63,7 @@ def steps(path: Path) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_a_guide_names_is_there(guide: Path) -> None:
+def test_paths_and_commands_in_guides_exist(guide: Path) -> None:
     """Paths of the repository, make targets, modules and test files."""
     text = guide.read_text()
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -76,7 +76,7 @@ def test_what_a_guide_names_is_there(guide: Path) -> None:
         assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), f"{guide.name} runs {module}"
 
 
-def test_the_guide_of_the_tests_names_every_folder_and_what_is_in_each() -> None:
+def test_tests_readme_lists_every_folder_and_helper() -> None:
     text = (ROOT / "tests/README.md").read_text()
     first_cells = "".join(re.findall(r"^\| (?:[^|]*\| )?(`.*?) \|", text, re.MULTILINE))
     named = set(re.findall(r"`([\w/.]+)`", first_cells))
@@ -90,12 +90,12 @@ def test_the_guide_of_the_tests_names_every_folder_and_what_is_in_each() -> None
 
 
 @pytest.mark.parametrize("file", SCHEMAS)
-def test_files_for_github_keep_to_the_published_schemas(file: str) -> None:
+def test_github_files_match_their_published_schemas(file: str) -> None:
     judged = CliRunner().invoke(check_jsonschema, ["--builtin-schema", SCHEMAS[file], str(ROOT / file)])
     assert judged.exit_code == 0, judged.output
 
 
-def test_the_citation_is_of_this_project_and_its_newest_release() -> None:
+def test_citation_matches_the_project_and_its_newest_release() -> None:
     cited = citation()
     assert cited["title"] == PROJECT["name"]
     assert str(cited["version"]) == newest_release()
@@ -103,7 +103,7 @@ def test_the_citation_is_of_this_project_and_its_newest_release() -> None:
     assert cited["abstract"] == PROJECT["description"]
 
 
-def test_supported_pythons_are_the_same_everywhere() -> None:
+def test_supported_python_versions_agree_everywhere() -> None:
     """In the classifiers, the workflow and the documentation; the oldest is the required version."""
     named = [each.rpartition(" ")[2] for each in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", each)]
     assert workflow(GITHUB / "workflows/checks.yml")["jobs"]["tests"]["strategy"]["matrix"]["python"] == named
@@ -120,7 +120,7 @@ def test_supported_pythons_are_the_same_everywhere() -> None:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_workflows_may_do_little_and_run_what_was_reviewed(path: Path) -> None:
+def test_workflows_have_minimal_permissions_and_pinned_actions(path: Path) -> None:
     """Only permissions that a job names, actions pinned to commits, checkouts without credentials, and a time limit."""
     found = workflow(path)
     assert found["permissions"] == {}
@@ -133,7 +133,7 @@ def test_workflows_may_do_little_and_run_what_was_reviewed(path: Path) -> None:
         assert not action.startswith("actions/checkout") or step["with"]["persist-credentials"] is False
     assert len(re.findall(r"uses: [^.].*@\w{40} # v\d+\.\d+\.\d+$", path.read_text(), re.MULTILINE)) == sum(
         "uses" in step for step in steps(path)
-    ), "each commit has its version beside it"
+    ), "each commit has its version in a comment"
 
 
 def newest_release() -> str:
@@ -143,12 +143,12 @@ def newest_release() -> str:
     return versions[0]
 
 
-def test_the_version_is_that_of_the_newest_release_or_of_the_development_after_it() -> None:
+def test_version_is_the_newest_release_or_a_later_development_version() -> None:
     newest, own = Version(newest_release()), Version(VERSION)
     assert own == newest or (own.is_devrelease and own > newest)
 
 
-def test_the_recipes_and_their_steps_name_the_newest_release() -> None:
+def test_recipes_and_install_steps_name_the_newest_release() -> None:
     found = {
         version
         for path in (ROOT / "docker-compose.yml", *(ROOT / "deploy").rglob("*.yaml"), *EXAMPLE.iterdir())
@@ -185,7 +185,7 @@ def test_one_command_sets_the_version_everywhere(tmp_path: Path) -> None:
     assert (refused.returncode, refused.stderr) == (1, "error: 'v9' is not a version such as 1.2.3 or 1.3.0.dev0.\n")
 
 
-def test_links_of_the_readme_are_absolute_on_pypi(tmp_path: Path) -> None:
+def test_readme_links_are_absolute_on_pypi(tmp_path: Path) -> None:
     """Each refers to a file that exists."""
     (tmp_path / ".ci").mkdir()
     for name in (".ci/readme", "README.md"):
@@ -200,12 +200,12 @@ def test_links_of_the_readme_are_absolute_on_pypi(tmp_path: Path) -> None:
         assert (ROOT / path.partition("#")[0]).exists(), link
 
 
-def test_a_tag_without_a_section_in_the_changelog_is_not_built() -> None:
+def test_tag_without_a_changelog_section_is_not_built() -> None:
     built = subprocess.run([ROOT / ".ci/build", "v9.8.7"], capture_output=True, text=True, check=False)
     assert (built.returncode, built.stdout) == (1, "error: CHANGELOG.md has no section for v9.8.7.\n")
 
 
-def test_each_fragment_of_the_changelog_has_a_known_kind_and_a_text() -> None:
+def test_changelog_fragments_have_a_known_kind_and_a_text() -> None:
     """towncrier ignores a file without a kind, so its change would be missing from the release notes."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["towncrier"]
     kinds = [kind["directory"] for kind in settings["type"]]
@@ -217,13 +217,13 @@ def test_each_fragment_of_the_changelog_has_a_known_kind_and_a_text() -> None:
     assert (ROOT / "CHANGELOG.md").read_text().count(settings["start_string"]) == 1
 
 
-def test_scripts_of_workflows_can_be_run() -> None:
+def test_workflow_scripts_are_executable() -> None:
     named = {script for path in WORKFLOWS for script in re.findall(r"run: (\.ci/\w+)", path.read_text())}
     assert named == {".ci/api", ".ci/build", ".ci/minimum"}
     assert all(os.access(ROOT / script, os.X_OK) for script in named)
 
 
-def test_the_policies_are_linked_from_where_people_begin() -> None:
+def test_policies_are_linked_from_the_entry_pages() -> None:
     readme, index = (ROOT / "README.md").read_text(), (ROOT / "docs/index.md").read_text()
     for policy in ("CONTRIBUTING.md", "SECURITY.md", "docs/support.md", "CITATION.cff"):
         assert f"]({policy})" in readme
@@ -233,7 +233,7 @@ def test_the_policies_are_linked_from_where_people_begin() -> None:
         assert f"]({policy})" in contributing
 
 
-def test_the_source_distribution_is_without_what_only_github_needs() -> None:
+def test_source_distribution_excludes_files_for_github() -> None:
     packed = {file.distribution_path for file in SdistBuilder(str(ROOT)).recurse_included_files()}
     assert "pyproject.toml" in packed
     assert "service/adabkb_service/app.py" in packed

@@ -22,7 +22,7 @@ OF_GITHUB = re.compile(r"/[\w.-]+/[\w.-]+/(?:(?:issues|pull)/\d+|blob/(?P<versio
 
 
 @pytest.mark.parametrize("cell", CELLS)
-def test_a_cell_has_an_answer_and_its_source(cell: services.Cell) -> None:
+def test_cells_have_a_valid_answer_and_its_source(cell: services.Cell) -> None:
     """Each answer for this service links to its documentation, and partial answers say which part."""
     assert cell.answer in ANSWERS | LICENCES
     assert bool(cell.address) == (cell.answer != services.NOT_FOUND)
@@ -33,7 +33,7 @@ def test_a_cell_has_an_answer_and_its_source(cell: services.Cell) -> None:
 
 
 @pytest.mark.parametrize("cell", CELLS)
-def test_a_source_is_a_page_of_ours_for_here_and_an_address_for_others(cell: services.Cell) -> None:
+def test_sources_are_our_pages_or_permanent_links(cell: services.Cell) -> None:
     """A link to a file in a repository names a version or a commit, so that its content does not change."""
     address = urlsplit(cell.address)
     if cell.service == "here":
@@ -48,7 +48,7 @@ def test_a_source_is_a_page_of_ours_for_here_and_an_address_for_others(cell: ser
             assert of_github["version"] not in {"main", "master", "HEAD"}
 
 
-def test_questions_are_asked_of_every_service_and_none_twice() -> None:
+def test_each_question_is_answered_once_for_every_service() -> None:
     questions = [question for group in COMPARISON.groups.values() for question in group]
     assert len(questions) == len(set(questions))
     for group in COMPARISON.groups.values():

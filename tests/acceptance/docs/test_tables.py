@@ -17,7 +17,7 @@ from tests.acceptance.docs.test_docs import PAGES, ROOT
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_row_has_a_cell_for_each_column_and_no_cell_is_cut(page: Path) -> None:
+def test_table_rows_are_complete(page: Path) -> None:
     """An unescaped bar, or a line break within a cell, leaves too many or too few cells, or open brackets."""
     for heading, *rows in tables(page.read_text()):
         for row in rows:
@@ -55,7 +55,7 @@ def test_every_error_is_explained_in_full() -> None:
         assert found[kind.code][2::2] == [words(kind.title), words(kind.remedy)]
 
 
-def test_every_call_is_explained_by_whole_sentences() -> None:
+def test_every_call_is_described_in_whole_sentences() -> None:
     calls = {
         f"{method.upper()} {path}": call
         for path, of_path in generated.document()["paths"].items()
@@ -68,22 +68,22 @@ def test_every_call_is_explained_by_whole_sentences() -> None:
         assert found[name][2].endswith("."), name
 
 
-def test_the_reference_has_every_field_and_parameter_with_its_whole_description() -> None:
+def test_reference_has_every_field_and_parameter_with_its_full_description() -> None:
     described = generated.document()
     sections = re.split(r"^### ", generated.written("http-reference"), flags=re.MULTILINE)[1:]
     by_title = {section.partition("\n")[0]: section for section in sections}
     for name, schema in described["components"]["schemas"].items():
         if "properties" in schema:
-            assert_has(by_title[name], schema["properties"])
+            assert_lists(by_title[name], schema["properties"])
     for path, of_path in described["paths"].items():
         for method, call in of_path.items():
             section = by_title[f"{method.upper()} {path}"]
             assert words(call["description"]) in words(section)
             if "parameters" in call:
-                assert_has(section, {each["name"]: each for each in call["parameters"]})
+                assert_lists(section, {each["name"]: each for each in call["parameters"]})
 
 
-def assert_has(section: str, expected: Mapping[str, Mapping[str, Any]]) -> None:
+def assert_lists(section: str, expected: Mapping[str, Mapping[str, Any]]) -> None:
     """The first table of a section has a row for each of these, with its description before its limits."""
     _, _, *found = next(tables(section))
     by_name = {row[0].removesuffix(" *").strip("`"): row[-1] for row in found}

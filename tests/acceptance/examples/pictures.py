@@ -35,7 +35,7 @@ from tests.acceptance.page.browser import launching
 from tests.acceptance.page.chemist import Chemist
 from tests.acceptance.page.tabs import drawn, tab
 from tests.servers import server_on
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 SIZE = {"width": 1000, "height": 760}
 COLOURS = {"study": TEAL, "without descriptors": "#5a9bd4", "one at a time": AMBER, "random": GREY}
@@ -130,7 +130,7 @@ def photographed(address: str, study: str, part: str, name: str) -> None:
 @contextmanager
 def in_a_tab(address: str) -> Iterator[Page]:
     """A tab of Chromium."""
-    expect.set_options(timeout=1000 * PATIENCE)
+    expect.set_options(timeout=1000 * TIMEOUT_SECONDS)
     with (
         sync_playwright() as playwright,
         playwright.chromium.launch(**launching()) as browser,

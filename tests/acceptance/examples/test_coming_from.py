@@ -36,7 +36,7 @@ def changes(tool: str) -> list[str]:
 
 
 @pytest.mark.parametrize("tool", PAGES)
-def test_at_most_five_lines_are_changed_and_the_page_shows_them(tool: str) -> None:
+def test_at_most_five_lines_change_and_the_page_shows_them(tool: str) -> None:
     found = changes(tool)
     assert 0 < max(sum(line[0] == sign for line in found) for sign in "-+") <= MOST_LINES
     shown = "```diff\n" + "\n".join(found) + "\n```"
@@ -46,7 +46,7 @@ def test_at_most_five_lines_are_changed_and_the_page_shows_them(tool: str) -> No
 @pytest.mark.parametrize(
     "tool", [pytest.param(tool, marks=[pytest.mark.long] if tool in ("ray", "wandb") else []) for tool in STUDIES]
 )
-def test_the_changed_script_works_on_its_study(tool: str, server: str, tmp_path: Path) -> None:
+def test_changed_script_completes_its_study(tool: str, server: str, tmp_path: Path) -> None:
     environment: dict[str, str] = {
         "ADABKB_URL": server,
         "ADABKB_OUTBOX": str(tmp_path),
@@ -66,6 +66,6 @@ def test_the_changed_script_works_on_its_study(tool: str, server: str, tmp_path:
         *(pytest.param(f"{tool}_before", marks=pytest.mark.long) for tool in ("optuna", "ray", "sklearn")),
     ],
 )
-def test_the_script_runs_with_its_tool_alone(script: str, tmp_path: Path) -> None:
+def test_original_script_runs_with_its_tool(script: str, tmp_path: Path) -> None:
     """Except for Ax, which is not installed for the tests, and W&B, whose sweeps need its service."""
     subprocess.run([sys.executable, str(FOLDER / f"{script}.py")], cwd=tmp_path, check=True, capture_output=True)

@@ -22,7 +22,7 @@ from nbclient import NotebookClient
 
 from adabkb_client import Client, Float
 from tests.servers import server_on
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 ROOT = Path(__file__).parents[3]
 
@@ -41,7 +41,7 @@ def start(*arguments: str, stdin: int = subprocess.DEVNULL, **environment: str) 
 
 def finish(program: subprocess.Popen[str]) -> str:
     with program:
-        output, errors = program.communicate(timeout=2 * PATIENCE)
+        output, errors = program.communicate(timeout=2 * TIMEOUT_SECONDS)
     assert program.returncode == 0, errors
     return output
 
@@ -54,7 +54,7 @@ def printed(script: str, *arguments: str, **environment: str) -> str:
         warnings.catch_warnings(),
         redirect_stdout(StringIO()) as output,
     ):
-        warnings.simplefilter("ignore")  # they are of scikit-learn's, and go to standard error
+        warnings.simplefilter("ignore")  # the warnings come from scikit-learn, and go to standard error
         here.setattr(sys, "argv", [script, *arguments])
         for name, value in environment.items():
             here.setenv(name, value)
@@ -99,7 +99,7 @@ def until(output: Iterable[str], text: str) -> Iterator[str]:
             return
 
 
-def test_the_demo_tunes_with_two_processes_and_what_it_points_to_works(demo: Demo) -> None:
+def test_demo_tunes_with_two_processes_and_its_links_work(demo: Demo) -> None:
     output = demo.output
     tuned, default = (float(value) for value in re.findall(r"(?:tuned|default) +(0\.\d+)", output))
     assert 0 < tuned <= 1.2 * default
@@ -116,7 +116,7 @@ def test_the_demo_tunes_with_two_processes_and_what_it_points_to_works(demo: Dem
             assert answer.status_code == 200, path
 
 
-def test_an_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> None:
+def test_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> None:
     with start("examples/demo.py", "--budget", "500", "--folder", str(tmp_path)) as demo:
         assert demo.stdout is not None
         address = demo.stdout.readline().split()[2].rstrip(",")
@@ -124,7 +124,7 @@ def test_an_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> N
             study = client.study("htru2")
             wait_for(lambda: study.info().counts.completed >= 2)
         demo.send_signal(signal.SIGINT)
-        _, errors = demo.communicate(timeout=PATIENCE)
+        _, errors = demo.communicate(timeout=TIMEOUT_SECONDS)
     assert demo.returncode == 1
     assert "server and workers are stopped" in errors
     assert "Traceback" not in errors
@@ -134,23 +134,23 @@ def test_an_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> N
         assert client.study("htru2").info().counts.active == 0
 
 
-def test_the_demo_deletes_no_foreign_file_and_no_database_in_use(demo: Demo, tmp_path: Path) -> None:
+def test_demo_deletes_no_foreign_file_and_no_database_in_use(demo: Demo, tmp_path: Path) -> None:
     assert (demo.folder / "thesis.txt").read_text() == "years of work"
     folder = Path(shutil.copytree(demo.folder, tmp_path / "demo"))
     arguments = ("examples/demo.py", "--budget", "2", "--folder", str(folder))
     with server_on(f"sqlite:///{folder}/demo.db") as address, Client(address) as client:
         with start(*arguments) as again:
-            _, errors = again.communicate(timeout=PATIENCE)
+            _, errors = again.communicate(timeout=TIMEOUT_SECONDS)
         assert again.returncode == 1
         assert "stop its server, or take another --folder" in errors
         assert client.study("htru2").info().counts.completed == 6
     (folder / "demo.db").write_text("not a database, but somebody's")
     with start(*arguments) as again:
-        assert again.wait(PATIENCE) == 1
+        assert again.wait(TIMEOUT_SECONDS) == 1
     assert (folder / "demo.db").read_text() == "not a database, but somebody's"
 
 
-def test_the_choice_between_models_tries_each_with_its_own_parameters(server: str) -> None:
+def test_model_choice_example_tries_each_model_with_its_own_parameters(server: str) -> None:
     output = printed("examples/model_choice.py", "6", ADABKB_URL=server)
     assert re.search(r"6 trials; best 0\.9\d+ by \{'model'", output)
     with Client(server) as client:
@@ -159,7 +159,7 @@ def test_the_choice_between_models_tries_each_with_its_own_parameters(server: st
     assert len(tried) == 3
 
 
-def test_the_space_of_an_example_is_edited_twice_and_its_results_continue_to_count(server: str) -> None:
+def test_results_still_count_after_the_space_is_edited_twice(server: str) -> None:
     output = printed("examples/edit_space.py", "9", ADABKB_URL=server)
     found = [float(accuracy) for accuracy in re.findall(r"(?:space|tol) (0\.\d+) ", output)]
     assert len(found) == 3
@@ -167,7 +167,7 @@ def test_the_space_of_an_example_is_edited_twice_and_its_results_continue_to_cou
     assert "version 3 of the space, 9 results, all of which count" in output
 
 
-def test_the_digits_example_measures_what_the_model_recommends(server: str) -> None:
+def test_digits_example_measures_the_recommended_point(server: str) -> None:
     """With two workers, each run differs; benchmarks.calibration measures the coverage of two standard deviations."""
     output = printed("examples/digits_svm.py", "14", ADABKB_URL=server)
     assert "14 trials evaluated here; the study ended by budget" in output
@@ -175,7 +175,7 @@ def test_the_digits_example_measures_what_the_model_recommends(server: str) -> N
     assert found
     mean, std, measured = map(float, found.groups())
     assert 0 <= std < 0.05
-    assert abs(mean - measured) < 0.005  # nine images of 1797; the accuracy is made of steps of one
+    assert abs(mean - measured) < 0.005  # nine of 1797 images; the accuracy changes in steps of one image
     assert measured > 0.9
     with Client(server) as client:
         best = client.study("digits-svm-14").best()
@@ -183,7 +183,7 @@ def test_the_digits_example_measures_what_the_model_recommends(server: str) -> N
     assert best.value > 0.9
 
 
-def test_the_example_with_a_prior_begins_where_rates_are_thought_to_be_good(server: str) -> None:
+def test_prior_example_begins_near_the_expected_rates(server: str) -> None:
     output = printed("examples/known_rates.py", "3", ADABKB_URL=server)
     rates = [float(rate) for rate in re.findall(r"at rate (\S+)", output)]
     assert len(rates) == 3
@@ -191,26 +191,26 @@ def test_the_example_with_a_prior_begins_where_rates_are_thought_to_be_good(serv
     assert float(re.findall(r"best: (\S+)", output)[0]) > 0.8
 
 
-def test_the_example_with_two_sets_of_images_begins_the_second_study_from_the_first(server: str) -> None:
+def test_next_data_set_example_starts_from_the_first_study(server: str) -> None:
     output = printed("examples/next_data_set.py", "8", ADABKB_URL=server)
     assert "The model used the older study first-half with a trust of 1 " in output
     assert float(re.findall(r"best: (\S+)", output)[0]) > 0.9
 
 
-def test_the_example_with_a_budget_of_seconds_ends_when_they_are_spent(server: str) -> None:
+def test_cheap_first_example_ends_when_its_seconds_are_spent(server: str) -> None:
     output = printed("examples/cheap_first.py", "0.3", ADABKB_URL=server)
     costs = [float(cost) for cost in re.findall(r"in (\S+) s,", output)]
     assert sum(costs[:-1]) < 0.4
     assert float(re.findall(r"spent (\S+) s", output)[0]) >= 0.3
 
 
-def test_the_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: Path) -> None:
+def test_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: Path) -> None:
     """In a kernel. The notebook in the repository has no outputs."""
     notebook = nbformat.read(ROOT / "examples" / "notebook.ipynb", as_version=4)  # type: ignore[no-untyped-call]
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs for cell in cells)
     folders = {name: str(tmp_path) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR")}
-    NotebookClient(notebook, timeout=PATIENCE).execute(env={**os.environ, **folders, "ADABKB_URL": server})
+    NotebookClient(notebook, timeout=TIMEOUT_SECONDS).execute(env={**os.environ, **folders, "ADABKB_URL": server})
     shown = {cell.source.split("(")[0]: cell.outputs[0] for cell in cells if cell.outputs}
     figures = [name for name, output in shown.items() if "image/png" in output.get("data", {})]
     assert figures == [
@@ -219,14 +219,14 @@ def test_the_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: P
     assert "<td>30 of 30 trials" in cells[1].outputs[0].data["text/html"]
 
 
-def test_forests_between_a_small_error_and_few_nodes_are_found() -> None:
-    told = printed("examples/forest_front.py", "6")
-    assert re.search(r"[1-6] of 6 results are on the front; hypervolume [1-9]", told), told
+def test_forest_front_example_finds_a_front() -> None:
+    output = printed("examples/forest_front.py", "6")
+    assert re.search(r"[1-6] of 6 results are on the front; hypervolume [1-9]", output), output
 
 
-def test_a_forest_is_tuned_under_a_limit_on_its_size() -> None:
-    told = printed("examples/constrained_forest.py", "6")
-    kept = re.search(r"(\d) of 6 forests have at most 3,000 nodes", told)
-    assert kept is not None, told
+def test_constrained_forest_example_meets_its_limit() -> None:
+    output = printed("examples/constrained_forest.py", "6")
+    kept = re.search(r"(\d) of 6 forests have at most 3,000 nodes", output)
+    assert kept is not None, output
     assert int(kept[1]) >= 2
-    assert "keeps the bound with probability" in told
+    assert "keeps the bound with probability" in output

@@ -18,7 +18,7 @@ import yaml
 
 from adabkb_client import Client, Study
 from tests.servers import free_port
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -53,7 +53,7 @@ def task(script: Path, number: int, **environment: str) -> subprocess.Popen[str]
 
 
 def ended(process: subprocess.Popen[str], code: int = 0) -> str:
-    output, _ = process.communicate(timeout=PATIENCE)
+    output, _ = process.communicate(timeout=TIMEOUT_SECONDS)
     assert process.returncode == code, output
     return output
 
@@ -68,7 +68,7 @@ def is_complete(study: Study) -> bool:
 
 
 @pytest.mark.long
-def test_a_slurm_array_with_its_server_continues_in_the_next_job(folder: Path) -> None:
+def test_slurm_array_with_its_server_continues_in_the_next_job(folder: Path) -> None:
     there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "TMPDIR": str(folder)}
     address = folder / "slurm/server-4711.url"
     train = folder / "program/train.sh"
@@ -100,7 +100,7 @@ def test_a_slurm_array_with_its_server_continues_in_the_next_job(folder: Path) -
 
 
 @pytest.mark.long
-def test_a_slurm_job_that_cannot_export_tries_again_and_deletes_nothing(folder: Path) -> None:
+def test_slurm_job_retries_a_failed_export_and_deletes_nothing(folder: Path) -> None:
     there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "SAVE_SECONDS": "0.1", "TMPDIR": str(folder)}
     there["ADABKB_MODEL_PROCESSES"] = "0"
     in_the_way, export = folder / "slurm/svm.jsonl.part", folder / "slurm/svm.jsonl"
@@ -124,12 +124,12 @@ def test_a_slurm_job_that_cannot_export_tries_again_and_deletes_nothing(folder: 
 def _made(folder: Path) -> bool:
     try:
         folder.mkdir()
-    except FileExistsError:  # an export is being written under this name
+    except FileExistsError:  # an export in progress uses this name
         return False
     return True
 
 
-def test_the_tasks_of_a_slurm_array_end_if_its_server_does_not_start(folder: Path) -> None:
+def test_slurm_tasks_end_if_their_server_does_not_start(folder: Path) -> None:
     there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "TMPDIR": str(folder)}
     (folder / "slurm/svm.jsonl").write_text("not an export")
     assert "error: " in ended(task(folder / WITH_SERVER, 0, **there), 1)
@@ -149,7 +149,7 @@ def lives(group: int) -> bool:
     return any(int(number) == group and not state.startswith("Z") for number, state in map(str.split, rows))
 
 
-def test_workers_in_tmux_complete_a_study_and_end_with_the_session(folder: Path) -> None:
+def test_tmux_workers_complete_a_study_and_end_with_the_session(folder: Path) -> None:
     port = str(free_port())
     environment = {**os.environ, "PATH": PATH, "TMUX_TMPDIR": str(folder), "ADABKB_PORT": port, "TRAIN_SECONDS": "0"}
     environment["ADABKB_MODEL_PROCESSES"] = "0"
@@ -161,8 +161,8 @@ def test_workers_in_tmux_complete_a_study_and_end_with_the_session(folder: Path)
 
     try:
         script = [str(folder / "tmux/workers.sh"), "2"]
-        said = subprocess.run(script, env=environment, capture_output=True, text=True, check=True).stdout
-        assert "2 workers are in the tmux session svm" in said
+        output = subprocess.run(script, env=environment, capture_output=True, text=True, check=True).stdout
+        assert "2 workers are in the tmux session svm" in output
         with Client(f"http://127.0.0.1:{port}") as client:
             wait_for(lambda: is_complete(client.study("svm")))
         assert tmux("list-windows", "-t", "svm", "-F", "#W").split() == ["server", "worker-1", "worker-2"]
@@ -171,7 +171,7 @@ def test_workers_in_tmux_complete_a_study_and_end_with_the_session(folder: Path)
     wait_for(lambda: not _answers(port))
 
 
-def test_the_script_for_tmux_says_what_is_missing(folder: Path) -> None:
+def test_tmux_script_reports_a_missing_command(folder: Path) -> None:
     (folder / "bin").mkdir()
     (folder / "bin/dirname").symlink_to(str(shutil.which("dirname")))
     script = ["/bin/sh", str(folder / "tmux/workers.sh")]
@@ -187,7 +187,7 @@ def _answers(port: str) -> bool:
         return False
 
 
-def test_the_containers_of_kubernetes_do_what_the_recipe_says(server: str) -> None:
+def test_kubernetes_containers_work_as_the_recipe_says(server: str) -> None:
     recipe = EXAMPLES / "kubernetes"
     documents = [*yaml.safe_load_all((recipe / "server.yaml").read_text())]
     [job] = yaml.safe_load_all((recipe / "job.yaml").read_text())
@@ -206,8 +206,8 @@ def test_the_containers_of_kubernetes_do_what_the_recipe_says(server: str) -> No
             re.sub("^/(study|train.sh)", lambda found: str(EXAMPLES / "program" / found[1].removeprefix("study")), word)
             for word in container["command"]
         ]
-        told = {"PATH": PATH, "ADABKB_URL": server, "TRAIN_SECONDS": "0"}
-        done = subprocess.run(command, env={**os.environ, **told}, capture_output=True, text=True, check=False)
+        settings = {"PATH": PATH, "ADABKB_URL": server, "TRAIN_SECONDS": "0"}
+        done = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -215,11 +215,11 @@ def test_the_containers_of_kubernetes_do_what_the_recipe_says(server: str) -> No
     assert run(spec["initContainers"][0]) == "Study svm is running.\n"
     assert run(spec["containers"][0]).startswith("Study svm is complete (budget)")
     assert run(spec["initContainers"][0]) == "Study svm is complete.\n"
-    # Otherwise orphans of a program remain, since the command is the first process of its container.
+    # Otherwise, orphans of a program remain, since the command is the first process of its container.
     assert spec["shareProcessNamespace"] is True
 
 
-def test_the_server_of_kubernetes_gets_its_first_token_once(tmp_path: Path) -> None:
+def test_kubernetes_server_creates_its_first_token_once(tmp_path: Path) -> None:
     documents = yaml.safe_load_all((EXAMPLES / "kubernetes/server.yaml").read_text())
     [deployment] = [document for document in documents if document["kind"] == "Deployment"]
     [container] = deployment["spec"]["template"]["spec"]["initContainers"]
@@ -233,7 +233,7 @@ def test_the_server_of_kubernetes_gets_its_first_token_once(tmp_path: Path) -> N
     assert made[0] == made[1]
 
 
-def test_the_images_of_kubernetes_are_those_that_the_recipe_builds_from_this_repository() -> None:
+def test_kubernetes_images_are_built_from_this_repository() -> None:
     recipe = EXAMPLES / "kubernetes"
     built = dict(
         re.findall(r"docker build -t (\S+:\S+)(.*?)(?: #.*)?$", (recipe / "README.md").read_text(), re.MULTILINE)
@@ -242,12 +242,12 @@ def test_the_images_of_kubernetes_are_those_that_the_recipe_builds_from_this_rep
     assert set(named) == set(built), "an image without a tag would be pulled from a registry"
     root = EXAMPLES.parent
     sent = [line[1:] for line in (root / ".dockerignore").read_text().splitlines() if line.startswith("!")]
-    for told in built.values():
-        *options, context = told.split()
+    for arguments in built.values():
+        *options, context = arguments.split()
         assert (recipe / context).resolve() == root
         file = recipe / options[1] if options else root / "Dockerfile"
         for source in re.findall(r"^COPY (?!--from)(\S+)", file.read_text(), re.MULTILINE):
             assert source == "." or any(Path(source).is_relative_to(each) for each in sent)
-        # The package is in no registry, so the copied files are installed.
+        # The package is not in a registry, so the copied files are installed.
         [installed] = re.findall(r"pip install .*'(\S+)\[[\w,]+\]'", file.read_text())
         assert installed in (".", "/src")

@@ -25,7 +25,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 PAGES = blocks.DOCS / "stories"
 
 
-def test_a_network_is_tuned_by_a_process_per_gpu_and_a_killed_one_costs_its_trial(
+def test_killed_gpu_process_costs_only_its_trial(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """stories/network.md"""
@@ -36,12 +36,12 @@ def test_a_network_is_tuned_by_a_process_per_gpu_and_a_killed_one_costs_its_tria
     assert failed.reason is not None
     assert "was ended by SIGKILL" in failed.reason
     assert {trial.state for trial in trials} <= {"completed", "stopped", "failed"}
-    told = capsys.readouterr().out
-    assert told.startswith("GPUs: 3, 5\n")
-    assert re.search(r"1 failed; \d+ epochs\nBest validation loss 0\.\d+ at", told), told
+    output = capsys.readouterr().out
+    assert output.startswith("GPUs: 3, 5\n")
+    assert re.search(r"1 failed; \d+ epochs\nBest validation loss 0\.\d+ at", output), output
 
 
-def test_networks_that_fall_behind_are_stopped_within_the_budget(server: str) -> None:
+def test_poor_networks_are_stopped_early_within_the_budget(server: str) -> None:
     with Client(server) as client:
         study = client.create_study("epochs", **network.DEFINITION, budget=4, seed=1)
         report = study.run(network.train, pass_trial=True)
@@ -57,7 +57,7 @@ def cluster(tmp_path: Path) -> Path:
     return Path(shutil.copytree(EXAMPLES / "stories/cluster", tmp_path / "stories/cluster"))
 
 
-def test_a_task_of_the_array_at_its_time_limit_gives_its_trial_to_the_next(server: str, cluster: Path) -> None:
+def test_array_task_at_its_time_limit_passes_on_its_trial(server: str, cluster: Path) -> None:
     """stories/cluster.md"""
     definition = json.loads((cluster / "study.json").read_text())
     (cluster / "study.json").write_text(json.dumps({**definition, "budget": 2}))
@@ -79,7 +79,7 @@ def test_a_task_of_the_array_at_its_time_limit_gives_its_trial_to_the_next(serve
     assert len(list((cluster / "logs/4711").iterdir())) >= 2
 
 
-def test_an_array_without_the_address_of_a_server_says_what_is_missing(cluster: Path) -> None:
+def test_array_without_a_server_address_reports_the_missing_setting(cluster: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "ADABKB_URL"}
     script = ["bash", str(cluster / "array.sbatch")]
     done = subprocess.run(script, env=environment, capture_output=True, text=True, check=False)
@@ -87,7 +87,7 @@ def test_an_array_without_the_address_of_a_server_says_what_is_missing(cluster: 
     assert "set it to the address of the server" in done.stderr
 
 
-def test_plates_of_a_mixture_are_filled_and_the_spoilt_panel_is_found(
+def test_mixture_plates_are_filled_and_the_spoilt_panel_is_found(
     server: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """stories/coating.md"""
@@ -104,7 +104,7 @@ def test_plates_of_a_mixture_are_filled_and_the_spoilt_panel_is_found(
     assert f"Result {excluded.seq} is" in capsys.readouterr().out
 
 
-def test_the_calls_of_an_agent_are_those_that_the_page_shows(server: str) -> None:
+def test_agent_makes_the_calls_that_the_page_shows(server: str) -> None:
     """stories/agent.md"""
     output = finish(start("examples/stories/agent.py", "6", ADABKB_URL=server))
     exchanges = output.split("\n\n")
@@ -116,7 +116,7 @@ def test_the_calls_of_an_agent_are_those_that_the_page_shows(server: str) -> Non
         assert [each.trial for each in client.study("suzuki").observations()] == [1, 2, 3, 4, 5, 6]
 
 
-def test_the_stories_are_short_and_each_is_on_the_first_page() -> None:
+def test_stories_are_short_and_listed_on_the_index_page() -> None:
     index = (PAGES / "index.md").read_text()
     for page in PAGES.glob("*.md"):
         prose = re.sub(r"^```.*?^```|^\|.*?$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)

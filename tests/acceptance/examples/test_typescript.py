@@ -1,5 +1,6 @@
 """The example in TypeScript: it uses types from the OpenAPI document, compiles in strict mode, and runs on Node with a
-real server."""
+real server.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def npm(folder: Path, *arguments: str, **environment: str) -> str:
 
 
 @pytest.mark.long
-def test_the_example_runs_a_study_against_the_types_of_the_server(project: Path, server: str) -> None:
+def test_example_compiles_against_the_types_and_runs_a_study(project: Path, server: str) -> None:
     with (project / "study.ts").open("a") as program:
         program.write(MISSPELT)
     npm(project, "run", "build")

@@ -9,9 +9,9 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.acceptance.page.browser import launching
 from tests.servers import server_on
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
-expect.set_options(timeout=1000 * PATIENCE)
+expect.set_options(timeout=1000 * TIMEOUT_SECONDS)
 
 
 @pytest.fixture(scope="package")

@@ -19,7 +19,7 @@ from tests.acceptance.page.studies import checked, tuned
 from tests.acceptance.page.tabs import PHONE, drawn, tab
 from tests.acceptance.page.test_exclusions import add_parameter
 from tests.servers import server_on
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 TALL = {"width": 1280, "height": 1240}
 REACTION = {
@@ -103,7 +103,7 @@ def take(address: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    expect.set_options(timeout=1000 * PATIENCE)
+    expect.set_options(timeout=1000 * TIMEOUT_SECONDS)
     with tempfile.TemporaryDirectory() as temporary:
         url = f"sqlite:///{temporary}/adabkb.db"
         database = Database(url)

@@ -10,7 +10,7 @@ from typing import Any
 from playwright.sync_api import Browser, Dialog, Page
 
 from tests.acceptance.page.browser import axe
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 PHONE = {"width": 375, "height": 760}
 DESKTOP = {"width": 1280, "height": 860}
@@ -30,7 +30,7 @@ def tab(
     """A tab with a new profile. At its end, it must have no problems, except answers with the statuses ``refused``."""
     troubles: list[str] = []
     context = browser.new_context(base_url=address, viewport=size, **options)  # type: ignore[arg-type]
-    context.set_default_timeout(1000 * PATIENCE)
+    context.set_default_timeout(1000 * TIMEOUT_SECONDS)
     page = context.new_page()
     page.on("console", lambda line: troubles.append(f"console: {line.text}") if line.type == "error" else None)
     page.on("pageerror", lambda error: troubles.append(f"error: {error}"))

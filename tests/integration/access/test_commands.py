@@ -18,7 +18,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADABKB_MODEL_PROCESSES", "0")  # these servers only start, so they need no models
 
 
-def test_an_administrator_makes_tokens_and_users_share(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_administrator_creates_tokens_and_users_share_studies(tmp_path_factory: pytest.TempPathFactory) -> None:
     """From an empty folder to a study of two users, as in docs/security.md."""
     folder = tmp_path_factory.mktemp("lab")
     url = f"sqlite:///{folder}/adabkb.db"
@@ -66,7 +66,7 @@ def test_an_administrator_makes_tokens_and_users_share(tmp_path_factory: pytest.
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("x y",), "NAME"),
         (("ann", "--user", "*"), "--user"),
@@ -75,14 +75,14 @@ def test_an_administrator_makes_tokens_and_users_share(tmp_path_factory: pytest.
         (("ann", "--days", "0"), "future"),
     ],
 )
-def test_an_invalid_token_is_not_created(
-    tmp_path_factory: pytest.TempPathFactory, arguments: tuple[str, ...], said: str
+def test_invalid_token_is_not_created(
+    tmp_path_factory: pytest.TempPathFactory, arguments: tuple[str, ...], message: str
 ) -> None:
     url = f"sqlite:///{tmp_path_factory.getbasetemp()}/senseless.db"
-    assert said in adabkb("token", "create", *arguments, "--database", url, code=1)
+    assert message in adabkb("token", "create", *arguments, "--database", url, code=1)
 
 
-def test_beyond_loopback_a_server_takes_tokens_or_the_word_of_its_administrator(
+def test_server_beyond_loopback_requires_tokens_or_insecure(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = tmp_path_factory.mktemp("open")
@@ -102,6 +102,6 @@ def started(*arguments: str) -> str:
         assert process.stdout is not None
         line = process.stdout.readline()
         process.terminate()
-        said = process.communicate(timeout=60)[1]
-    assert "listening" in line, said
-    return said
+        log = process.communicate(timeout=60)[1]
+    assert "listening" in line, log
+    return log

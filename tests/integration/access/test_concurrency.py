@@ -14,7 +14,7 @@ MOST = {"user_requests": 3, "user_streams": 2, "streams": 3, "user_waits": 1, "w
 ANN, BOB, NOBODY = (Caller(user, "work") for user in ("ann", "bob", None))
 
 
-def test_a_user_has_as_many_as_the_limit_and_no_more() -> None:
+def test_concurrent_use_per_user_is_limited() -> None:
     concurrency = Concurrency(MOST)
     with concurrency.hold(STREAMS, ANN):
         concurrency.check(STREAMS, ANN)
@@ -31,7 +31,7 @@ def test_a_user_has_as_many_as_the_limit_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("caller", [BOB, NOBODY], ids=["a user", "without authentication"])
-def test_the_limit_of_the_server_counts_all_users_of_one_resource(caller: Caller) -> None:
+def test_server_limit_counts_all_users_of_a_resource(caller: Caller) -> None:
     concurrency = Concurrency(MOST)
     with ExitStack() as held:
         held.enter_context(concurrency.hold(WAITS, ANN))
@@ -54,7 +54,7 @@ def test_without_authentication_there_is_no_limit_per_user(resource: Resource, c
             held.enter_context(concurrency.hold(resource, caller))
 
 
-def test_what_fails_is_no_longer_in_use() -> None:
+def test_failed_request_releases_its_slot() -> None:
     concurrency = Concurrency(MOST)
     with suppress(ZeroDivisionError), concurrency.hold(WAITS, ANN):
         assert concurrency.is_full(WAITS, ANN)

@@ -1,4 +1,4 @@
-"""The caller of a token, the payer of its requests, and cached grants, without a server."""
+"""The caller of a token, who pays for its requests, and cached grants, without a server."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def log_in(database: Database, clock: ManualClock, user: str) -> None:
         people.add(connection, row)
 
 
-def test_a_token_with_quotas_pays_itself_and_others_pay_as_their_user(database: Database, gate: Gate) -> None:
+def test_tokens_with_quotas_pay_for_themselves_and_others_per_user(database: Database, gate: Gate) -> None:
     own, plain, admin = (
         give_token(database, "ann", scope, quotas=quotas)
         for scope, quotas in (("work", {"studies": 2}), ("work", None), ("admin", None))
@@ -57,7 +57,7 @@ def test_a_token_with_quotas_pays_itself_and_others_pay_as_their_user(database: 
     assert [caller.quotas for caller in callers] == [Quotas(studies=2, trials=7), Quotas(trials=7), None]
 
 
-def test_a_link_spends_the_slowest_token_of_the_owner(database: Database, gate: Gate) -> None:
+def test_link_is_charged_to_the_owners_slowest_token(database: Database, gate: Gate) -> None:
     """A token without its own rate has no limit."""
     link = give_token(database, "ann", "read", link="s")
     own = (None, {"requests_per_second": 3.0}, {"requests_per_second": 1.0}, {"studies": 1})
@@ -68,7 +68,7 @@ def test_a_link_spends_the_slowest_token_of_the_owner(database: Database, gate: 
     assert caller.quotas == Quotas(requests_per_second=1.0, trials=7)
 
 
-def test_a_link_works_as_long_as_its_owner_can_log_in(database: Database, gate: Gate, clock: ManualClock) -> None:
+def test_link_works_while_its_owner_can_log_in(database: Database, gate: Gate, clock: ManualClock) -> None:
     link = give_token(database, "ann", "read", link="s")
     with pytest.raises(Unauthorized, match="has no valid token"):
         admitted(gate, link)
@@ -83,7 +83,9 @@ def test_a_link_works_as_long_as_its_owner_can_log_in(database: Database, gate: 
 
 
 @pytest.mark.parametrize("is_session", [False, True])
-def test_a_session_says_so_when_it_ends(database: Database, gate: Gate, clock: ManualClock, is_session: bool) -> None:
+def test_ended_session_is_reported_as_such(
+    database: Database, gate: Gate, clock: ManualClock, is_session: bool
+) -> None:
     log_in(database, clock, "ann")
     end = clock() + timedelta(seconds=60)
     token = give_token(database, "ann", "work", is_session=is_session, expires_at=end)
@@ -98,7 +100,7 @@ def test_a_session_says_so_when_it_ends(database: Database, gate: Gate, clock: M
         admitted(gate, token)
 
 
-def test_the_largest_scope_of_a_token_counts(database: Database, gate: Gate) -> None:
+def test_largest_scope_of_a_token_counts(database: Database, gate: Gate) -> None:
     minted = give_token(database, "ann", "read")
     with database.writing() as connection:
         connection.execute(tables.tokens.update().values(scopes=["read", "work"]))
@@ -107,7 +109,7 @@ def test_the_largest_scope_of_a_token_counts(database: Database, gate: Gate) -> 
         gate.admit(minted, "admin", None, "")
 
 
-def test_rights_that_another_server_has_checked_are_looked_up_by_id(database: Database, gate: Gate) -> None:
+def test_permissions_checked_by_another_server_are_looked_up_by_id(database: Database, gate: Gate) -> None:
     token = give_token(database, "ann", "read")
     number = id_of(token) or ""
     assert gate.admit_by_id(number, "read", None).user == "ann"
@@ -119,7 +121,7 @@ def test_rights_that_another_server_has_checked_are_looked_up_by_id(database: Da
         gate.admit_by_id("0" * 12, "read", None)
 
 
-def test_changed_rights_are_in_force_at_once(database: Database, gate: Gate) -> None:
+def test_changed_permissions_apply_immediately(database: Database, gate: Gate) -> None:
     token = give_token(database, "ann", "read")
     admitted(gate, token)
     assert gate.remembered(token, "read", None) is not None
@@ -128,9 +130,7 @@ def test_changed_rights_are_in_force_at_once(database: Database, gate: Gate) -> 
 
 
 @pytest.mark.parametrize("stays_open", [False, True])
-def test_a_server_stays_open_only_if_its_administrator_says_so(
-    database: Database, clock: ManualClock, stays_open: bool
-) -> None:
+def test_server_stays_open_only_if_configured(database: Database, clock: ManualClock, stays_open: bool) -> None:
     gate = Gate(database, clock, is_open=True, stays_open=stays_open)
     gate.close_if_tokens()
     assert gate.is_open
@@ -192,5 +192,5 @@ def test_kinds_of_refusals_beyond_the_limit_are_counted_together(clock: ManualCl
         (["own"], "admin", True),
     ],
 )
-def test_a_right_includes_the_smaller_ones(rights: list[Any], need: Any, is_allowed: bool) -> None:
+def test_scopes_include_smaller_ones(rights: list[Any], need: Any, is_allowed: bool) -> None:
     assert is_enough(rights, need) == is_allowed

@@ -45,7 +45,7 @@ def caller(**quotas: Any) -> Caller:
     return Caller("ann", "work", None, "t", Quotas(**quotas), payer="user ann")
 
 
-def test_processor_time_of_the_server_is_charged_and_comes_back(meter: Meter, timer: Timer) -> None:
+def test_overdrawn_processor_time_is_limited_until_it_is_refilled(meter: Meter, timer: Timer) -> None:
     """At two seconds per second, an overdraft of 3 s ends after 1.5 s, and one second is available after 2 s."""
     ann = caller(model_seconds_per_minute=120)
     meter.worked(ann, 123.0)
@@ -60,7 +60,7 @@ def test_processor_time_of_the_server_is_charged_and_comes_back(meter: Meter, ti
     meter.worked(Caller("bob", "work"), 1e9)
 
 
-def test_retry_after_of_a_small_quota_covers_one_second_of_its_rate(meter: Meter) -> None:
+def test_retry_after_of_a_small_quota_covers_a_second_of_its_rate(meter: Meter) -> None:
     ann = caller(model_seconds_per_minute=6)
     meter.worked(ann, 8.0)
     with pytest.raises(TooManyRequests) as raised:
@@ -68,7 +68,7 @@ def test_retry_after_of_a_small_quota_covers_one_second_of_its_rate(meter: Meter
     assert raised.value.limit.reset == 21  # 2 s overdrawn, and 0.1 s, at 0.1 s a second
 
 
-def test_requests_are_counted_one_by_one(meter: Meter, timer: Timer) -> None:
+def test_requests_are_counted_individually(meter: Meter, timer: Timer) -> None:
     ann = caller(requests_per_second=0.5)
     left = [limit.left for limit in (meter.request(ann) for _ in range(5)) if limit]
     assert left == [4, 3, 2, 1, 0]
@@ -83,7 +83,7 @@ def test_requests_are_counted_one_by_one(meter: Meter, timer: Timer) -> None:
     assert meter.request(Caller("bob", "work")) is None
 
 
-def test_another_rate_begins_a_new_window(meter: Meter) -> None:
+def test_changed_rate_starts_a_new_window(meter: Meter) -> None:
     meter.request(caller(requests_per_second=1))
     limit = meter.request(caller(requests_per_second=2))
     assert limit is not None
@@ -91,16 +91,14 @@ def test_another_rate_begins_a_new_window(meter: Meter) -> None:
 
 
 @pytest.mark.parametrize("who", [Caller("ann", "work"), caller(requests_per_second=1), Caller(None, "work")])
-def test_without_a_quota_of_storage_nothing_is_read_or_charged(meter: Meter, database: Database, who: Caller) -> None:
+def test_storage_is_not_read_without_a_storage_quota(meter: Meter, database: Database, who: Caller) -> None:
     assert meter.spending(who) is None
     with database.reading() as connection:
         connection.close()
-        meter.read_storage(connection, who)  # it would fail if it read
+        meter.read_storage(connection, who)  # a read would fail on the closed connection
 
 
-def test_storage_is_read_again_after_a_second_and_counted_meanwhile(
-    meter: Meter, timer: Timer, database: Database
-) -> None:
+def test_storage_is_read_once_a_second_and_counted_in_between(meter: Meter, timer: Timer, database: Database) -> None:
     ann = caller(trials=3)
     spend = meter.spending(ann)
     assert spend is not None
@@ -124,7 +122,7 @@ def test_storage_is_read_again_after_a_second_and_counted_meanwhile(
     assert is_read()
 
 
-def test_a_charge_is_undone_unless_the_usage_was_read_meanwhile(meter: Meter, timer: Timer, database: Database) -> None:
+def test_charge_is_undone_unless_usage_was_read_in_between(meter: Meter, timer: Timer, database: Database) -> None:
     ann = caller(studies=9, trials=3, megabytes=1e-5)
     spend = meter.spending(ann)
     assert spend is not None
@@ -147,7 +145,7 @@ def test_a_charge_is_undone_unless_the_usage_was_read_meanwhile(meter: Meter, ti
 
 
 @pytest.mark.parametrize("name", ["studies", "trials", "megabytes"])
-def test_a_quota_is_reached_and_not_exceeded(name: str) -> None:
+def test_usage_may_reach_but_not_exceed_a_quota(name: str) -> None:
     """An addition of 0 is accepted even if the quota is exceeded."""
     scale = 10**6 if name == "megabytes" else 1
     quotas, unit = (
@@ -162,8 +160,8 @@ def test_a_quota_is_reached_and_not_exceeded(name: str) -> None:
         quotas.check(two, one)
 
 
-def test_a_study_and_more_bytes_are_checked_against_what_is_stored(database: Database) -> None:
-    """Its owner has nothing yet."""
+def test_new_studies_and_bytes_are_checked_against_stored_usage(database: Database) -> None:
+    """The owner has nothing yet."""
     none = Quotas(requests_per_second=1)
     with database.writing() as connection:
         for user, quotas in (

@@ -44,7 +44,7 @@ def named(name: str) -> dict[str, Any]:
     return {**DEFINITION, "id": name}
 
 
-def test_a_user_owns_so_many_studies_and_a_deleted_one_makes_room(guarded: Guarded) -> None:
+def test_number_of_studies_is_limited_and_deletion_frees_quota(guarded: Guarded) -> None:
     """Opening an existing study does not count, nor do shared studies or those of other users."""
     with guarded.client(guarded.token("two", "work", quotas={"studies": 2})) as user:
         assert [user.post("/v1/studies", json=named(f"two-{i}")).status_code for i in range(2)] == [201, 201]
@@ -58,7 +58,7 @@ def test_a_user_owns_so_many_studies_and_a_deleted_one_makes_room(guarded: Guard
         assert user.get("/v1/tokens/self").json()["usage"]["studies"] == 2
 
 
-def test_many_at_once_on_two_servers_do_not_exceed_the_number_of_studies(guarded: Guarded) -> None:
+def test_study_quota_holds_for_concurrent_creations_on_two_servers(guarded: Guarded) -> None:
     token = guarded.token("swarm", "work", quotas={"studies": 3})
     with server_on(guarded.database.url.render_as_string(hide_password=False)) as other:
 
@@ -71,7 +71,7 @@ def test_many_at_once_on_two_servers_do_not_exceed_the_number_of_studies(guarded
     assert sorted(answers) == [201] * 3 + [403] * 9
 
 
-def test_trials_and_user_supplied_points_count_and_results_of_trials_are_always_taken(guarded: Guarded) -> None:
+def test_trials_and_user_supplied_points_count_but_results_of_trials_are_always_accepted(guarded: Guarded) -> None:
     with guarded.client(guarded.token("tri", "work", quotas={"trials": 4})) as user:
         user.post("/v1/studies", json=named("tri"))
         root = "/v1/studies/tri"
@@ -86,8 +86,8 @@ def test_trials_and_user_supplied_points_count_and_results_of_trials_are_always_
         refused(user.post(f"{root}/observations", json={"items": [own]}), "quota_exceeded")
         again = user.post(f"{root}/observe", json=own, headers={"Idempotency-Key": "k"})
         assert again.headers["idempotent-replayed"] == "true"
-        told = user.post(f"{root}/observations", json={"items": [{"trial": 1, "value": 1}]})
-        assert [item["status"] for item in told.json()["items"]] == [200]
+        response = user.post(f"{root}/observations", json={"items": [{"trial": 1, "value": 1}]})
+        assert [item["status"] for item in response.json()["items"]] == [200]
         (waiting,) = user.post(f"{root}/suggest").json()["trials"]
         assert waiting["number"] == 3
         assert user.post(f"{root}/observe", json={"trial": 3, "value": 2}).status_code == 200
@@ -95,7 +95,7 @@ def test_trials_and_user_supplied_points_count_and_results_of_trials_are_always_
         assert user.get(root).json()["counts"]["completed"] == 2
 
 
-def test_what_is_stored_is_counted_in_bytes_of_the_log_and_of_the_trash(guarded: Guarded, admin: httpx.Client) -> None:
+def test_storage_quota_counts_bytes_of_the_log_and_of_the_trash(guarded: Guarded, admin: httpx.Client) -> None:
     token = guarded.token("meg", "work", quotas={"megabytes": 0.01})
     with guarded.client(token) as user:
         assert user.post("/v1/studies", json=named("meg")).status_code == 201
@@ -117,7 +117,7 @@ def test_what_is_stored_is_counted_in_bytes_of_the_log_and_of_the_trash(guarded:
     assert freed.json()["quotas"] == NO_QUOTAS
 
 
-def test_a_new_quota_applies_at_once_and_is_shown_and_audited(guarded: Guarded, admin: httpx.Client) -> None:
+def test_changed_quota_applies_immediately_and_is_audited(guarded: Guarded, admin: httpx.Client) -> None:
     made = admin.post("/v1/tokens", json={"name": "qu", "scopes": ["work"], "quotas": {"studies": 1}}).json()
     assert made["quotas"] == {**NO_QUOTAS, "studies": 1}
     with guarded.client(made["token"]) as user:
@@ -139,7 +139,7 @@ def test_a_new_quota_applies_at_once_and_is_shown_and_audited(guarded: Guarded, 
 
 
 def test_requests_beyond_the_rate_get_retry_after(guarded: Guarded) -> None:
-    """In the fields of draft-ietf-httpapi-ratelimit-headers, with every answer of such a token."""
+    """Every response to such a token has the fields of draft-ietf-httpapi-ratelimit-headers."""
     token = guarded.token("slow", "work", quotas={"requests_per_second": 0.001})
     with guarded.client(token) as user:
         taken, limited = user.get("/v1/studies"), user.get("/v1/studies")
@@ -156,7 +156,7 @@ def test_requests_beyond_the_rate_get_retry_after(guarded: Guarded) -> None:
         assert (unlimited.status_code, "ratelimit" in unlimited.headers) == (200, False)
 
 
-def test_a_bucket_gives_no_more_than_its_rate_and_one_window() -> None:
+def test_bucket_allows_its_rate_plus_one_window() -> None:
     bucket, spent, now = Bucket("b", 2.0, 10.0, 0.0), 0, 0.0
     for tick in range(1, 1001):
         now = tick / 20
@@ -174,7 +174,7 @@ def caller(token: str, **quotas: Any) -> Caller:
     return Caller("ann", "work", None, token, Quotas(**quotas), payer=token)
 
 
-def test_a_user_with_too_much_model_time_waits_and_others_do_not() -> None:
+def test_model_time_quota_delays_only_the_user_who_exceeds_it() -> None:
     """The user who last requested work from a study's model pays for it, even beyond the quota."""
     now = 0.0
     meter = Meter(lambda: now)
@@ -193,13 +193,14 @@ def test_a_user_with_too_much_model_time_waits_and_others_do_not() -> None:
     meter.let_model_work(heavy, "other")
 
 
-def test_a_model_is_paid_for_by_the_token_that_lets_it_work(guarded: Guarded) -> None:
+def test_model_time_is_charged_to_the_token_that_requested_it(guarded: Guarded) -> None:
     """A first suggestion takes some milliseconds. Results of trials are still accepted."""
     with guarded.client(guarded.token("cpu", "work", quotas={"model_seconds_per_minute": 0.001})) as user:
         user.post("/v1/studies", json=named("cpu"))
         trials = user.post("/v1/studies/cpu/suggest", json={"count": 3}).json()["trials"]
-        told = [user.post("/v1/studies/cpu/observe", json={"trial": each["number"], "value": 1.0}) for each in trials]
-        assert {answer.status_code for answer in told} == {200}
+        results = [{"trial": each["number"], "value": 1.0} for each in trials]
+        responses = [user.post("/v1/studies/cpu/observe", json=result) for result in results]
+        assert {answer.status_code for answer in responses} == {200}
         limited = user.post("/v1/studies/cpu/suggest")
         refused(limited, "too_many_requests")
         assert int(limited.headers["retry-after"]) >= 1
@@ -207,7 +208,7 @@ def test_a_model_is_paid_for_by_the_token_that_lets_it_work(guarded: Guarded) ->
         assert user.get("/v1/studies/cpu").status_code == 200
 
 
-def test_defaults_of_the_server_are_for_tokens_without_quotas_of_their_own(tmp_path: Path) -> None:
+def test_default_quotas_apply_to_tokens_without_their_own(tmp_path: Path) -> None:
     """They do not apply to administrators."""
     url = f"sqlite:///{tmp_path}/defaults.db"
     made = {
@@ -221,14 +222,14 @@ def test_defaults_of_the_server_are_for_tokens_without_quotas_of_their_own(tmp_p
     assert "studies=1, trials=5" in adabkb("token", "list", "--database", url)
     with server_on(url, quota_studies=0, quota_trials=3) as address:
 
-        def told(name: str) -> dict[str, Any]:
+        def quotas_of(name: str) -> dict[str, Any]:
             with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {made[name]['token']}"}) as http:
                 quotas: dict[str, Any] = http.get("/v1/tokens/self").json()["quotas"]
                 return {key: value for key, value in quotas.items() if value is not None}
 
-        assert told("plain") == {"model_seconds_per_minute": 45, "studies": 0, "trials": 3}
-        assert told("own") == {"model_seconds_per_minute": 45, "studies": 1, "trials": 5}
-        assert told("root") == {}
+        assert quotas_of("plain") == {"model_seconds_per_minute": 45, "studies": 0, "trials": 3}
+        assert quotas_of("own") == {"model_seconds_per_minute": 45, "studies": 1, "trials": 5}
+        assert quotas_of("root") == {}
         shown = adabkb("access", "whoami", "--url", address, "--token", made["own"]["token"])
         assert "studies: 0 of 1" in shown
         changed = adabkb("token", "quota", made["own"]["id"], "studies=default", "trials=8", "--database", url)

@@ -73,15 +73,15 @@ def _altered(token: str) -> str:
     return f"{token[:-1]}{(int(token[-1], 16) + 1) % 16:x}"
 
 
-def test_every_route_declares_what_it_needs_and_few_need_nothing() -> None:
+def test_every_route_declares_its_scope_and_few_are_public() -> None:
     assert all(isinstance(route, GuardedRoute) for route in ROUTES)
     assert {route.path for route in ROUTES if isinstance(route, GuardedRoute) and route.need is None} == OPEN
     assert len(GUARDED) > 35
 
 
 @pytest.mark.parametrize("kind", ["none", "wrong", "foreign", "expired", "revoked"])
-def test_without_a_good_token_no_call_does_anything(guarded: Guarded, kind: str) -> None:
-    """The answer says nothing else, and does not contain the token."""
+def test_invalid_tokens_are_rejected_on_every_route(guarded: Guarded, kind: str) -> None:
+    """The response reveals nothing else, and does not contain the token."""
     past = utc_now() - timedelta(seconds=1)
     tokens: dict[str, str | None] = {
         "none": None,
@@ -103,7 +103,7 @@ def test_without_a_good_token_no_call_does_anything(guarded: Guarded, kind: str)
 
 
 @pytest.mark.parametrize("need", NARROWER)
-def test_the_refusal_of_a_token_names_the_missing_scope(guarded: Guarded, need: Need) -> None:
+def test_refusal_names_the_missing_scope(guarded: Guarded, need: Need) -> None:
     lacking = "admin" if need == "admin" else "work"
     with guarded.client(guarded.token("ann", NARROWER[need])) as client:
         for method, path in calls(need):
@@ -115,7 +115,7 @@ def test_the_refusal_of_a_token_names_the_missing_scope(guarded: Guarded, need: 
 
 
 @pytest.mark.parametrize("kind", ["another user", "another study", "another beginning"])
-def test_somebody_elses_study_is_as_if_it_did_not_exist(guarded: Guarded, kind: str) -> None:
+def test_studies_of_others_are_reported_as_missing(guarded: Guarded, kind: str) -> None:
     tokens = {
         "another user": guarded.token("bob", "work"),
         "another study": guarded.token("ann", "work", studies=["t"]),
@@ -180,9 +180,10 @@ def route_of(method: str, path: str) -> GuardedRoute:
 
 
 @on_either("scope", ["narrowest", "admin"])
-def test_a_good_token_gets_through_everywhere(migrated_url: str, scope: str) -> None:
-    """Each route answers a valid request with success: for the owner with the narrowest sufficient scope, and for an
-    administrator who does not own the studies."""
+def test_sufficient_token_is_accepted_on_every_route(migrated_url: str, scope: str) -> None:
+    """Each route accepts a valid request: from the owner with the narrowest sufficient scope, and from an administrator
+    who does not own the studies.
+    """
     with closing(Database(migrated_url)) as database:
         with database.writing() as connection:
             people.add(connection, person("zoe"))
@@ -210,12 +211,12 @@ def test_a_good_token_gets_through_everywhere(migrated_url: str, scope: str) -> 
     assert sent >= {(method, route.path) for route in guarded_routes for method in route.methods or ()}
 
 
-def test_an_endpoint_that_declares_nothing_makes_no_route() -> None:
+def test_endpoint_without_a_declared_scope_is_rejected() -> None:
     with pytest.raises(TypeError, match="declare"):
         GuardedRoute("/new", lambda: None)
 
 
-def test_a_browser_keeps_its_token_as_a_cookie_that_no_script_reads(guarded: Guarded) -> None:
+def test_browser_stores_its_token_in_an_http_only_cookie(guarded: Guarded) -> None:
     token = guarded.token("ann", "work")
     page = {"Accept": "text/html"}
     with guarded.client(None) as browser:

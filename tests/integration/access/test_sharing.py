@@ -28,7 +28,7 @@ def ids(client: httpx.Client) -> set[str]:
     return {study["id"] for study in client.get("/v1/studies").json()["items"]}
 
 
-def test_a_study_is_its_owners_until_it_is_shared(people: People) -> None:
+def test_study_is_private_to_its_owner_until_shared(people: People) -> None:
     ann, bob, cid = people["ann"], people["bob"], people["cid"]
     assert ann.post("/v1/studies", json={**DEFINITION, "id": "mine"}).status_code == 201
     assert "mine" in ids(ann) & ids(people["root"])
@@ -52,7 +52,7 @@ def test_a_study_is_its_owners_until_it_is_shared(people: People) -> None:
     assert bob.get("/v1/studies/mine").status_code == 200
 
 
-def test_a_study_changes_hands(people: People) -> None:
+def test_study_can_be_transferred(people: People) -> None:
     ann, bob = people["ann"], people["bob"]
     ann.post("/v1/studies", json={**DEFINITION, "id": "given"})
     moved = ann.patch("/v1/studies/given/access", json={"owner": "bob", "shared_with": {"ann": "read"}})
@@ -61,7 +61,7 @@ def test_a_study_changes_hands(people: People) -> None:
     assert bob.delete("/v1/studies/given").status_code == 204
 
 
-def test_a_study_is_transferred_only_to_a_user_with_a_token(people: People, guarded: Guarded) -> None:
+def test_study_is_transferred_only_to_a_user_with_a_token(people: People, guarded: Guarded) -> None:
     """With a mistyped name, only administrators could access it."""
     ann = people["ann"]
     ann.post("/v1/studies", json={**DEFINITION, "id": "kept"})
@@ -75,7 +75,7 @@ def test_a_study_is_transferred_only_to_a_user_with_a_token(people: People, guar
     assert ann.patch("/v1/studies/kept/access", json={"owner": "bob"}).status_code == 200
 
 
-def test_permissions_are_checked(people: People) -> None:
+def test_invalid_permissions_are_rejected(people: People) -> None:
     before = people["ann"].get("/v1/studies/s/access").json()
     for body, pointer in (
         ({"owner": "*"}, "/owner"),
@@ -88,9 +88,7 @@ def test_permissions_are_checked(people: People) -> None:
     assert people["ann"].get("/v1/studies/s/access").json() == before
 
 
-def test_a_link_reads_one_study_until_it_is_taken_back_or_the_study_is_deleted(
-    guarded: Guarded, people: People
-) -> None:
+def test_link_reads_one_study_until_it_is_revoked_or_the_study_is_deleted(guarded: Guarded, people: People) -> None:
     ann = people["ann"]
     for name in ("seen", "unseen"):
         ann.post("/v1/studies", json={**DEFINITION, "id": name})
@@ -112,7 +110,7 @@ def test_a_link_reads_one_study_until_it_is_taken_back_or_the_study_is_deleted(
         assert other.get("/v1/studies/seen").status_code == 401
 
 
-def test_a_study_without_an_owner_belongs_to_administrators(guarded: Guarded, people: People) -> None:
+def test_study_without_an_owner_belongs_to_administrators(guarded: Guarded, people: People) -> None:
     """Like all studies created before the first token."""
     root = people["root"]
     root.post("/v1/studies", json={**DEFINITION, "id": "old"})
@@ -124,7 +122,7 @@ def test_a_study_without_an_owner_belongs_to_administrators(guarded: Guarded, pe
     assert people["ann"].get("/v1/studies/old").status_code == 200
 
 
-def test_the_client_shares_and_links(guarded: Guarded) -> None:
+def test_client_shares_studies_and_creates_links(guarded: Guarded) -> None:
     """So does ``AsyncClient``, which has the same procedures."""
     dot = Client(guarded.address, guarded.token("dot", "work"))
     eli = Client(guarded.address, guarded.token("eli", "work"))

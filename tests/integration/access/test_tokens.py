@@ -28,7 +28,7 @@ def admin(guarded: Guarded) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_a_token_works_once_it_is_made_and_no_longer_once_it_is_revoked(guarded: Guarded, admin: httpx.Client) -> None:
+def test_token_works_from_its_creation_until_it_is_revoked(guarded: Guarded, admin: httpx.Client) -> None:
     made = admin.post("/v1/tokens", json={"name": "cid-gpu", "user": "cid", "scopes": ["work"], "studies": ["c-*"]})
     assert (made.status_code, made.headers["cache-control"]) == (201, "no-store")
     token = made.json()
@@ -52,7 +52,7 @@ def test_a_token_works_once_it_is_made_and_no_longer_once_it_is_revoked(guarded:
     assert admin.delete("/v1/tokens/ffffffffffff").status_code == 404
 
 
-def test_a_token_is_valid_in_the_future_and_an_administrator_unrestricted(admin: httpx.Client) -> None:
+def test_past_expiry_and_restricted_admin_tokens_are_rejected(admin: httpx.Client) -> None:
     body = {"name": "x", "scopes": ["admin"]}
     for more, pointer in (
         ({"expires_at": "2020-01-01T00:00:00Z"}, "/expires_at"),
@@ -76,12 +76,12 @@ def test_no_secret_is_stored_listed_exported_or_logged(
         caplog.set_level("DEBUG", name)
     secret = admin.post("/v1/tokens", json={"name": "dot", "scopes": ["admin"]}).json()["token"]
     with guarded.client(secret) as dot:
-        said = [
+        responses = [
             dot.get(path).text
             for path in ("/v1/tokens", "/v1/audit", "/v1/studies/s/export", "/metrics", "/v1/studies/nowhere")
         ]
-        said.append(dot.post("/v1/studies/s/suggest", json={"worker": 1}).text)
-        said.append(dot.get("/v1/studies", params={"token": secret}).text)
+        responses.append(dot.post("/v1/studies/s/suggest", json={"worker": 1}).text)
+        responses.append(dot.get("/v1/studies", params={"token": secret}).text)
     tables = sa.MetaData()
     with guarded.database.reading() as connection:
         tables.reflect(connection)
@@ -89,10 +89,10 @@ def test_no_secret_is_stored_listed_exported_or_logged(
     logged = [record.getMessage() for record in caplog.records if not record.name.startswith("http")]
     hidden = secret.rpartition("_")[2]
     assert logged
-    assert not [text for text in [*said, *stored, *logged] if hidden in text]
+    assert not [text for text in [*responses, *stored, *logged] if hidden in text]
 
 
-def test_a_key_of_one_user_gives_no_answer_to_another(guarded: Guarded) -> None:
+def test_idempotency_key_of_one_user_reveals_nothing_to_another(guarded: Guarded) -> None:
     """A user who guesses another user's idempotency key and request learns nothing."""
     made = {**DEFINITION, "id": "keyed"}
     with guarded.client(guarded.token("ann", "work")) as ann, guarded.client(guarded.token("bob", "work")) as bob:
@@ -101,7 +101,7 @@ def test_a_key_of_one_user_gives_no_answer_to_another(guarded: Guarded) -> None:
         again = ann.post("/v1/studies", json=made, headers=key)
         assert (again.status_code, again.headers["idempotent-replayed"]) == (201, "true")
         own = bob.post("/v1/studies", json={**made, "id": "bobs"}, headers=key)
-        assert (own.status_code, "idempotent-replayed" in own.headers) == (201, False), "a key is of its user"
+        assert (own.status_code, "idempotent-replayed" in own.headers) == (201, False), "a key belongs to its user"
         assert (
             bob.post("/v1/studies", json={**made, "id": "bobs"}, headers=key).headers["idempotent-replayed"] == "true"
         )
@@ -116,7 +116,7 @@ def test_a_key_of_one_user_gives_no_answer_to_another(guarded: Guarded) -> None:
         assert bob.post("/v1/studies", json=made).json()["detail"] == taken.json()["detail"]
 
 
-def test_an_idempotency_key_makes_one_token_at_most(guarded: Guarded, admin: httpx.Client) -> None:
+def test_idempotency_key_creates_at_most_one_token(guarded: Guarded, admin: httpx.Client) -> None:
     """The secret cannot be returned again, so a repetition is refused, and names the token to revoke."""
     headers, body = {"Idempotency-Key": "once"}, {"name": "gpu", "scopes": ["work"]}
     made = admin.post("/v1/tokens", json=body, headers=headers)
@@ -130,7 +130,7 @@ def test_an_idempotency_key_makes_one_token_at_most(guarded: Guarded, admin: htt
     assert admin.post("/v1/tokens", json=body, headers=other).status_code == 201
 
 
-def test_the_time_of_the_last_use_is_stored_without_a_commit_per_request(guarded: Guarded) -> None:
+def test_time_of_last_use_is_stored_without_a_commit_per_request(guarded: Guarded) -> None:
     token = guarded.token("fay", "read")
     gate = Gate(guarded.database, utc_now, is_open=False)
     gate.admit(token, "read", None, "here")
@@ -156,9 +156,10 @@ class Timer:
         return self.now
 
 
-def test_a_grant_is_remembered_for_some_seconds_and_a_refusal_never(guarded: Guarded) -> None:
-    """With two servers on one database, a permission granted by one is valid on the other at once; a revoked one is
-    still valid there for some seconds."""
+def test_grants_are_cached_for_some_seconds_and_denials_are_not(guarded: Guarded) -> None:
+    """With two servers on one database, a permission granted by one is valid on the other immediately; a revoked one is
+    still valid there for some seconds.
+    """
     timer, token = Timer(), guarded.token("gus", "work")
     other = Gate(guarded.database, utc_now, is_open=False, timer=timer)
     with pytest.raises(StudyNotFound):
@@ -179,8 +180,10 @@ def test_a_grant_is_remembered_for_some_seconds_and_a_refusal_never(guarded: Gua
         other.admit(token, "read", "s", "here")
 
 
-def test_the_first_token_closes_a_server_that_runs(other_sqlite: str) -> None:
-    """At once, for any creator. Rows of tokens remain, so revoking the last one does not open the server."""
+def test_first_token_makes_a_running_server_require_tokens(other_sqlite: str) -> None:
+    """Immediately, for any creator. Rows of tokens remain, so the server still requires tokens after the last one is
+    revoked.
+    """
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as client:
         assert client.get("/v1/tokens/self").json()["user"] is None
         assert client.post("/v1/studies", json=DEFINITION).status_code == 201
@@ -195,7 +198,7 @@ def test_the_first_token_closes_a_server_that_runs(other_sqlite: str) -> None:
         assert httpx.get(f"{address}/v1/studies").status_code == 401
 
 
-def test_a_flood_of_refusals_takes_bounded_memory_and_loses_no_count() -> None:
+def test_many_refusals_use_bounded_memory_and_are_all_counted() -> None:
     refusals = Refusals()
     for number in range(10 * MOST_REFUSAL_KINDS):
         refusals.note(f"192.0.2.{number}", "unknown", None)
@@ -233,7 +236,7 @@ def test_actions_and_refusals_are_in_the_audit_log(guarded: Guarded, admin: http
     assert older.json()["items"][0]["number"] == entries[0]["number"]
 
 
-def test_an_expired_token_tells_its_holder_when(guarded: Guarded) -> None:
+def test_error_for_an_expired_token_has_its_expiry(guarded: Guarded) -> None:
     token = give_token(guarded.database, "ivy", "read", expires_at=utc_now() - timedelta(hours=1))
     refused = guarded.send(token, "GET", "/v1/studies")
     assert refused.json()["detail"].startswith("The token expired at 2")

@@ -37,7 +37,7 @@ def worked_on(client: httpx.Client, study: str) -> None:
     client.patch(f"/v1/studies/{study}/access", json={"shared_with": {"bob": "read"}})
 
 
-def test_a_restored_study_continues_where_it_was(ann: httpx.Client) -> None:
+def test_restored_study_continues_where_it_was(ann: httpx.Client) -> None:
     worked_on(ann, "back")
     before = lines(ann, "back")
     assert ann.delete("/v1/studies/back").status_code == 204
@@ -56,7 +56,7 @@ def test_a_restored_study_continues_where_it_was(ann: httpx.Client) -> None:
     assert ann.post("/v1/studies/back/restore").json()["code"] == "deletion_not_found"
 
 
-def test_links_work_again_but_those_that_somebody_revoked(guarded: Guarded, ann: httpx.Client) -> None:
+def test_restored_links_work_unless_they_were_revoked(guarded: Guarded, ann: httpx.Client) -> None:
     ann.post("/v1/studies", json={**DEFINITION, "id": "linked"})
     links = [ann.post("/v1/studies/linked/links").json() for _ in range(3)]
     assert ann.delete(f"/v1/studies/linked/links/{links[0]['id']}").status_code == 204
@@ -68,14 +68,14 @@ def test_links_work_again_but_those_that_somebody_revoked(guarded: Guarded, ann:
         return [guarded.send(link["token"], "GET", "/v1/studies/linked").status_code for link in links]
 
     assert reads() == [401, 401, 401]
-    assert ann.post("/v1/studies", json={**DEFINITION, "id": "linked"}).status_code == 201  # another study of this id
+    assert ann.post("/v1/studies", json={**DEFINITION, "id": "linked"}).status_code == 201  # another study with this id
     assert reads() == [401, 401, 401]
     assert ann.delete("/v1/studies/linked", params={"purge": "true"}).status_code == 204
     assert ann.post("/v1/studies/linked/restore").status_code == 200
     assert reads() == [401, 401, 200]
 
 
-def test_the_id_is_free_at_once_and_several_of_one_id_are_told_apart(ann: httpx.Client) -> None:
+def test_id_can_be_reused_and_deletions_of_one_id_are_distinct(ann: httpx.Client) -> None:
     for seed in (1, 2):
         assert ann.post("/v1/studies", json={**DEFINITION, "id": "again", "seed": seed}).status_code == 201
         assert ann.delete("/v1/studies/again").status_code == 204
@@ -87,7 +87,7 @@ def test_the_id_is_free_at_once_and_several_of_one_id_are_told_apart(ann: httpx.
     assert ann.delete(f"/v1/trash/{last}").status_code == 404
 
 
-def test_an_id_in_the_trash_cannot_be_taken_by_somebody_else(guarded: Guarded, ann: httpx.Client) -> None:
+def test_id_in_the_trash_is_reserved_for_its_owner(guarded: Guarded, ann: httpx.Client) -> None:
     taken = {**DEFINITION, "id": "kept"}
     assert ann.post("/v1/studies", json=taken).status_code == 201
     assert ann.delete("/v1/studies/kept").status_code == 204
@@ -98,7 +98,7 @@ def test_an_id_in_the_trash_cannot_be_taken_by_somebody_else(guarded: Guarded, a
     assert guarded.send(guarded.token("bob", "work"), "POST", "/v1/studies", taken).status_code == 201
 
 
-def test_what_is_purged_is_gone(ann: httpx.Client) -> None:
+def test_purged_study_cannot_be_restored(ann: httpx.Client) -> None:
     for purge in (True, False):
         ann.post("/v1/studies", json={**DEFINITION, "id": "gone"})
         ann.delete("/v1/studies/gone", params={"purge": str(purge).lower()})
@@ -108,7 +108,7 @@ def test_what_is_purged_is_gone(ann: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(("user", "more"), [("bob", {}), ("ann", {"studies": ["other-*"]})])
-def test_the_trash_of_others_is_as_if_it_were_empty(
+def test_users_cannot_see_the_trash_of_others(
     guarded: Guarded, ann: httpx.Client, user: str, more: dict[str, Any]
 ) -> None:
     worked_on(ann, "hers")
@@ -125,7 +125,7 @@ def test_the_trash_of_others_is_as_if_it_were_empty(
     ann.delete("/v1/studies/hers", params={"purge": "true"})
 
 
-def test_after_thirty_days_it_is_gone_though_the_clock_may_jump(guarded: Guarded, ann: httpx.Client) -> None:
+def test_trash_is_emptied_after_thirty_days_despite_clock_jumps(guarded: Guarded, ann: httpx.Client) -> None:
     """A clock that is far ahead for a moment deletes nothing."""
     day = timedelta(days=1)
     ann.post("/v1/studies", json={**DEFINITION, "id": "late"})
@@ -141,7 +141,7 @@ def test_after_thirty_days_it_is_gone_though_the_clock_may_jump(guarded: Guarded
     assert not held()
 
 
-def test_the_client_deletes_restores_and_purges(guarded: Guarded) -> None:
+def test_client_deletes_restores_and_purges(guarded: Guarded) -> None:
     with Client(guarded.address, guarded.token("kim", "work")) as kim:
         study = kim.create_study("kims", {"x": Float(0, 1)}, direction="minimize")
         study.add_result({"x": 0.5}, 1.0)

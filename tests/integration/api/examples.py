@@ -1,6 +1,6 @@
-"""Records the examples of the OpenAPI document: what a server answers to one small study.
+"""Record the examples of the OpenAPI document: the responses of a server for one small study.
 
-``python -m tests.integration.api.examples`` writes them anew.
+``python -m tests.integration.api.examples`` writes them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The service in this process, with the cost of answers to hostile requests."""
+"""The service in this process, with the cost of responses to hostile requests."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ AT_WORK = ("studies", "event loop")
 """Prefixes of the names of the threads that receive, perform and answer requests."""
 
 
-class Fault:
+class InjectedFault:
     """Raises an error at one call in these threads, given by its number since ``arm``."""
 
     def __init__(self, error: type[Exception]) -> None:
@@ -62,9 +62,9 @@ class Fault:
 
 
 @contextmanager
-def injecting(error: type[Exception]) -> Iterator[Fault]:
+def injecting(error: type[Exception]) -> Iterator[InjectedFault]:
     """Inject errors into threads that start within the block."""
-    made, before = Fault(error), (threading.gettrace(), threading.getprofile())
+    made, before = InjectedFault(error), (threading.gettrace(), threading.getprofile())
     threading.settrace(made.trace)
     threading.setprofile(made.trace_again)
     try:

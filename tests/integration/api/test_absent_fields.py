@@ -1,4 +1,4 @@
-"""Fields that requests may omit, and fields that answers omit while they have their default."""
+"""Fields that requests may omit, and fields that responses omit while they have their default."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adabkb_service.contract.parameters import Changes
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, NotNull, Sparse
 
 
-class Told(Sparse):
+class SparseExample(Sparse):
     value: Annotated[float | None, ABSENT_BY_DEFAULT] = None
     names: Annotated[list[str], ABSENT_BY_DEFAULT] = Field(default_factory=list)
     count: int = 0
@@ -26,29 +26,29 @@ class Edit(Changes):
     note: NotNull[Annotated[str, Field(max_length=3)]] = None
 
 
-def test_a_marked_field_is_absent_while_it_has_its_default() -> None:
-    assert Told().model_dump() == {"count": 0}
-    assert Told(value=0.0, names=["a"]).model_dump_json() == '{"value":0.0,"names":["a"],"count":0}'
-    assert Told(value=0.0).model_dump(exclude_defaults=True) == {"value": 0.0}
-    assert Told(value=1.0, names=["a"]).model_dump(include={"value"}) == {"value": 1.0}
-    assert Told(value=1.0).model_dump(exclude={"count"}) == {"value": 1.0}
+def test_marked_fields_are_omitted_while_they_have_their_default() -> None:
+    assert SparseExample().model_dump() == {"count": 0}
+    assert SparseExample(value=0.0, names=["a"]).model_dump_json() == '{"value":0.0,"names":["a"],"count":0}'
+    assert SparseExample(value=0.0).model_dump(exclude_defaults=True) == {"value": 0.0}
+    assert SparseExample(value=1.0, names=["a"]).model_dump(include={"value"}) == {"value": 1.0}
+    assert SparseExample(value=1.0).model_dump(exclude={"count"}) == {"value": 1.0}
 
 
-def test_the_schema_of_an_answer_requires_no_such_field() -> None:
-    class Strict(Told):
+def test_schema_does_not_require_marked_fields() -> None:
+    class Strict(SparseExample):
         model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     assert Strict.model_json_schema(mode="serialization")["required"] == ["count"]
-    assert "required" not in Told.model_json_schema()
+    assert "required" not in SparseExample.model_json_schema()
 
 
 @pytest.mark.parametrize("given", [{}, {"limit": None}, {"limit": 3, "note": "abc"}])
-def test_changes_are_what_a_request_gives(given: dict[str, Any]) -> None:
+def test_changes_contain_only_the_given_fields(given: dict[str, Any]) -> None:
     assert Edit.model_validate(given).changes() == given
 
 
 @pytest.mark.parametrize(("note", "fault"), [(None, "string_type"), ("abcd", "string_too_long")])
-def test_a_field_that_may_be_absent_need_not_take_null(note: str | None, fault: str) -> None:
+def test_optional_fields_can_reject_null(note: str | None, fault: str) -> None:
     with pytest.raises(ValidationError) as refused:
         Edit.model_validate({"note": note})
     assert [each["type"] for each in refused.value.errors()] == [fault]
@@ -62,7 +62,7 @@ def models() -> Iterator[type[BaseModel]]:
                 yield found
 
 
-def test_every_model_with_marked_fields_leaves_them_out() -> None:
+def test_every_model_with_marked_fields_omits_them() -> None:
     marked = {
         model for model in models() if any(ABSENT_BY_DEFAULT in each.metadata for each in model.model_fields.values())
     }
@@ -71,7 +71,7 @@ def test_every_model_with_marked_fields_leaves_them_out() -> None:
 
 
 def test_no_field_needs_a_newer_pydantic() -> None:
-    """``Field(exclude_if=...)`` would be refused by versions before 2.12."""
+    """Versions before 2.12 do not accept ``Field(exclude_if=...)``."""
     late = [
         (model.__name__, name)
         for model in models()

@@ -1,4 +1,4 @@
-"""Invalid input is refused with pointers, and nothing is written."""
+"""Invalid input is rejected with pointers, and nothing is written."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ BAD_STUDIES: list[tuple[dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("changes", "expected"), BAD_STUDIES)
-def test_an_invalid_study_is_refused_with_the_field(server: str, changes: dict[str, Any], expected: list[str]) -> None:
+def test_invalid_study_is_rejected_with_the_field(server: str, changes: dict[str, Any], expected: list[str]) -> None:
     body = json.dumps({**DEFINITION, **changes})
     refused = httpx.post(f"{server}/v1/studies", content=body, headers=JSON)
     assert refused.status_code == 422
@@ -132,7 +132,7 @@ REMEDIES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("algorithm", "remedy"), REMEDIES)
-def test_an_invalid_constant_is_refused_with_a_remedy(server: str, algorithm: dict[str, Any], remedy: str) -> None:
+def test_invalid_constant_is_rejected_with_a_remedy(server: str, algorithm: dict[str, Any], remedy: str) -> None:
     refused = httpx.post(f"{server}/v1/studies", json={**DEFINITION, "algorithm": algorithm})
     (fault,) = refused.json()["errors"]
     assert remedy in fault["detail"]
@@ -187,7 +187,7 @@ def test_error_messages_do_not_mention_the_implementation(
         ([1], {"/fixed": "must be an object"}),
     ],
 )
-def test_values_that_cannot_be_fixed_are_pointed_at(
+def test_invalid_fixed_values_are_rejected_with_their_fields(
     api: httpx.Client, study: str, fixed: object, found: dict[str, str]
 ) -> None:
     revision = api.get(study).json()["revision"]
@@ -198,7 +198,7 @@ def test_values_that_cannot_be_fixed_are_pointed_at(
     assert api.get(study).json()["revision"] == revision
 
 
-def test_every_unknown_field_has_a_suggestion(server: str) -> None:
+def test_unknown_fields_get_a_suggestion(server: str) -> None:
     body = {**DEFINITION, "bugdet": 3, "Seed": 1, "zzz": 2}
     faults = httpx.post(f"{server}/v1/studies", json=body).json()["errors"]
     assert [fault["detail"].partition("; ")[2] for fault in faults[:2]] == [
@@ -241,7 +241,7 @@ BAD_RESULTS: list[tuple[str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("body", "expected"), BAD_RESULTS)
-def test_an_invalid_result_is_refused_with_the_field(server: str, body: str, expected: list[str]) -> None:
+def test_invalid_result_is_rejected_with_the_field(server: str, body: str, expected: list[str]) -> None:
     httpx.post(f"{server}/v1/studies", json=DEFINITION)
     httpx.post(f"{server}/v1/studies/s/suggest")
     before = httpx.get(f"{server}/v1/studies/s").text
@@ -271,7 +271,7 @@ BAD_REPORTS: list[tuple[str, list[str]]] = [
 ]
 
 
-def test_an_invalid_report_is_refused_with_the_field(server: str) -> None:
+def test_invalid_report_is_rejected_with_the_field(server: str) -> None:
     httpx.post(f"{server}/v1/studies", json=DEFINITION)
     httpx.post(f"{server}/v1/studies/s/suggest")
     reports = f"{server}/v1/studies/s/trials/1/reports"
@@ -319,7 +319,7 @@ BAD_ATTRIBUTES: list[tuple[Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("body", "pointer", "words"), BAD_ATTRIBUTES)
-def test_attributes_out_of_bounds_are_refused_in_words_and_change_nothing(
+def test_invalid_attributes_are_rejected_and_change_nothing(
     api: httpx.Client, study: str, body: Any, pointer: str, words: str
 ) -> None:
     api.post(f"{study}/suggest")
@@ -334,20 +334,20 @@ def test_attributes_out_of_bounds_are_refused_in_words_and_change_nothing(
 
 
 @pytest.mark.parametrize("body", [b"{", b"", b"\xff", b"[" * 100_000, b"{'a': 1}", b"9" * 5000])
-def test_what_is_not_json_is_refused(server: str, body: bytes) -> None:
+def test_invalid_json_is_rejected(server: str, body: bytes) -> None:
     refused = httpx.post(f"{server}/v1/studies", content=body, headers=JSON)
     assert refused.status_code in (400, 422)
     pointers(refused)
 
 
-def test_only_json_is_taken(server: str) -> None:
+def test_other_content_types_are_rejected(server: str) -> None:
     refused = httpx.post(f"{server}/v1/studies", data={"id": "s"})
     assert refused.status_code == 415
     pointers(refused)
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_body_over_the_limit_is_refused(server: str, chunked: bool) -> None:
+def test_body_over_the_limit_is_rejected(server: str, chunked: bool) -> None:
     """Because of its declared length, or once too many bytes have arrived."""
     body = b'{"id": "' + b"a" * 10 * 2**20 + b'"}'
     content = iter([body]) if chunked else body
@@ -374,18 +374,18 @@ def test_a_body_over_the_limit_is_refused(server: str, chunked: bool) -> None:
         ("GET", "/v1/studies/s/trials?attribute=:n1", 422),
     ],
 )
-def test_every_refusal_is_a_problem_document(server: str, method: str, path: str, status: int) -> None:
+def test_every_error_is_a_problem_document(server: str, method: str, path: str, status: int) -> None:
     refused = httpx.request(method, server + path)
     assert refused.status_code == status
     pointers(refused)
 
 
-def test_the_answer_to_a_disallowed_method_lists_the_allowed_ones(server: str) -> None:
+def test_disallowed_method_gets_a_list_of_allowed_ones(server: str) -> None:
     refused = httpx.put(f"{server}/v1/studies/s")
     assert (refused.status_code, refused.headers["allow"]) == (405, "DELETE, GET, HEAD, PATCH")
 
 
-def test_the_same_id_with_another_definition_says_what_differs(api: httpx.Client, study: str) -> None:
+def test_same_id_with_another_definition_reports_the_differences(api: httpx.Client, study: str) -> None:
     again = api.post("/v1/studies", json=DEFINITION)
     assert (again.status_code, again.json()) == (200, api.get(study).json())
     refused = api.post("/v1/studies", json={**DEFINITION, "direction": "maximize", "algorithm": {"delta": 0.1}})
@@ -395,8 +395,8 @@ def test_the_same_id_with_another_definition_says_what_differs(api: httpx.Client
     assert refused.json()["detail"].endswith(f"another definition: {differences}")
 
 
-def test_what_can_be_changed_is_compared_with_what_it_is_now(api: httpx.Client, study: str) -> None:
-    """And only if it is given: a client that omits the budget does not contradict it."""
+def test_changeable_fields_are_compared_with_their_current_values(api: httpx.Client, study: str) -> None:
+    """Only fields that the request gives are compared: a client may omit the budget."""
     api.patch(study, json={"budget": 5, "tags": {"by": "me"}})
     for given in ({}, {"budget": 5}, {"tags": {"by": "me"}, "lease_seconds": 3600}):
         assert api.post("/v1/studies", json={**DEFINITION, **given}).status_code == 200
@@ -414,14 +414,16 @@ def test_what_can_be_changed_is_compared_with_what_it_is_now(api: httpx.Client, 
         ({"tags": {"a": "b"}}, "tags.a is absent, not 'b'"),
     ],
 )
-def test_an_existing_study_shows_only_what_differs(server: str, changes: dict[str, Any], difference: str) -> None:
+def test_conflicting_definition_reports_only_the_differences(
+    server: str, changes: dict[str, Any], difference: str
+) -> None:
     httpx.post(f"{server}/v1/studies", json=DEFINITION)
     refused = httpx.post(f"{server}/v1/studies", json={**DEFINITION, **changes})
     assert refused.status_code == 409
     assert refused.json()["detail"] == f"Study 's' exists with another definition: {difference}."
 
 
-def test_a_value_for_a_finished_trial_shows_both_values(api: httpx.Client, study: str) -> None:
+def test_second_value_for_a_finished_trial_reports_both_values(api: httpx.Client, study: str) -> None:
     api.post(f"{study}/suggest")
     api.post(f"{study}/observe", json={"trial": 1, "value": 1.5})
     refused = api.post(f"{study}/observe", json={"trial": 1, "value": 2.5})
@@ -430,7 +432,7 @@ def test_a_value_for_a_finished_trial_shows_both_values(api: httpx.Client, study
     assert "2.5" in refused.json()["detail"]
 
 
-def test_a_batch_takes_the_good_items_and_explains_the_others(api: httpx.Client, study: str) -> None:
+def test_batch_accepts_valid_items_and_explains_the_others(api: httpx.Client, study: str) -> None:
     good = {"parameters": {"x": 0, "n": 1}, "value": 1}
     items = [good, {"trial": 7, "value": 1}, {"parameters": {"x": 9, "n": 1}, "value": 1}]
     trial_run = api.post(f"{study}/observations", json={"items": items, "dry_run": True}).json()

@@ -1,4 +1,4 @@
-"""On every route, the answer is small and the work linear in the size of the request.
+"""On every route, the response is small and the work linear in the size of the request.
 
 Requests go through the ASGI app in this process. The tests compare the processor times of a body and of one four times
 as large, so the load of the machine does not matter.
@@ -168,7 +168,7 @@ def as_json(body: Any) -> dict[str, Any]:
     return {"content": body if isinstance(body, bytes) else json.dumps(body).encode(), "headers": JSON}
 
 
-def test_every_operation_that_takes_a_body_is_attacked() -> None:
+def test_every_operation_with_a_body_is_attacked() -> None:
     """As JSON; the content of a file is not processed."""
     calls = [call for methods in DOCUMENT["paths"].values() for call in methods.values()]
     in_json = {
@@ -179,11 +179,12 @@ def test_every_operation_that_takes_a_body_is_attacked() -> None:
 
 @OF_ATTACKS
 @pytest.mark.parametrize(("method", "path", "operation"), TAKING_A_BODY)
-def test_a_hostile_body_gets_a_small_answer_soon(
+def test_hostile_body_gets_a_small_response_quickly(
     app: App, method: str, path: str, operation: dict[str, Any], is_sample: bool
 ) -> None:
-    """As a whole, beside the known fields, and in each of them. The sample has some kinds of values per field, and all
-    kinds per operation."""
+    """The hostile value replaces the whole body, an additional field, and each known field. The sample has some kinds
+    of values per field, and all kinds per operation.
+    """
     sound = SOUND[operation["operationId"]]
     most = BATCH_BYTES if operation["operationId"] == "observeBatch" else FIXED_BYTES
     target = path_of(path, "narrow")
@@ -214,9 +215,10 @@ STUDIES = ["narrow", "wide", "vast"]
 @OF_ATTACKS
 @pytest.mark.parametrize("study", STUDIES)
 @pytest.mark.parametrize("kind", POINTS)
-def test_a_hostile_point_gets_a_small_answer_soon(app: App, study: str, kind: str, is_sample: bool) -> None:
+def test_hostile_point_gets_a_small_response_quickly(app: App, study: str, kind: str, is_sample: bool) -> None:
     """Also for studies with many long names or choices. The sample has one request per study and kind of point, and
-    each request for each study."""
+    each request for each study.
+    """
     root, point = f"/v1/studies/{study}", POINTS[kind]
     several: Callable[[int], list[Any]] = lambda n: [point(n // 100)] * (n // 10)  # noqa: E731
     items: Callable[[int], Any] = lambda n: [{"parameters": found, "value": 1} for found in several(n)]  # noqa: E731
@@ -244,7 +246,7 @@ TEXTS: dict[str, Callable[[int], str]] = {
 
 @OF_ATTACKS
 @pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS)
-def test_hostile_parameters_get_a_small_answer_soon(
+def test_hostile_parameters_get_a_small_response_quickly(
     app: App, method: str, path: str, operation: dict[str, Any], is_sample: bool
 ) -> None:
     """In path, query and headers. The sample has one value per parameter, and all values per operation."""
@@ -281,20 +283,20 @@ def test_hostile_parameters_get_a_small_answer_soon(
 
 
 @pytest.mark.parametrize("length", ["9" * 5000, "9" * 19, "-1", "1.5", "\u00b2", "ten", ""])
-def test_a_content_length_that_cannot_be_is_refused(app: App, length: str) -> None:
+def test_invalid_content_length_is_rejected(app: App, length: str) -> None:
     headers = {**JSON, "content-length": length.encode("latin-1")}
     answer, _ = app.send("POST", "/v1/studies/narrow/suggest", content=b"{}", headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 
 
-def test_a_content_length_may_begin_with_noughts(app: App) -> None:
+def test_content_length_may_have_leading_zeros(app: App) -> None:
     headers = {**JSON, "content-length": "0" * 5000 + "2"}
     answer, _ = app.send("POST", "/v1/studies/narrow/suggest", content=b"{}", headers=headers)
     assert answer.status_code == 200
 
 
 @pytest.mark.parametrize("seconds", [5e-324, 1e-9, 4e-7, 1e-6])
-def test_the_shortest_lease_is_a_lease(app: App, seconds: float) -> None:
+def test_shortest_lease_can_be_renewed(app: App, seconds: float) -> None:
     """It ends after it begins, and then expires like any other."""
     (trial,) = app.post("/v1/studies/narrow/suggest", {"lease_seconds": seconds}).json()["trials"]
     assert trial["leased_until"] > trial["started_at"]

@@ -1,4 +1,4 @@
-"""Known answers are not sent again, and large ones are compressed."""
+"""Known responses are not sent again, and large ones are compressed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.servers import server_on
 
 
 @pytest.mark.parametrize("path", ["", "/trials", "/trials/1", "/trials?state=active"])
-def test_an_answer_that_one_has_is_not_sent_again(api: httpx.Client, study: str, path: str) -> None:
+def test_known_response_is_not_sent_again(api: httpx.Client, study: str, path: str) -> None:
     api.post(f"{study}/suggest")
     first = api.get(f"{study}{path}")
     for known in (
@@ -30,13 +30,13 @@ def test_an_answer_that_one_has_is_not_sent_again(api: httpx.Client, study: str,
     assert changed.json() != first.json()
 
 
-def test_the_etag_of_a_study_is_good_for_both_kinds_of_condition(api: httpx.Client, study: str) -> None:
+def test_study_etag_works_for_if_match_and_if_none_match(api: httpx.Client, study: str) -> None:
     tag = api.get(study).headers["etag"]
     assert api.patch(study, json={"budget": 9}, headers={"If-Match": tag}).status_code == 200
     assert api.patch(study, json={"budget": 8}, headers={"If-Match": tag}).status_code == 412
 
 
-def test_large_answers_are_compressed_on_request_and_events_are_not(other_sqlite: str) -> None:
+def test_large_responses_are_compressed_on_request_but_event_streams_are_not(other_sqlite: str) -> None:
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as api:
         api.post("/v1/studies", json=DEFINITION)
         items = [{"parameters": {"x": 0.1, "n": 1}, "value": float(value)} for value in range(60)]

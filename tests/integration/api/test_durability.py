@@ -1,5 +1,6 @@
 """Acknowledged requests are durable: kill -9 between two requests changes nothing, and a failed commit is not answered
-by 200."""
+by 200.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +23,12 @@ def rounds(address: str, study: str, count: int) -> list[dict[str, Any]]:
             trials = client.post("/suggest", json={"count": 2}).json()["trials"]
             points += [trial["parameters"] for trial in trials]
             value = math.sin(3 * trials[0]["parameters"]["x"]) + trials[0]["parameters"]["n"]
-            told = client.post("/observe", json={"trial": trials[0]["number"], "value": value})
-            assert told.status_code == 200
+            response = client.post("/observe", json={"trial": trials[0]["number"], "value": value})
+            assert response.status_code == 200
     return points
 
 
-def test_a_killed_server_continues_as_if_it_had_not_been(migrated_url: str) -> None:
+def test_killed_server_continues_identically(migrated_url: str) -> None:
     with server_process(migrated_url, model_processes=1) as server:
         for name in ("killed", "spared"):
             httpx.post(f"{server.address}/v1/studies", json={**DEFINITION, "id": name})
@@ -38,19 +39,19 @@ def test_a_killed_server_continues_as_if_it_had_not_been(migrated_url: str) -> N
         assert found == rounds(server.address, "spared", 10)
 
 
-def test_a_commit_that_fails_is_not_acknowledged(migrated_url: str) -> None:
+def test_failed_commit_is_not_acknowledged(migrated_url: str) -> None:
     """By a constraint that is checked only at COMMIT."""
     with server_on(migrated_url) as address, httpx.Client(base_url=address, timeout=60) as client:
         client.post("/v1/studies", json=DEFINITION)
         client.post("/v1/studies/s/suggest")
-        sabotage(migrated_url)
-        told = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
-        assert told.status_code == 500
+        fail_commits(migrated_url)
+        response = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
+        assert response.status_code == 500
         assert client.get("/v1/studies/s/trials/1").json()["state"] == "active"
         assert client.get("/v1/studies/s").json()["counts"]["observations"] == 0
 
 
-def sabotage(database_url: str) -> None:
+def fail_commits(database_url: str) -> None:
     """Make each transaction that stores an observation fail at its commit."""
     database = Database(database_url)
     insert = "INSERT INTO saboteur VALUES ('nowhere')"

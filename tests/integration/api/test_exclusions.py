@@ -28,12 +28,12 @@ CONSTRAINTS = [
 
 
 def yield_of(parameters: dict[str, object]) -> float:
-    """Best with nickel, which decomposes above 60 degrees."""
+    """The reaction fails above 60 degrees with the best catalyst, nickel."""
     temperature = float(parameters["temperature"])  # type: ignore[arg-type]
     return temperature / 120.0 + 2.0 * (parameters["metal"] == "Ni")
 
 
-def test_three_of_192_combinations_are_searched_and_the_best_point_at_a_limit_is_found(tmp_path: Path) -> None:
+def test_search_of_three_of_192_combinations_finds_the_constrained_optimum(tmp_path: Path) -> None:
     with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, Client(address) as client:
         study = client.create_study("coupling", SPACE, direction="maximize", seed=1, constraints=CONSTRAINTS)
         seen = set()

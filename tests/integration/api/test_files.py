@@ -1,4 +1,4 @@
-"""Files of trials: storage, limits, rights, safe delivery to browsers, and restoration with their study."""
+"""Files of trials: storage, limits, permissions, safe delivery to browsers, and restoration with their study."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def files(api: httpx.Client, study: str) -> str:
     return f"{study}/trials/1/files"
 
 
-def added(
+def add_file(
     api: httpx.Client, files: str, name: str, content: bytes, kind: str = "", status: int = 201
 ) -> dict[str, Any]:
     answer = api.post(files, params={"name": name}, content=content, headers={"Content-Type": kind} if kind else {})
@@ -37,11 +37,11 @@ def added(
     return found
 
 
-def test_a_file_is_read_as_it_was_added_and_added_once(api: httpx.Client, files: str) -> None:
-    first = added(api, files, "Spektrum – 1.png", PNG, "image/png")
+def test_file_is_read_as_added_and_stored_once(api: httpx.Client, files: str) -> None:
+    first = add_file(api, files, "Spektrum – 1.png", PNG, "image/png")
     assert (first["size"], first["digest"]) == (len(PNG), hashlib.sha256(PNG).hexdigest())
-    assert added(api, files, "Spektrum – 1.png", PNG, "image/png", 200) == first
-    second = added(api, files, "notes.txt", b"blue")
+    assert add_file(api, files, "Spektrum – 1.png", PNG, "image/png", 200) == first
+    second = add_file(api, files, "notes.txt", b"blue")
     assert (second["number"], second["media_type"]) == (2, "application/octet-stream")
     assert api.get(files).json() == {"items": [first, second], "next_cursor": None}
     page = api.get(files, params={"limit": 1}).json()
@@ -68,10 +68,10 @@ def test_a_file_is_read_as_it_was_added_and_added_once(api: httpx.Client, files:
         (b"%PDF-1.7", "application/pdf", None),
     ],
 )
-def test_only_what_is_an_image_by_its_content_is_shown_and_nothing_can_run(
+def test_only_images_are_shown_inline_and_no_content_is_executable(
     api: httpx.Client, files: str, content: bytes, kind: str, shown: str | None
 ) -> None:
-    added(api, files, "a", content, kind)
+    add_file(api, files, "a", content, kind)
     answer = api.get(f"{files}/1", params={"shown": "true"})
     assert answer.content == content
     assert answer.headers["content-type"] == (shown or "application/octet-stream")
@@ -82,37 +82,37 @@ def test_only_what_is_an_image_by_its_content_is_shown_and_nothing_can_run(
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a\\b", "a\nb", "\u202egpj.exe", "x" * 201, " . "])
-def test_names_that_are_no_names_of_files_are_refused(api: httpx.Client, files: str, name: str) -> None:
+def test_invalid_file_names_are_rejected(api: httpx.Client, files: str, name: str) -> None:
     answer = api.post(files, params={"name": name}, content=b"1")
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "?name"), answer.text
     assert api.get(files).json()["items"] == []
 
 
-def test_files_are_bounded_one_by_one_and_together(database_url: str) -> None:
+def test_sizes_of_single_files_and_of_a_study_are_limited(database_url: str) -> None:
     with server_on(database_url, file_limit=100, files_limit=250) as address:
         api = httpx.Client(base_url=address, timeout=60)
         api.post("/v1/studies", json={**DEFINITION, "id": "s"})
         api.post("/v1/studies/s/suggest", json={"count": 2})
         first, second = (f"/v1/studies/s/trials/{number}/files" for number in (1, 2))
-        refused = added(api, first, "large", bytes(101), status=422)
+        refused = add_file(api, first, "large", bytes(101), status=422)
         assert "file_limit" in refused["detail"]
-        assert added(api, first, "empty", b"", status=422)["errors"][0]["code"] == "empty_file"
-        added(api, first, "a", bytes(100))
-        added(api, second, "b", bytes(100))
-        assert "files_limit" in added(api, second, "c", bytes(60), status=422)["detail"]
-        added(api, second, "c", bytes(50))
+        assert add_file(api, first, "empty", b"", status=422)["errors"][0]["code"] == "empty_file"
+        add_file(api, first, "a", bytes(100))
+        add_file(api, second, "b", bytes(100))
+        assert "files_limit" in add_file(api, second, "c", bytes(60), status=422)["detail"]
+        add_file(api, second, "c", bytes(50))
         api.delete(f"{first}/1")
-        added(api, second, "d", bytes(100))
+        add_file(api, second, "d", bytes(100))
         api.close()
 
 
-def test_a_trial_has_so_many_files_at_most(api: httpx.Client, files: str) -> None:
+def test_number_of_files_of_a_trial_is_limited(api: httpx.Client, files: str) -> None:
     for number in range(100):
-        added(api, files, f"{number}.txt", b"x")
-    assert added(api, files, "100.txt", b"x", status=422)["errors"][0]["code"] == "too_many_files"
+        add_file(api, files, f"{number}.txt", b"x")
+    assert add_file(api, files, "100.txt", b"x", status=422)["errors"][0]["code"] == "too_many_files"
 
 
-def test_of_no_trial_there_are_no_files(api: httpx.Client, study: str) -> None:
+def test_files_of_an_unknown_trial_are_not_found(api: httpx.Client, study: str) -> None:
     for number in (1, 7):
         assert api.post(f"{study}/trials/{number}/files?name=a", content=b"1").json()["code"] == "trial_not_found"
         assert api.get(f"{study}/trials/{number}/files").json()["code"] == "trial_not_found"
@@ -121,15 +121,15 @@ def test_of_no_trial_there_are_no_files(api: httpx.Client, study: str) -> None:
 
 def test_files_of_another_trial_are_not_found(api: httpx.Client, study: str, files: str) -> None:
     api.post(f"{study}/suggest")
-    added(api, files, "a", b"1")
+    add_file(api, files, "a", b"1")
     assert api.get(f"{study}/trials/2/files/1").json()["code"] == "file_not_found"
     assert api.delete(f"{study}/trials/2/files/1").json()["code"] == "file_not_found"
     assert api.get(f"{files}/1").content == b"1"
 
 
-def test_files_come_back_from_the_trash_and_go_with_an_export(api: httpx.Client, files: str, tmp_path: Path) -> None:
+def test_files_are_restored_from_the_trash_and_exported(api: httpx.Client, files: str, tmp_path: Path) -> None:
     path = files.partition("/trials")[0]
-    before = [added(api, files, "photo.png", PNG, "image/png"), added(api, files, "empty-ish", b"\x00")]
+    before = [add_file(api, files, "photo.png", PNG, "image/png"), add_file(api, files, "empty-ish", b"\x00")]
     lines = api.get(f"{path}/export").text.splitlines()
     assert api.delete(path).status_code == 204
     assert api.post(f"{path}/restore").status_code == 200
@@ -154,7 +154,7 @@ def test_files_come_back_from_the_trash_and_go_with_an_export(api: httpx.Client,
 
 
 def test_readers_read_files_and_workers_add_them(api: httpx.Client, files: str) -> None:
-    added(api, files, "a.txt", b"1")
+    add_file(api, files, "a.txt", b"1")
     path = files.partition("/trials")[0]
     tokens: dict[str, str] = {}
     for user, scopes in (("root", ["admin"]), ("ann", ["work"]), ("ben", ["work"]), ("carl", ["work"])):
@@ -180,7 +180,7 @@ def test_files_count_in_the_quota_of_their_owner(api: httpx.Client) -> None:
     api.headers["Authorization"] = f"Bearer {token}"
     api.post("/v1/studies", json={**DEFINITION, "id": "s"})
     api.post("/v1/studies/s/suggest")
-    added(api, "/v1/studies/s/trials/1/files", "a", bytes(6000))
+    add_file(api, "/v1/studies/s/trials/1/files", "a", bytes(6000))
     used = api.get("/v1/tokens/self").json()["usage"]["megabytes"]
     assert used > 0.006
-    assert added(api, "/v1/studies/s/trials/1/files", "b", bytes(6000), status=403)["code"] == "quota_exceeded"
+    assert add_file(api, "/v1/studies/s/trials/1/files", "b", bytes(6000), status=403)["code"] == "quota_exceeded"

@@ -17,22 +17,22 @@ SVM = {
 }
 
 
-def test_ask_and_tell_until_the_budget_is_used(api: httpx.Client) -> None:
+def test_study_runs_until_its_budget_is_used(api: httpx.Client) -> None:
     assert api.post("/v1/studies", json=SVM).status_code == 201
     for number in (1, 2, 3):
         answer = api.post("/v1/studies/svm/suggest").json()
         [trial] = answer["trials"]
         assert (trial["number"], trial["state"], trial["attempt"]) == (number, "active", 1)
-        told = api.post("/v1/studies/svm/observe", json={"trial": number, "value": float(number)}).json()
-        assert told["trial"]["state"] == "completed"
-        assert told["observation"]["seq"] == number
-    assert told["study"]["state"] == "complete"
-    assert told["study"]["reason"] == "budget"
+        reply = api.post("/v1/studies/svm/observe", json={"trial": number, "value": float(number)}).json()
+        assert reply["trial"]["state"] == "completed"
+        assert reply["observation"]["seq"] == number
+    assert reply["study"]["state"] == "complete"
+    assert reply["study"]["reason"] == "budget"
     end = api.post("/v1/studies/svm/suggest").json()
     assert (end["trials"], end["reason"], end["retry_after"]) == ([], "budget", None)
 
 
-def test_a_log_scaled_parameter_starts_at_its_geometric_middle(api: httpx.Client) -> None:
+def test_log_scaled_parameter_starts_at_its_geometric_mean(api: httpx.Client) -> None:
     api.post("/v1/studies", json=SVM)
     [trial] = api.post("/v1/studies/svm/suggest").json()["trials"]
     assert trial["parameters"] == {"C": pytest.approx(1.0), "degree": 3}

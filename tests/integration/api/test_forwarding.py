@@ -1,5 +1,6 @@
-"""One follower per study among the servers on a PostgreSQL database: any server forwards requests to it. If it is dead,
-stopped or unreachable, the others perform them."""
+"""Exactly one server on a PostgreSQL database follows each study, and any server forwards requests to it. If it is
+dead, stopped or unreachable, the others perform them.
+"""
 
 from __future__ import annotations
 
@@ -30,29 +31,27 @@ from adabkb_service.storage.tables import idempotency_keys
 from tests.acceptance.chaos.databases import empty
 from tests.integration.api.conftest import DEFINITION, pointers
 from tests.servers import server_on, server_process, serving
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 NAMES = st.text("0123456789abcdef", min_size=4, max_size=4)
 
 
 @given(study=NAMES, servers=st.sets(NAMES, min_size=1, max_size=6), gone=NAMES)
-def test_each_study_has_one_follower_and_keeps_it_when_another_server_goes(
-    study: str, servers: set[str], gone: str
-) -> None:
+def test_study_keeps_its_follower_when_another_server_leaves(study: str, servers: set[str], gone: str) -> None:
     follower = follower_of(study, frozenset(servers))
     assert follower in servers
     if left := servers - {gone, follower}:
         assert follower_of(study, frozenset({*left, follower})) == follower
 
 
-def test_studies_are_spread_over_the_servers() -> None:
+def test_studies_are_distributed_over_the_servers() -> None:
     servers = frozenset(f"{index:032x}" for index in range(4))
     counts = [sum(follower_of(f"s{k}", servers) == each for k in range(1000)) for each in servers]
     assert min(counts) > 200
 
 
 @dataclass
-class One:
+class RunningServer:
     """A server in this process."""
 
     app: FastAPI
@@ -68,25 +67,25 @@ class One:
 
 
 @pytest.fixture
-def two(other_postgresql: str) -> Iterator[list[One]]:
+def two(other_postgresql: str) -> Iterator[list[RunningServer]]:
     """Two servers on one database that see each other."""
     with ExitStack() as stack:
         servers = [started(stack, other_postgresql) for _ in range(2)]
-        know_each_other(servers)
+        wait_for_discovery(servers)
         yield servers
 
 
-def started(stack: ExitStack, url: str, **settings: Any) -> One:
+def started(stack: ExitStack, url: str, **settings: Any) -> RunningServer:
     app = create_app(Settings(database=url, model_processes=0, **settings))
     address = stack.enter_context(serving(app))
-    return One(app, stack.enter_context(httpx.Client(base_url=address, timeout=PATIENCE)))
+    return RunningServer(app, stack.enter_context(httpx.Client(base_url=address, timeout=TIMEOUT_SECONDS)))
 
 
-def know_each_other(servers: list[One]) -> None:
+def wait_for_discovery(servers: list[RunningServer]) -> None:
     wait_for(lambda: all(each.sees(len(servers)) for each in servers))
 
 
-def one_for_each(servers: list[One], **definition: Any) -> list[str]:
+def one_for_each(servers: list[RunningServer], **definition: Any) -> list[str]:
     """Create a study for each of two servers, which follows it."""
     names = [f"s{number}" for number in range(64)]
     found = [next(name for name in names if each.app.state.forwarding.other(name) is None) for each in servers]
@@ -116,9 +115,9 @@ def check_once(client: httpx.Client, study: str, count: int) -> None:
     assert counts["trials"] == counts["completed"] == counts["observations"] == count
 
 
-def test_only_the_follower_has_a_model_and_its_suggestions_are_those_of_one_server(two: list[One], server: str) -> None:
+def test_only_the_follower_has_a_model_and_suggestions_are_unchanged(two: list[RunningServer], server: str) -> None:
     clients = [each.client for each in two]
-    with httpx.Client(base_url=server, timeout=PATIENCE) as alone:
+    with httpx.Client(base_url=server, timeout=TIMEOUT_SECONDS) as alone:
         for name in one_for_each(two):
             assert alone.post("/v1/studies", json={**DEFINITION, "id": name}).status_code == 201
             before = [each.model_bytes for each in two]
@@ -130,17 +129,17 @@ def test_only_the_follower_has_a_model_and_its_suggestions_are_those_of_one_serv
 
 
 @pytest.mark.parametrize("padding", ["", " " * 2**20], ids=["short", "long"])
-def test_what_is_long_or_refused_or_not_ascii_comes_through(two: list[One], padding: str) -> None:
+def test_long_refused_and_non_ascii_requests_are_forwarded_unchanged(two: list[RunningServer], padding: str) -> None:
     for name in one_for_each(two):
         url = f"/v1/studies/{name}"
         for each in two:
             asked = each.client.post(f"{url}/suggest", json={"count": 9, "worker": "Zoë ✓"})
             assert [trial["worker"] for trial in asked.json()["trials"]] == ["Zoë ✓"] * 9
             points = json.dumps({"items": [{"parameters": {"x": k / 20, "n": 1}, "value": 1.0} for k in range(20)]})
-            told = each.client.post(
+            response = each.client.post(
                 f"{url}/observations", content=padding + points, headers={"Content-Type": "application/json"}
             )
-            assert [item["status"] for item in told.json()["items"]] == [200] * 20
+            assert [item["status"] for item in response.json()["items"]] == [200] * 20
             assert "/valeu" in pointers(each.client.post(f"{url}/observe", json={"trial": 1, "valeu": 2}))
             assert pointers(each.client.post(f"{url}/suggest", content=b"\xff\x00")) is not None
             assert each.client.post("/v1/studies/none/suggest", json={}).status_code == 404
@@ -150,7 +149,7 @@ def test_what_is_long_or_refused_or_not_ascii_comes_through(two: list[One], padd
             assert unchanged.status_code == 304
 
 
-def test_a_key_has_one_effect_whichever_servers_get_it(two: list[One]) -> None:
+def test_idempotency_key_has_one_effect_on_any_servers(two: list[RunningServer]) -> None:
     for name in one_for_each(two):
         url, key = f"/v1/studies/{name}/suggest", {"Idempotency-Key": "k"}
         answers = [each.client.post(url, json={}, headers=key) for each in (*two, *two)]
@@ -158,8 +157,8 @@ def test_a_key_has_one_effect_whichever_servers_get_it(two: list[One]) -> None:
         assert [answer.headers.get("Idempotent-Replayed") for answer in answers] == [None, "true", "true", "true"]
 
 
-def test_a_forwarded_request_without_a_key_has_one_effect_if_it_is_performed_twice(two: list[One]) -> None:
-    """It is forwarded with a key, for the case that its follower performs it and dies before it answers."""
+def test_forwarded_requests_without_a_key_are_performed_once(two: list[RunningServer]) -> None:
+    """The server forwards them with a key, in case the follower performs them and dies before it answers."""
     asked, follower = two
     path = f"/v1/studies/{one_for_each(two)[1]}"
     point = {"parameters": {"x": 0.5, "n": 3}, "value": 1.0}
@@ -170,24 +169,26 @@ def test_a_forwarded_request_without_a_key_has_one_effect_if_it_is_performed_twi
     assert asked.client.patch(path, **budget).status_code == 200
     assert again(follower, "PATCH", path, **budget).status_code == 200
     assert asked.client.post(f"{path}/predict", json={"points": [point["parameters"]]}).status_code == 200
-    assert len(keys(asked)) == 2, "what changes nothing needs no key"
+    assert len(keys(asked)) == 2, "a read needs no key"
 
 
-def keys(server: One) -> list[str]:
+def keys(server: RunningServer) -> list[str]:
     """The stored keys, in order."""
     with server.app.state.service.database.reading() as connection:
         table = idempotency_keys.c
         return list(connection.execute(sa.select(table.key).order_by(table.created_at)).scalars())
 
 
-def again(server: One, method: str, path: str, *, headers: dict[str, str] | None = None, **request: Any) -> Any:
+def again(
+    server: RunningServer, method: str, path: str, *, headers: dict[str, str] | None = None, **request: Any
+) -> Any:
     """Return a server's answer to a request with the last stored key."""
     return server.client.request(
         method, path, headers={**(headers or {}), "Idempotency-Key": keys(server)[-1]}, **request
     )
 
 
-def test_a_waiting_client_of_any_server_gets_a_trial_and_a_disconnected_one_does_not(two: list[One]) -> None:
+def test_waiting_client_of_any_server_gets_a_trial_unless_disconnected(two: list[RunningServer]) -> None:
     def waits() -> bool:
         return any(each.app.state.service.changes.waiting_for_trial for each in two)
 
@@ -211,15 +212,15 @@ def bearer(token: dict[str, Any]) -> dict[str, str]:
     return {"Authorization": f"Bearer {token['token']}"}
 
 
-def first_token(servers: list[One]) -> dict[str, str]:
+def first_token(servers: list[RunningServer]) -> dict[str, str]:
     """Create an administrator's token, so that all servers require tokens from now on."""
     made = servers[0].client.post("/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()
     wait_for(lambda: all(each.client.get("/v1/studies").status_code == 401 for each in servers))
     return bearer(made)
 
 
-def test_quotas_hold_whichever_server_performs_a_request(two: list[One]) -> None:
-    """The server that performs it has had no request of this user before."""
+def test_quotas_apply_on_any_server(two: list[RunningServer]) -> None:
+    """The server that performs the request has had no request of this user before."""
     root = first_token(two)
     quotas = {"name": "ann", "scopes": ["work"], "quotas": {"trials": 4}}
     ann = bearer(two[0].client.post("/v1/tokens", json=quotas, headers=root).json())
@@ -231,7 +232,7 @@ def test_quotas_hold_whichever_server_performs_a_request(two: list[One]) -> None
     assert asks.client.post("/v1/studies/s/suggest", json={}).status_code == 401
 
 
-def test_the_follower_asks_again_for_the_right_to_a_request(two: list[One]) -> None:
+def test_follower_checks_permissions_again(two: list[RunningServer]) -> None:
     """A token may be revoked while the other server, which admitted the request, still has the grant cached."""
     root = first_token(two)
     (asks,) = (each for each in two if each.app.state.forwarding.other("s") is not None)
@@ -262,12 +263,12 @@ def load(servers: list[httpx.Client], names: list[str], count: int) -> None:
             pairs(servers, name, 1)
 
 
-def test_a_server_that_stops_leaves_its_studies_to_the_others_without_a_failure(other_postgresql: str) -> None:
+def test_stopping_server_hands_its_studies_over_without_a_failure(other_postgresql: str) -> None:
     with ExitStack() as stack, ThreadPoolExecutor(1) as workers:
         stays = started(stack, other_postgresql)
         with ExitStack() as other:
             leaves = started(other, other_postgresql)
-            know_each_other([stays, leaves])
+            wait_for_discovery([stays, leaves])
             names = one_for_each([stays, leaves])
             running = workers.submit(load, [stays.client], names, 30)
             wait_for(lambda: stays.client.get(f"/v1/studies/{names[1]}").json()["counts"]["observations"] > 1)
@@ -276,12 +277,12 @@ def test_a_server_that_stops_leaves_its_studies_to_the_others_without_a_failure(
             check_once(stays.client, name, 30)
 
 
-def test_a_server_that_stops_gets_no_new_requests_and_answers_those_it_has(other_postgresql: str) -> None:
+def test_stopping_server_gets_no_new_requests_and_answers_pending_ones(other_postgresql: str) -> None:
     with ExitStack() as stack, ThreadPoolExecutor(2) as workers:
         stays = started(stack, other_postgresql)
         other = ExitStack()
         leaves = started(other, other_postgresql)
-        know_each_other([stays, leaves])
+        wait_for_discovery([stays, leaves])
         _, name = one_for_each([stays, leaves], pending_limit=1)
         url = f"/v1/studies/{name}"
         (trial,) = stays.client.post(f"{url}/suggest", json={}).json()["trials"]
@@ -289,14 +290,14 @@ def test_a_server_that_stops_gets_no_new_requests_and_answers_those_it_has(other
         wait_for(lambda: leaves.app.state.service.changes.waiting_for_trial)
         stopping = workers.submit(other.close)
         wait_for(lambda: stays.app.state.forwarding.other(name) is None)
-        assert stays.sees(2), "it leaves the study to the other one before it is gone"
+        assert stays.sees(2), "it hands the study over before it ends"
         stays.client.post(f"{url}/observe", json={"trial": trial["number"], "value": 1.0})
         assert len(asked.result().json()["trials"]) == 1
         assert stays.client.get(url).json()["counts"]["trials"] == 2
         stopping.result()
 
 
-def test_a_killed_follower_is_replaced_and_no_point_is_without_the_model(other_postgresql: str) -> None:
+def test_killed_follower_is_replaced_and_every_point_uses_the_model(other_postgresql: str) -> None:
     """Under load on the other server, no call fails, and each result is stored once."""
     with ExitStack() as stack, ThreadPoolExecutor(1) as workers:
         stays = started(stack, other_postgresql, suggestion_seconds=5.0)  # after that, a point would be quasi-random
@@ -313,7 +314,7 @@ def test_a_killed_follower_is_replaced_and_no_point_is_without_the_model(other_p
             assert counts["completed"] == counts["observations"] == 10
 
 
-def followed_by_other(server: One) -> list[str]:
+def followed_by_other(server: RunningServer) -> list[str]:
     """New studies that another server follows."""
     names = [name for name in map("s{}".format, range(64)) if server.app.state.forwarding.other(name) is not None][:3]
     for name in names:
@@ -321,7 +322,7 @@ def followed_by_other(server: One) -> list[str]:
     return names
 
 
-def test_a_follower_that_was_stopped_for_long_performs_nothing_that_others_have_performed(
+def test_suspended_follower_does_not_repeat_requests(
     other_postgresql: str,
 ) -> None:
     with ExitStack() as stack:
@@ -337,7 +338,7 @@ def test_a_follower_that_was_stopped_for_long_performs_nothing_that_others_have_
         finally:
             os.kill(stopped.process.pid, signal.SIGCONT)
         wait_for(lambda: stays.sees(2))
-        with httpx.Client(base_url=stopped.address, timeout=PATIENCE) as client:
+        with httpx.Client(base_url=stopped.address, timeout=TIMEOUT_SECONDS) as client:
             for name in names:
                 assert client.get(f"/v1/studies/{name}").json()["counts"]["trials"] == 1
                 pairs([stays.client, client], name, 2)
@@ -351,8 +352,8 @@ CUT = """
 """Close one of the connections for messages between servers."""
 
 
-def test_lost_messages_do_not_delay_requests(two: list[One], other_postgresql: str) -> None:
-    """The connections for messages are closed repeatedly."""
+def test_lost_notifications_do_not_delay_requests(two: list[RunningServer], other_postgresql: str) -> None:
+    """The connections for notifications are closed repeatedly."""
     names, clients = one_for_each(two), [each.client for each in two]
     engine = sa.create_engine(Database(other_postgresql).url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
     cuts = 0
@@ -364,14 +365,14 @@ def test_lost_messages_do_not_delay_requests(two: list[One], other_postgresql: s
             time.sleep(0.2)
         for each in running:
             each.result()
-    know_each_other(two)
+    wait_for_discovery(two)
     for name in names:
         counts = two[0].client.get(f"/v1/studies/{name}").json()["counts"]
         assert counts["completed"] == counts["observations"] == 20
         pairs(clients, name, 2)
 
 
-def test_servers_find_each_other_again_after_the_database_was_restarted() -> None:
+def test_servers_rediscover_each_other_after_a_database_restart() -> None:
     with (
         tempfile.TemporaryDirectory(prefix="adabkb-restarted-", ignore_cleanup_errors=True) as folder,
         empty("postgresql", Path(folder)) as store,
@@ -379,22 +380,22 @@ def test_servers_find_each_other_again_after_the_database_was_restarted() -> Non
     ):
         assert store.postgresql is not None
         servers = [started(stack, store.url) for _ in range(2)]
-        know_each_other(servers)
+        wait_for_discovery(servers)
         names, clients = one_for_each(servers), [each.client for each in servers]
         for mode in ("fast", "immediate"):
             for name in names:
                 pairs(clients, name, 2)
             store.postgresql.restart(mode, 0.2)
             wait_for(lambda: all(each.get("/readyz").status_code == 200 for each in clients))
-            know_each_other(servers)
+            wait_for_discovery(servers)
         for name in names:
             pairs(clients, name, 2)
             check_once(clients[0], name, 6)
 
 
-def test_servers_on_sqlite_do_without(other_sqlite: str) -> None:
+def test_servers_on_sqlite_do_not_forward(other_sqlite: str) -> None:
     with ExitStack() as stack:
         addresses = [stack.enter_context(server_on(other_sqlite)) for _ in range(2)]
-        clients = [stack.enter_context(httpx.Client(base_url=each, timeout=PATIENCE)) for each in addresses]
+        clients = [stack.enter_context(httpx.Client(base_url=each, timeout=TIMEOUT_SECONDS)) for each in addresses]
         clients[0].post("/v1/studies", json=DEFINITION)
         pairs(clients, "s", 3)

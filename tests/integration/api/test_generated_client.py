@@ -52,14 +52,14 @@ def generated(package: str, server: str) -> Iterator[Generated]:
         yield Generated(package, client)
 
 
-def test_a_generated_client_has_every_operation(package: str) -> None:
+def test_generated_client_has_every_operation(package: str) -> None:
     for methods in DOCUMENT["paths"].values():
         for operation in methods.values():
             name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in operation["operationId"])
             assert importlib.import_module(f"{package}.api.{operation['tags'][0]}.{name}")
 
 
-def test_a_generated_client_runs_a_study(generated: Generated) -> None:
+def test_generated_client_runs_a_study(generated: Generated) -> None:
     models, call = generated.models, generated.call
     study = call("studies.create_study", body=models.StudyDefinition.from_dict(DEFINITION))
     assert (study.id, study.budget, study.algorithm.profile) == ("svm", 60, "auto")
@@ -79,8 +79,8 @@ def test_a_generated_client_runs_a_study(generated: Generated) -> None:
     assert call("studies.get_study", "svm").code == "study_not_found"
 
 
-def test_a_generated_client_changes_only_what_its_user_names(generated: Generated) -> None:
-    """An earlier one overwrote the value of an observation with 0.0, and resumed a paused study."""
+def test_generated_client_changes_only_the_given_fields(generated: Generated) -> None:
+    """An earlier version overwrote the value of an observation with 0.0, and resumed a paused study."""
     models, call = generated.models, generated.call
     call("studies.create_study", body=models.StudyDefinition.from_dict({**DEFINITION, "lease_seconds": 60.0}))
     (trial,) = call("studies.suggest", "svm").trials

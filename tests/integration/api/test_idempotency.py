@@ -1,4 +1,4 @@
-"""The same request twice: one effect, one answer."""
+"""A repeated request has one effect and one response."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("path", "body"), CALLS)
 @pytest.mark.usefixtures("study")
-def test_a_repeated_key_repeats_the_answer_and_not_the_effect(
+def test_repeated_key_returns_the_same_response_without_a_second_effect(
     api: httpx.Client, path: str, body: dict[str, Any]
 ) -> None:
     api.post("/v1/studies/s/suggest")
@@ -57,7 +57,7 @@ def test_a_repeated_key_repeats_the_answer_and_not_the_effect(
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
 
 
-def test_a_key_that_came_with_other_fixed_values_is_refused(api: httpx.Client, study: str) -> None:
+def test_key_reused_with_other_fixed_values_is_rejected(api: httpx.Client, study: str) -> None:
     key = {"Idempotency-Key": "k-1"}
     first, again = (api.post(f"{study}/suggest", json={"fixed": {"n": 3}}, headers=key) for _ in range(2))
     assert first.json()["trials"][0]["parameters"]["n"] == 3
@@ -66,8 +66,8 @@ def test_a_key_that_came_with_other_fixed_values_is_refused(api: httpx.Client, s
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
 
 
-def test_a_key_of_a_deleted_study_is_forgotten(api: httpx.Client) -> None:
-    """A new study with the same id does not return answers of the deleted one."""
+def test_keys_of_a_deleted_study_are_deleted(api: httpx.Client) -> None:
+    """A new study with the same id does not return responses of the deleted one."""
     key = {"Idempotency-Key": "k-1"}
     answers = []
     for parameter in ("x", "y"):
@@ -80,7 +80,7 @@ def test_a_key_of_a_deleted_study_is_forgotten(api: httpx.Client) -> None:
 
 
 def test_concurrent_duplicates_have_one_effect(api: httpx.Client, study: str) -> None:
-    """A request during the first one is asked to retry, and then gets the same answer."""
+    """A request during the first one is asked to retry, and then gets the same response."""
     key = {"Idempotency-Key": "k-1"}
 
     def send(_: int) -> httpx.Response:
@@ -100,7 +100,7 @@ def test_concurrent_duplicates_have_one_effect(api: httpx.Client, study: str) ->
 
 @contextmanager
 def slow_model(service: Service, study_id: str) -> Iterator[None]:
-    """Stop one of two model processes, the one with the model of a study, within the block."""
+    """Suspend one of two model processes, the one with the model of a study, within the block."""
     wait_for(lambda: len(service.inference.load.pids) == 2)
     pid = service.inference.load.pids[zlib.crc32(study_id.encode()) % 2]
     os.kill(pid, signal.SIGSTOP)
@@ -110,7 +110,7 @@ def slow_model(service: Service, study_id: str) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def test_a_request_with_the_key_of_a_running_one_must_be_retried(database_url: str) -> None:
+def test_request_with_the_key_of_a_running_one_must_be_retried(database_url: str) -> None:
     app = create_app(Settings(database=database_url, model_processes=2))
     with serving(app) as address, httpx.Client(base_url=address, timeout=60) as api, ThreadPoolExecutor(2) as pool:
         api.post("/v1/studies", json=DEFINITION)
@@ -128,7 +128,7 @@ def test_a_request_with_the_key_of_a_running_one_must_be_retried(database_url: s
         assert api.get("/v1/studies/s").json()["counts"]["trials"] == 1
 
 
-def test_a_study_that_is_busy_holds_up_no_other(database_url: str) -> None:
+def test_busy_study_does_not_block_others(database_url: str) -> None:
     """More requests wait for one study than the server has threads, but requests for another study are answered."""
     app = create_app(Settings(database=database_url, model_processes=2))
     limits = httpx.Limits(max_connections=100)
@@ -151,7 +151,7 @@ def test_concurrent_creations_of_one_study_create_it_once(api: httpx.Client) -> 
     assert sorted(answer.status_code for answer in answers) == [200] * 5 + [201]
 
 
-def test_a_refused_request_does_not_use_up_its_key(api: httpx.Client, study: str) -> None:
+def test_refused_request_does_not_use_up_its_key(api: httpx.Client, study: str) -> None:
     key = {"Idempotency-Key": "k-1"}
     body = {"trial": 1, "value": 1.0}
     assert api.post(f"{study}/observe", json=body, headers=key).status_code == 404

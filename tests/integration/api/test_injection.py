@@ -1,4 +1,4 @@
-"""Each request is answered whatever fails meanwhile, and nothing acknowledged is lost."""
+"""Each request is answered despite injected errors, and nothing acknowledged is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from adabkb_service.operations.doctor import examine
 from adabkb_service.storage.database import Database
 from tests.integration.api.conftest import DEFINITION
-from tests.integration.api.injected import AT_WORK, Fault, injecting
+from tests.integration.api.injected import AT_WORK, InjectedFault, injecting
 from tests.servers import server_on
 from tests.waiting import wait_for
 
@@ -26,7 +26,7 @@ SECONDS = 60.0
 class Sender:
     """Sends requests, with retries, each over a new connection, since the server closes connections after errors."""
 
-    def __init__(self, address: str, fault: Fault, status: int) -> None:
+    def __init__(self, address: str, fault: InjectedFault, status: int) -> None:
         """``status`` is the expected status of a request that the fault affected."""
         self._address, self._fault, self._status = address, fault, status
         self._keys = itertools.count()
@@ -57,12 +57,14 @@ class Sender:
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # it ignores a failing function
 @pytest.mark.parametrize("step", [STEP, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("error", "status"), [(RuntimeError, 500), (MemoryError, 503)])
-def test_whatever_fails_while_requests_are_performed_they_are_answered(
+def test_requests_are_answered_despite_injected_errors(
     other_sqlite: str, step: int, error: type[Exception], status: int
 ) -> None:
     """At each call of this project's functions, on the event loop and on a study's thread, from the first request to
-    the last answer. Each request is then repeated with its key; the same thread also performs requests for another
-    study."""
+    the last response.
+
+    Each request is then repeated with its key; the same thread also performs requests for another study.
+    """
     reached: list[str] = []
     with (
         injecting(error) as fault,

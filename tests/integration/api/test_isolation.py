@@ -27,7 +27,7 @@ def changing(url: str) -> Iterator[Database]:
 
 
 def alone(address: str, method: str, path: str, **options: Any) -> httpx.Response:
-    """Send a request over a new connection, since the server closes connections after internal errors."""
+    """request_alone"""
     with httpx.Client(base_url=address, timeout=30) as client:
         return client.request(method, path, **options)
 
@@ -37,7 +37,7 @@ def damage(database: Database, study: str) -> None:
         connection.execute(sa.text("UPDATE studies SET definition = '{}' WHERE id = :id"), {"id": study})
 
 
-def test_a_study_that_cannot_be_read_affects_no_other(migrated_url: str) -> None:
+def test_damaged_study_does_not_affect_others(migrated_url: str) -> None:
     """Leases of the other studies expire, lists show them, and a server starts."""
     with changing(migrated_url) as database:
         with server_on(migrated_url) as address, httpx.Client(base_url=address, timeout=60) as api:
@@ -46,9 +46,8 @@ def test_a_study_that_cannot_be_read_affects_no_other(migrated_url: str) -> None
                 assert api.post(f"/v1/studies/{name}/suggest", json={"lease_seconds": 3600}).status_code == 200
             damage(database, "damaged")
         with database.writing() as connection:
-            connection.execute(
-                sa.text("UPDATE trials SET leased_until = '2030-01-01 00:00:00'")
-            )  # beyond the length of the lease
+            # Longer than the lease allows.
+            connection.execute(sa.text("UPDATE trials SET leased_until = '2030-01-01 00:00:00'"))
         with server_on(migrated_url, sweep_seconds=0.05) as address, httpx.Client(base_url=address, timeout=60) as api:
             assert api.post("/v1/studies/sound/suggest", json={"lease_seconds": 0.2}).status_code == 200
             with database.writing() as connection:
@@ -63,8 +62,8 @@ def test_a_study_that_cannot_be_read_affects_no_other(migrated_url: str) -> None
             assert alone(address, "DELETE", "/v1/studies/damaged?purge=true").status_code == 204
 
 
-def test_a_request_to_a_study_evicted_meanwhile_is_answered(other_sqlite: str) -> None:
-    """The server caches one study, and many are requested at the same moment."""
+def test_requests_are_answered_while_studies_are_evicted(other_sqlite: str) -> None:
+    """The server caches one study, and many are requested at the same time."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
@@ -87,8 +86,8 @@ def test_a_request_to_a_study_evicted_meanwhile_is_answered(other_sqlite: str) -
         sys.setswitchinterval(interval)
 
 
-def test_what_is_not_committed_costs_no_quota(migrated_url: str) -> None:
-    """The database repeatedly refuses a second suggestion; once it accepts one, the quota still allows it."""
+def test_failed_commits_use_no_quota(migrated_url: str) -> None:
+    """The database repeatedly rejects a second suggestion. Once it accepts one, the quota still allows it."""
     with changing(migrated_url) as database:
         token = give_token(database, "ann", "work", quotas={"trials": 2})
     headers = {"Authorization": f"Bearer {token}"}

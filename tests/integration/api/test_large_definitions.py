@@ -12,7 +12,7 @@ from adabkb_service.contract.prior import check_prior
 from tests.calls import Gate, watching
 from tests.conftest import on_either
 from tests.servers import server_on
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 CHOICES = [k + 0.5 for k in range(980)]
 WEIGHTS = {json.dumps(each): 2.0 for each in CHOICES}
@@ -25,7 +25,7 @@ LARGE: dict[str, Any] = {
 """Two megabytes, almost 200,000 values."""
 
 
-def test_a_study_with_a_prior_of_two_megabytes_is_created_and_used(other_postgresql: str) -> None:
+def test_study_with_a_prior_of_two_megabytes_can_be_used(other_postgresql: str) -> None:
     """PostgreSQL aborts idle transactions, so long computations must not run within one."""
     with (
         server_on(other_postgresql, holder_seconds=3.0, contention_seconds=0.1) as address,
@@ -36,12 +36,14 @@ def test_a_study_with_a_prior_of_two_megabytes_is_created_and_used(other_postgre
         assert created.json()["prior"] == LARGE["prior"]
         assert client.post("/v1/studies", json=LARGE).status_code == 200
         [trial] = client.post("/v1/studies/large/suggest").raise_for_status().json()["trials"]
-        told = client.post("/v1/studies/large/observations", json={"items": [{"trial": trial["number"], "value": 1.0}]})
-        assert told.status_code == 200, told.text
+        response = client.post(
+            "/v1/studies/large/observations", json={"items": [{"trial": trial["number"], "value": 1.0}]}
+        )
+        assert response.status_code == 200, response.text
         assert client.get("/v1/studies/large").json()["counts"]["completed"] == 1
 
 
-def test_others_are_answered_while_a_large_body_is_validated(other_sqlite: str) -> None:
+def test_other_requests_are_answered_while_a_large_body_is_validated(other_sqlite: str) -> None:
     gate = Gate()
     few = {**LARGE, "parameters": LARGE["parameters"][:20], "prior": {"p0": {"weights": WEIGHTS}}}
     with (
@@ -49,12 +51,12 @@ def test_others_are_answered_while_a_large_body_is_validated(other_sqlite: str) 
         server_on(other_sqlite) as server,
         ThreadPoolExecutor(1) as elsewhere,
     ):
-        created = elsewhere.submit(httpx.post, f"{server}/v1/studies", json=few, timeout=PATIENCE)
+        created = elsewhere.submit(httpx.post, f"{server}/v1/studies", json=few, timeout=TIMEOUT_SECONDS)
         try:
-            assert gate.begun.wait(PATIENCE)
+            assert gate.begun.wait(TIMEOUT_SECONDS)
             assert httpx.get(f"{server}/healthz", timeout=20).status_code == 200
         finally:
-            gate.goes_on.set()
+            gate.may_continue.set()
         assert created.result().status_code == 201
 
 
@@ -74,7 +76,7 @@ def test_others_are_answered_while_a_large_body_is_validated(other_sqlite: str) 
         ("/suggest", [], 422),
     ],
 )
-def test_a_large_body_means_what_a_small_one_does(
+def test_large_and_small_bodies_are_processed_alike(
     api: httpx.Client, study: str, path: str, body: Any, status: int
 ) -> None:
     """Also with an idempotency key, whose fingerprint depends on the body as sent."""

@@ -12,10 +12,10 @@ from adabkb_service.operations import doctor, export
 from tests.calls import Gate, watching
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import server_on
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 
-def other_studies_go_on(api: httpx.Client) -> None:
+def check_other_studies(api: httpx.Client) -> None:
     trial = api.post("/v1/studies/other/suggest").json()["trials"][0]["number"]
     assert api.post("/v1/studies/other/observe", json={"trial": trial, "value": 1.0}).status_code == 200
 
@@ -39,10 +39,10 @@ def delete_and_restore(api: httpx.Client, exporting: Gate, examining: Gate) -> N
     ):
         with ThreadPoolExecutor(1) as elsewhere:
             answer = elsewhere.submit(request)
-            assert gate.begun.wait(PATIENCE)
-            other_studies_go_on(api)
-            told = api.post(f"{study}/observe", json={"parameters": {"x": 0, "n": 1}, "value": 3.0})
-            assert told.status_code == (503 if gate is exporting else 404)
-            gate.goes_on.set()
+            assert gate.begun.wait(TIMEOUT_SECONDS)
+            check_other_studies(api)
+            response = api.post(f"{study}/observe", json={"parameters": {"x": 0, "n": 1}, "value": 3.0})
+            assert response.status_code == (503 if gate is exporting else 404)
+            gate.may_continue.set()
             assert answer.result().status_code == (204 if gate is exporting else 200)
     assert api.get(study).json() == before

@@ -38,8 +38,8 @@ DOCS = Path(__file__).parents[3] / "docs" / "http.md"
 
 @pytest.mark.parametrize("count", [1, 2, MOST_ERRORS, MOST_ERRORS + 1, 50_000])
 @pytest.mark.parametrize("beside", ["observe", "trials"])
-def test_so_many_errors_are_listed_and_the_others_counted(app: App, count: int, beside: str) -> None:
-    """Unknown parameters are detected by the study, unknown fields by the schema of the body."""
+def test_errors_beyond_the_limit_are_counted_but_not_listed(app: App, count: int, beside: str) -> None:
+    """The study detects unknown parameters; the schema of the body detects unknown fields."""
     point = {"parameters": {"x": 0.5, **names(count)}, "value": 1}
     body = point if beside == "observe" else {"parameters": {"x": 0.5}, **names(count)}
     problem = app.post(f"/v1/studies/narrow/{beside}", body).json()
@@ -50,7 +50,7 @@ def test_so_many_errors_are_listed_and_the_others_counted(app: App, count: int, 
     assert (f"{count - listed:,} more not listed)" in problem["detail"]) == (count > listed)
 
 
-def test_the_faults_of_lists_in_lists_are_counted(app: App) -> None:
+def test_errors_in_nested_lists_are_counted(app: App) -> None:
     wrong = {"name": "c", "kind": "categorical", "choices": [{}] * 900}
     body = {"direction": "minimize", "parameters": [{**wrong, "name": f"c{i}"} for i in range(100)]}
     problem = app.post("/v1/studies", body).json()
@@ -59,7 +59,7 @@ def test_the_faults_of_lists_in_lists_are_counted(app: App) -> None:
     assert f"{100 * 900 - MOST_ERRORS:,} more not listed" in problem["detail"]
 
 
-def test_each_item_of_a_batch_lists_its_first_error_and_all_together_some_more(app: App) -> None:
+def test_batch_items_list_their_first_error_and_a_shared_number_of_others(app: App) -> None:
     items = [{"parameters": {"y": 0, "z": 0}, "value": 1}] * MOST_ITEMS  # x is missing
     answer = app.post("/v1/studies/narrow/observations", {"items": items, "dry_run": True}).json()["items"]
     assert all((item["status"], item["code"]) == (422, "invalid") for item in answer)
@@ -91,7 +91,7 @@ def test_each_item_of_a_batch_lists_its_first_error_and_all_together_some_more(a
         ),
     ],
 )
-def test_a_list_may_have_so_many_items(app: App, body: Callable[[int], Any], most: int, pointer: str) -> None:
+def test_length_of_lists_is_limited(app: App, body: Callable[[int], Any], most: int, pointer: str) -> None:
     longest = app.post("/v1/studies", STUDY | body(most))
     assert "too_long" not in longest.text
     problem = app.post("/v1/studies", STUDY | body(most + 1)).json()
@@ -101,13 +101,13 @@ def test_a_list_may_have_so_many_items(app: App, body: Callable[[int], Any], mos
 @pytest.mark.parametrize(
     ("path", "name", "item"), [("predict", "points", {"x": 0}), ("observations", "items", {"trial": 1, "value": 1})]
 )
-def test_a_call_may_have_so_many_items(app: App, path: str, name: str, item: Any) -> None:
+def test_number_of_items_per_call_is_limited(app: App, path: str, name: str, item: Any) -> None:
     assert app.post(f"/v1/studies/narrow/{path}", {name: [item] * MOST_ITEMS}).status_code == 200
     problem = app.post(f"/v1/studies/narrow/{path}", {name: [item] * (MOST_ITEMS + 1)}).json()
     assert [(error["pointer"], error["code"]) for error in problem["errors"]] == [(f"/{name}", "too_long")]
 
 
-def test_a_body_may_have_so_many_values(app: App) -> None:
+def test_number_of_values_per_body_is_limited(app: App) -> None:
     """The list counts as one, and commas in strings do not count."""
     most = '[",,\\",",' + "0," * (MAX_VALUES - 3) + "0]"
     for body, code in ((most, "model_attributes_type"), (most.replace("[", "[0,"), "too_many_values")):
@@ -115,7 +115,7 @@ def test_a_body_may_have_so_many_values(app: App) -> None:
         assert [error["code"] for error in answer.json()["errors"]] == [code]
 
 
-def test_texts_of_an_error_have_so_many_characters() -> None:
+def test_length_of_error_texts_is_limited() -> None:
     longest = FieldError("/" + "p" * (LONGEST_POINTER - 1), "d" * LONGEST_DETAIL, "c")
     assert (len(longest.pointer), len(longest.detail)) == (LONGEST_POINTER, LONGEST_DETAIL)
     assert "..." not in longest.pointer + longest.detail
@@ -127,7 +127,7 @@ def test_texts_of_an_error_have_so_many_characters() -> None:
     assert json_pointer("n" * (LONGEST_NAME + 1)) == "/" + "n" * (LONGEST_NAME - 3) + "..."
 
 
-def test_the_sentence_about_a_request_has_so_many_characters(app: App) -> None:
+def test_length_of_request_error_messages_is_limited(app: App) -> None:
     sentence = "Send the body with the header Content-Type: application/json, not ."
     for length, cut in ((LONGEST_MESSAGE - len(sentence), False), (LONGEST_MESSAGE - len(sentence) + 1, True)):
         headers = {"content-type": "t" * length}
@@ -136,7 +136,7 @@ def test_the_sentence_about_a_request_has_so_many_characters(app: App) -> None:
         assert detail.endswith("...") == cut
 
 
-def test_what_differs_is_named_in_few_words(app: App) -> None:
+def test_definition_conflicts_list_few_differences(app: App) -> None:
     """Down to the fields of parameters; only the first of many differences."""
     axis = {**FLOAT, "name": WIDE["parameters"][0]["name"], "high": 2}
     one = app.post("/v1/studies", WIDE | {"parameters": [axis, *WIDE["parameters"][1:]]})
@@ -149,7 +149,7 @@ def test_what_differs_is_named_in_few_words(app: App) -> None:
     assert tags.json()["detail"].endswith("tags.t7 is absent, not '', and 2 more.")
 
 
-def test_a_value_is_shown_in_few_characters() -> None:
+def test_length_of_shown_values_is_limited() -> None:
     assert shown({"x": 0.5}) == "{'x': 0.5}"
     assert all(
         len(shown(value)) <= LONGEST_VALUE for value in ("t" * 10**6, ["t" * 1000] * 1000, {"t" * 1000: "t" * 1000})
@@ -165,14 +165,14 @@ def test_a_value_is_shown_in_few_characters() -> None:
     ],
     ids=["name", "lease", "runtime"],
 )
-def test_names_and_leases_may_be_so_long(app: App, change: Callable[[int], Any], pointer: str) -> None:
+def test_length_of_names_and_leases_is_limited(app: App, change: Callable[[int], Any], pointer: str) -> None:
     assert app.post("/v1/studies", STUDY | change(0)).status_code == 201
     problem = app.post("/v1/studies", STUDY | change(1)).json()
     assert [error["pointer"] for error in problem["errors"]] == [pointer]
 
 
-def test_each_limit_is_documented_in_its_own_row() -> None:
-    """Rows that name a setting instead of a number are left out."""
+def test_each_limit_is_documented_in_a_table_row() -> None:
+    """Rows that name a setting instead of a number are excluded."""
     text = DOCS.read_text().partition("## Limits")[2].partition("\n## ")[0]
     requests, connections, refusals = tables(text)
     numbers = {row[0]: row[1] for row in (*requests[2:], *refusals[2:])}

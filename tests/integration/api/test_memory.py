@@ -1,4 +1,4 @@
-"""A server that cannot allocate more memory refuses what it cannot do, loses nothing, and serves other requests."""
+"""A server that cannot allocate more memory refuses some requests, loses no data, and serves other requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adabkb_service.operations.doctor import examine
 from adabkb_service.storage.database import Database
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import server_process
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 MARGIN = 16 * 2**20
 """Bytes that the server may allocate in addition. The batches together need more."""
@@ -32,21 +32,22 @@ REQUESTS: list[tuple[str, dict[str, Any], int]] = [
 
 
 @pytest.mark.long
-def test_what_there_is_no_memory_for_is_refused_for_now_and_other_studies_continue(other_sqlite: str) -> None:
-    """Concurrent batches fill the memory, beside small requests to another study. Refused results are stored when their
-    request is repeated, and everything is stored once."""
+def test_requests_are_refused_temporarily_when_memory_runs_out(other_sqlite: str) -> None:
+    """Concurrent batches fill the memory, together with small requests to another study. Refused results are stored
+    when their request is repeated, and every result is stored exactly once.
+    """
     answers = Counter[tuple[str, int]]()
     with server_process(other_sqlite) as server, ThreadPoolExecutor(8) as pool:
         for name in ("large", "small", "warm"):
             assert httpx.post(f"{server.address}/v1/studies", json={**DEFINITION, "id": name}).status_code == 201
 
-        def is_taken(key: int) -> bool:
+        def is_accepted(key: int) -> bool:
             """Send a request, and return whether it was acknowledged. If not, the server asks for a retry, or closes a
             connection for lack of memory."""
             path, body, _ = REQUESTS[key]
             try:
                 answer = httpx.post(
-                    server.address + path, json=body, headers={"Idempotency-Key": str(key)}, timeout=PATIENCE
+                    server.address + path, json=body, headers={"Idempotency-Key": str(key)}, timeout=TIMEOUT_SECONDS
                 )
             except (httpx.NetworkError, httpx.RemoteProtocolError):
                 return False
@@ -59,23 +60,25 @@ def test_what_there_is_no_memory_for_is_refused_for_now_and_other_studies_contin
 
         def is_stored(_: int) -> bool:
             body = {"items": [RESULT]}
-            return httpx.post(f"{server.address}/v1/studies/warm/observations", json=body, timeout=PATIENCE).is_success
+            return httpx.post(
+                f"{server.address}/v1/studies/warm/observations", json=body, timeout=TIMEOUT_SECONDS
+            ).is_success
 
         # Threads and late imports also need memory, so they are created before the limit is set.
         assert all(pool.map(is_stored, range(40)))
         pid, keys = server.process.pid, range(len(REQUESTS))
         before = resource.prlimit(pid, resource.RLIMIT_AS)
         resource.prlimit(pid, resource.RLIMIT_AS, (size_of(pid) + MARGIN, before[1]))
-        taken = list(pool.map(is_taken, keys))
+        taken = list(pool.map(is_accepted, keys))
         assert answers[SMALL, 200], answers
         assert answers[LARGE, 503], answers
         resource.prlimit(pid, resource.RLIMIT_AS, before)
         for key in keys:
             if not taken[key]:
-                wait_for(lambda: is_taken(key))  # noqa: B023 - it is called at once
+                wait_for(lambda: is_accepted(key))  # noqa: B023 - it is called at once
         for name, path in (("large", LARGE), ("small", SMALL)):
             expected = sum(count for each, _, count in REQUESTS if each == path)
-            found = httpx.get(f"{server.address}/v1/studies/{name}", timeout=PATIENCE).json()["counts"]
+            found = httpx.get(f"{server.address}/v1/studies/{name}", timeout=TIMEOUT_SECONDS).json()["counts"]
             assert found["observations"] == expected
     database = Database(other_sqlite)
     assert list(examine(database)) == []

@@ -28,7 +28,7 @@ def figures(api: httpx.Client) -> dict[tuple[str, ...], float]:
     return {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
 
 
-def test_late_and_repeated_results_are_counted_and_no_dry_run(client: httpx.Client) -> None:
+def test_late_and_repeated_results_are_counted_and_dry_runs_are_not(client: httpx.Client) -> None:
     def observe(**result: float) -> None:
         assert client.post("/v1/studies/s/observe", json=result).status_code == 200
 
@@ -50,7 +50,7 @@ def test_late_and_repeated_results_are_counted_and_no_dry_run(client: httpx.Clie
 def test_each_phase_of_suggest_and_observe_is_timed(client: httpx.Client) -> None:
     client.post("/v1/studies/s/suggest")
     client.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
-    client.get("/v1/studies/s")  # it waits until the model has processed the results
+    client.get("/v1/studies/s")  # the request waits until the model has processed the results
     found = figures(client)
     for operation, phase in (
         ("suggest", "queue"),
@@ -65,7 +65,7 @@ def test_each_phase_of_suggest_and_observe_is_timed(client: httpx.Client) -> Non
     assert found["adabkb_requests_waiting",] == 0
 
 
-def test_figures_of_studies_are_of_those_that_the_token_may_read(client: httpx.Client) -> None:
+def test_study_metrics_include_only_studies_that_the_token_may_read(client: httpx.Client) -> None:
     client.post("/v1/studies/s/suggest")
     client.post("/v1/studies/s/observe", json={"trial": 1, "value": -2.5})
     found = figures(client)
@@ -81,14 +81,14 @@ def test_figures_of_studies_are_of_those_that_the_token_may_read(client: httpx.C
     assert 'study="s"' in client.get("/metrics", headers=as_admin).text
 
 
-def test_without_the_setting_no_study_is_named(other_sqlite: str) -> None:
+def test_study_metrics_are_disabled_by_default(other_sqlite: str) -> None:
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as client:
         client.post("/v1/studies", json={**DEFINITION, "id": "secret-compound"})
         assert "secret-compound" not in client.get("/metrics").text
 
 
-def test_metrics_cost_a_request_less_than_a_twentieth_of_a_millisecond() -> None:
-    """All metrics of a suggest, measured in processor time, so that the load of the machine does not matter."""
+def test_metrics_take_under_50_microseconds_per_request() -> None:
+    """All metrics of a suggestion, measured in processor time, so that the load of the machine does not matter."""
     metrics, times = Metrics(), 2000
 
     def one_request() -> None:

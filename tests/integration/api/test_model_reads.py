@@ -1,5 +1,6 @@
-"""Reads of models that do not answer do not block other requests, and end at their deadline or when the client
-disconnects."""
+"""Reads of models that do not reply do not block other requests, and end at their deadline or when the client
+disconnects.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +93,7 @@ def waiting_messages(api: httpx.Client) -> float:
     return next(float(line.split()[1]) for line in lines if line.startswith("adabkb_model_messages_waiting "))
 
 
-def test_reads_of_a_model_that_does_not_answer_hold_up_nothing_else(server: tuple[str, int]) -> None:
+def test_reads_of_an_unresponsive_model_block_no_other_requests(server: tuple[str, int]) -> None:
     """They do not block readiness, admission, lists, suggestions, results or reads of other models."""
     address, pid = server
     most = model_reads.MOST_OF_STUDY + model_reads.MOST_IN_LINE
@@ -111,18 +112,18 @@ def test_reads_of_a_model_that_does_not_answer_hold_up_nothing_else(server: tupl
             assert api.get("/readyz").status_code == 200
             suggested = api.post(f"/v1/studies/{SOUND}/suggest").json()
             assert suggested["trials"][0]["origin"] == "policy"
-            told = {"trial": suggested["trials"][0]["number"], "value": 1.0}
-            assert api.post(f"/v1/studies/{SOUND}/observe", json=told).status_code == 200
+            result = {"trial": suggested["trials"][0]["number"], "value": 1.0}
+            assert api.post(f"/v1/studies/{SOUND}/observe", json=result).status_code == 200
             assert api.post(f"/v1/studies/{SOUND}/predict", json=POINT).status_code == 200
             assert api.get(f"/v1/studies/{SOUND}/trials").status_code == 200
             assert api.post(f"/v1/studies/{STOPPED}/observe", json=OWN).status_code == 200
             assert len(refused) == READS - most
             assert waiting_messages(api) > 0
-        # Disconnected clients free their places, although the model has not answered yet ...
+        # Disconnected clients free their slots, although the model has not replied yet ...
 
         def all_wait() -> bool:
             with readers(address, f"/v1/studies/{STOPPED}/importance", most) as clients:
-                time.sleep(0.5)  # within which a refusal would arrive
+                time.sleep(0.5)  # a refusal would arrive within this time
                 return not any(answered(each) for each in clients)
 
         wait_for(all_wait)
@@ -132,7 +133,7 @@ def test_reads_of_a_model_that_does_not_answer_hold_up_nothing_else(server: tupl
 
 
 @pytest.mark.parametrize("server", [3.0], indirect=True)
-def test_a_read_ends_with_its_deadline(server: tuple[str, int]) -> None:
+def test_reads_end_at_their_deadline(server: tuple[str, int]) -> None:
     """Also a read that waits for earlier reads."""
     address, _ = server
     path = f"/v1/studies/{STOPPED}/importance"

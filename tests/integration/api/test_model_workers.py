@@ -1,5 +1,6 @@
 """Model workers (``adabkb work``): while any is alive, workers follow the studies, and servers compute no models. If
-one is killed, stopped or ended, no request fails."""
+one is killed, suspended or stopped, no request fails.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +23,18 @@ from adabkb_service.cli.worker import Worker
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
 from tests.integration.api.conftest import DEFINITION
-from tests.integration.api.test_forwarding import One, check_once, load, pairs, started
+from tests.integration.api.test_forwarding import RunningServer, check_once, load, pairs, started
 from tests.integration.cli.shell import adabkb
 from tests.servers import worker_process
 from tests.waiting import wait_for
 
 
-def sees(server: One, count: int) -> bool:
+def sees(server: RunningServer, count: int) -> bool:
     """Whether a server sees this number of model workers."""
     return len(server.app.state.forwarding.model_workers) == count
 
 
-def studies(server: One, count: int, **definition: object) -> list[str]:
+def studies(server: RunningServer, count: int, **definition: object) -> list[str]:
     """Create a few studies for each follower."""
     by_follower: dict[str | None, list[str]] = {}
     for name in (f"s{number}" for number in range(64)):
@@ -45,27 +46,27 @@ def studies(server: One, count: int, **definition: object) -> list[str]:
     return names
 
 
-def have_come(server: One, name: str, count: int) -> None:
+def wait_for_results(server: RunningServer, name: str, count: int) -> None:
     """Wait until this number of results of a study is stored."""
     wait_for(lambda: server.client.get(f"/v1/studies/{name}").json()["counts"]["observations"] >= count)
 
 
-def results_by_worker(server: One) -> dict[str | None, float]:
+def results_by_worker(server: RunningServer) -> dict[str | None, float]:
     """The numbers of results in a server's metrics: its own, and those of each model worker."""
     families = list(text_string_to_metric_families(server.client.get("/metrics").text))
-    assert len({family.name for family in families}) == len(families), "each family is there once"
+    assert len({family.name for family in families}) == len(families), "each metric family appears once"
     [results] = [family for family in families if family.name == "adabkb_observations"]
     samples = [sample for sample in results.samples if sample.labels["status"] == "completed"]
     return {sample.labels.get("model_worker"): sample.value for sample in samples}
 
 
-def ended(worker: subprocess.Popen[str]) -> None:
-    """End a worker by a signal, and wait for its end."""
+def stop(worker: subprocess.Popen[str]) -> None:
+    """Stop a worker by a signal, and wait for its end."""
     worker.terminate()
     assert worker.wait(60) == -signal.SIGTERM
 
 
-def test_a_worker_computes_the_models_until_it_ends_and_no_request_fails(
+def test_worker_computes_models_until_it_ends_without_a_failed_request(
     other_postgresql: str, server: str, tmp_path: Path
 ) -> None:
     with ExitStack() as stack, ThreadPoolExecutor(2) as clients:
@@ -93,10 +94,10 @@ def test_a_worker_computes_the_models_until_it_ends_and_no_request_fails(
         [trial] = asked.client.post(suggest, json={}).json()["trials"]
         waiting = clients.submit(asked.client.post, suggest, json={}, headers={"Prefer": "wait=60"})
         running = clients.submit(load, [asked.client], [name], 14)
-        have_come(asked, name, 11)
-        ended(worker)
+        wait_for_results(asked, name, 11)
+        stop(worker)
         asked.client.post("/v1/studies/full/observe", json={"trial": trial["number"], "value": 1.0})
-        assert len(waiting.result().json()["trials"]) == 1, "the server waits on"
+        assert len(waiting.result().json()["trials"]) == 1, "the server is waiting for the reply"
         running.result()
         wait_for(lambda: sees(asked, 0))
         load([asked.client], [name], 1)
@@ -104,7 +105,7 @@ def test_a_worker_computes_the_models_until_it_ends_and_no_request_fails(
         assert asked.model_bytes > 0
 
 
-def test_two_workers_share_the_studies_and_when_one_is_killed_the_other_one_follows_them(other_postgresql: str) -> None:
+def test_workers_share_studies_and_take_over_from_a_killed_one(other_postgresql: str) -> None:
     """Under load, no call fails, each result is stored once, and no suggestion is quasi-random."""
     with ExitStack() as stack, ThreadPoolExecutor(2) as clients:
         asked = started(stack, other_postgresql, suggestion_seconds=5.0)
@@ -118,16 +119,16 @@ def test_two_workers_share_the_studies_and_when_one_is_killed_the_other_one_foll
             wait_for(lambda: len(other.app.state.forwarding.servers) == 2)
             load([asked.client, other.client], names, 2)
             wait_for(lambda: len(asked.app.state.forwarding.servers) == 2)
-            told = [*results_by_worker(asked).items(), *results_by_worker(other).items()]
-            assert sorted(count for name, count in told if name is not None) == [2.0, 2.0], (
-                "each worker is told of once"
+            results = [*results_by_worker(asked).items(), *results_by_worker(other).items()]
+            assert sorted(count for name, count in results if name is not None) == [2.0, 2.0], (
+                "each worker is listed once"
             )
-            assert sum(count for _, count in told) == 4
+            assert sum(count for _, count in results) == 4
         wait_for(lambda: len(asked.app.state.forwarding.servers) == 1)
 
         for worker, left, count in ((killed, 1, 2), (last, 0, 14)):
             running = clients.submit(load, [asked.client], names, 11)
-            have_come(asked, names[0], count + 2)
+            wait_for_results(asked, names[0], count + 2)
             assert asked.model_bytes == 0
             worker.kill()
             running.result()
@@ -139,19 +140,19 @@ def test_two_workers_share_the_studies_and_when_one_is_killed_the_other_one_foll
             assert counts["completed"] == counts["observations"] == 26
 
 
-def test_a_worker_follows_studies_once_it_has_loaded_the_engine(other_postgresql: str) -> None:
-    """Before that, its suggestions would wait, but those of the servers would not."""
+def test_worker_follows_studies_only_after_loading_the_engine(other_postgresql: str) -> None:
+    """Before that, its suggestions would be delayed, but those of the servers would not."""
     app = create_app(Settings(database=other_postgresql, model_processes=1), is_model_worker=True)
 
     async def start() -> None:
         async with app.router.lifespan_context(app):
-            assert not app.state.forwarding.model_workers, "it has just begun"
+            assert not app.state.forwarding.model_workers, "it has just started"
             assert not app.state.service.is_loading
 
     asyncio.run(start())
 
 
-def test_a_worker_that_was_stopped_for_long_performs_nothing_twice_and_follows_studies_again(
+def test_suspended_worker_repeats_no_request_and_follows_studies_again(
     other_postgresql: str,
 ) -> None:
     with ExitStack() as stack:
@@ -172,9 +173,9 @@ def test_a_worker_that_was_stopped_for_long_performs_nothing_twice_and_follows_s
             pairs([asked.client], name, 2)
 
 
-def test_the_status_file_says_whether_the_worker_is_ready(other_postgresql: str, tmp_path: Path) -> None:
-    said = adabkb("work", "--database", other_postgresql, "--status-file", str(tmp_path / "none" / "status"), code=1)
-    assert "cannot write the status file" in said
+def test_status_file_reports_whether_the_worker_is_ready(other_postgresql: str, tmp_path: Path) -> None:
+    output = adabkb("work", "--database", other_postgresql, "--status-file", str(tmp_path / "none" / "status"), code=1)
+    assert "cannot write the status file" in output
     file, engine = tmp_path / "status", sa.create_engine(Database(other_postgresql).url, poolclass=sa.NullPool)
     worker = Worker(create_app(Settings(database=other_postgresql, model_processes=0), is_model_worker=True), file)
     thread = threading.Thread(target=worker.run, kwargs={"sockets": []})
@@ -190,7 +191,7 @@ def test_the_status_file_says_whether_the_worker_is_ready(other_postgresql: str,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_worker_on_sqlite_is_refused_with_the_remedy_and_leaves_no_file(tmp_path: Path) -> None:
-    said = adabkb("work", "--database", f"sqlite:///{tmp_path}/adabkb.db", code=1)
-    assert "--database postgresql://" in said
+def test_worker_on_sqlite_is_rejected_with_a_remedy(tmp_path: Path) -> None:
+    output = adabkb("work", "--database", f"sqlite:///{tmp_path}/adabkb.db", code=1)
+    assert "--database postgresql://" in output
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""The OpenAPI document is correct: no valid or invalid request gets an undocumented answer."""
+"""The OpenAPI document is correct: no valid or invalid request gets an undocumented response."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def operations() -> list[tuple[str, str]]:
 
 @OF_ATTACKS
 @pytest.mark.parametrize(("method", "path"), operations())
-def test_no_generated_request_gets_an_undocumented_answer(server: str, method: str, path: str, is_sample: bool) -> None:
+def test_generated_requests_get_only_documented_responses(server: str, method: str, path: str, is_sample: bool) -> None:
     """Valid and invalid requests to a study with trials and results."""
     with httpx.Client(base_url=server) as client:
         client.post("/v1/studies", json=DEFINITION)
@@ -89,14 +89,14 @@ def test_references_resolve() -> None:
     assert all(reference.rpartition("/")[2] in schemas for reference in references)
 
 
-def test_bounds_of_numbers_are_json_schemas() -> None:
+def test_numeric_bounds_use_json_schema_keywords() -> None:
     """Clients and generators know minimum and maximum, but not pydantic's ge and le."""
     assert not [node for node in nodes(DOCUMENT) if node.keys() & {"ge", "gt", "le", "lt"}]
     count = DOCUMENT["components"]["schemas"]["SuggestBody"]["properties"]["count"]
     assert (count["minimum"], count["maximum"]) == (1, 100)
 
 
-def test_a_partial_update_has_no_defaults() -> None:
+def test_partial_updates_have_no_defaults() -> None:
     """Generated clients send the defaults of a schema, which would overwrite fields that the user did not set."""
     patches = [methods["patch"] for methods in DOCUMENT["paths"].values() if "patch" in methods]
     assert len(patches) == 6
@@ -107,9 +107,10 @@ def test_a_partial_update_has_no_defaults() -> None:
         assert not [node for node in nodes(schema["properties"]) if "default" in node]
 
 
-def test_fields_with_a_default_are_optional_in_a_request_and_present_in_an_answer() -> None:
-    """Types in both, such as an algorithm, have two schemas. Neither has a ``default``, for which some generators
-    require the field."""
+def test_fields_with_a_default_are_optional_in_requests_and_present_in_responses() -> None:
+    """Types in both, such as an algorithm, have two schemas. Neither has a ``default``, since some generators then
+    require the field.
+    """
     schemas = DOCUMENT["components"]["schemas"]
     assert schemas["AutoProfile-Input"].get("required", []) == []
     assert set(schemas["AutoProfile-Output"]["required"]) == {"kind", "profile", "delta"}
@@ -119,7 +120,7 @@ def test_fields_with_a_default_are_optional_in_a_request_and_present_in_an_answe
     assert not [field for field in fields if "default" in field]
 
 
-def test_every_json_body_and_answer_has_an_example_that_is_valid() -> None:
+def test_every_json_body_and_response_has_a_valid_example() -> None:
     count = 0
     for methods in DOCUMENT["paths"].values():
         for operation in methods.values():
@@ -132,7 +133,7 @@ def test_every_json_body_and_answer_has_an_example_that_is_valid() -> None:
     assert count > 30
 
 
-def test_examples_are_what_a_server_answers() -> None:
+def test_examples_match_the_responses_of_a_server() -> None:
     """``python -m tests.integration.api.examples`` records them. Times and the last digits may differ."""
     kept, now = json.loads(examples.FILE.read_text()), examples.recorded()
     assert shape(kept) == shape(now)

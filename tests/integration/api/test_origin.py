@@ -1,4 +1,4 @@
-"""No web page of another site can use a server through a user's browser: neither by cross-site requests, nor by DNS
+"""Pages of other sites cannot use a server through a user's browser: neither by cross-site requests, nor by DNS
 rebinding.
 
 The requests are those that Chromium sends for a page of another origin; see docs/security.md.
@@ -49,7 +49,7 @@ def code(response: httpx.Response) -> str:
 @pytest.mark.parametrize(
     "page", [EVIL, OLD, NEIGHBOUR, FRAMED, SANDBOXED], ids=["evil", "old", "near", "frame", "null"]
 )
-def test_no_call_is_for_a_page_of_another_site(site: httpx.Client, page: dict[str, str]) -> None:
+def test_cross_site_calls_are_refused(site: httpx.Client, page: dict[str, str]) -> None:
     before = site.get("/v1/studies/s").json()
     for method, path in operations():
         filled = path.replace("{study_id}", "s").replace("{number}", "1").replace("{seq}", "1")
@@ -62,7 +62,7 @@ def test_no_call_is_for_a_page_of_another_site(site: httpx.Client, page: dict[st
 @pytest.mark.parametrize(
     "name", ["evil.example", "EVIL.example:8000", "127.0.0.1.evil.example", "localhost.evil.example", "[::1"]
 )
-def test_a_name_that_is_not_the_servers_is_refused(site: httpx.Client, name: str) -> None:
+def test_foreign_host_names_are_refused(site: httpx.Client, name: str) -> None:
     for method, path in (("GET", "/v1/studies"), ("DELETE", "/v1/studies/s"), ("POST", "/v1/studies/s/suggest")):
         refused = site.request(method, path, headers={"Host": name, **OWN})
         assert (refused.status_code, code(refused)) == (421, "foreign_host")
@@ -71,29 +71,29 @@ def test_a_name_that_is_not_the_servers_is_refused(site: httpx.Client, name: str
 @pytest.mark.parametrize(
     "name", ["localhost", "LOCALHOST:80", "127.9.9.9:8000", "[::1]:8000", "192.0.2.7", "Optimizer.lab.example"]
 )
-def test_addresses_and_configured_names_are_the_servers(site: httpx.Client, name: str) -> None:
+def test_addresses_and_configured_host_names_are_accepted(site: httpx.Client, name: str) -> None:
     assert site.get("/v1/studies/s", headers={"Host": name}).status_code == 200
 
 
 @pytest.mark.parametrize("headers", [{}, OWN, TYPED], ids=["program", "own", "typed"])
-def test_programs_and_the_servers_own_pages_go_through(site: httpx.Client, headers: dict[str, str]) -> None:
+def test_programs_and_same_origin_pages_are_accepted(site: httpx.Client, headers: dict[str, str]) -> None:
     own = {"Origin": str(site.base_url).rstrip("/"), **headers} if headers == OWN else headers
     assert site.post("/v1/studies/s/predict", json={"points": [{"x": 0, "n": 1}]}, headers=own).status_code == 200
     assert site.get("/docs", headers=own).status_code == 200
 
 
-def test_the_page_of_an_old_browser_is_known_by_its_origin(site: httpx.Client) -> None:
+def test_old_browsers_are_checked_by_their_origin_header(site: httpx.Client) -> None:
     host = site.base_url.netloc.decode()
     assert site.get("/v1/studies", headers={"Origin": f"http://{host}"}).status_code == 200
     assert site.get("/v1/studies", headers={"Origin": f"http://{host}0"}).status_code == 403
 
 
-def test_a_link_from_another_site_leads_to_the_server(site: httpx.Client) -> None:
+def test_links_from_other_sites_can_only_read(site: httpx.Client) -> None:
     assert site.get("/docs", headers=LINK).status_code == 200
     assert site.post("/v1/studies/s/suggest", headers=LINK).status_code == 403
 
 
-def test_a_page_of_a_configured_origin_may_use_the_server(site: httpx.Client) -> None:
+def test_configured_origin_can_use_the_server(site: httpx.Client) -> None:
     page = {**EVIL, "Origin": NOTEBOOK}
     asked = {"Access-Control-Request-Method": "DELETE", "Access-Control-Request-Headers": "authorization"}
     allowed = site.options("/v1/studies/s", headers={**page, **asked})

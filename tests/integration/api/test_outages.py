@@ -1,5 +1,6 @@
-"""While the database cannot be used, the server runs, gives the reason and asks for retries; then it recovers by
-itself."""
+"""While the database is unavailable, the server runs, reports the cause and asks for retries; then it recovers by
+itself.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +25,13 @@ from tests.integration.api.conftest import DEFINITION
 from tests.integration.storage.test_read_only import set_writable
 from tests.processes import without_privileges
 from tests.servers import ADABKB, server_on, server_process, serving
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 KEY = {"Idempotency-Key": "k-1"}
 
 
 def check_outage(api: httpx.Client, cause: str) -> None:
-    """Check that every request is asked to retry, that the process runs, and that readiness gives the reason."""
+    """Check that every request is asked to retry, that the process runs, and that readiness reports the cause."""
     for path, body in [
         ("/v1/studies/s/observe", {"trial": 1, "value": 1.0}),
         ("/v1/studies/s/suggest", {}),
@@ -66,12 +67,12 @@ def check_reading(api: httpx.Client) -> None:
 
 def check_recovery(api: httpx.Client, url: str) -> None:
     """Check that the server is ready, and that the refused requests are performed once."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while (ready := api.get("/readyz")).status_code != 200:
         assert time.monotonic() < deadline, ready.text
         time.sleep(0.05)
-    told = api.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0}, headers=KEY)
-    assert (told.status_code, "idempotent-replayed" in told.headers) == (200, False)
+    response = api.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0}, headers=KEY)
+    assert (response.status_code, "idempotent-replayed" in response.headers) == (200, False)
     assert api.post("/v1/studies/s/suggest").json()["trials"][0]["number"] == 2
     assert api.get("/v1/studies/s").json()["counts"]["observations"] == 1
     database = Database(url)
@@ -88,8 +89,8 @@ def client(address: str) -> Iterator[httpx.Client]:
         yield api
 
 
-def test_a_full_disk(other_sqlite: str) -> None:
-    """The operating system refuses every write of the server to a file, then allows them again."""
+def test_server_survives_a_full_disk(other_sqlite: str) -> None:
+    """The operating system rejects every write of the server to a file, then allows them again."""
     with server_process(other_sqlite) as server, client(server.address) as api:
         _, most = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
         learn(api)
@@ -100,7 +101,7 @@ def test_a_full_disk(other_sqlite: str) -> None:
         check_recovery(api, other_sqlite)
 
 
-def test_a_disk_that_becomes_read_only(other_sqlite: str, tmp_path: Path) -> None:
+def test_server_survives_a_read_only_disk(other_sqlite: str, tmp_path: Path) -> None:
     """As after a disk error: writes to open files fail, and no file can be opened for writing."""
     with server_process(other_sqlite, (*without_privileges(), *ADABKB)) as server, client(server.address) as api:
         _, most = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
@@ -114,7 +115,7 @@ def test_a_disk_that_becomes_read_only(other_sqlite: str, tmp_path: Path) -> Non
         check_recovery(api, other_sqlite)
 
 
-def test_a_server_does_not_start_on_what_it_cannot_write_and_says_so(sqlite_template: Path, tmp_path: Path) -> None:
+def test_server_with_a_read_only_database_does_not_start(sqlite_template: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(sqlite_template, tmp_path / "adabkb.db"))
     path.chmod(0o444)
     tmp_path.chmod(0o555)
@@ -128,7 +129,7 @@ def test_a_server_does_not_start_on_what_it_cannot_write_and_says_so(sqlite_temp
     assert path.read_bytes() == sqlite_template.read_bytes()
 
 
-def test_a_file_that_is_deleted_or_replaced_takes_nothing(tmp_path: Path) -> None:
+def test_server_stores_nothing_in_a_deleted_or_replaced_file(tmp_path: Path) -> None:
     """SQLite would continue with the unlinked file, whose commits would be lost when the server ends."""
     path, aside = tmp_path / "adabkb.db", tmp_path / "aside.db"
     url = f"sqlite:///{path}"
@@ -142,19 +143,20 @@ def test_a_file_that_is_deleted_or_replaced_takes_nothing(tmp_path: Path) -> Non
         check_recovery(api, url)
 
 
-def test_too_few_file_descriptors(other_sqlite: str) -> None:
-    """If connections use all of them, new ones are refused; the server gives the reason, and recovers when they are
-    closed."""
+def test_server_survives_too_few_file_descriptors(other_sqlite: str) -> None:
+    """If connections use all of them, new ones are refused. The server reports the cause, and recovers when connections
+    are closed.
+    """
     with server_process(other_sqlite) as server, client(server.address) as api:
         host, port = server.address.removeprefix("http://").split(":")
         used = max(map(int, os.listdir(f"/proc/{server.process.pid}/fd")))
         _, most = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (used + 10, most))
         idle = [socket.create_connection((host, int(port))) for _ in range(40)]
-        assert api.get("/healthz").status_code == 200, "who is connected goes on"
+        assert api.get("/healthz").status_code == 200, "open connections continue"
         for each in idle:
             each.close()
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while (
             told := api.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0}, headers=KEY)
         ).status_code == 503:
@@ -164,7 +166,7 @@ def test_too_few_file_descriptors(other_sqlite: str) -> None:
             assert again.get("/v1/studies/s").json()["counts"]["observations"] == 1
 
 
-def test_a_database_that_is_away(other_postgresql: str, postgresql_server: sa.Engine) -> None:
+def test_server_survives_an_unavailable_database(other_postgresql: str, postgresql_server: sa.Engine) -> None:
     """PostgreSQL closes all connections and accepts no new ones for a while."""
     name = sa.make_url(other_postgresql).database
     with server_on(other_postgresql) as address, client(address) as api, postgresql_server.connect() as admin:
@@ -175,7 +177,7 @@ def test_a_database_that_is_away(other_postgresql: str, postgresql_server: sa.En
         check_recovery(api, other_postgresql)
 
 
-def test_all_connections_in_use(database_url: str) -> None:
+def test_server_survives_an_exhausted_connection_pool(database_url: str) -> None:
     app = create_app(Settings(database=database_url, database_connections=2, lock_seconds=0.2, model_processes=0))
     engine: sa.Engine = app.state.service.database.engine
     with serving(app) as address, client(address) as api:
@@ -186,7 +188,7 @@ def test_all_connections_in_use(database_url: str) -> None:
         check_recovery(api, database_url)
 
 
-def test_what_the_database_undoes_for_anothers_sake_is_done_again(other_postgresql: str) -> None:
+def test_rolled_back_transactions_are_retried(other_postgresql: str) -> None:
     """PostgreSQL rolls back the first three attempts of each transaction; the client does not notice."""
     with server_on(other_postgresql) as address, client(address) as api:
         database = Database(other_postgresql)
@@ -217,7 +219,7 @@ def test_what_the_database_undoes_for_anothers_sake_is_done_again(other_postgres
         database.close()
 
 
-def test_a_schema_of_another_version_is_not_ready(api: httpx.Client, migrated_url: str) -> None:
+def test_schema_of_another_version_is_not_ready(api: httpx.Client, migrated_url: str) -> None:
     database = Database(migrated_url)
     with database.writing() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'x'")

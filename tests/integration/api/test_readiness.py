@@ -12,7 +12,7 @@ from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
 from tests.servers import server_on, serving
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 
 def unready(client: httpx.Client) -> list[str]:
@@ -28,12 +28,12 @@ def unready(client: httpx.Client) -> list[str]:
 
 
 def until_unready(client: httpx.Client, parts: list[str]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while (found := unready(client)) != parts:
         assert time.monotonic() < deadline, found
 
 
-def test_a_sweeper_that_does_not_come_round_is_named(other_sqlite: str) -> None:
+def test_failing_sweeps_are_reported(other_sqlite: str) -> None:
     """Each sweep fails, because the table that it reads was renamed."""
     settings = {"sweep_seconds": 0.1, "sweep_late_seconds": 0.1}
     with server_on(other_sqlite, **settings) as address, httpx.Client(base_url=address) as client:
@@ -48,8 +48,8 @@ def test_a_sweeper_that_does_not_come_round_is_named(other_sqlite: str) -> None:
         database.close()
 
 
-def test_a_sweeper_that_comes_round_seldom_is_not_missed(other_sqlite: str) -> None:
-    """Its next sweep is in an hour."""
+def test_infrequent_sweeps_are_not_reported(other_sqlite: str) -> None:
+    """The next sweep is in an hour."""
     with (
         server_on(other_sqlite, sweep_seconds=3600, sweep_late_seconds=1e-6) as address,
         httpx.Client(base_url=address) as client,
@@ -57,18 +57,18 @@ def test_a_sweeper_that_comes_round_seldom_is_not_missed(other_sqlite: str) -> N
         assert unready(client) == []
 
 
-def test_a_model_process_that_is_not_replaced_is_named(other_sqlite: str) -> None:
+def test_model_process_that_is_not_replaced_is_reported(other_sqlite: str) -> None:
     app = create_app(Settings(database=other_sqlite, model_restart_seconds=3600.0, model_down_seconds=0.1))
     with serving(app) as address, httpx.Client(base_url=address) as client:
         until_unready(client, [])
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not (pids := app.state.service.inference.pids):
             assert time.monotonic() < deadline
         os.kill(pids[0], signal.SIGKILL)
         until_unready(client, ["/models"])
 
 
-def test_a_schema_of_another_version_is_named(other_sqlite: str) -> None:
+def test_schema_of_another_version_is_reported(other_sqlite: str) -> None:
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as client:
         database = Database(other_sqlite)
         with database.writing() as connection:

@@ -19,8 +19,8 @@ POISON = ["ünïcode ✓ 日本語", "'; DROP TABLE studies; --", "=1+1", 'a,"b"
 
 
 @pytest.fixture
-def told(api: httpx.Client, study: str) -> str:
-    """The path of a study with four results, one of them free, and two trials pending."""
+def study_with_results(api: httpx.Client, study: str) -> str:
+    """The path of a study with four results, one of them at a user-supplied point, and two pending trials."""
     for number in range(1, 4):
         [trial] = api.post(f"{study}/suggest").json()["trials"]
         value = trial["parameters"]["x"] ** 2 + trial["parameters"]["n"]
@@ -44,10 +44,10 @@ def pages(api: httpx.Client, path: str, limit: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["trials", "observations", "events", "tree", "dictionary"])
-def test_a_list_is_the_same_in_pages_of_any_size(api: httpx.Client, told: str, name: str) -> None:
-    whole = pages(api, f"{told}/{name}", 1000)
+def test_lists_are_the_same_in_pages_of_any_size(api: httpx.Client, study_with_results: str, name: str) -> None:
+    whole = pages(api, f"{study_with_results}/{name}", 1000)
     assert len(whole) > 3
-    assert pages(api, f"{told}/{name}", 2) == whole
+    assert pages(api, f"{study_with_results}/{name}", 2) == whole
 
 
 def test_studies_are_listed_newest_first_in_pages(api: httpx.Client) -> None:
@@ -56,9 +56,9 @@ def test_studies_are_listed_newest_first_in_pages(api: httpx.Client) -> None:
     assert [study["id"] for study in pages(api, "/v1/studies", 2)] == ["s4", "s3", "s2", "s1", "s0"]
 
 
-def test_a_recommendation_is_by_the_model_and_by_observation(api: httpx.Client, told: str) -> None:
-    found = api.get(f"{told}/recommendation").json()
-    results = api.get(f"{told}/observations").json()["items"]
+def test_recommendation_has_a_modelled_and_an_observed_point(api: httpx.Client, study_with_results: str) -> None:
+    found = api.get(f"{study_with_results}/recommendation").json()
+    results = api.get(f"{study_with_results}/observations").json()["items"]
     best = min(results, key=lambda result: result["value"])
     assert found["observed"] == {key: best[key] for key in ("parameters", "value", "trial")}
     assert found["model"]["mean"] == pytest.approx(best["value"], abs=0.5)
@@ -66,27 +66,27 @@ def test_a_recommendation_is_by_the_model_and_by_observation(api: httpx.Client, 
     assert found["gap"] is None  # four results are too few
 
 
-def test_a_minimised_study_is_predicted_in_its_own_sign(api: httpx.Client, told: str) -> None:
+def test_predictions_of_a_minimized_study_keep_its_sign(api: httpx.Client, study_with_results: str) -> None:
     """The engine always maximizes, which must not be visible."""
-    results = api.get(f"{told}/observations").json()["items"]
+    results = api.get(f"{study_with_results}/observations").json()["items"]
     body = {"points": [result["parameters"] for result in results]}
-    predictions = api.post(f"{told}/predict", json=body).json()["predictions"]
+    predictions = api.post(f"{study_with_results}/predict", json=body).json()["predictions"]
     for result, prediction in zip(results, predictions, strict=True):
         assert prediction["mean"] == pytest.approx(result["value"], abs=0.5)
         assert prediction["lcb"] < prediction["mean"] < prediction["ucb"]
-    outside = api.post(f"{told}/predict", json={"points": [{"x": 0, "n": 1}, {"x": 9, "n": 1}]})
+    outside = api.post(f"{study_with_results}/predict", json={"points": [{"x": 0, "n": 1}, {"x": 9, "n": 1}]})
     assert [error["pointer"] for error in outside.json()["errors"]] == ["/points/1/x"]
 
 
-def test_the_model_is_reported_in_numbers(api: httpx.Client, told: str) -> None:
-    model = api.get(f"{told}/model").json()
+def test_model_statistics_match_tree_and_dictionary(api: httpx.Client, study_with_results: str) -> None:
+    model = api.get(f"{study_with_results}/model").json()
     assert (model["status"], model["points"], model["observations"]) == ("ok", 4, 4)
-    leaves = [cell for cell in api.get(f"{told}/tree").json()["items"] if cell["status"] == "leaf"]
+    leaves = [cell for cell in api.get(f"{study_with_results}/tree").json()["items"] if cell["status"] == "leaf"]
     assert model["leaves"] == len(leaves)
-    assert model["dictionary"] == len(api.get(f"{told}/dictionary").json()["items"])
+    assert model["dictionary"] == len(api.get(f"{study_with_results}/dictionary").json()["items"])
 
 
-def test_a_study_without_results_has_a_prior(api: httpx.Client, study: str) -> None:
+def test_study_without_results_predicts_the_prior(api: httpx.Client, study: str) -> None:
     assert api.get(f"{study}/recommendation").json() == {
         "model": None,
         "observed": None,
@@ -98,7 +98,7 @@ def test_a_study_without_results_has_a_prior(api: httpx.Client, study: str) -> N
     assert prediction["mean"] == 0.0
 
 
-def test_events_can_be_followed_as_they_happen(api: httpx.Client, study: str) -> None:
+def test_events_are_streamed_as_they_happen(api: httpx.Client, study: str) -> None:
     api.post(f"{study}/suggest")
     with api.stream("GET", f"{study}/events", headers={"accept": "text/event-stream", "last-event-id": "1"}) as stream:
         lines = (line for line in stream.iter_lines() if line.startswith(("id:", "event:")))
@@ -107,7 +107,7 @@ def test_events_can_be_followed_as_they_happen(api: httpx.Client, study: str) ->
         assert list(itertools.islice(lines, 2)) == ["id: 3", "event: observed"]
 
 
-def test_the_stream_of_a_deleted_study_ends(api: httpx.Client, study: str) -> None:
+def test_stream_of_a_deleted_study_ends(api: httpx.Client, study: str) -> None:
     with api.stream("GET", f"{study}/events", headers={"accept": "text/event-stream"}) as stream:
         lines = stream.iter_lines()
         next(lines)
@@ -115,26 +115,26 @@ def test_the_stream_of_a_deleted_study_ends(api: httpx.Client, study: str) -> No
         assert "event: created" in list(lines)
 
 
-def test_an_export_holds_everything(api: httpx.Client, told: str) -> None:
-    lines = [json.loads(line) for line in api.get(f"{told}/export").text.splitlines()]
+def test_export_contains_everything(api: httpx.Client, study_with_results: str) -> None:
+    lines = [json.loads(line) for line in api.get(f"{study_with_results}/export").text.splitlines()]
     assert [line["id"] for line in lines if line["type"] == "study"] == ["s"]
     for kind in ("trial", "observation", "event"):
-        items = api.get(f"{told}/{kind}s").json()["items"]
+        items = api.get(f"{study_with_results}/{kind}s").json()["items"]
         assert [line for line in lines if line["type"] == kind] == [{"type": kind, **item} for item in items]
-    rows = list(csv.DictReader(io.StringIO(api.get(f"{told}/export", params={"format": "csv"}).text)))
-    results = api.get(f"{told}/observations").json()["items"]
+    rows = list(csv.DictReader(io.StringIO(api.get(f"{study_with_results}/export", params={"format": "csv"}).text)))
+    results = api.get(f"{study_with_results}/observations").json()["items"]
     told_rows = [row for row in rows if row["observation"]]
     assert [(float(row["value"]), float(row["parameters.x"])) for row in told_rows] == [
         (result["value"], result["parameters"]["x"]) for result in results
     ]
-    trials = api.get(f"{told}/trials").json()["items"]
+    trials = api.get(f"{study_with_results}/trials").json()["items"]
     assert [(row["trial"], row["state"]) for row in rows if row["trial"]] == [
         (str(trial["number"]), trial["state"]) for trial in trials
     ]
     assert api.get("/v1/studies/nowhere/export").status_code == 404
 
 
-def test_text_comes_back_as_it_was_sent(api: httpx.Client) -> None:
+def test_text_is_returned_as_it_was_sent(api: httpx.Client) -> None:
     parameters = [
         {"name": POISON[0], "kind": "categorical", "choices": POISON},
         {"name": POISON[3], "kind": "bool"},
@@ -145,14 +145,15 @@ def test_text_comes_back_as_it_was_sent(api: httpx.Client) -> None:
     assert created["tags"] == body["tags"]
     for choice in POISON:
         point = {POISON[0]: choice, POISON[3]: True}
-        told = api.post("/v1/studies/s/observe", json={"parameters": point, "value": 1}).json()
-        assert told["observation"]["parameters"] == point
+        response = api.post("/v1/studies/s/observe", json={"parameters": point, "value": 1}).json()
+        assert response["observation"]["parameters"] == point
     [trial] = api.post("/v1/studies/s/suggest", json={"worker": POISON[0]}).json()["trials"]
     assert trial["worker"] == POISON[0]
     failed = {"trial": 1, "status": "failed", "reason": POISON[1]}
     assert api.post("/v1/studies/s/observe", json=failed).json()["trial"]["reason"] == POISON[1]
     row, *rows = csv.DictReader(io.StringIO(api.get("/v1/studies/s/export?format=csv").text))
-    escaped = [f"'{text}" if text.startswith("=") else text for text in POISON]  # since spreadsheets would execute it
+    # Spreadsheets would execute it.
+    escaped = [f"'{text}" if text.startswith("=") else text for text in POISON]
     assert [row[f"parameters.{POISON[0]}"] for row in rows] == escaped
     assert {row["worker"], row["reason"]} <= set(escaped)
 
@@ -176,11 +177,12 @@ def test_every_kind_of_parameter_is_issued_in_its_own_type(api: httpx.Client) ->
         assert point["o"] in (0.5, 1, 2.5)
         assert point["c"] in ("a", 1, True, 0.5)
         assert type(point["b"]) is bool
-        told = api.post("/v1/studies/s/observe", json={"trial": trial["number"], "value": number, "parameters": point})
-        assert told.json()["observation"]["parameters"] == point
+        result = {"trial": trial["number"], "value": number, "parameters": point}
+        response = api.post("/v1/studies/s/observe", json=result)
+        assert response.json()["observation"]["parameters"] == point
 
 
-def test_a_stale_if_match_is_refused(api: httpx.Client, study: str) -> None:
+def test_stale_if_match_is_rejected(api: httpx.Client, study: str) -> None:
     tag = api.get(study).headers["etag"]
     assert api.patch(study, json={"tags": {"a": "b"}}, headers={"if-match": tag}).status_code == 200
     stale = api.patch(study, json={"budget": 1}, headers={"if-match": tag})
@@ -190,22 +192,22 @@ def test_a_stale_if_match_is_refused(api: httpx.Client, study: str) -> None:
     assert api.get(study).status_code == 404
 
 
-def test_a_study_created_again_under_its_old_id_starts_from_nothing(api: httpx.Client, told: str) -> None:
-    api.delete(told)
+def test_study_recreated_under_its_old_id_starts_empty(api: httpx.Client, study_with_results: str) -> None:
+    api.delete(study_with_results)
     api.post("/v1/studies", json=DEFINITION)
-    assert api.get(f"{told}/recommendation").json()["observed"] is None
-    [trial] = api.post(f"{told}/suggest").json()["trials"]
+    assert api.get(f"{study_with_results}/recommendation").json()["observed"] is None
+    [trial] = api.post(f"{study_with_results}/suggest").json()["trials"]
     assert (trial["number"], trial["cell"]) == (1, {"key": "0", "depth": 0})
 
 
-def test_leases_are_expired_by_the_server_itself(api: httpx.Client, study: str) -> None:
+def test_server_expires_leases_without_requests(api: httpx.Client, study: str) -> None:
     api.post(f"{study}/suggest", json={"lease_seconds": 0.2})
     with api.stream("GET", f"{study}/events", headers={"accept": "text/event-stream", "last-event-id": "2"}) as stream:
         assert "event: expired" in itertools.islice(stream.iter_lines(), 20)
     assert api.get(f"{study}/trials/1").json()["state"] == "expired"
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("study_with_results")
 def test_health_version_and_metrics(api: httpx.Client) -> None:
     assert api.get("/healthz").json() == {"status": "ok"}
     assert api.get("/readyz").json() == {"status": "ok"}
@@ -218,12 +220,12 @@ def test_health_version_and_metrics(api: httpx.Client) -> None:
     assert "adabkb_suggest_seconds_count 4.0" in metrics
 
 
-def test_a_request_id_is_taken_over_if_it_is_sane(server: str) -> None:
+def test_valid_request_ids_are_kept(server: str) -> None:
     assert httpx.get(f"{server}/healthz", headers={"x-request-id": "abc-1"}).headers["x-request-id"] == "abc-1"
     assert httpx.get(f"{server}/healthz", headers={"x-request-id": "a b"}).headers["x-request-id"] != "a b"
 
 
-def test_the_page_to_try_the_api_needs_no_other_host(api: httpx.Client) -> None:
+def test_api_page_needs_no_other_host(api: httpx.Client) -> None:
     """Labs may be offline, so the page loads everything from the server itself."""
     page = api.get("/docs").text
     loaded = re.findall(r"""(?:src|href)=["']([^"']+)["']""", page)
@@ -232,7 +234,7 @@ def test_the_page_to_try_the_api_needs_no_other_host(api: httpx.Client) -> None:
     assert [api.get(url).status_code for url in loaded] == [200] * len(loaded)
 
 
-def test_head_answers_where_get_does(server: str) -> None:
+def test_head_is_supported_wherever_get_is(server: str) -> None:
     """With the same status and headers, without a body. An event stream does not block it."""
     with httpx.Client(base_url=server, timeout=60) as client:
         client.post("/v1/studies", json=DEFINITION)
@@ -248,6 +250,6 @@ def test_head_answers_where_get_does(server: str) -> None:
         assert client.head("/v1/studies/s/suggest").status_code == 405
 
 
-def test_the_start_page_leads_to_the_documentation(server: str) -> None:
+def test_start_page_redirects_to_the_documentation(server: str) -> None:
     led = httpx.get(f"{server}/", follow_redirects=True)
     assert (led.status_code, led.url.path) == (200, "/docs")

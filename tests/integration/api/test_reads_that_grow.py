@@ -85,9 +85,9 @@ def fill(database: Database, factor: int) -> None:
             other = replace(row, updated_at=NOW - timedelta(minutes=moment))
             copies(connection, other, factor, id=named(f"o{moment}-"), incarnation=named(f"o{moment}-"))
         copies(connection, trial(1, state="completed", leased_until=None), count, number=lambda number: number + 0)
-        told = observation(1, parameters={"x": 0.5, "n": 1})
+        result = observation(1, parameters={"x": 0.5, "n": 1})
         falling: Callable[..., Any] = lambda number: sa.cast(-number, sa.Double)  # noqa: E731
-        copies(connection, told, count, seq=lambda number: number + 0, trial=lambda number: number + 0, value=falling)
+        copies(connection, result, count, seq=lambda number: number + 0, trial=lambda number: number + 0, value=falling)
         copies(connection, event(1), count, seq=lambda number: number + 1)
         grown = {"study_seq": count + 1, "model_seq": count + 1, "observations": count, "completed": count}
         assert studies.commit_if_unchanged(connection, row, **grown)
@@ -158,13 +158,13 @@ def efforts(labs: dict[str, Lab], work: Callable[[Lab], object]) -> tuple[Effort
         "/studies/s/timeline.json",
     ],
 )
-def test_a_list_costs_the_same_in_a_large_database(labs: dict[str, Lab], path: str) -> None:
+def test_lists_cost_the_same_in_a_large_database(labs: dict[str, Lab], path: str) -> None:
     small, large = efforts(labs, lambda lab: lab.get(path))
     assert large.statements == small.statements
     assert large.steps <= 2 * small.steps + 2000
 
 
-def test_a_later_page_costs_the_same(labs: dict[str, Lab]) -> None:
+def test_later_pages_cost_the_same(labs: dict[str, Lab]) -> None:
     paths = {}
     for name, lab in labs.items():
         cursor = lab.get("/v1/studies/s/trials?limit=100").json()["next_cursor"]
@@ -175,7 +175,7 @@ def test_a_later_page_costs_the_same(labs: dict[str, Lab]) -> None:
     assert large.steps <= 2 * small.steps + 2000
 
 
-def test_the_list_of_the_page_reads_what_is_new_in_a_study(labs: dict[str, Lab]) -> None:
+def test_study_list_page_reads_only_what_is_new(labs: dict[str, Lab]) -> None:
     """It counts the studies, but reads neither all of them nor known results."""
     for lab in labs.values():
         assert ">s</a>" in lab.get("/").text
@@ -185,7 +185,7 @@ def test_the_list_of_the_page_reads_what_is_new_in_a_study(labs: dict[str, Lab])
     assert large.steps - small.steps <= COUNTED * STUDIES * SIZES["large"]
 
 
-def test_the_table_of_the_page_counts_rows_and_reads_those_that_it_shows(labs: dict[str, Lab]) -> None:
+def test_table_page_counts_rows_and_reads_only_the_visible_ones(labs: dict[str, Lab]) -> None:
     def shown(lab: Lab) -> None:
         overview = Overview(Service(lab.database))
         assert len(overview.table("s", None, "", Sort("when"), 0, 50).lines) == 50
@@ -214,16 +214,16 @@ def wait_until_nothing_is_written(client: httpx.Client, study: str, results: int
         is_quiet = not any(each.startswith("UPDATE") for each in effort.statements)
 
 
-def test_cells_and_fronts_take_as_many_statements_however_many_results_there_are(unswept: str) -> None:
-    """And they write nothing: reading the tree does not store its rows."""
+def test_cells_and_fronts_take_a_constant_number_of_statements(unswept: str) -> None:
+    """They write nothing: reading the tree does not store its rows."""
     with httpx.Client(base_url=unswept, timeout=60) as client:
         for name, goals in (("tree", {"direction": "minimize"}), ("front", {"objectives": SEVERAL})):
             for results in (10, 60):
                 study = f"/v1/studies/{name}{results}"
                 body = {"id": f"{name}{results}", "parameters": PARAMETERS, "seed": 3, **goals}
                 assert client.post("/v1/studies", json=body).status_code == 201
-                told = {"value": 1.0} if name == "tree" else {"metrics": {"loss": 1.0, "size": 2.0}}
-                points = [{"parameters": {"x": k / 60, "n": 1 + k % 9}, **told} for k in range(results)]
+                result = {"value": 1.0} if name == "tree" else {"metrics": {"loss": 1.0, "size": 2.0}}
+                points = [{"parameters": {"x": k / 60, "n": 1 + k % 9}, **result} for k in range(results)]
                 assert client.post(f"{study}/observations", json={"items": points}).status_code == 200
                 wait_until_nothing_is_written(client, study, results)
     for path in ("tree{}/tree?limit=5", "tree{}/partition?limit=5", "front{}/front"):

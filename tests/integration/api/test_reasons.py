@@ -1,4 +1,4 @@
-"""If there is no estimate, the answer gives the reason."""
+"""If there is no estimate, the response gives the reason."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def reasons(api: httpx.Client) -> tuple[str | None, str | None]:
 
 
 def observe(api: httpx.Client, value: float, **more: Any) -> None:
-    told = {"parameters": {**POINT, "x": value}, "value": value, **more}
-    assert api.post("/v1/studies/s/observe", json=told).status_code == 200
+    result = {"parameters": {**POINT, "x": value}, "value": value, **more}
+    assert api.post("/v1/studies/s/observe", json=result).status_code == 200
 
 
-def test_before_and_after_the_first_results(api: httpx.Client) -> None:
+def test_reasons_before_and_after_the_first_results(api: httpx.Client) -> None:
     assert api.post("/v1/studies", json=DEFINITION).status_code == 201
     assert reasons(api) == ("no_results", "no_results")
     observe(api, 0.5)
@@ -42,7 +42,7 @@ def test_before_and_after_the_first_results(api: httpx.Client) -> None:
     assert reasons(api) == (None, None)
 
 
-def test_of_several_objectives(api: httpx.Client) -> None:
+def test_reason_with_several_objectives(api: httpx.Client) -> None:
     objectives = [{"metric": name, "direction": "minimize"} for name in ("loss", "latency")]
     definition = {**DEFINITION, "objectives": objectives}
     definition.pop("direction")
@@ -50,7 +50,7 @@ def test_of_several_objectives(api: httpx.Client) -> None:
     assert reasons(api) == ("several_objectives", "several_objectives")
 
 
-def test_where_no_result_keeps_the_outcome_constraints(api: httpx.Client) -> None:
+def test_reason_without_a_feasible_result(api: httpx.Client) -> None:
     bounds = {"outcome_constraints": [{"metric": "latency", "upper": 1.0}], "metrics": ["latency"]}
     created = api.post("/v1/studies", json={**DEFINITION, **bounds})
     assert created.status_code == 201, created.text
@@ -58,7 +58,7 @@ def test_where_no_result_keeps_the_outcome_constraints(api: httpx.Client) -> Non
     assert reasons(api) == ("nothing_feasible", "nothing_feasible")
 
 
-def test_of_a_model_that_cannot_follow_the_log(other_sqlite: str) -> None:
+def test_reason_if_the_model_cannot_follow_the_log(other_sqlite: str) -> None:
     """The event of a result was damaged."""
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as api:
         assert api.post("/v1/studies", json=DEFINITION).status_code == 201
@@ -72,8 +72,8 @@ def test_of_a_model_that_cannot_follow_the_log(other_sqlite: str) -> None:
         assert reasons(api)[0] == "model_failed"
 
 
-def test_of_a_model_that_does_not_answer(other_sqlite: str) -> None:
-    """Its process is stopped."""
+def test_reason_if_the_model_does_not_reply(other_sqlite: str) -> None:
+    """Its process is suspended."""
     app = create_app(Settings(database=other_sqlite, model_processes=1, request_seconds=0.5, follow_seconds=0.1))
     with serving(app) as address, httpx.Client(base_url=address, timeout=60) as api:
         assert api.post("/v1/studies", json=DEFINITION).status_code == 201

@@ -1,4 +1,4 @@
-"""Large studies are deleted and restored in short transactions, and readers always see a whole study or none."""
+"""Large studies are deleted and restored in short transactions, and readers see a whole study or none."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def count(database: Database, table: str) -> int:
         return int(connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one())
 
 
-def test_no_transaction_of_a_deletion_changes_many_rows(database: Database) -> None:
+def test_deletion_transactions_change_few_rows(database: Database) -> None:
     """To the trash, from the trash, and permanently; the database counts the rows."""
     with service_on(database) as (client, service):
         reported_on(client, REPORTS)
@@ -106,11 +106,11 @@ def test_no_transaction_of_a_deletion_changes_many_rows(database: Database) -> N
             assert client.get(f"{STUDY}/export").text == before
             client.delete(STUDY, params={"purge": "true"}).raise_for_status()
             wait_for(lambda: not rows_of(database, "s"))
-    assert sum(changed) > 3 * REPORTS, "else nothing was counted"
+    assert sum(changed) > 3 * REPORTS, "otherwise nothing was counted"
     assert max(changed) <= MOST_ROWS + OTHERS
 
 
-def test_no_transaction_deletes_many_old_entries(database: Database) -> None:
+def test_cleanup_transactions_delete_few_rows(database: Database) -> None:
     """Neither from the audit log nor from the trash."""
     old = utc_now() - timedelta(days=DAYS + 1)
     entries = [AuditRow(old, "refused", "unknown", None, None, "192.0.2.1")] * (3 * MOST_ROWS)
@@ -129,7 +129,7 @@ def test_no_transaction_deletes_many_old_entries(database: Database) -> None:
     assert max(changed) <= MOST_ROWS
 
 
-def test_what_a_killed_server_has_not_removed_another_one_removes(database: Database) -> None:
+def test_another_server_completes_the_removal_of_a_killed_one(database: Database) -> None:
     """Meanwhile, the study is not visible; afterwards, no row of it is left."""
     url = database.url.render_as_string(hide_password=False)
     grown(database)
@@ -142,7 +142,7 @@ def test_what_a_killed_server_has_not_removed_another_one_removes(database: Data
         server.kill()
         assert isinstance(deleting.exception(), httpx.TransportError)
     left = rows_of(database, "s")
-    assert "events" in left, "else the server was killed too late"
+    assert "events" in left, "otherwise the server was killed too late"
     assert "studies" not in left
     with service_on(database, contention_seconds=0.1) as (client, _):
         assert client.get(STUDY).status_code == 404
@@ -155,7 +155,7 @@ def test_what_a_killed_server_has_not_removed_another_one_removes(database: Data
 
 
 @pytest.mark.long
-def test_a_study_that_a_killed_server_has_not_restored_is_in_the_trash(database: Database) -> None:
+def test_study_that_a_killed_server_was_restoring_stays_in_the_trash(database: Database) -> None:
     """The rows written so far are not visible, and are removed before the study can be restored."""
     url = database.url.render_as_string(hide_password=False)
     with service_on(database) as (client, _):
@@ -168,7 +168,7 @@ def test_a_study_that_a_killed_server_has_not_restored_is_in_the_trash(database:
         wait_for(lambda: "reports" in rows_of(database, "s"))
         server.kill()
         assert isinstance(restoring.exception(), httpx.TransportError)
-    assert "studies" not in rows_of(database, "s"), "else the server was killed too late"
+    assert "studies" not in rows_of(database, "s"), "otherwise the server was killed too late"
     with service_on(database) as (client, _):
         assert client.get("/v1/studies").json()["items"] == []
         assert [each["study"] for each in client.get("/v1/trash").json()["items"]] == ["s"]
@@ -178,13 +178,13 @@ def test_a_study_that_a_killed_server_has_not_restored_is_in_the_trash(database:
     assert list(examine(database, "s")) == []
 
 
-def test_a_study_recreated_during_a_removal_has_only_its_own_rows(database: Database) -> None:
-    """And the removal deletes none of them."""
+def test_study_recreated_during_a_removal_has_only_its_own_rows(database: Database) -> None:
+    """The removal deletes none of them."""
     grown(database)
     with service_on(database) as (client, _), ThreadPoolExecutor(1) as pool:
         deleting = pool.submit(client.delete, STUDY, params={"purge": "true"})
         wait_for(lambda: "studies" not in rows_of(database, "s"))
-        assert "events" in rows_of(database, "s"), "else the study was removed at once"
+        assert "events" in rows_of(database, "s"), "otherwise the study was removed at once"
         created = client.post("/v1/studies", json=DEFINITION)
         assert created.status_code == 201
         assert deleting.result().status_code == 204

@@ -35,7 +35,7 @@ def tables(text: str) -> list[list[list[str]]]:
     return found
 
 
-def test_a_report_has_definition_best_point_all_results_and_who_did_what(api: httpx.Client) -> None:
+def test_report_has_definition_best_point_results_workers_and_changes(api: httpx.Client) -> None:
     tuned(api)
     text = report(api, "digits")
     definition, best, results, workers, changes = tables(text)
@@ -60,7 +60,7 @@ def trial_of_best(api: httpx.Client) -> int:
     return trial
 
 
-def test_the_hash_of_a_report_is_that_of_the_events_in_the_export(api: httpx.Client) -> None:
+def test_report_hash_is_that_of_the_exported_events(api: httpx.Client) -> None:
     tuned(api, results=3 + 4)
     lines = api.get("/v1/studies/digits/export").text.splitlines(keepends=True)
     events = [line for line in lines if line.startswith('{"type": "event"')]
@@ -72,7 +72,7 @@ def test_the_hash_of_a_report_is_that_of_the_events_in_the_export(api: httpx.Cli
     assert digest not in report(api, "digits")
 
 
-def test_names_and_reasons_are_text_in_any_reader_of_markdown(api: httpx.Client) -> None:
+def test_names_and_reasons_are_escaped_for_markdown(api: httpx.Client) -> None:
     hostile(api)
     text = report(api, "hostile")
     shown = tables(text)
@@ -80,7 +80,7 @@ def test_names_and_reasons_are_text_in_any_reader_of_markdown(api: httpx.Client)
     assert not re.search(r"(?<!\\)<", text)
 
 
-def test_a_report_is_for_readers_and_the_audit_log_for_the_owner(database_url: str) -> None:
+def test_readers_see_the_report_but_only_owners_its_audit_log(database_url: str) -> None:
     with server_on(database_url) as address, httpx.Client(base_url=address, timeout=60) as api:
         tokens: dict[str, str] = {}
         for user, scopes in (("root", ["admin"]), ("anna", ["work"]), ("ben", ["work"]), ("carl", ["work"])):
@@ -101,5 +101,5 @@ def test_a_report_is_for_readers_and_the_audit_log_for_the_owner(database_url: s
 
 
 @pytest.mark.parametrize("study", ["nowhere", "no study"])
-def test_of_no_study_there_is_no_report(api: httpx.Client, study: str) -> None:
+def test_report_of_an_unknown_study_is_not_found(api: httpx.Client, study: str) -> None:
     assert api.get(f"/v1/studies/{study}/report").status_code == 404

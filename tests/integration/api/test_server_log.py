@@ -19,11 +19,11 @@ from adabkb_service.storage.tables import studies
 from adabkb_service.study.clock import utc_now
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import ADABKB, server_on
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @pytest.mark.parametrize(("ahead", "is_warned"), [(timedelta(hours=1), True), (timedelta(seconds=10), False)])
-def test_a_clock_that_is_behind_the_database_is_warned_of(
+def test_clock_behind_the_database_is_logged(
     database_url: str, caplog: pytest.LogCaptureFixture, ahead: timedelta, is_warned: bool
 ) -> None:
     with server_on(database_url) as address:
@@ -33,15 +33,15 @@ def test_a_clock_that_is_behind_the_database_is_warned_of(
     caplog.clear()
     with server_on(database_url):
         pass
-    told = [record.getMessage() for record in caplog.records if "clock" in record.getMessage()]
-    assert len(told) == is_warned
-    for line in told:
+    warnings = [record.getMessage() for record in caplog.records if "clock" in record.getMessage()]
+    assert len(warnings) == is_warned
+    for line in warnings:
         assert "behind the newest change in the database" in line
         assert "set the clock; the server follows gradually, or at once if you start it again" in line
 
 
 def test_incomplete_requests_are_refused_when_the_server_stops(sqlite_template: Path, tmp_path: Path) -> None:
-    """At once, and without a traceback in the log."""
+    """Immediately, and without a traceback in the log."""
     path, log = tmp_path / "adabkb.db", tmp_path / "log"
     path.write_bytes(sqlite_template.read_bytes())
     command = [*ADABKB, "serve", "--port", "0", "--database", f"sqlite:///{path}"]
@@ -52,14 +52,14 @@ def test_incomplete_requests_are_refused_when_the_server_stops(sqlite_template: 
     ):
         assert server.stdout is not None
         host, port = server.stdout.readline().split("//")[1].strip().split(":")
-        halves = [socket.create_connection((host, int(port)), timeout=PATIENCE) for _ in range(3)]
+        halves = [socket.create_connection((host, int(port)), timeout=TIMEOUT_SECONDS) for _ in range(3)]
         for each in halves:
             head = f"POST /v1/studies HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
             each.sendall(f'{head}Content-Length: 1000\r\n\r\n{{"id": '.encode())
         assert httpx.get(f"http://{host}:{port}/healthz").status_code == 200
         server.send_signal(signal.SIGTERM)
         answers = [_answer(each) for each in halves]
-        server.wait(PATIENCE)
+        server.wait(TIMEOUT_SECONDS)
     assert [answer.split()[1] for answer in answers] == ["503"] * 3, answers
     assert all("send it again" in answer for answer in answers)
     assert log.read_text() == ""

@@ -1,4 +1,4 @@
-"""An error for lack of a resource is answered by 503 with a retry; any other is an unexpected error."""
+"""Errors for lack of a resource are answered by 503 with a retry; all others are unexpected errors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def while_answering() -> None:
     ],
     ids=repr,
 )
-def test_a_shortage_asks_to_come_again(error: Exception, status: int) -> None:
+def test_shortage_asks_for_a_retry(error: Exception, status: int) -> None:
     app = FastAPI()
     problems.install(app)
 

@@ -18,7 +18,7 @@ from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import server_on, serving
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 Answers = Callable[[], "Future[httpx.Response]"]
 
@@ -32,22 +32,22 @@ class Lab:
     workers: ThreadPoolExecutor
     url: str
 
-    def asks(self, seconds: int = 60, headers: dict[str, str] | None = None) -> Future[httpx.Response]:
+    def suggest_and_wait(self, seconds: int = 60, headers: dict[str, str] | None = None) -> Future[httpx.Response]:
         """Send a worker's request for a trial, and return once it waits."""
-        before, asked_before = self.app.state.service.changes.waiting_for_trial, self.questions()
+        before, asked_before = self.app.state.service.changes.waiting_for_trial, self.requests_for_trials()
         given = {"Prefer": f"wait={seconds}", **(headers or {})}
         asked = self.workers.submit(self.client.post, "/v1/studies/s/suggest", json={}, headers=given)
         self.until(lambda: self.app.state.service.changes.waiting_for_trial > before)
-        self.until(lambda: self.questions() >= asked_before + 2)  # on arrival, and once it waits
+        self.until(lambda: self.requests_for_trials() >= asked_before + 2)  # on arrival, and once it waits
         return asked
 
-    def questions(self) -> float:
+    def requests_for_trials(self) -> float:
         """How often a trial of the study was requested."""
         registry = self.app.state.service.metrics.registry
         return float(registry.get_sample_value("adabkb_suggest_seconds_count") or 0.0)
 
     def until(self, is_so: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not is_so():
             assert time.monotonic() < deadline
             time.sleep(0.001)
@@ -90,28 +90,28 @@ def number(answer: httpx.Response) -> int:
     return int(trial["number"])
 
 
-def test_a_result_lets_a_waiting_worker_continue_at_once(lab: Lab) -> None:
-    asked = lab.asks()
+def test_result_lets_a_waiting_worker_continue_immediately(lab: Lab) -> None:
+    asked = lab.suggest_and_wait()
     lab.tell(1)
-    answer = asked.result(PATIENCE)
+    answer = asked.result(TIMEOUT_SECONDS)
     assert number(answer) == 2
     assert answer.headers["preference-applied"] == "wait=60"
 
 
-def test_a_study_that_resumes_lets_all_continue_as_far_as_there_is_room(lab: Lab) -> None:
+def test_resuming_a_study_serves_waiting_workers_up_to_the_limit(lab: Lab) -> None:
     lab.client.patch("/v1/studies/s", json={"state": "paused", "pending_limit": 4})
-    asked = [lab.asks() for _ in range(5)]
+    asked = [lab.suggest_and_wait() for _ in range(5)]
     lab.client.patch("/v1/studies/s", json={"state": "running"})
     lab.until(lambda: sum(each.done() for each in asked) == 3)
     assert sorted(number(each.result()) for each in asked if each.done()) == [2, 3, 4]
     for trial in (1, 2):
         lab.tell(trial)
-    assert sorted(number(each.result(PATIENCE)) for each in asked) == [2, 3, 4, 5, 6]
+    assert sorted(number(each.result(TIMEOUT_SECONDS)) for each in asked) == [2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("ends", ["release", "expire", "fail", "queue"])
-def test_whatever_frees_a_trial_is_noticed(lab: Lab, ends: str) -> None:
-    asked = lab.asks()
+def test_every_way_to_free_a_trial_serves_a_waiting_worker(lab: Lab, ends: str) -> None:
+    asked = lab.suggest_and_wait()
     match ends:
         case "release":
             lab.client.post("/v1/studies/s/trials/1/release", json={})
@@ -121,22 +121,25 @@ def test_whatever_frees_a_trial_is_noticed(lab: Lab, ends: str) -> None:
             lab.client.post("/v1/studies/s/observe", json={"trial": 1, "status": "failed"})
         case "queue":
             lab.client.post("/v1/studies/s/trials", json={"parameters": {"x": 0, "n": 1}})
-    assert number(asked.result(PATIENCE)) == (1 if ends in ("release", "expire") else 2)
+    assert number(asked.result(TIMEOUT_SECONDS)) == (1 if ends in ("release", "expire") else 2)
 
 
-def test_the_end_or_deletion_of_a_study_wakes_all_waiting_requests(lab: Lab) -> None:
+def test_end_or_deletion_of_a_study_wakes_all_waiting_requests(lab: Lab) -> None:
     lab.client.patch("/v1/studies/s", json={"budget": 1})
-    asked = [lab.asks() for _ in range(3)]
+    asked = [lab.suggest_and_wait() for _ in range(3)]
     lab.tell(1)
     for each in asked:
-        assert (each.result(PATIENCE).json()["trials"], each.result().json()["study"]["state"]) == ([], "complete")
+        assert (each.result(TIMEOUT_SECONDS).json()["trials"], each.result().json()["study"]["state"]) == (
+            [],
+            "complete",
+        )
     lab.client.patch("/v1/studies/s", json={"budget": 9, "state": "paused"})
-    asked = [lab.asks() for _ in range(3)]
+    asked = [lab.suggest_and_wait() for _ in range(3)]
     lab.client.delete("/v1/studies/s")
-    assert [each.result(PATIENCE).status_code for each in asked] == [404] * 3
+    assert [each.result(TIMEOUT_SECONDS).status_code for each in asked] == [404] * 3
 
 
-def test_after_a_wait_without_a_trial_the_client_may_ask_at_once(lab: Lab) -> None:
+def test_client_may_retry_immediately_after_an_unsuccessful_wait(lab: Lab) -> None:
     answer = lab.client.post("/v1/studies/s/suggest", headers={"Prefer": "respond-async, wait=0001"})
     assert (answer.json()["trials"], answer.json()["reason"], answer.json()["retry_after"]) == (
         [],
@@ -149,7 +152,7 @@ def test_after_a_wait_without_a_trial_the_client_may_ask_at_once(lab: Lab) -> No
         assert (at_once.json()["retry_after"], "preference-applied" in at_once.headers) == (1.0, False)
 
 
-def test_a_disconnected_client_gets_no_trial(lab: Lab) -> None:
+def test_disconnected_client_gets_no_trial(lab: Lab) -> None:
     leaving = HTTPConnection(lab.client.base_url.host, lab.client.base_url.port or 80)
     leaving.request("POST", "/v1/studies/s/suggest", headers={"Prefer": "wait=60"})
     lab.until(lambda: lab.app.state.service.changes.waiting_for_trial == 1)
@@ -159,17 +162,17 @@ def test_a_disconnected_client_gets_no_trial(lab: Lab) -> None:
     assert lab.client.get("/v1/studies/s").json()["counts"]["active"] == 0
 
 
-def test_a_repeated_waiting_request_gets_the_same_trial(lab: Lab) -> None:
+def test_repeated_waiting_request_gets_the_same_trial(lab: Lab) -> None:
     """As after a lost connection, which the server may not have noticed yet."""
-    asked = [lab.asks(headers={"Idempotency-Key": "k"}) for _ in range(2)]
+    asked = [lab.suggest_and_wait(headers={"Idempotency-Key": "k"}) for _ in range(2)]
     lab.client.patch("/v1/studies/s", json={"pending_limit": 9})
-    assert {number(each.result(PATIENCE)) for each in asked} == {2}
+    assert {number(each.result(TIMEOUT_SECONDS)) for each in asked} == {2}
     assert lab.client.get("/v1/studies/s").json()["counts"]["trials"] == 2
 
 
 def test_waiting_requests_are_limited_and_hold_no_connection_or_slot(migrated_url: str) -> None:
     with lab_on(migrated_url, waits=10) as lab:
-        asked = [lab.asks() for _ in range(10)]
+        asked = [lab.suggest_and_wait() for _ in range(10)]
         service = lab.app.state.service
         lab.until(
             lambda: (service.unfinished, service.database.connections, service.scheduler.queue_length) == (0, 0, 0)
@@ -178,36 +181,36 @@ def test_waiting_requests_are_limited_and_hold_no_connection_or_slot(migrated_ur
         assert (further.json()["retry_after"], "preference-applied" in further.headers) == (1.0, False)
         assert "adabkb_suggestions_waiting 10.0" in lab.client.get("/metrics").text
         lab.client.patch("/v1/studies/s", json={"pending_limit": 20})
-        assert sorted(number(each.result(PATIENCE)) for each in asked) == list(range(2, 12))
+        assert sorted(number(each.result(TIMEOUT_SECONDS)) for each in asked) == list(range(2, 12))
 
 
-def test_a_server_that_stops_answers_at_once(looking_lab: Lab) -> None:
-    asked = [looking_lab.asks() for _ in range(3)]
+def test_stopping_server_answers_waiting_requests_immediately(looking_lab: Lab) -> None:
+    asked = [looking_lab.suggest_and_wait() for _ in range(3)]
     looking_lab.app.state.service.stopping.set()
     for each in asked:
-        assert (each.result(PATIENCE).json()["retry_after"], each.result().status_code) == (1.0, 200)
+        assert (each.result(TIMEOUT_SECONDS).json()["retry_after"], each.result().status_code) == (1.0, 200)
 
 
-def test_what_another_server_frees_is_noticed(looking_lab: Lab) -> None:
-    asked = looking_lab.asks()
+def test_trial_freed_by_another_server_is_noticed(looking_lab: Lab) -> None:
+    asked = looking_lab.suggest_and_wait()
     with server_on(looking_lab.url) as address:
-        told = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
-        assert told.status_code == 200
-        assert number(asked.result(PATIENCE)) == 2
+        response = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
+        assert response.status_code == 200
+        assert number(asked.result(TIMEOUT_SECONDS)) == 2
 
 
-def test_a_stream_hears_at_once_what_its_server_commits(lab: Lab) -> None:
+def test_stream_immediately_shows_commits_of_its_server(lab: Lab) -> None:
     with events_of(lab) as kinds:
         assert [next(kinds) for _ in range(2)] == ["created", "suggested"]
         lab.tell(1)
         assert next(kinds) == "observed"
 
 
-def test_a_stream_hears_what_another_server_commits(looking_lab: Lab) -> None:
+def test_stream_shows_commits_of_another_server(looking_lab: Lab) -> None:
     with events_of(looking_lab) as kinds, server_on(looking_lab.url) as address:
         assert [next(kinds) for _ in range(2)] == ["created", "suggested"]
-        told = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
-        assert told.status_code == 200
+        response = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
+        assert response.status_code == 200
         assert next(kinds) == "observed"
 
 
@@ -219,7 +222,7 @@ def events_of(lab: Lab) -> Iterator[Iterator[str]]:
         yield (line.removeprefix("event: ") for line in stream.iter_lines() if line.startswith("event: "))
 
 
-def test_a_token_that_is_revoked_meanwhile_gets_no_trial(lab: Lab) -> None:
+def test_token_revoked_while_waiting_gets_no_trial(lab: Lab) -> None:
     def made(name: str, scope: str) -> dict[str, Any]:
         body = {"name": name, "user": name, "scopes": [scope], "studies": ["s"] if scope == "work" else None}
         found = lab.client.post("/v1/tokens", json={key: value for key, value in body.items() if value is not None})
@@ -230,8 +233,8 @@ def test_a_token_that_is_revoked_meanwhile_gets_no_trial(lab: Lab) -> None:
     lab.client.headers["Authorization"] = f"Bearer {admin['token']}"
     worker = made("ann", "work")
     lab.client.patch("/v1/studies/s/access", json={"shared_with": {"ann": "work"}})
-    asked = lab.asks(headers={"Authorization": f"Bearer {worker['token']}"})
+    asked = lab.suggest_and_wait(headers={"Authorization": f"Bearer {worker['token']}"})
     assert lab.client.delete(f"/v1/tokens/{worker['id']}").status_code == 204
     lab.tell(1)
-    assert asked.result(PATIENCE).status_code == 401
+    assert asked.result(TIMEOUT_SECONDS).status_code == 401
     assert number(lab.client.post("/v1/studies/s/suggest")) == 2

@@ -1,5 +1,6 @@
 """Webhooks: real servers send signed messages to a real receiver, despite failures and restarts, and to no other
-address."""
+address.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def study(api: httpx.Client, **definition: Any) -> str:
     return "/v1/studies/s"
 
 
-def added(api: httpx.Client, to: Receiver | str, *notifications: str) -> dict[str, Any]:
+def add_webhook(api: httpx.Client, to: Receiver | str, *notifications: str) -> dict[str, Any]:
     body = {
         "url": to if isinstance(to, str) else to.address,
         **({"notifications": notifications} if notifications else {}),
@@ -52,21 +53,21 @@ def the_webhook(api: httpx.Client) -> dict[str, Any]:
     return dict(found)
 
 
-def told(receiver: Receiver) -> list[tuple[str, int | None]]:
+def received_events(receiver: Receiver) -> list[tuple[str, int | None]]:
     return [(each["notification"], each["trial"] and each["trial"]["number"]) for each in receiver.accepted]
 
 
-def test_messages_are_sent_in_order_and_signed(database_url: str) -> None:
+def test_messages_are_signed_and_sent_in_order(database_url: str) -> None:
     with server(database_url) as api, receiving() as receiver:
         path = study(api, budget=2, lease_seconds=3600)
-        secret = added(api, receiver)["secret"]
+        secret = add_webhook(api, receiver)["secret"]
         api.post(f"{path}/suggest", json={"worker": "anna"})
         api.post(f"{path}/observe", json={"trial": 1, "value": 3})
         api.post(f"{path}/observe", json={"parameters": {"x": 0.5, "n": 2}, "value": 2.25})
         api.post(f"{path}/suggest", json={"worker": "ben"})
         api.post(f"{path}/observe", json={"trial": 2, "status": "failed", "reason": "spilt"})
         wait_for(lambda: len(receiver.accepted) >= 5)
-        assert told(receiver) == [
+        assert received_events(receiver) == [
             ("trial.reserved", 1),
             ("trial.done", 1),
             ("trial.reserved", 2),
@@ -81,17 +82,17 @@ def test_messages_are_sent_in_order_and_signed(database_url: str) -> None:
         wait_for(lambda: the_webhook(api)["delivered"] == 5)
 
 
-def test_a_late_trial_and_an_automatic_pause_are_sent(database_url: str) -> None:
+def test_overdue_trials_and_automatic_pauses_are_sent(database_url: str) -> None:
     with server(database_url) as api, receiving() as receiver:
         path = study(api, failure_limit=1)
-        added(api, receiver, "trial.overdue", "study.needs_attention")
+        add_webhook(api, receiver, "trial.overdue", "study.needs_attention")
         api.post(f"{path}/suggest", json={"worker": "anna", "lease_seconds": 1})
         wait_for(lambda: receiver.accepted)
         api.patch(path, json={"state": "paused"})
         api.patch(path, json={"state": "running"})
         api.post(f"{path}/observe", json={"trial": 1, "status": "failed"})
         wait_for(lambda: len(receiver.accepted) > 1)
-        assert told(receiver) == [("trial.overdue", 1), ("study.needs_attention", None)]
+        assert received_events(receiver) == [("trial.overdue", 1), ("study.needs_attention", None)]
         assert (
             receiver.accepted[0]["text"] == "Trial 1 of study s is overdue: the lease of anna ran out without a result."
         )
@@ -101,25 +102,25 @@ def test_no_message_is_lost_while_the_receiver_fails_and_the_server_stops(databa
     with receiving(statuses=[500] * 3) as receiver:
         with server(database_url) as api:
             path = study(api)
-            added(api, receiver, "trial.done")
+            add_webhook(api, receiver, "trial.done")
             for number in range(1, 4):
                 api.post(f"{path}/suggest")
                 api.post(f"{path}/observe", json={"trial": number, "value": number})
             wait_for(lambda: receiver.received)
         with server(database_url, webhook_networks="") as api:
-            api.post(f"{path}/suggest")  # this server may not send to loopback
+            api.post(f"{path}/suggest")  # this server is not allowed to send to loopback
             api.post(f"{path}/observe", json={"trial": 4, "value": 4})
         with server(database_url) as api:
             wait_for(lambda: len(receiver.accepted) >= 4)
             wait_for(lambda: the_webhook(api)["delivered"] == 4)
             assert (the_webhook(api)["attempts"], the_webhook(api)["error"]) == (0, None)
-    assert told(receiver) == [("trial.done", number) for number in range(1, 5)]
+    assert received_events(receiver) == [("trial.done", number) for number in range(1, 5)]
 
 
-def test_webhooks_of_a_restored_study_continue_with_their_secrets(database_url: str) -> None:
+def test_restored_study_keeps_its_webhooks_and_secrets(database_url: str) -> None:
     with receiving(statuses=[500]) as receiver, server(database_url, webhook_retry_seconds=3600) as api:
         path = study(api)
-        secret = added(api, receiver, "trial.reserved", "trial.done")["secret"]
+        secret = add_webhook(api, receiver, "trial.reserved", "trial.done")["secret"]
         reserved(api)
         wait_for(lambda: the_webhook(api)["error"])
         before = the_webhook(api)
@@ -127,7 +128,7 @@ def test_webhooks_of_a_restored_study_continue_with_their_secrets(database_url: 
         assert api.post(f"{path}/restore").status_code == 200
         api.post(f"{path}/observe", json={"trial": 1, "value": 3})
         wait_for(lambda: the_webhook(api)["delivered"] == 2)
-        assert told(receiver) == [("trial.reserved", 1), ("trial.done", 1)]
+        assert received_events(receiver) == [("trial.reserved", 1), ("trial.done", 1)]
         assert receiver.received[0][0]["Webhook-Id"] == receiver.received[1][0]["Webhook-Id"]
         for headers, body in receiver.received:
             Webhook(secret).verify(body, dict(headers))
@@ -140,11 +141,11 @@ def test_webhooks_of_a_restored_study_continue_with_their_secrets(database_url: 
 def test_several_servers_send_each_message_once(database_url: str) -> None:
     with server(database_url) as api, server(database_url) as other, receiving() as receiver:
         path = study(api)
-        added(api, receiver, "trial.done")
+        add_webhook(api, receiver, "trial.done")
         for number in range(1, 21):
             api.post(f"{path}/observe", json={"trial": reserved(api), "value": number})
         wait_for(lambda: the_webhook(other)["delivered"] == 20)
-    assert told(receiver) == [("trial.done", number) for number in range(1, 21)]
+    assert received_events(receiver) == [("trial.done", number) for number in range(1, 21)]
 
 
 def reserved(api: httpx.Client) -> int:
@@ -153,11 +154,11 @@ def reserved(api: httpx.Client) -> int:
     return number
 
 
-def test_a_webhook_that_fails_for_too_long_turns_itself_off_and_continues_when_turned_on(database_url: str) -> None:
+def test_persistently_failing_webhook_is_disabled_until_enabled_again(database_url: str) -> None:
     gone = f"http://127.0.0.1:{free_port()}/"
     with server(database_url, webhook_hours=1e-6) as api:
         study(api)
-        webhook = added(api, gone, "trial.reserved")
+        webhook = add_webhook(api, gone, "trial.reserved")
         reserved(api)
         wait_for(lambda: not the_webhook(api)["is_on"])
         assert the_webhook(api)["error"] == "the connection was refused"
@@ -166,7 +167,7 @@ def test_a_webhook_that_fails_for_too_long_turns_itself_off_and_continues_when_t
             changed = api.patch(f"/v1/studies/s/webhooks/{webhook['id']}", json=changes)
             assert (changed.status_code, changed.json()["is_on"]) == (200, True), changed.text
             wait_for(lambda: receiver.accepted)
-            assert told(receiver) == [("trial.reserved", 1)]
+            assert received_events(receiver) == [("trial.reserved", 1)]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_a_webhook_that_fails_for_too_long_turns_itself_off_and_continues_when_t
         "http://100.64.0.1/",
     ],
 )
-def test_addresses_inside_the_network_are_refused(api: httpx.Client, url: str) -> None:
+def test_addresses_inside_the_network_are_rejected(api: httpx.Client, url: str) -> None:
     path = study(api)
     answer = api.post(f"{path}/webhooks", json={"url": url})
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/url"), answer.text
@@ -194,13 +195,13 @@ def test_addresses_inside_the_network_are_refused(api: httpx.Client, url: str) -
     assert api.get(f"{path}/webhooks").json()["items"] == []
 
 
-def test_addresses_of_the_internet_are_allowed(api: httpx.Client) -> None:
+def test_public_addresses_are_accepted(api: httpx.Client) -> None:
     study(api)
     for url in ("https://lab.example/hooks/7?x=1", "http://8.8.8.8:8080", "https://[2001:4860:4860::8888]/"):
-        added(api, url)
+        add_webhook(api, url)
 
 
-NO_ADDRESSES = [
+INVALID_URLS = [
     "ftp://lab.example/",
     "lab.example",
     "https://user:password@lab.example/",
@@ -212,18 +213,18 @@ NO_ADDRESSES = [
 ]
 
 
-@pytest.mark.parametrize("url", NO_ADDRESSES)
-def test_what_is_no_address_is_refused(api: httpx.Client, url: str) -> None:
+@pytest.mark.parametrize("url", INVALID_URLS)
+def test_invalid_urls_are_rejected(api: httpx.Client, url: str) -> None:
     path = study(api)
     answer = api.post(f"{path}/webhooks", json={"url": url})
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/url"), answer.text
 
 
-def test_a_name_that_leads_inside_the_network_gets_nothing(database_url: str) -> None:
+def test_name_that_resolves_inside_the_network_receives_nothing(database_url: str) -> None:
     """The resolved address is checked when a message is sent."""
     with socket.create_server(("127.0.0.1", 0)) as listener, server(database_url, webhook_networks="") as api:
         study(api)
-        added(api, f"http://localhost:{listener.getsockname()[1]}/", "trial.reserved")
+        add_webhook(api, f"http://localhost:{listener.getsockname()[1]}/", "trial.reserved")
         reserved(api)
         wait_for(lambda: the_webhook(api)["error"])
         assert "webhook_networks" in the_webhook(api)["error"]
@@ -239,35 +240,35 @@ def test_redirects_are_not_followed(database_url: str) -> None:
         server(database_url, webhook_retry_seconds=3600) as api,
     ):
         study(api)
-        added(api, receiver, "trial.reserved")
+        add_webhook(api, receiver, "trial.reserved")
         reserved(api)
         wait_for(lambda: the_webhook(api)["error"] == "it answered with status 307")
         assert (len(receiver.received), other.received) == (1, [])
 
 
-def test_a_receiver_that_does_not_answer_does_not_delay_others(database_url: str) -> None:
+def test_unresponsive_receiver_does_not_delay_others(database_url: str) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
         receiving() as receiver,
         server(database_url, webhook_seconds=1) as api,
     ):
         study(api)
-        added(api, f"http://127.0.0.1:{silent.getsockname()[1]}/", "trial.reserved")
-        added(api, receiver, "trial.reserved")
+        add_webhook(api, f"http://127.0.0.1:{silent.getsockname()[1]}/", "trial.reserved")
+        add_webhook(api, receiver, "trial.reserved")
         reserved(api)
         wait_for(lambda: receiver.accepted)
         wait_for(lambda: api.get("/v1/studies/s/webhooks").json()["items"][0]["error"] == "no answer in time")
 
 
-def test_a_receiver_that_answers_byte_by_byte_has_not_answered_in_time(database_url: str) -> None:
-    """Each read takes less than the limit, so only the limit of the whole request can end it."""
+def test_slow_response_is_ended_by_the_timeout(database_url: str) -> None:
+    """Each read takes less than the timeout, so only the timeout of the whole request can end it."""
     with (
         socket.create_server(("127.0.0.1", 0)) as slow,
         ThreadPoolExecutor(1) as pool,
         server(database_url, webhook_seconds=0.5, webhook_retry_seconds=3600) as api,
     ):
         study(api)
-        added(api, f"http://127.0.0.1:{slow.getsockname()[1]}/", "trial.reserved")
+        add_webhook(api, f"http://127.0.0.1:{slow.getsockname()[1]}/", "trial.reserved")
         answering = pool.submit(answer_slowly, slow)
         reserved(api)
         wait_for(lambda: the_webhook(api)["error"] == "no answer in time")
@@ -283,7 +284,7 @@ def answer_slowly(server: socket.socket) -> None:
             time.sleep(0.1)
 
 
-def test_a_secret_is_shown_once_and_webhooks_are_the_owners(api: httpx.Client) -> None:
+def test_secret_is_shown_once_and_only_owners_see_webhooks(api: httpx.Client) -> None:
     path = study(api)
     key = {"Idempotency-Key": "once"}
     made = api.post(f"{path}/webhooks", json={"url": "https://lab.example/"}, headers=key)
@@ -305,10 +306,10 @@ def test_a_secret_is_shown_once_and_webhooks_are_the_owners(api: httpx.Client) -
     assert api.delete(f"{path}/webhooks/{webhook}", headers=root).json()["code"] == "webhook_not_found"
 
 
-def test_a_study_has_so_many_webhooks_at_most(api: httpx.Client) -> None:
+def test_number_of_webhooks_is_limited(api: httpx.Client) -> None:
     path = study(api)
     for number in range(10):
-        added(api, f"https://lab.example/{number}")
+        add_webhook(api, f"https://lab.example/{number}")
     refused = api.post(f"{path}/webhooks", json={"url": "https://lab.example/10"})
     assert (refused.status_code, refused.json()["errors"][0]["code"]) == (422, "too_many_webhooks")
     assert len(api.get(f"{path}/webhooks").json()["items"]) == 10

@@ -1,4 +1,6 @@
-"""The sentences that explain a trial agree with the numbers in the same answer, in seeded studies of several kinds."""
+"""The sentences that explain a trial agree with the numbers in the same response, in seeded studies of several
+kinds.
+"""
 
 from __future__ import annotations
 
@@ -47,10 +49,10 @@ COMPARED = re.compile(
 
 @on_either("kind", KINDS)
 def test_no_sentence_contradicts_the_numbers(kind: str, api: httpx.Client) -> None:
-    told = [answer for seed in (1, 2) for answer in explained(api, kind, seed)]
-    words = " ".join(answer["decision"]["in_words"] for answer in told)
-    assert sum(sentence in words for sentence in OUTLOOKS) >= 3, "the studies are too plain to compare anything"
-    for answer in told:
+    answers = [answer for seed in (1, 2) for answer in explained(api, kind, seed)]
+    words = " ".join(answer["decision"]["in_words"] for answer in answers)
+    assert sum(sentence in words for sentence in OUTLOOKS) >= 3, "the studies are too simple to compare anything"
+    for answer in answers:
         trial, decision = answer["trial"], answer["decision"]
         if "Too few results" in decision["in_words"]:
             assert decision["results"] < 4
@@ -60,19 +62,19 @@ def test_no_sentence_contradicts_the_numbers(kind: str, api: httpx.Client) -> No
             apart = re.search(rf"differs from it by {NUMBER} of", decision["in_words"])
             assert apart is not None
             assert float(apart[1]) == pytest.approx(decision["distance"], rel=0.06)
-        follows(decision, trial["expected"], 1.0 if kind == "largest" else -1.0)
+        check_comparisons(decision, trial["expected"], 1.0 if kind == "largest" else -1.0)
 
 
-def follows(decision: dict[str, Any], expected: dict[str, float] | None, sign: float) -> None:
-    """Whether the comparing sentences are present if there is something to compare, and true."""
+def check_comparisons(decision: dict[str, Any], expected: dict[str, float] | None, sign: float) -> None:
+    """Check that comparing sentences are present if there is something to compare, and true."""
     words, best = decision["in_words"], decision["best"]
-    said = [sentence for sentence in OUTLOOKS if sentence in words]
+    outlooks = [sentence for sentence in OUTLOOKS if sentence in words]
     if expected is None or best is None or best.get("feasible") is False:
-        assert not said
+        assert not outlooks
         assert "better" not in words
         return
     lead, std = sign * (expected["mean"] - best["value"]), expected["std"]
-    assert [OUTLOOKS[sentence](lead, std) for sentence in said] == [True], (words, lead, std)
+    assert [OUTLOOKS[sentence](lead, std) for sentence in outlooks] == [True], (words, lead, std)
     shown = COMPARED.search(words)
     assert shown is not None, words
     mean, deviation, value, chance = map(float, shown.groups())

@@ -40,19 +40,19 @@ def held(url: str, study: str) -> Iterator[None]:
         yield
 
 
-def test_a_batch_that_is_refused_waits_for_no_lock(database_url: str) -> None:
+def test_refused_batch_waits_for_no_lock(database_url: str) -> None:
     """So invalid batches do not block writers."""
     with server_on(database_url, lock_seconds=60) as address, httpx.Client(base_url=address, timeout=50) as client:
         client.post("/v1/studies", json=DEFINITION)
         client.post("/v1/studies/s/suggest")
-        told = {"trial": 1, "value": 1.0}
-        assert client.post("/v1/studies/s/observe", json=told).status_code == 200
+        result = {"trial": 1, "value": 1.0}
+        assert client.post("/v1/studies/s/observe", json=result).status_code == 200
         with held(database_url, "s"):
-            wrong = client.post("/v1/studies/s/observations", json={"items": [{**told, "value": 2.0}] * 100})
+            wrong = client.post("/v1/studies/s/observations", json={"items": [{**result, "value": 2.0}] * 100})
             assert {item["status"] for item in wrong.json()["items"]} == {409}
 
 
-def test_idle_event_streams_ask_the_database_once_for_all_of_them(tmp_path: Path) -> None:
+def test_idle_event_streams_share_their_database_reads(tmp_path: Path) -> None:
     asked: list[str] = []
     settings = Settings(
         database=f"sqlite:///{tmp_path}/adabkb.db", model_processes=0, sweep_seconds=3600, look_seconds=0.05
@@ -73,10 +73,10 @@ def test_idle_event_streams_ask_the_database_once_for_all_of_them(tmp_path: Path
         assert any(line == "event: paused" for line in streams[0])
         wait_for(lambda: sum("studies.id IN" in statement for statement in asked) >= 20)
         read = [statement for statement in asked if statement.startswith("SELECT events.study_id")]
-        assert 1 <= len(read) <= 3 * 10, "once or twice by each of the ten streams of the study, and as it began"
+        assert 1 <= len(read) <= 3 * 10, "one or two reads for each of the ten streams, and one at the start"
 
 
-def test_a_page_of_large_studies_ends_early_and_the_next_one_continues(tmp_path: Path) -> None:
+def test_page_of_large_studies_ends_early_and_the_next_one_continues(tmp_path: Path) -> None:
     """A page has at most 8 MB; a larger study is a page by itself."""
     large = {"parameters": [categorical(f"p{i}", 60) for i in range(100)]}
     with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, httpx.Client(base_url=address) as client:
@@ -100,7 +100,7 @@ def categorical(name: str, choices: int) -> dict[str, Any]:
     return {"name": name, "kind": "categorical", "choices": [f"{choice} " + "x" * 480 for choice in range(choices)]}
 
 
-def test_a_client_that_leaves_in_mid_body_is_no_error_of_the_server(
+def test_client_that_disconnects_during_its_body_causes_no_server_error(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, caplog.at_level(logging.INFO):
@@ -125,7 +125,7 @@ def test_errors_do_not_reveal_the_address_of_the_database(other_postgresql: str,
         assert secret is None or str(secret) not in answer.json()["detail"]
 
 
-def test_others_of_the_machine_cannot_read_a_database_that_the_server_creates(tmp_path: Path) -> None:
+def test_new_databases_are_not_readable_by_other_users(tmp_path: Path) -> None:
     file = tmp_path / "adabkb.db"
     with server_on(f"sqlite:///{file}") as address:
         httpx.post(f"{address}/v1/studies", json=DEFINITION)
@@ -149,12 +149,12 @@ except MemoryError:
 """
 
 
-def test_a_model_process_has_so_much_memory_and_lives_on_when_it_wants_more() -> None:
+def test_model_process_survives_its_memory_limit() -> None:
     done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.split() == ["refused", str(20.0 * 2**17)]
 
 
-def test_large_bodies_are_worked_on_one_at_a_time(tmp_path: Path) -> None:
+def test_large_bodies_are_processed_one_at_a_time(tmp_path: Path) -> None:
     """So that small requests share the interpreter with only one of them."""
     at_work, most = Counter[str](), Counter[str]()
 
@@ -173,7 +173,7 @@ def test_large_bodies_are_worked_on_one_at_a_time(tmp_path: Path) -> None:
     assert most["bodies"] == 1
 
 
-def test_a_deep_document_and_a_hundred_thousand_parameters_are_refused_soon(tmp_path: Path) -> None:
+def test_deep_document_and_100000_parameters_are_rejected_quickly(tmp_path: Path) -> None:
     """Each takes less time and memory than a normal request of the same size."""
     many: dict[str, Any] = {**DEFINITION, "parameters": [{"name": f"p{i}", "kind": "bool"} for i in range(100_000)]}
     with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, httpx.Client(base_url=address, timeout=60) as client:

@@ -108,14 +108,16 @@ def renewed(ann: httpx.Client) -> None:
 
 
 def sample(*, on_sqlite: bool) -> list[Call]:
-    """Every seventh call, since routes have more than seven, and seven is coprime to the numbers of kinds. On
-    PostgreSQL also every third of those with strings that it cannot store."""
+    """Every seventh call, since routes have more than seven, and seven is coprime to the numbers of kinds.
+
+    On PostgreSQL also every third of those with strings that it cannot store.
+    """
     unstorable = [] if on_sqlite else [call for call in CALLS if call.has(UNSTORABLE)][::3]
     return [*CALLS[::7], *unstorable]
 
 
 @OF_ATTACKS
-def test_no_byte_in_an_address_or_a_header_is_an_error_of_the_server(
+def test_no_byte_in_an_address_or_header_causes_a_server_error(
     guarded: Guarded, ann: httpx.Client, root: httpx.Client, is_sample: bool
 ) -> None:
     assert len(CALLS) > 1500
@@ -179,7 +181,7 @@ BODIES: list[tuple[str, str, Any]] = [
 ]
 
 
-def test_no_character_in_a_body_is_an_error_of_the_server(ann: httpx.Client, root: httpx.Client) -> None:
+def test_no_character_in_a_body_causes_a_server_error(ann: httpx.Client, root: httpx.Client) -> None:
     paths = {path.format(**VALUES): calls for path, calls in root.get("/openapi.json").json()["paths"].items()}
     take = {
         (method.upper(), path)
@@ -202,14 +204,16 @@ def test_no_character_in_a_body_is_an_error_of_the_server(ann: httpx.Client, roo
     assert root.get("/v1/studies/bytes").status_code == 200
 
 
-def test_a_duplicate_name_is_refused(ann: httpx.Client) -> None:
+def test_duplicate_json_names_are_rejected(ann: httpx.Client) -> None:
     """Different parsers may use different ones of the two values."""
     body = json.dumps({**DEFINITION, "id": "twice"}).replace('"seed": 3', '"seed": 3, "seed": 4')
     refused = ann.post("/v1/studies", content=body, headers={"Content-Type": "application/json"})
     assert (refused.status_code, "'seed' twice" in refused.json()["detail"]) == (400, True)
 
 
-def test_a_token_in_an_address_is_in_no_answer(guarded: Guarded, ann: httpx.Client, root: httpx.Client) -> None:
+def test_responses_never_contain_a_token_from_the_address(
+    guarded: Guarded, ann: httpx.Client, root: httpx.Client
+) -> None:
     renewed(ann)
     token = guarded.token("eve", "read")
     secret = token.rpartition("_")[2]

@@ -1,4 +1,4 @@
-"""Charts of large studies, whose reads take long, leave database connections for other requests."""
+"""Charts of large studies, which are slow to read, leave database connections for other requests."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_databas
 
 
 @pytest.mark.parametrize(("users", "at_once"), [(1, 1), (READS, CHARTS)], ids=["one user", "several users"])
-def test_few_charts_are_read_at_a_time_and_one_of_each_user(other_postgresql: str, users: int, at_once: int) -> None:
-    """The reads wait for a lock on the results; once it is free, all of them are answered."""
+def test_concurrent_chart_reads_are_limited_to_one_per_user(other_postgresql: str, users: int, at_once: int) -> None:
+    """The reads wait for a lock on the results; once it is released, all of them are answered."""
     with ExitStack() as stack:
         database = stack.enter_context(closing(Database(other_postgresql)))
         tokens = [give_token(database, f"user{number}", "work") for number in range(users)]
@@ -43,7 +43,7 @@ def test_few_charts_are_read_at_a_time_and_one_of_each_user(other_postgresql: st
                 for k in range(READS)
             ]
             wait_for(lambda: blocked() == at_once)
-            time.sleep(0.5)  # within which the others would begin
+            time.sleep(0.5)  # other reads would begin within this time
             assert blocked() == at_once
             assert server.send(tokens[0], "GET", "/readyz").status_code == 200
             locking.rollback()

@@ -1,5 +1,8 @@
 """Slow and oversized headers and bodies, too many connections and streams: each is refused with a remedy, while others
-are answered. The limits are small, so that the tests are short."""
+are answered.
+
+The limits are small, so that the tests are short.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +35,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def short_timeouts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with short timeouts."""
     limits = {"header_seconds": 0.2, "body_seconds": 0.3, "idle_seconds": 0.2}
-    with server_on(f"sqlite:///{tmp_path_factory.mktemp('hasty')}/adabkb.db", **limits) as found:
+    with server_on(f"sqlite:///{tmp_path_factory.mktemp('short_timeouts')}/adabkb.db", **limits) as found:
         yield found
 
 
@@ -48,7 +51,7 @@ def refused(found: Answer, status: int) -> str:
     return detail
 
 
-def test_a_header_up_to_the_limit_is_taken_and_a_longer_one_refused(address: str) -> None:
+def test_header_size_is_limited(address: str) -> None:
     room = HEADER - len(get("/healthz", "X: ")) - 100
     with connection(address) as sock:
         sock.sendall(get("/healthz", "X: " + "a" * room))
@@ -62,7 +65,7 @@ def test_a_header_up_to_the_limit_is_taken_and_a_longer_one_refused(address: str
             refused(answer(sock), 431)
 
 
-def test_a_header_without_end_is_refused_at_the_limit(address: str) -> None:
+def test_endless_header_is_refused_at_the_limit(address: str) -> None:
     """Whatever its content is; the server stores no more of it."""
     for endless in (b"X: " + b"a" * HEADER, b"X: a\r\n" * HEADER, b"a" * HEADER):
         with connection(address) as sock:
@@ -70,37 +73,37 @@ def test_a_header_without_end_is_refused_at_the_limit(address: str) -> None:
             refused(answer(sock), 431)
 
 
-def test_the_limit_is_of_each_header_on_a_connection_that_continues(address: str) -> None:
+def test_header_limit_applies_to_each_request_of_a_connection(address: str) -> None:
     with connection(address) as sock:
         for _ in range(5):
             sock.sendall(get("/healthz", "X: " + "a" * (HEADER // 2)))
             assert answer(sock).status == 200
 
 
-def test_a_slow_header_and_a_slow_body_are_refused_and_a_silent_connection_ends(hasty: str) -> None:
-    with connection(hasty) as sock:
+def test_slow_headers_and_bodies_time_out_and_idle_connections_are_closed(short_timeouts: str) -> None:
+    with connection(short_timeouts) as sock:
         sock.sendall(get(ending="\r\n"))
         assert "header" in refused(answer(sock), 408)
     for body in (b"", b'{"direction": '):
-        with connection(hasty) as sock:
+        with connection(short_timeouts) as sock:
             head = get("/v1/studies", "Content-Type: application/json", "Content-Length: 100")
             sock.sendall(head.replace(b"GET", b"POST") + body)
             assert "body" in refused(answer(sock), 408)
-    with connection(hasty) as sock:
+    with connection(short_timeouts) as sock:
         assert rest(sock) == b""
-    with connection(hasty) as sock:
+    with connection(short_timeouts) as sock:
         sock.sendall(get())
         assert rest(sock).startswith(b"HTTP/1.1 200")
 
 
-def test_a_header_in_many_pieces_within_the_time_is_taken(address: str) -> None:
+def test_header_in_many_pieces_is_accepted_within_the_timeout(address: str) -> None:
     with connection(address) as sock:
         for byte in get():
             sock.sendall(bytes([byte]))
         assert answer(sock).status == 200
 
 
-def test_silent_clients_do_not_block_others(address: str) -> None:
+def test_idle_clients_do_not_block_others(address: str) -> None:
     """Half a header, half a body, an idle connection: a new connection replaces the one that has waited longest."""
     half = get("/v1/studies", "Content-Type: application/json", "Content-Length: 9", ending="\r\n\r\n{")
     with ExitStack() as stack:
@@ -114,7 +117,7 @@ def test_silent_clients_do_not_block_others(address: str) -> None:
         assert rest(idle[0]) == b""
 
 
-def test_a_connection_that_cannot_begin_is_ended() -> None:
+def test_connection_that_fails_at_startup_is_closed() -> None:
     """Whatever the error is, so that its client does not wait in vain."""
     app = FastAPI()
     app.state.connection_limits = ConnectionLimits(header_seconds="soon")  # type: ignore[arg-type]
@@ -122,7 +125,7 @@ def test_a_connection_that_cannot_begin_is_ended() -> None:
         httpx.get(address, timeout=60)
 
 
-def test_more_event_streams_than_allowed_are_refused_and_others_continue(address: str) -> None:
+def test_number_of_event_streams_is_limited(address: str) -> None:
     stream = {"Accept": "text/event-stream"}
     with httpx.Client(base_url=address, timeout=60) as client, ExitStack() as stack:
         lines = []
@@ -139,7 +142,7 @@ def test_more_event_streams_than_allowed_are_refused_and_others_continue(address
             assert any(line == "event: paused" for line in each)
 
 
-def test_bodies_are_refused_when_too_many_bytes_of_them_are_held(address: str) -> None:
+def test_bytes_of_pending_bodies_are_limited(address: str) -> None:
     """Including those of clients that do not finish; when they disconnect, new bodies are accepted."""
     head = get("/v1/studies", "Content-Type: application/json", "Content-Length: 90000").replace(b"GET", b"POST")
     body = json.dumps({**DEFINITION, "id": "b", "tags": {"a": "t" * 50_000}})
@@ -176,8 +179,8 @@ def test_bodies_are_refused_when_too_many_bytes_of_them_are_held(address: str) -
     ],
     ids=range(14),
 )
-def test_what_two_readers_could_read_differently_gets_no_more_than_one_answer(address: str, smuggled: bytes) -> None:
-    """A request smuggled in it is not performed: it would be answered by 404 with its path."""
+def test_ambiguous_request_gets_at_most_one_response(address: str, smuggled: bytes) -> None:
+    """A smuggled request is not performed: its response would be a 404 with its path."""
     hidden = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with connection(address) as sock:
         sock.sendall(smuggled + hidden)
@@ -188,7 +191,7 @@ def test_what_two_readers_could_read_differently_gets_no_more_than_one_answer(ad
     assert httpx.get(f"{address}/healthz").status_code == 200
 
 
-def test_no_path_leads_out_of_the_pages_of_the_server(address: str, tmp_path: Path) -> None:
+def test_path_traversal_is_not_possible(address: str, tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("a-secret")
     up = ["..", "%2e%2e", "..%2f", "%252e%252e", "..\\", "..%5c", "%c0%ae%c0%ae", "....//"]

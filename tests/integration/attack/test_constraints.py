@@ -62,7 +62,7 @@ def test_other_requests_are_answered_while_constraints_are_checked(server: str) 
         pytest.param(OVERFLOWS, id="looked at exactly", marks=pytest.mark.long),
     ],
 )
-def test_twenty_long_constraints_take_a_bounded_time_of_a_processor(texts: list[str]) -> None:
+def test_twenty_long_constraints_are_checked_in_bounded_time(texts: list[str]) -> None:
     """They took 12 to 28 s in an early version, and now take 1.5 to 3 s."""
     assert max(map(len, texts)) <= LONGEST
     before = time.thread_time()
@@ -84,7 +84,7 @@ def test_twenty_long_constraints_take_a_bounded_time_of_a_processor(texts: list[
         "x**9.5**9**9 <= 1 <= 2",
     ],
 )
-def test_powers_beyond_all_numbers_are_no_error_of_the_server(server: str, text: str) -> None:
+def test_overflowing_powers_cause_no_server_error(server: str, text: str) -> None:
     definition = {**DEFINITION, "constraints": [text], "parameters": [{**DEFINITION["parameters"][0], "name": "x"}]}
     answer = httpx.post(f"{server}/v1/studies", json={**definition, "id": None}, timeout=60)
     assert answer.status_code in (201, 422), answer.text
@@ -104,7 +104,7 @@ CONSTANTS = st.recursive(
 
 @settings(max_examples=100)
 @given(CONSTANTS, st.booleans(), st.sampled_from(["<=", ">="]), CONSTANTS, st.floats(-3, 3))
-def test_powers_of_any_constant_raise_nothing_and_their_intervals_hold_their_values(
+def test_powers_of_any_constant_have_sound_intervals(
     constant: str, is_base: bool, comparison: str, bound: str, x: float
 ) -> None:
     text = f"{constant}**x {comparison} {bound}" if is_base else f"x**{constant} {comparison} {bound}"
@@ -130,7 +130,7 @@ TEXTS = st.one_of(
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @settings(max_examples=300)
 @given(TEXTS)
-def test_any_text_is_read_or_refused_with_a_column(text: str) -> None:
+def test_any_text_is_parsed_or_rejected_with_a_column(text: str) -> None:
     """Python warns of some of them, such as ``1or 2``."""
     found = incompatible([text.strip()], Space((ChoiceAxis("a", ("x", "y")), FloatAxis("b", 0.0, 1.0))))
     assert not found or re.match(r"column \d+: \S|names no parameter that varies", found[0])
@@ -151,13 +151,13 @@ def test_any_text_is_read_or_refused_with_a_column(text: str) -> None:
     ],
     ids=range(9),
 )
-def test_deep_and_long_texts_are_read_or_refused(text: str) -> None:
+def test_deep_and_long_texts_are_parsed_or_rejected(text: str) -> None:
     assert len(text) <= LONGEST
     found = incompatible([text], Space((ChoiceAxis("a", ("x", "y")), FloatAxis("b", 0.0, 1.0))))
     assert not found or found[0].startswith("column ")
 
 
-def test_twenty_long_constraints_on_choices_take_a_bounded_time_of_a_processor() -> None:
+def test_twenty_long_constraints_on_choices_are_checked_in_bounded_time() -> None:
     choices = [ChoiceAxis(f"c{k}", tuple("abcdefgh")) for k in range(60)]
     texts = [
         " or ".join(f"c{(7 * j + 3 * k) % 60}=='{'abcdefgh'[(j * k) % 8]}' and p{k}<0.2" for k in range(18))
@@ -169,7 +169,7 @@ def test_twenty_long_constraints_on_choices_take_a_bounded_time_of_a_processor()
     assert time.thread_time() - before < 10
 
 
-def test_a_study_with_long_constraints_that_can_be_satisfied_is_made_and_suggests(tmp_path: Path) -> None:
+def test_study_with_long_feasible_constraints_issues_trials(tmp_path: Path) -> None:
     texts = ["+".join(f"p{(k + j) % 100}" for k in range(80)) + f" <= {30 + j}" for j in range(20)]
     with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, httpx.Client(base_url=address, timeout=60) as client:
         assert client.post("/v1/studies", json={"id": "s", **defined(texts)}).status_code == 201

@@ -1,4 +1,4 @@
-"""Corrections that a study does not take are refused, on both databases."""
+"""Invalid corrections are rejected, on both databases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["study"]
 
 
 @pytest.mark.parametrize("field", ["metrics", "std_errors"])
-def test_metrics_of_a_study_without_any_cannot_be_corrected(api: httpx.Client, study: str, field: str) -> None:
+def test_metrics_of_a_study_without_metrics_cannot_be_corrected(api: httpx.Client, study: str, field: str) -> None:
     api.post(f"{study}/observe", json={"parameters": {"x": 1, "n": 2}, "value": 3})
     before = api.get(f"{study}/observations").json()
     for value in ({}, {"m": 1}):

@@ -1,5 +1,6 @@
 """An import accepts an altered file only if requests could have produced it, so that all data can be read
-everywhere."""
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -95,10 +96,10 @@ def sample(line: dict[str, Any]) -> Iterator[Any]:
 
 
 @OF_ATTACKS
-def test_what_an_import_takes_can_be_read_everywhere(
+def test_accepted_imports_can_be_read_everywhere(
     exported: list[str], tmp_path: Path, sqlite_template: Path, is_sample: bool
 ) -> None:
-    """Each line with any value replaced, except stored answers, which are only repeated."""
+    """Each line with any value replaced, except stored responses, which are only repeated."""
     file = tmp_path / "adabkb.db"
     file.write_bytes(sqlite_template.read_bytes())
     url, outcomes = f"sqlite:///{file}", Counter[str]()
@@ -114,9 +115,9 @@ def test_what_an_import_takes_can_be_read_everywhere(
                 continue
             for changed in sample(fields) if is_sample else (each for put in VALUES for each in altered(fields, put)):
                 lines = [*exported[:number], json.dumps(changed), *exported[number + 1 :]]
-                told = refusal(database, lines)
-                outcomes["taken" if told is None else "refused"] += 1
-                if told is None:
+                error = refusal(database, lines)
+                outcomes["taken" if error is None else "refused"] += 1
+                if error is None:
                     (study,) = (each["id"] for each in client.get("/v1/studies").json()["items"])
                     paths = [
                         *(f"/v1/studies/{study}{path}" for path in READS),
@@ -126,7 +127,7 @@ def test_what_an_import_takes_can_be_read_everywhere(
                     assert max(answers.values()) < 500, (changed, answers)
                     assert client.delete(f"/v1/studies/{study}?purge=true").status_code == 204
                 else:
-                    assert "pydantic" not in told
+                    assert "pydantic" not in error
     assert outcomes["taken"] > 0
     assert outcomes["refused"] > 0
 
@@ -140,7 +141,7 @@ def refusal(database: Database, lines: list[str]) -> str | None:
     return None
 
 
-def test_the_creation_of_a_study_is_of_no_trial(exported: list[str], tmp_path: Path) -> None:
+def test_creation_event_of_a_trial_is_rejected(exported: list[str], tmp_path: Path) -> None:
     lines = [line.replace('"kind": "created", "trial": null', '"kind": "created", "trial": 1') for line in exported]
     assert lines != exported
     with closing(Database(f"sqlite:///{tmp_path}/adabkb.db")) as database:
@@ -151,7 +152,9 @@ def test_the_creation_of_a_study_is_of_no_trial(exported: list[str], tmp_path: P
     ("text", "words"),
     [(r'"a\u0000b"', "U+0000"), (r'"\ud800"', "valid Unicode"), ('"w", "worker": "v"', "twice"), ("1e999", "finite")],
 )
-def test_what_no_request_could_hold_is_no_line(exported: list[str], tmp_path: Path, text: str, words: str) -> None:
+def test_lines_that_no_request_could_produce_are_rejected(
+    exported: list[str], tmp_path: Path, text: str, words: str
+) -> None:
     lines = [line.replace('"worker": "w"', f'"worker": {text}') for line in exported]
     assert lines != exported
     with (

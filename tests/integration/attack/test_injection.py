@@ -59,7 +59,7 @@ def attacked(module_migrated_url: str) -> Iterator[tuple[httpx.Client, str]]:
         yield client, module_migrated_url
 
 
-def test_texts_are_stored_shown_and_exported_as_they_are(attacked: tuple[httpx.Client, str], tmp_path: Path) -> None:
+def test_texts_are_stored_shown_and_exported_unchanged(attacked: tuple[httpx.Client, str], tmp_path: Path) -> None:
     client, url = attacked
     name = TEXTS[0]
     definition: dict[str, Any] = {
@@ -84,8 +84,8 @@ def test_texts_are_stored_shown_and_exported_as_they_are(attacked: tuple[httpx.C
         assert noted.status_code == 200
         found = client.get("/v1/studies/s/trials", params={"attribute": f"note:{text}"}).json()["items"]
         assert [each["number"] for each in found] == [trial["number"]]
-        told = {"trial": trial["number"], "value": 1.0}
-        client.post("/v1/studies/s/observe", json=told, headers={"Idempotency-Key": f"k{trial['number']}"})
+        result = {"trial": trial["number"], "value": 1.0}
+        client.post("/v1/studies/s/observe", json=result, headers={"Idempotency-Key": f"k{trial['number']}"})
         failed = client.post("/v1/studies/s/trials", json={"parameters": point}).json()["number"]
         client.post("/v1/studies/s/suggest")
         client.post("/v1/studies/s/observe", json={"trial": failed, "status": "failed", "reason": text})
@@ -119,7 +119,7 @@ def tables(url: str) -> None:
     database.close()
 
 
-def test_a_line_of_the_log_stays_one_line_whatever_a_request_has(
+def test_log_entry_is_one_line_for_any_request(
     attacked: tuple[httpx.Client, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     client, _ = attacked

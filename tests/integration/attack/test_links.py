@@ -37,7 +37,7 @@ def link(guarded: Guarded) -> str:
     return token
 
 
-def test_a_link_reads_its_study_and_nothing_else(guarded: Guarded, link: str) -> None:
+def test_link_can_read_only_its_study(guarded: Guarded, link: str) -> None:
     """On every route; new routes are included automatically."""
     with guarded.client(link) as reader:
         for route in app.ROUTES:
@@ -62,14 +62,14 @@ def test_a_link_reads_its_study_and_nothing_else(guarded: Guarded, link: str) ->
                 assert "gone" not in answer.text
 
 
-def test_a_link_does_not_reveal_its_owners_permissions(guarded: Guarded, link: str) -> None:
+def test_link_does_not_reveal_its_owners_permissions(guarded: Guarded, link: str) -> None:
     own = guarded.send(link, "GET", "/v1/tokens/self").json()
     assert (own["usage"], own["scope"], own["studies"]) == (None, "read", ["s"])
     assert [each["id"] for each in guarded.send(link, "GET", "/v1/studies").json()["items"]] == ["s"]
     assert "gone" in guarded.send(guarded.token("ann", "work"), "GET", "/v1/trash").text
 
 
-def test_the_page_to_try_the_api_has_a_policy_that_allows_what_is_in_it(guarded: Guarded) -> None:
+def test_content_security_policy_of_the_api_page_matches_its_scripts(guarded: Guarded) -> None:
     for path in ("/api", "/docs"):
         answer = guarded.send(None, "GET", path)
         policy = answer.headers["content-security-policy"]

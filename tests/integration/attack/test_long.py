@@ -39,8 +39,8 @@ def victim(address: str, study: str) -> float:
             while (asked := _patient(client, f"/v1/studies/{study}/suggest", {})).status_code == 503:
                 pass
             (trial,) = asked.json()["trials"]
-            told = _patient(client, f"/v1/studies/{study}/observe", {"trial": trial["number"], "value": 1.0})
-            assert told.status_code == 200
+            response = _patient(client, f"/v1/studies/{study}/observe", {"trial": trial["number"], "value": 1.0})
+            assert response.status_code == 200
             seconds.append(time.monotonic() - started)
     return statistics.quantiles(seconds, n=100)[98]
 
@@ -53,7 +53,7 @@ def _patient(client: httpx.Client, path: str, body: object) -> httpx.Response:
 
 
 @contextmanager
-def going_on(address: str, attack: Attack, threads: int) -> Iterator[None]:
+def attacking(address: str, attack: Attack, threads: int) -> Iterator[None]:
     """Repeat the attack in several threads within the block."""
     ended = threading.Event()
 
@@ -131,10 +131,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, floa
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_somebody_elses_requests_take_hardly_longer(server: tuple[str, float], name: str) -> None:
+def test_latency_of_other_users_is_bounded_during_attacks(server: tuple[str, float], name: str) -> None:
     address, baseline = server
     attack, threads = ATTACKS[name]
-    with going_on(address, attack, threads):
+    with attacking(address, attack, threads):
         attacked = victim(address, f"v-{name.replace(' ', '-')}")
     print(f"{name}: 99% {attacked * 1000:.0f} ms, {baseline * 1000:.0f} ms without")
     assert attacked <= FACTOR * baseline + SLACK_SECONDS

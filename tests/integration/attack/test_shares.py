@@ -60,7 +60,7 @@ def refused(answer: httpx.Response, setting: str) -> None:
     assert "retry-after" in answer.headers
 
 
-def test_a_user_has_so_many_streams_with_all_tokens_and_links(guarded: Guarded) -> None:
+def test_streams_per_user_are_limited_over_all_tokens_and_links(guarded: Guarded) -> None:
     ann, bob = guarded.token("ann", "work"), guarded.token("bob", "read")
     link = guarded.send(ann, "POST", "/v1/studies/s/links").json()["token"]
     with ExitStack() as stack:
@@ -72,7 +72,7 @@ def test_a_user_has_so_many_streams_with_all_tokens_and_links(guarded: Guarded) 
         refused(streams[2], "user_streams")
 
 
-def test_a_user_has_so_many_requests_at_a_time(guarded: Guarded) -> None:
+def test_concurrent_requests_per_user_are_limited(guarded: Guarded) -> None:
     """Here two streams and a wait; a request beyond the fourth is refused."""
     ann = guarded.token("ann", "work")
     with ExitStack() as stack, ThreadPoolExecutor(2) as threads:
@@ -84,7 +84,7 @@ def test_a_user_has_so_many_requests_at_a_time(guarded: Guarded) -> None:
         answers = [each.result(60) for each in asked]
         assert {answer.status_code for answer in answers} == {200}
         waited = ["preference-applied" in answer.headers for answer in answers]
-        assert sorted(waited) == [False, True], "one wait of a user at a time; the other is answered at once"
+        assert sorted(waited) == [False, True], "one waiting request per user; the other is answered immediately"
     with ExitStack() as stack:
         client = stack.enter_context(guarded.client(ann))
         others = [stack.enter_context(guarded.client(ann)) for _ in range(2)]
@@ -101,7 +101,7 @@ def test_a_user_has_so_many_requests_at_a_time(guarded: Guarded) -> None:
             assert codes == {200, 429}
 
 
-def test_a_link_uses_up_the_rate_of_its_owner(guarded: Guarded) -> None:
+def test_link_uses_up_the_rate_of_its_owner(guarded: Guarded) -> None:
     token = guarded.token("cid", "work", quotas={"requests_per_second": 0.5})
     with guarded.client(token) as cid:
         assert cid.post("/v1/studies", json={**DEFINITION, "id": "cids"}).status_code == 201
@@ -146,7 +146,7 @@ def is_served(sock: socket.socket) -> bool:
     return answer(sock).status == 200
 
 
-def test_many_connections_of_one_address_end_none_of_another(address: str) -> None:
+def test_many_connections_from_one_address_do_not_end_those_of_another(address: str) -> None:
     """Although the victim's connection has been idle longest."""
     with ExitStack() as stack:
         victim = client_at(stack, address, "127.0.0.2")
@@ -157,7 +157,7 @@ def test_many_connections_of_one_address_end_none_of_another(address: str) -> No
         assert is_served(victim)
 
 
-def test_unread_answers_do_not_block_others(address: str) -> None:
+def test_unread_responses_do_not_block_others(address: str) -> None:
     large = get("/openapi.json", ending="\r\n\r\n") * 100
     with ExitStack() as stack:
         for _ in range(CONNECTIONS):

@@ -22,7 +22,7 @@ STREAM = {"Accept": "text/event-stream"}
 
 
 @contextmanager
-def heard(server: Guarded, token: str, study: str) -> Iterator[Iterator[str]]:
+def stream_lines(server: Guarded, token: str, study: str) -> Iterator[Iterator[str]]:
     """The lines of a stream after the study's first event."""
     with server.client(token) as client, client.stream("GET", f"/v1/studies/{study}/events", headers=STREAM) as opened:
         assert opened.status_code == 200
@@ -33,12 +33,12 @@ def heard(server: Guarded, token: str, study: str) -> Iterator[Iterator[str]]:
 
 def rest(server: Guarded, token: str, study: str, is_open: list[str]) -> list[str]:
     """The kinds of events until the stream ends."""
-    with heard(server, token, study) as lines:
+    with stream_lines(server, token, study) as lines:
         is_open.append(token)
         return [line for line in lines if line.startswith("event: ")]
 
 
-def test_streams_end_with_their_token_their_share_and_their_link(guarded: Guarded) -> None:
+def test_streams_end_when_their_token_share_or_link_is_revoked(guarded: Guarded) -> None:
     """The revocations are made in the database, as by another server. The stream of a valid token continues."""
     with guarded.client(guarded.token("ann", "work")) as ann, guarded.client(guarded.token("dee", "work")) as dee:
         for name in ("heard", "other"):
@@ -55,7 +55,7 @@ def test_streams_end_with_their_token_their_share_and_their_link(guarded: Guarde
             "link of a user without tokens": (dees["token"], "dees"),
         }
         is_open: list[str] = []
-        with ThreadPoolExecutor(5) as threads, heard(guarded, guarded.token("bob", "read"), "heard") as good:
+        with ThreadPoolExecutor(5) as threads, stream_lines(guarded, guarded.token("bob", "read"), "heard") as good:
             streams = [threads.submit(rest, guarded, *each, is_open) for each in ended.values()]
             while len(is_open) < len(streams):
                 assert not any(stream.done() for stream in streams)
@@ -71,7 +71,7 @@ def test_streams_end_with_their_token_their_share_and_their_link(guarded: Guarde
             assert any(line == "event: paused" for line in good)
 
 
-def test_links_are_of_no_use_once_their_owner_has_no_token(guarded: Guarded) -> None:
+def test_links_stop_working_when_their_owner_has_no_token(guarded: Guarded) -> None:
     token = guarded.token("fay", "work", expires_at=utc_now() + timedelta(days=1))
     with guarded.client(token) as fay, guarded.client(guarded.token("root", "admin")) as root:
         fay.post("/v1/studies", json={**DEFINITION, "id": "fays"})
@@ -79,7 +79,7 @@ def test_links_are_of_no_use_once_their_owner_has_no_token(guarded: Guarded) -> 
         assert guarded.send(link, "GET", "/v1/studies/fays").status_code == 200
         second = guarded.token("fay", "read")
         assert root.delete(f"/v1/tokens/{id_of(token)}").status_code == 204
-        assert guarded.send(link, "GET", "/v1/studies/fays").status_code == 200, "she has another one"
+        assert guarded.send(link, "GET", "/v1/studies/fays").status_code == 200, "the owner has another token"
         assert root.delete(f"/v1/tokens/{id_of(second)}").status_code == 204
         refused = guarded.send(link, "GET", "/v1/studies/fays")
         assert (refused.status_code, "owner" in refused.json()["detail"]) == (401, True)

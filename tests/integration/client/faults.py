@@ -11,7 +11,7 @@ from typing import Literal
 
 import httpx
 
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 Fault = Literal[
     "lose request",
@@ -72,14 +72,14 @@ def proxy(upstream: str) -> Iterator[Proxy]:
                 return
             headers = {k: v for k, v in self.headers.items() if k not in {"Host", "Connection"}}
             if fault == "late":
-                state.go_on.wait(PATIENCE)
+                state.go_on.wait(TIMEOUT_SECONDS)
             try:
                 answer = http.request(self.command, state.upstream + self.path, content=body, headers=headers)
             except httpx.TransportError:
                 self.hang_up()
                 return
             if fault == "slow":
-                state.go_on.wait(PATIENCE)
+                state.go_on.wait(TIMEOUT_SECONDS)
             if fault == "stall":
                 self.connection.recv(1, socket.MSG_PEEK)  # returns when the client has given up
             if fault in ("lose answer", "stall"):
@@ -106,7 +106,7 @@ def proxy(upstream: str) -> Iterator[Proxy]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with httpx.Client(timeout=PATIENCE) as http, ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with httpx.Client(timeout=TIMEOUT_SECONDS) as http, ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         state = Proxy(f"http://127.0.0.1:{server.server_port}", upstream)
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()

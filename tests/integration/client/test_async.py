@@ -20,7 +20,7 @@ from adabkb_client import (
 )
 from tests.integration.client.faults import Fault, Proxy
 from tests.integration.client.leases import LEASE_SECONDS, wait_for_renewal
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 SPACE = {"x": Float(0, 1), "y": Float(1, 100, log=True)}
 
@@ -93,7 +93,7 @@ def test_many_evaluations_are_under_way_in_one_thread_and_each_gets_a_trial_of_i
         for _ in range(2):
             async with remote.trial() as trial:
                 await asyncio.wait_for(
-                    together.wait(), PATIENCE
+                    together.wait(), TIMEOUT_SECONDS
                 )  # passes only if eight evaluations are under way at once
                 await trial.annotate({"task": trial.number})
                 await trial.observe(trial.parameters["x"])
@@ -160,7 +160,7 @@ def test_a_result_is_stored_once_whatever_befalls_its_answer(study: Study, fault
         faulty.faults.extend([fault, fault])
         await remote.observe(trial, 0.5)
 
-    in_a_loop(faulty.url, work, timeout=1 if fault == "stall" else 30, retry_for=PATIENCE)
+    in_a_loop(faulty.url, work, timeout=1 if fault == "stall" else 30, retry_for=TIMEOUT_SECONDS)
     assert [observation.value for observation in study.observations()] == [0.5]
     assert not faulty.faults, "it was sent again after each fault"
     assert len(set(faulty.keys("/observe"))) == 1

@@ -11,7 +11,7 @@ import pytest
 
 from adabkb_client import AsyncClient, AsyncLeasedTrial, AsyncStudy, Client, Float, RunReport, Study, Trial
 from tests.integration.client.faults import Proxy
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 BUDGET = 12
 
@@ -47,7 +47,7 @@ def test_tasks_use_exactly_the_budget_and_callbacks_are_called(server: str, stud
     told: list[int] = []
 
     async def function(trial: AsyncLeasedTrial) -> dict[str, float]:
-        await asyncio.wait_for(together.wait(), PATIENCE)  # passes only if four evaluations are under way at once
+        await asyncio.wait_for(together.wait(), TIMEOUT_SECONDS)  # passes only if four evaluations run at once
         await trial.annotate({"task": trial.number})
         return {"value": trial.parameters["x"], "std_error": 0.125}
 
@@ -187,5 +187,5 @@ def test_an_interrupted_run_gives_all_its_trials_back(server: str, study: Study,
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)] == ["evaluating\n"] * 2
         process.send_signal(number)
-        assert process.wait(PATIENCE) == code
+        assert process.wait(TIMEOUT_SECONDS) == code
     assert [trial.state for trial in study.trials()] == ["released", "released"]

@@ -22,12 +22,12 @@ from adabkb_client import (
     UnexpectedAnswer,
 )
 from tests.integration.client.faults import Fault, Proxy
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @pytest.mark.parametrize("fault", ["lose request", "lose answer", "stall", "busy"])
 def test_a_result_is_stored_once_whatever_befalls_its_answer(study: Study, faulty: Proxy, fault: Fault) -> None:
-    with Client(faulty.url, timeout=1 if fault == "stall" else 30, retry_for=PATIENCE) as client:
+    with Client(faulty.url, timeout=1 if fault == "stall" else 30, retry_for=TIMEOUT_SECONDS) as client:
         remote = client.study(study.id)
         trial = remote.suggest()
         faulty.faults.extend([fault, fault])

@@ -21,7 +21,7 @@ from adabkb_client import (
     Trial,
 )
 from tests.integration.client.objectives import parabola
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 BUDGET = 6
 
@@ -84,7 +84,7 @@ def test_after_the_timeout_no_trial_is_taken_and_those_under_way_are_finished(st
     under_way = threading.Barrier(2)
 
     def function(x: float) -> float:
-        under_way.wait(PATIENCE)
+        under_way.wait(TIMEOUT_SECONDS)
         time.sleep(3.0)
         return x
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from adabkb_client import AsyncClient, Client, NoTrialAvailable, RunReport, Study
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 
 def blocking(url: str) -> RunReport:
@@ -37,11 +37,11 @@ def test_the_server_waits_for_the_run_and_lets_it_continue(
     study.pause()
     with ThreadPoolExecutor(1) as thread:
         running = thread.submit(run, server)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while "adabkb_suggestions_waiting 1.0" not in httpx.get(f"{server}/metrics").text:
             assert time.monotonic() < deadline
         study.resume()
-        assert running.result(PATIENCE).completed == 2
+        assert running.result(TIMEOUT_SECONDS).completed == 2
 
 
 def test_a_wait_without_a_trial_ends_after_its_timeout(study: Study) -> None:

@@ -46,7 +46,7 @@ def is_logged_in(browser: httpx.Client) -> bool:
     return browser.get("/v1/studies").status_code == 200
 
 
-def test_the_forger_itself_is_a_provider(target: Target) -> None:
+def test_the_forger_can_act_as_a_valid_provider(target: Target) -> None:
     """Otherwise, the tests below would prove nothing."""
     with visitor(target.address) as browser:
         assert returned(browser, target.forger).status_code == 303
@@ -79,7 +79,7 @@ TOKENS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", TOKENS)
-def test_an_id_token_of_another_login_is_rejected(target: Target, kind: str) -> None:
+def test_id_token_of_another_login_is_rejected(target: Target, kind: str) -> None:
     target.forger.change(**TOKENS[kind])
     with visitor(target.address) as browser:
         refused = returned(browser, target.forger)
@@ -89,7 +89,7 @@ def test_an_id_token_of_another_login_is_rejected(target: Target, kind: str) -> 
         assert "adabkb_token" not in browser.cookies
 
 
-def test_a_wrong_clock_is_named(target: Target) -> None:
+def test_wrong_clock_is_reported(target: Target) -> None:
     with visitor(target.address) as browser:
         target.forger.claims = {"iat": NOW + 3600, "exp": NOW + 7200}
         assert "The clock of this server" in text_of(returned(browser, target.forger))
@@ -97,13 +97,13 @@ def test_a_wrong_clock_is_named(target: Target) -> None:
         assert "Synchronize both clocks" in text_of(returned(browser, target.forger))
 
 
-def test_a_clock_that_differs_by_a_minute_does_not_matter(target: Target) -> None:
+def test_clock_difference_of_a_minute_is_tolerated(target: Target) -> None:
     with visitor(target.address) as browser:
         target.forger.claims = {"iat": int(time.time()) + 60, "exp": int(time.time()) + 90}
         assert returned(browser, target.forger).status_code == 303
 
 
-def test_a_state_ends_one_login_of_one_browser(target: Target) -> None:
+def test_state_is_valid_for_one_login_in_one_browser(target: Target) -> None:
     with visitor(target.address) as browser, visitor(target.address) as victim:
         sent = query_of(begin(browser))
         target.forger.nonce = sent["nonce"]
@@ -116,11 +116,11 @@ def test_a_state_ends_one_login_of_one_browser(target: Target) -> None:
         asked = len(target.forger.asked)
         assert browser.get("/login/oidc/callback", params=answer).status_code == 303
         assert browser.get("/login/oidc/callback", params=answer).status_code == 400, "replayed"
-        assert len(target.forger.asked) == asked + 1, "a code without its state is not even sent"
+        assert len(target.forger.asked) == asked + 1, "a code without its state is not sent to the provider"
 
 
 @pytest.mark.parametrize("cookie", ["", "e30", "x" * 3000, "W10", "eyJzdGF0ZSI6MX0", "bnVsbA", "\u00fc"])
-def test_a_cookie_that_is_none_of_ours_is_no_login(target: Target, cookie: str) -> None:
+def test_forged_login_cookies_are_rejected(target: Target, cookie: str) -> None:
     with visitor(target.address) as browser:
         for params in ({"code": "c"}, {"code": "c", "state": ""}, {"code": "c", "state": "s"}):
             headers = {"Cookie": f"adabkb_login={cookie}".encode()}
@@ -128,7 +128,7 @@ def test_a_cookie_that_is_none_of_ours_is_no_login(target: Target, cookie: str) 
             assert answer.status_code == 400
 
 
-def test_an_answer_that_names_another_provider_is_refused(target: Target) -> None:
+def test_response_that_names_another_issuer_is_rejected(target: Target) -> None:
     with visitor(target.address) as browser:
         assert returned(browser, target.forger, iss="https://evil.example").status_code == 400
         assert target.forger.asked == []
@@ -152,7 +152,7 @@ def test_an_answer_that_names_another_provider_is_refused(target: Target) -> Non
         "/\u00e9",
     ],
 )
-def test_a_login_leads_to_no_other_host(target: Target, leads: str) -> None:
+def test_login_does_not_redirect_to_other_hosts(target: Target, leads: str) -> None:
     with visitor(target.address) as browser:
         done = returned(browser, target.forger, leads)
         assert done.status_code == 303
@@ -162,16 +162,16 @@ def test_a_login_leads_to_no_other_host(target: Target, leads: str) -> None:
         assert 'href="/login/oidc?next=' in page.text
 
 
-def test_text_of_the_provider_is_shown_as_text(target: Target) -> None:
+def test_provider_text_is_escaped(target: Target) -> None:
     with visitor(target.address) as browser:
-        said = "<script>alert(1)</script>"
-        refused = returned(browser, target.forger, error="access_denied", error_description=said)
-        assert (refused.status_code, said in refused.text, "&lt;script&gt;" in refused.text) == (403, False, True)
+        markup = "<script>alert(1)</script>"
+        refused = returned(browser, target.forger, error="access_denied", error_description=markup)
+        assert (refused.status_code, markup in refused.text, "&lt;script&gt;" in refused.text) == (403, False, True)
         unasked = browser.get("/login/oidc/callback", params={"error": "x", "error_description": "call 555"})
-        assert (unasked.status_code, "555" in unasked.text) == (400, False), "nor that of others"
+        assert (unasked.status_code, "555" in unasked.text) == (400, False), "nor text from others"
 
 
-def test_user_information_about_somebody_else_is_refused(target: Target) -> None:
+def test_userinfo_about_another_subject_is_rejected(target: Target) -> None:
     target.forger.claims = {"groups": None}
     target.forger.userinfo = {"sub": "1002", "groups": ["it"]}
     with visitor(target.address) as browser:
@@ -195,25 +195,25 @@ METADATA: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", METADATA)
-def test_unusable_provider_metadata_show_an_error_page(target: Target, kind: str) -> None:
+def test_unusable_provider_metadata_shows_an_error_page(target: Target, kind: str) -> None:
     target.forger.change(**METADATA[kind])
     with visitor(target.address) as browser:
-        told = browser.get("/login/oidc")
-        assert (told.status_code, "oidc_issuer" in text_of(told)) == (503, True)
+        response = browser.get("/login/oidc")
+        assert (response.status_code, "oidc_issuer" in text_of(response)) == (503, True)
         problem = browser.get("/login/oidc", headers={"Accept": "application/json"}).json()
         assert (problem["code"], problem["retryable"]) == ("provider_unavailable", True)
 
 
-def test_a_provider_that_fails_during_the_login_is_a_page(target: Target) -> None:
+def test_provider_failure_during_login_shows_an_error_page(target: Target) -> None:
     with visitor(target.address) as browser:
         sent = query_of(begin(browser))
         target.forger.nonce, target.forger.status, target.forger.body = sent["nonce"], 502, b"<html>bad gateway"
-        told = browser.get("/login/oidc/callback", params={"code": "c", "state": sent["state"]})
-        assert told.status_code in (400, 503)
-        assert "Log in with" in text_of(told)
+        response = browser.get("/login/oidc/callback", params={"code": "c", "state": sent["state"]})
+        assert response.status_code in (400, 503)
+        assert "Log in with" in text_of(response)
 
 
-def test_refused_logins_are_in_the_audit_log(target: Target) -> None:
+def test_rejected_logins_are_in_the_audit_log(target: Target) -> None:
     with visitor(target.address) as browser:
         browser.get("/login/oidc/callback", params={"code": "c", "state": "s"})
         target.forger.claims = {"groups": ["it"]}
@@ -226,7 +226,7 @@ def _refusals(browser: httpx.Client) -> set[str]:
     return {each["subject"] for each in entries if each["action"] == "refused"}
 
 
-def test_another_site_cannot_log_a_user_out(target: Target) -> None:
+def test_other_sites_cannot_log_a_user_out(target: Target) -> None:
     with visitor(target.address) as browser:
         returned(browser, target.forger)
         for path in ("/logout", "/logout/everywhere"):

@@ -27,7 +27,7 @@ from tests.waiting import wait_for
 @pytest.mark.parametrize(
     ("subject", "user", "scope"), [("1001", "ann", "work"), ("1002", "ben", "admin"), ("1004", "dot", "read")]
 )
-def test_groups_become_scopes_and_the_login_ends_where_it_began(
+def test_groups_become_scopes_and_login_returns_to_the_requested_page(
     house: House, subject: str, user: str, scope: str
 ) -> None:
     with visitor(house.address) as browser:
@@ -51,9 +51,7 @@ def test_groups_become_scopes_and_the_login_ends_where_it_began(
         ("2002", 403, ["'Ann Lee'", "oidc_user_claim"]),
     ],
 )
-def test_a_person_without_a_group_or_name_gets_a_contact(
-    house: House, subject: str, status: int, words: list[str]
-) -> None:
+def test_users_without_a_group_or_name_see_a_contact(house: House, subject: str, status: int, words: list[str]) -> None:
     with visitor(house.address) as browser:
         refused = log_in(browser, subject)
         assert refused.status_code == status
@@ -61,7 +59,7 @@ def test_a_person_without_a_group_or_name_gets_a_contact(
         assert browser.get("/v1/studies").status_code == 401
 
 
-def test_a_name_belongs_to_the_account_that_had_it_first(house: House) -> None:
+def test_a_user_name_stays_with_its_first_account(house: House) -> None:
     with visitor(house.address) as browser, visitor(house.address) as other:
         log_in(browser, "1001")
         refused = log_in(other, "2001")
@@ -69,7 +67,7 @@ def test_a_name_belongs_to_the_account_that_had_it_first(house: House) -> None:
         assert other.get("/v1/studies").status_code == 401
 
 
-def test_a_person_who_declines_at_the_provider_is_not_logged_in(house: House) -> None:
+def test_declining_at_the_provider_does_not_log_in(house: House) -> None:
     with visitor(house.address) as browser:
         answer = browser.get(begin(browser))
         form = browser.get(str(answer.url.join(answer.headers["location"])))
@@ -82,7 +80,7 @@ def test_a_person_who_declines_at_the_provider_is_not_logged_in(house: House) ->
         assert (refused.status_code, "declined" in text_of(refused)) == (403, True)
 
 
-def test_a_person_owns_studies_shares_them_and_works_with_tokens_of_the_same_name(house: House) -> None:
+def test_users_own_share_and_use_studies_with_sessions_and_tokens(house: House) -> None:
     made = {**DEFINITION, "id": f"of-ann-{house.database.is_sqlite}"}
     token = give_token(house.database, "ann", "work")
     with visitor(house.address) as ann, visitor(house.address) as dot:
@@ -99,7 +97,7 @@ def test_a_person_owns_studies_shares_them_and_works_with_tokens_of_the_same_nam
         assert ann.get("/v1/tokens").status_code == 403
 
 
-def test_logging_out_everywhere_ends_all_sessions_of_one_person_and_no_tokens(house: House) -> None:
+def test_logging_out_everywhere_ends_all_sessions_but_no_tokens(house: House) -> None:
     token = {"Authorization": f"Bearer {give_token(house.database, 'ann', 'work')}"}
     with (
         visitor(house.address) as one,
@@ -120,7 +118,7 @@ def test_logging_out_everywhere_ends_all_sessions_of_one_person_and_no_tokens(ho
         assert httpx.get(f"{house.address}/v1/studies", headers=token).status_code == 200
 
 
-def test_an_administrator_ends_the_sessions_of_somebody(house: House) -> None:
+def test_an_administrator_can_end_a_users_sessions(house: House) -> None:
     with visitor(house.address) as ann, visitor(house.address) as ben:
         log_in(ann, "1001")
         log_in(ben, "1002")
@@ -136,8 +134,8 @@ def test_an_administrator_ends_the_sessions_of_somebody(house: House) -> None:
         assert ben.get("/v1/studies").status_code == 200
 
 
-def test_a_person_who_logs_in_twice_at_the_same_time_is_one_person(migrated_url: str) -> None:
-    """For the first time, in several browsers."""
+def test_concurrent_first_logins_create_one_user(migrated_url: str) -> None:
+    """In several browsers."""
     port = free_port()
     provider = Certified([f"http://127.0.0.1:{port}"])
     with provider.running(), server_at(port, migrated_url, provider.issuer) as address, ExitStack() as stack:
@@ -154,7 +152,7 @@ def test_a_person_who_logs_in_twice_at_the_same_time_is_one_person(migrated_url:
         assert {browser.get("/v1/studies").status_code for browser in browsers} == {401}
 
 
-def test_the_audit_log_names_the_person(house: House) -> None:
+def test_audit_log_names_the_user(house: House) -> None:
     study = {**DEFINITION, "id": f"audited-{house.database.is_sqlite}"}
     with visitor(house.address) as ben:
         log_in(ben, "1002")
@@ -171,7 +169,7 @@ def test_the_audit_log_names_the_person(house: House) -> None:
     assert (deleted["user"], deleted["token"], deleted["detail"]["person"]) == ("ben", session, person)
 
 
-def test_a_session_expires_and_its_page_offers_to_log_in_again(house: House) -> None:
+def test_expired_session_shows_a_login_page(house: House) -> None:
     with visitor(house.address) as browser:
         log_in(browser, "1001")
         session = self_of(browser)["token"]
@@ -185,15 +183,15 @@ def test_a_session_expires_and_its_page_offers_to_log_in_again(house: House) -> 
         assert browser.get(at_provider(browser, begin(browser), "1001")).status_code == 303
 
 
-def test_logging_out_leads_to_the_provider_and_back(house: House) -> None:
+def test_logging_out_redirects_to_the_provider_and_back(house: House) -> None:
     with visitor(house.address) as browser:
         log_in(browser, "1001")
         session = self_of(browser)["token"]
         target = browser.post("/logout").json()["goto"]
         assert target.startswith(f"{house.provider.issuer}/session/end?")
-        told = query_of(target)
-        assert told["post_logout_redirect_uri"] == f"{house.address}/login"
-        assert browser.get(target).status_code == 200, "the provider takes the hint"
+        query = query_of(target)
+        assert query["post_logout_redirect_uri"] == f"{house.address}/login"
+        assert browser.get(target).status_code == 200, "the provider accepts the ID token as a hint"
         assert browser.get("/v1/studies").status_code == 401
         with house.database.reading() as connection:
             row = tokens.find(connection, session)
@@ -201,7 +199,7 @@ def test_logging_out_leads_to_the_provider_and_back(house: House) -> None:
         assert (row.revoked_at is not None, row.id_token) == (True, None)
 
 
-def test_a_new_login_in_a_browser_ends_the_session_before(house: House) -> None:
+def test_new_login_in_a_browser_ends_its_previous_session(house: House) -> None:
     with visitor(house.address) as browser:
         log_in(browser, "1001")
         before = browser.cookies["adabkb_token"]
@@ -211,7 +209,7 @@ def test_a_new_login_in_a_browser_ends_the_session_before(house: House) -> None:
         assert httpx.get(f"{house.address}/v1/studies", headers=stolen).status_code == 401
 
 
-def test_sessions_are_no_tokens_of_the_list_and_old_ones_are_forgotten(house: House) -> None:
+def test_sessions_are_not_listed_as_tokens_and_old_ones_are_deleted(house: House) -> None:
     with visitor(house.address) as browser:
         log_in(browser, "1002")
         session = self_of(browser)["token"]
@@ -223,17 +221,17 @@ def test_sessions_are_no_tokens_of_the_list_and_old_ones_are_forgotten(house: Ho
     with house.database.writing() as connection:
         assert tokens.forget_sessions(connection, later, 1000) > 0
         assert tokens.find(connection, session) is None
-        assert tokens.find(connection, newest) is not None, "without any row the server might ask for no tokens"
+        assert tokens.find(connection, newest) is not None, "without any row, the server might stop requiring tokens"
 
 
-def test_keys_of_the_provider_may_change_and_it_may_be_away(migrated_url: str) -> None:
+def test_login_survives_new_provider_keys_and_provider_outages(migrated_url: str) -> None:
     port = free_port()
     provider = Certified([f"http://127.0.0.1:{port}"], claims_in_token=True, has_logout=False)
     with server_at(port, migrated_url, provider.issuer) as address:
         with visitor(address) as browser:
             away = browser.get("/login/oidc")
             assert (away.status_code, "does not answer" in text_of(away)) == (503, True)
-        wait_for(lambda: not _is_away(address, provider))
+        wait_for(lambda: not _is_unreachable(address, provider))
         with provider.running(), visitor(address) as browser:
             log_in(browser, "1001")
             assert self_of(browser)["user"] == "ann"
@@ -244,13 +242,13 @@ def test_keys_of_the_provider_may_change_and_it_may_be_away(migrated_url: str) -
             assert self_of(browser)["user"] == "ann"
 
 
-def _is_away(address: str, provider: Certified) -> bool:
+def _is_unreachable(address: str, provider: Certified) -> bool:
     with provider.running(), visitor(address) as browser:
         return browser.get("/login/oidc").status_code == 503
 
 
 @pytest.mark.parametrize("prefix", [pytest.param("", marks=pytest.mark.long), "/adabkb"])
-def test_behind_a_proxy_with_tls_addresses_and_cookies_are_those_of_the_browser(migrated_url: str, prefix: str) -> None:
+def test_redirects_and_cookies_behind_a_tls_proxy_use_the_external_address(migrated_url: str, prefix: str) -> None:
     """The proxy removes the prefix; its X-Forwarded-Proto is trusted."""
     outside = f"https://127.0.0.1{prefix}"
     provider = Certified([outside])
@@ -277,7 +275,7 @@ def test_behind_a_proxy_with_tls_addresses_and_cookies_are_those_of_the_browser(
         assert query_of(left)["post_logout_redirect_uri"] == f"{outside}/login"
 
 
-def test_without_settings_no_login_is_required(migrated_url: str) -> None:
+def test_without_a_provider_no_login_is_required(migrated_url: str) -> None:
     with server_on(migrated_url) as address, visitor(address) as browser:
         assert browser.get("/").status_code == 200
         assert "Log in" not in browser.get("/").text
@@ -286,13 +284,13 @@ def test_without_settings_no_login_is_required(migrated_url: str) -> None:
         assert "/login/oidc" not in browser.get("/login").text
 
 
-def test_with_a_provider_a_server_on_loopback_requires_a_login(tmp_path: Path, house: House) -> None:
+def test_loopback_server_with_a_provider_requires_a_login(tmp_path: Path, house: House) -> None:
     with server_at(free_port(), f"sqlite:///{tmp_path}/new.db", house.provider.issuer) as address:
         assert httpx.get(f"{address}/v1/studies").status_code == 401
         assert httpx.get(f"{address}/", headers=PAGE).status_code == 401
 
 
-def test_links_of_a_person_work_without_a_session(tmp_path: Path) -> None:
+def test_links_of_a_user_work_without_a_session(tmp_path: Path) -> None:
     port = free_port()
     provider = Certified([f"http://127.0.0.1:{port}"])
     url = f"sqlite:///{tmp_path}/links.db"

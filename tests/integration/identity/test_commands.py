@@ -24,7 +24,7 @@ from tests.servers import free_port
 ISSUER = "https://sso.lab.example"
 
 
-def given(monkeypatch: pytest.MonkeyPatch, **values: object) -> None:
+def set_environment(monkeypatch: pytest.MonkeyPatch, **values: object) -> None:
     """Settings in the environment."""
     for name, value in values.items():
         monkeypatch.setenv(f"ADABKB_{name.upper()}", str(value))
@@ -44,17 +44,17 @@ def given(monkeypatch: pytest.MonkeyPatch, **values: object) -> None:
         ({"oidc_client_secret_file": "secret"}, "oidc_client_secret and oidc_client_secret_file"),
     ],
 )
-def test_settings_with_which_logins_could_not_work_are_refused_without_the_secret(
+def test_incomplete_login_settings_are_rejected_without_showing_the_secret(
     monkeypatch: pytest.MonkeyPatch, changed: dict[str, object], words: str
 ) -> None:
-    given(monkeypatch, **settings(ISSUER, **changed))
+    set_environment(monkeypatch, **settings(ISSUER, **changed))
     with pytest.raises(ValueError, match="oidc_") as refused:
         load()
     assert words in str(refused.value)
     assert SECRET not in str(refused.value)
 
 
-def test_the_secret_may_be_in_a_file_and_is_in_no_text(tmp_path: Path) -> None:
+def test_secret_can_be_read_from_a_file_and_is_never_shown(tmp_path: Path) -> None:
     file = tmp_path / "secret"
     chosen = Settings(**settings(ISSUER, oidc_client_secret="", oidc_client_secret_file=str(file)))
     with pytest.raises(ValueError, match="cannot be read"):
@@ -75,12 +75,12 @@ def test_groups_are_separated_by_commas() -> None:
     assert provider.default_scope == "read"
 
 
-def test_the_doctor_names_a_wrong_issuer_and_one_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_a_wrong_issuer_and_an_unreachable_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"sqlite:///{tmp_path}/adabkb.db"
     with closing(Database(url)) as database:
         migration.upgrade(database)
     with forging() as forger:
-        given(monkeypatch, **settings(forger.issuer))
+        set_environment(monkeypatch, **settings(forger.issuer))
         assert "No problems found." in adabkb("data", "doctor", "--database", url)
         forger.change(metadata={"issuer": f"{forger.issuer}/"})
         (found,) = json.loads(adabkb("data", "doctor", "--database", url, "--json", code=1))
@@ -91,7 +91,7 @@ def test_the_doctor_names_a_wrong_issuer_and_one_that_is_away(tmp_path: Path, mo
     assert "does not answer" in away
 
 
-def test_commands_list_people_end_their_sessions_and_name_them(tmp_path: Path) -> None:
+def test_commands_list_users_end_sessions_and_rename_accounts(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/adabkb.db"
     with forging() as forger, server_at(free_port(), url, forger.issuer) as address, visitor(address) as browser:
         forger.change(claims={"name": "Ann Lee", "email": "ann@lab.example"})
@@ -108,7 +108,7 @@ def test_commands_list_people_end_their_sessions_and_name_them(tmp_path: Path) -
         assert tokens.sessions_of(connection, "ann", utc_now()) == []
 
 
-def test_a_public_client_sends_no_secret(tmp_path: Path) -> None:
+def test_public_clients_send_no_secret(tmp_path: Path) -> None:
     with (
         forging() as forger,
         server_at(free_port(), f"sqlite:///{tmp_path}/a.db", forger.issuer, oidc_client_secret="") as address,
@@ -119,7 +119,7 @@ def test_a_public_client_sends_no_secret(tmp_path: Path) -> None:
         assert (form["client_id"], "client_secret" in form) == (CLIENT, False)
 
 
-def test_a_client_sends_its_secret_in_the_form_if_required(tmp_path: Path) -> None:
+def test_client_sends_its_secret_in_the_form_if_required(tmp_path: Path) -> None:
     with forging() as forger:
         forger.change(metadata={"token_endpoint_auth_methods_supported": ["client_secret_post"]})
         url = f"sqlite:///{tmp_path}/a.db"

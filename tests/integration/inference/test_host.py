@@ -47,21 +47,21 @@ ASKED: dict[str, tuple[Any, ...]] = {
 """Queries of a study with one objective, and their arguments."""
 
 
-class Mistake(Exception):
+class UnexpectedError(Exception):
     """An error that no code expects."""
 
 
 @on_either("where", ["decide", "has_decided_on_all", "stats", "policy", "fold"])
-def test_whatever_a_model_raises_results_are_kept_and_points_come(
+def test_results_are_stored_and_points_issued_whatever_a_model_raises(
     running: Service, database: Database, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    """And once the error is gone, the model has all results."""
+    """Once the error is gone, the model has all results."""
     create(running, definition())
     create(running, definition(id="other"))
     rounds(running, "s", 2)
 
     def fail(*_: Any, **__: Any) -> None:
-        raise Mistake(where)
+        raise UnexpectedError(where)
 
     with monkeypatch.context() as broken:
         # A property takes precedence over an attribute of the same name, which only objects have.
@@ -80,8 +80,8 @@ def test_whatever_a_model_raises_results_are_kept_and_points_come(
     assert list(examine(database)) == []
 
 
-def test_events_that_another_server_wrote_between_two_messages_are_folded(running: Service, database: Database) -> None:
-    """The first message waits when the second arrives; the events between them are only in the database."""
+def test_events_written_between_two_messages_are_folded(running: Service, database: Database) -> None:
+    """The first message is still queued when the second arrives; the events between them are only in the database."""
     create(running, definition())
     rounds(running, "s", 6)
     with database.reading() as connection:
@@ -99,9 +99,7 @@ def test_events_that_another_server_wrote_between_two_messages_are_folded(runnin
 
 
 @on_either("kind", SYSTEMS, DIFFERENT)
-def test_a_snapshot_answers_as_before_whatever_the_model_folds_later(
-    running: Service, database: Database, kind: str
-) -> None:
+def test_snapshot_answers_do_not_change_with_later_events(running: Service, database: Database, kind: str) -> None:
     create(running, definition(algorithm=SYSTEMS[kind]))
     rounds(running, "s", 12)
     with database.reading() as connection:
@@ -122,7 +120,7 @@ def test_a_snapshot_answers_as_before_whatever_the_model_folds_later(
     assert {name for name in QUESTIONS if name not in ASKED} == {"front", "recommended_within", "stored"}
 
 
-def test_a_model_knows_its_table_whatever_the_process_has_dropped(running: Service, database: Database) -> None:
+def test_model_keeps_its_table_when_the_process_drops_it_from_its_cache(running: Service, database: Database) -> None:
     dyes = {"name": "dye", "kind": "catalogue", "table": "dye,size\na,1\nb,2\nc,3"}
     create(running, definition(parameters=[dyes]))
     body = PatchStudyBody.model_validate({"catalogues": {"dye": {"withdraw": ["b"]}}})
@@ -139,21 +137,21 @@ def test_a_model_knows_its_table_whatever_the_process_has_dropped(running: Servi
     assert (axis.choices, [axis.offers(name) for name in "abc"]) == (("a", "b", "c"), [True, False, True])
 
 
-def test_a_long_question_leaves_its_study_free_and_can_be_withdrawn(running: Service, database: Database) -> None:
+def test_long_query_does_not_block_its_study_and_can_be_withdrawn(running: Service, database: Database) -> None:
     create(running, definition())
     rounds(running, "s", 3)
     with database.reading() as connection:
         study = studies.get(connection, "s")
-    told: dict[int, Reply] = {}
+    replies: dict[int, Reply] = {}
     reads = Reads(lambda _, question: question == "importance")
-    host = ModelHost(ModelStore(database, 2**20), told.__setitem__, reads=reads)
+    host = ModelHost(ModelStore(database, 2**20), replies.__setitem__, reads=reads)
     for number, question in enumerate([("importance", (None,)), ("model_stats", ()), ("importance", (None,))]):
         host.post(number, Question("s", study.incarnation, study.study_seq, *question, number=number))
     while host.step("s"):
         pass
-    assert list(told) == [1]
+    assert list(replies) == [1]
     host.post(3, Withdraw("s", 2))
-    assert told[2] == told[3] == Superseded()
+    assert replies[2] == replies[3] == Superseded()
     read = reads.take()
     assert read is not None
     assert read.number == 0
@@ -163,30 +161,28 @@ def test_a_long_question_leaves_its_study_free_and_can_be_withdrawn(running: Ser
     assert reads.take() is None
 
 
-def test_a_suggestion_passes_the_questions_before_it_and_each_lets_one_of_them_be_answered(
-    running: Service, database: Database
-) -> None:
-    """Also if there is always another suggestion, queries are answered eventually."""
+def test_suggestions_overtake_queries_but_each_lets_one_through(running: Service, database: Database) -> None:
+    """So queries are answered eventually, even if there is always another suggestion."""
     create(running, definition())
     rounds(running, "s", 3)
     with database.reading() as connection:
         study = studies.get(connection, "s")
-    told: list[int] = []
-    host = ModelHost(ModelStore(database, 2**20), lambda number, _: told.append(number))
+    replied: list[int] = []
+    host = ModelHost(ModelStore(database, 2**20), lambda number, _: replied.append(number))
     host.post(0, Advance("s", study.incarnation, study.study_seq))
     while host.step("s"):  # the log is folded in slices, whose number depends on the machine
         pass
-    told.clear()
+    replied.clear()
     for number in (1, 2, 3):
         host.post(number, Question("s", study.incarnation, study.study_seq, "model_stats", number=number))
     for number in (11, 12, 13):
         host.post(number, Advance("s", study.incarnation, study.study_seq, decide=1))
         assert host.kind_of_next("s") == FOLDS
         assert host.step("s")
-    assert told == [11, 1, 12, 2, 13, 3]
+    assert replied == [11, 1, 12, 2, 13, 3]
 
 
-def test_a_step_that_learns_from_few_results_is_an_ordinary_one(running: Service, database: Database) -> None:
+def test_learning_from_few_results_is_an_ordinary_step(running: Service, database: Database) -> None:
     """Hyperparameters are due at 21 results and, where 30 are few, at 32."""
     create(running, definition())
     host = ModelHost(ModelStore(database, 2**20), lambda *_: None, fold_seconds=math.inf, few_results=30)
@@ -196,19 +192,19 @@ def test_a_step_that_learns_from_few_results_is_an_ordinary_one(running: Service
         with database.reading() as connection:
             study = studies.get(connection, "s")
         host.post(0, Advance("s", study.incarnation, study.study_seq))
-        assert host.step("s")  # it is folded
+        assert host.step("s")  # the result is folded
         model = host.store.find("s")
         assert model is not None
         assert model.learns_next
         assert host.kind_of_next("s") == kind
-        assert host.step("s")  # it has learned
+        assert host.step("s")  # the model has learned
         assert host.kind_of_next("s") == FOLDS
-        assert not model.prepared, "the gap is computed in a step of its own"
+        assert not model.prepared, "the gap is computed in a separate step"
         assert host.step("s")
         assert model.prepared
 
 
-def test_readers_of_the_same_are_answered_together(running: Service, database: Database) -> None:
+def test_equal_queries_are_answered_together(running: Service, database: Database) -> None:
     """Unless one needs a later state of the study or another query."""
     create(running, definition())
     rounds(running, "s", 3)

@@ -18,7 +18,7 @@ from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, heartbeat, store, suggest
 
 
-def test_a_reply_to_an_earlier_message_is_not_taken_for_one_to_a_later(database: Database, clock: ManualClock) -> None:
+def test_reply_to_an_earlier_message_is_not_used_for_a_later_one(database: Database, clock: ManualClock) -> None:
     """After a result, the model prefetches one point; two are requested before its reply. Both come from the model."""
     held = Held(database)
     running = Service(database, clock=clock, inference=held)
@@ -44,7 +44,7 @@ def perform_batch(running: Service) -> None:
     running.scheduler.work_until(lambda: True)
 
 
-class Noted(InProcess):
+class SilentModels(InProcess):
     """Models that never reply."""
 
     def __init__(self, database: Database) -> None:
@@ -55,11 +55,11 @@ class Noted(InProcess):
         self.messages.append(message)
 
 
-def test_a_process_that_takes_many_messages_with_it_has_died_once(database: Database, running: Service) -> None:
-    """The study is tried again at once, but only after a pause if the next process dies, too."""
+def test_process_that_loses_many_messages_died_once(database: Database, running: Service) -> None:
+    """The link tries again immediately, but only after a pause if the next process dies, too."""
     now = 0.0
     study = create(running, definition()).view
-    noted = Noted(database)
+    noted = SilentModels(database)
     link = ModelLink(study.id, noted, lambda _: None, clock=lambda: now)
     link.study_seq = 1
     for count in (1, 2, 3):
@@ -75,14 +75,12 @@ def test_a_process_that_takes_many_messages_with_it_has_died_once(database: Data
     assert link.is_worth_waiting_for()
 
 
-def test_a_late_reply_about_a_deleted_study_is_not_taken_for_one_about_its_successor(
-    database: Database, running: Service
-) -> None:
+def test_late_reply_about_a_deleted_study_is_ignored(database: Database, running: Service) -> None:
     """A study that is created again has the same id and no results; the statistics of the deleted one may be final."""
     create(running, definition())
     with database.reading() as connection:
         study = studies.get(connection, "s")
-    link = ModelLink("s", Noted(database), lambda _: None)
+    link = ModelLink("s", SilentModels(database), lambda _: None)
     link.begin(study)
     link.adopt(Advanced("of the deleted study", 1, 1, model_stats={"rests_on": 1, "stopped": True}))
     assert (link.model_stats, link.model_seq) == (None, 0)
@@ -90,9 +88,7 @@ def test_a_late_reply_about_a_deleted_study_is_not_taken_for_one_about_its_succe
     assert link.model_stats == {"rests_on": 1, "stopped": False}
 
 
-def test_a_server_that_lags_does_not_replace_the_figures_that_another_server_has_stored(
-    database: Database, clock: ManualClock
-) -> None:
+def test_lagging_server_does_not_replace_newer_statistics(database: Database, clock: ManualClock) -> None:
     """They decide whether a study is complete."""
     one, two = (Service(database, clock=clock) for _ in range(2))
     create(one, definition())

@@ -36,7 +36,7 @@ def loading(
         yield client
 
 
-def suggested(client: httpx.Client) -> dict[str, Any]:
+def suggest_trials(client: httpx.Client) -> dict[str, Any]:
     """Request two trials, again while the server answers that it is still loading."""
     while (answer := client.post("/v1/studies/s/suggest", json={"count": 2})).status_code == 503:
         assert "loading the engine" in answer.json()["detail"]
@@ -48,12 +48,12 @@ def test_suggestions_wait_for_the_engine_and_results_do_not(loading: httpx.Clien
     assert loading.post("/v1/studies", json=DEFINITION).status_code == 201
     not_ready = loading.get("/readyz")
     with ThreadPoolExecutor() as pool:
-        asked = pool.submit(suggested, loading)
-        told = loading.post("/v1/studies/s/observe", json={"parameters": {"x": 0.5, "n": 3}, "value": 1.0})
+        asked = pool.submit(suggest_trials, loading)
+        response = loading.post("/v1/studies/s/observe", json={"parameters": {"x": 0.5, "n": 3}, "value": 1.0})
         time.sleep(SECONDS)
         assert not asked.done()
         may_start.touch()
-    assert told.status_code == 200, told.text
+    assert response.status_code == 200, response.text
     assert not_ready.status_code == 503
     assert "loading the engine" in not_ready.json()["detail"]
     assert [trial["origin"] for trial in asked.result()["trials"]] == ["policy", "policy"]

@@ -34,7 +34,7 @@ from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask as Asking
 from tests.integration.operations.verbs import Value, get, observe, suggest
 from tests.processes import is_alive
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def pool(migrated_url: str) -> Iterator[WorkerPool]:
 
 
 @pytest.fixture
-def beside(database: Database, clock: ManualClock, pool: WorkerPool) -> Service:
+def pooled(database: Database, clock: ManualClock, pool: WorkerPool) -> Service:
     """A service that computes models in the pool's process."""
     return Service(database, clock=clock, inference=pool)
 
@@ -64,7 +64,7 @@ def process_of(pool: WorkerPool) -> int:
     return pool.pids[0]
 
 
-def test_the_server_and_the_commands_of_its_database_load_neither_the_engine_nor_the_client() -> None:
+def test_server_and_database_commands_load_neither_engine_nor_client() -> None:
     """Other processes compute models. Loading SciPy would double the startup time."""
     program = "import sys; from adabkb_service.cli import main, maintenance, server, tokens; "
     program += "print([name for name in ('scipy', 'psycopg', 'adabkb_client') if name in sys.modules])"
@@ -73,60 +73,60 @@ def test_the_server_and_the_commands_of_its_database_load_neither_the_engine_nor
 
 
 @pytest.mark.parametrize("profile", ["auto", "paper"])
-def test_a_process_that_is_killed_in_the_midst_of_a_study_changes_nothing(
-    beside: Service, pool: WorkerPool, other_sqlite: str, clock: ManualClock, profile: str
+def test_killed_model_process_changes_nothing(
+    pooled: Service, pool: WorkerPool, other_sqlite: str, clock: ManualClock, profile: str
 ) -> None:
-    """Killed twice: between two requests, and while a request waits for a decision."""
+    """Killed twice: between two requests, and while a request waits for a suggestion."""
     other = Database(other_sqlite)
-    undisturbed = Service(other, clock=clock)
-    create(undisturbed, definition(algorithm={"profile": profile}))
-    expected = rounds(undisturbed, "s", 9)
-    create(beside, definition(algorithm={"profile": profile}))
-    points = rounds(beside, "s", 3)
+    uninterrupted = Service(other, clock=clock)
+    create(uninterrupted, definition(algorithm={"profile": profile}))
+    expected = rounds(uninterrupted, "s", 9)
+    create(pooled, definition(algorithm={"profile": profile}))
+    points = rounds(pooled, "s", 3)
     os.kill(process_of(pool), signal.SIGKILL)
-    points += rounds(beside, "s", 3)
+    points += rounds(pooled, "s", 3)
     os.kill(process_of(pool), signal.SIGSTOP)
     with ThreadPoolExecutor(1) as elsewhere:
-        waiting = elsewhere.submit(rounds, beside, "s", 3)
+        waiting = elsewhere.submit(rounds, pooled, "s", 3)
         os.kill(process_of(pool), signal.SIGKILL)
         points += waiting.result()
     assert points == expected
-    assert tree(beside, "s", 0, 1000)[0] == tree(undisturbed, "s", 0, 1000)[0]
+    assert tree(pooled, "s", 0, 1000)[0] == tree(uninterrupted, "s", 0, 1000)[0]
     if profile == "auto":  # the other profile is restored up to rounding
-        assert recommendation(beside, "s") == recommendation(undisturbed, "s")
+        assert recommendation(pooled, "s") == recommendation(uninterrupted, "s")
         somewhere = [{"x": 0.5, "y": 1.0}]
-        assert predict(beside, "s", somewhere) == predict(undisturbed, "s", somewhere)
-    assert replay(beside, "s").diverged == []
-    assert list(examine(beside.database)) == []
+        assert predict(pooled, "s", somewhere) == predict(uninterrupted, "s", somewhere)
+    assert replay(pooled, "s").diverged == []
+    assert list(examine(pooled.database)) == []
     other.close()
 
 
 @pytest.mark.parametrize("capacity", [1, 60_000])
-def test_many_studies_at_once_keep_their_models_apart_where_few_of_them_fit_into_memory(
+def test_concurrent_studies_keep_separate_models_in_little_memory(
     migrated_url: str, database: Database, clock: ManualClock, capacity: int
 ) -> None:
-    """Or if none fits."""
+    """Or if no model fits into memory."""
     names = [f"study-{number}" for number in range(6)]
     with pool_on(migrated_url, 2, capacity=capacity) as pool, ThreadPoolExecutor(6) as workers:
-        beside = Service(database, clock=clock, inference=pool, threads=2)
-        beside.open()
+        pooled = Service(database, clock=clock, inference=pool, threads=2)
+        pooled.open()
         for name in names:
-            create(beside, definition(id=name))
-        points = list(workers.map(lambda name: rounds(beside, name, 5), names))
-        beside.close()
+            create(pooled, definition(id=name))
+        points = list(workers.map(lambda name: rounds(pooled, name, 5), names))
+        pooled.close()
     assert points == [points[0]] * 6, "all have the same seed and the same results"
     assert list(examine(database)) == []
 
 
-def test_an_error_in_a_question_is_its_answer_and_the_process_continues(beside: Service, pool: WorkerPool) -> None:
-    create(beside, definition())
-    rounds(beside, "s", 2)
+def test_error_in_a_query_is_returned_and_the_process_continues(pooled: Service, pool: WorkerPool) -> None:
+    create(pooled, definition())
+    rounds(pooled, "s", 2)
     before = process_of(pool)
     for question, arguments in (("nothing", ()), ("recommended", (0.5, 0.0, "too many")), ("members", ("1", 1))):
         with pytest.raises(Unavailable, match="cannot answer"):
-            beside.ask("s", question, *arguments)
-    assert predict(beside, "s", [{"x": 0.5, "y": 1.0}]).view.predictions
-    rounds(beside, "s", 1)
+            pooled.ask("s", question, *arguments)
+    assert predict(pooled, "s", [{"x": 0.5, "y": 1.0}]).view.predictions
+    rounds(pooled, "s", 1)
     assert process_of(pool) == before
 
 
@@ -142,75 +142,77 @@ def test_messages_to_a_dying_process_are_lost_and_it_is_replaced(pool: WorkerPoo
     os.kill(before, signal.SIGSTOP)
     waiting = [post(pool, Ask("s", "", 0, "model_stats")) for _ in range(3)]
     os.kill(before, signal.SIGKILL)
-    assert [replies.get(timeout=PATIENCE) for replies in waiting] == [Lost(1)] * 3
-    assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered)
+    assert [replies.get(timeout=TIMEOUT_SECONDS) for replies in waiting] == [Lost(1)] * 3
+    assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=TIMEOUT_SECONDS), Answered)
     assert process_of(pool) != before
 
 
-def test_processes_that_die_as_they_start_are_replaced_and_no_request_fails(
+def test_processes_that_die_at_startup_are_replaced_without_a_failed_request(
     database: Database, migrated_url: str, clock: ManualClock
 ) -> None:
     with pool_on(migrated_url) as pool:
         for _ in range(3):
             os.kill(process_of(pool), signal.SIGKILL)
-        beside = Service(database, clock=clock, inference=pool)
-        create(beside, definition())
-        assert rounds(beside, "s", 2)
+        pooled = Service(database, clock=clock, inference=pool)
+        create(pooled, definition())
+        assert rounds(pooled, "s", 2)
 
 
-def test_where_no_process_can_be_started_requests_are_served_without_models(
+def test_requests_are_served_without_models_if_no_process_starts(
     database: Database, migrated_url: str, clock: ManualClock
 ) -> None:
     """With too little memory, each process ends as it starts."""
     with pool_on(migrated_url, memory_megabytes=1) as pool:
-        beside = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=0.2))
-        create(beside, definition())
-        (trial,) = suggest(beside, "s", Asking()).view.trials
+        pooled = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=0.2))
+        create(pooled, definition())
+        (trial,) = suggest(pooled, "s", Asking()).view.trials
         assert trial.origin == "fallback"
-        assert observe(beside, "s", Value(1.0, trial.number)).view.study.counts.observations == 1
+        assert observe(pooled, "s", Value(1.0, trial.number)).view.study.counts.observations == 1
 
 
-def go_on(pool: WorkerPool, pid: int) -> None:
+def resume(pool: WorkerPool, pid: int) -> None:
     os.kill(pid, signal.SIGCONT)
     assert process_of(pool) == pid
 
 
-def never(pool: WorkerPool, pid: int) -> None:
-    """Do not continue the process: the pool detects that it is silent. A pool with such a short limit from the start
-    would end busy processes."""
+def do_not_resume(pool: WorkerPool, pid: int) -> None:
+    """Do not resume the process: the pool detects that it is unresponsive.
+
+    A pool with such a short limit from the start would end busy processes.
+    """
     patience, pool.silent_seconds = pool.silent_seconds, 0.0
     wait_for(lambda: not is_alive(pid))
     pool.silent_seconds = patience
 
 
-@pytest.mark.parametrize("end", [go_on, never])
-def test_without_a_reply_points_are_flagged_and_no_result_is_lost(
+@pytest.mark.parametrize("end", [resume, do_not_resume])
+def test_points_without_a_reply_are_flagged_and_no_result_is_lost(
     database: Database, migrated_url: str, clock: ManualClock, end: Callable[[WorkerPool, int], None]
 ) -> None:
     """A process is stopped; once it continues or is replaced, the model has all results."""
     with pool_on(migrated_url) as pool:
-        beside = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=1.0))
-        create(beside, definition())
-        wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
+        pooled = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=1.0))
+        create(pooled, definition())
+        wait_for(lambda: not suggest(pooled, "s", Asking()).view.degraded)
         stopped = process_of(pool)
         os.kill(stopped, signal.SIGSTOP)
         for trial in range(1, 4):
-            observe(beside, "s", Value(float(trial), parameters={"x": trial / 4, "y": 1.0}))
-            answer = suggest(beside, "s", Asking(2)).view
+            observe(pooled, "s", Value(float(trial), parameters={"x": trial / 4, "y": 1.0}))
+            answer = suggest(pooled, "s", Asking(2)).view
             assert answer.degraded
             assert [trial.origin for trial in answer.trials] == ["fallback"] * 2
         assert answer.study.counts.observations == 3
         end(pool, stopped)
-        wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
-        after = get(beside, "s")
+        wait_for(lambda: not suggest(pooled, "s", Asking()).view.degraded)
+        after = get(pooled, "s")
         assert after.counts.observations == 3
-        assert beside.ask("s", "recommended", 0.95, 0.0)[1][0] is not None
-        assert replay(beside, "s").diverged == []
+        assert pooled.ask("s", "recommended", 0.95, 0.0)[1][0] is not None
+        assert replay(pooled, "s").diverged == []
         assert list(examine(database)) == []
 
 
 def test_sending_to_a_stopped_process_does_not_block(pool: WorkerPool, clock: ManualClock) -> None:
-    """Even with far more data than a pipe holds, none of which is lost once the process continues."""
+    """Even with far more data than a pipe holds. No message is lost once the process continues."""
     stopped = process_of(pool)
     os.kill(stopped, signal.SIGSTOP)
     event = EventRow("s", 1, "updated", None, {"changes": {"tags": {"text": "x" * 10_000}}}, clock.now)
@@ -218,11 +220,11 @@ def test_sending_to_a_stopped_process_does_not_block(pool: WorkerPool, clock: Ma
         pool.post(Advance("s", "", 1, [event] * 20), lambda _: None)
     last = post(pool, Ask("s", "", 0, "model_stats"))
     assert last.empty()
-    go_on(pool, stopped)
-    assert isinstance(last.get(timeout=PATIENCE), Answered)
+    resume(pool, stopped)
+    assert isinstance(last.get(timeout=TIMEOUT_SECONDS), Answered)
 
 
-def test_a_pool_with_a_stopped_process_is_closed_nevertheless(migrated_url: str) -> None:
+def test_pool_with_a_stopped_process_can_be_closed(migrated_url: str) -> None:
     with pool_on(migrated_url, stop_seconds=0.5) as pool:
         stopped = process_of(pool)
         os.kill(stopped, signal.SIGSTOP)
@@ -231,35 +233,33 @@ def test_a_pool_with_a_stopped_process_is_closed_nevertheless(migrated_url: str)
     wait_for(lambda: not is_alive(stopped))
 
 
-def test_what_is_ahead_of_its_rows_is_stored_when_the_pool_is_closed(
-    database: Database, migrated_url: str, clock: ManualClock
-) -> None:
+def test_closing_a_pool_stores_its_models(database: Database, migrated_url: str, clock: ManualClock) -> None:
     with pool_on(migrated_url) as pool:
-        beside = Service(database, clock=clock, inference=pool)
-        create(beside, definition())
-        rounds(beside, "s", 3)
-        head = beside.ask("s", "model_stats")[0].study_seq
+        pooled = Service(database, clock=clock, inference=pool)
+        create(pooled, definition())
+        rounds(pooled, "s", 3)
+        head = pooled.ask("s", "model_stats")[0].study_seq
     with database.reading() as connection:
         assert studies.get(connection, "s").model_seq == head
     assert not replay(Service(database, clock=clock), "s").changed
 
 
 @pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)  # so no step waits for the database
-def test_a_step_that_takes_long_holds_up_no_other_study_of_its_process(beside: Service, pool: WorkerPool) -> None:
+def test_long_step_does_not_block_other_studies(pooled: Service, pool: WorkerPool) -> None:
     """A study with long steps has a separate thread; short steps are answered first."""
     for name in ("heavy", "light"):
-        create(beside, definition(id=name))
+        create(pooled, definition(id=name))
     points = np.random.default_rng(0).uniform(size=(60_000, 2))
-    rounds(beside, "heavy", 3)
-    rounds(beside, "light", 1)
-    wait_for(lambda: is_stored(beside, "heavy"))  # it has no short steps left, which would make it count as quick again
-    beside.ask("heavy", "predicted", points)
+    rounds(pooled, "heavy", 3)
+    rounds(pooled, "light", 1)
+    wait_for(lambda: is_stored(pooled, "heavy"))  # it has no short steps left, which would make it count as quick again
+    pooled.ask("heavy", "predicted", points)
     order: queue.SimpleQueue[str] = queue.SimpleQueue()
     for name, question in (("heavy", ("predicted", (points,))), ("light", ("model_stats", ()))):
-        with beside.database.reading() as connection:
+        with pooled.database.reading() as connection:
             study = studies.get(connection, name)
         pool.post(Ask(name, study.incarnation, study.study_seq, *question), partial(put, order, name))
-    assert [order.get(timeout=PATIENCE), order.get(timeout=PATIENCE)] == ["light", "heavy"]
+    assert [order.get(timeout=TIMEOUT_SECONDS), order.get(timeout=TIMEOUT_SECONDS)] == ["light", "heavy"]
 
 
 def is_stored(service: Service, name: str) -> bool:
@@ -284,7 +284,7 @@ if __name__ == "__main__":
 """
 
 
-def test_the_process_ends_with_the_server_even_if_that_is_killed(tmp_path: Path) -> None:
+def test_model_process_ends_with_a_killed_server(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text(SERVER)
     with subprocess.Popen([sys.executable, script], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:

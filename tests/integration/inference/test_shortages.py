@@ -35,7 +35,7 @@ from tests.integration.operations.verbs import Ask as Asking
 from tests.integration.operations.verbs import Value, observe, suggest
 from tests.processes import is_alive, is_stopped
 from tests.servers import ADABKB, server_process
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 DESCRIPTORS = 8
 """More file descriptors than the start of a model process needs."""
@@ -90,7 +90,7 @@ def models_are_down(api: httpx.Client) -> bool:
 
 
 @pytest.mark.long
-def test_a_server_without_file_descriptors_is_not_ready_and_recovers(other_sqlite: str) -> None:
+def test_server_without_file_descriptors_is_not_ready_and_recovers(other_sqlite: str) -> None:
     """A model process ends while no descriptor is free; then one more is free at each attempt to replace it."""
     with server_process(other_sqlite, **SUPERVISION) as server, httpx.Client(timeout=60) as api:
         api.base_url = httpx.URL(server.address)
@@ -141,12 +141,14 @@ FIRST = [("fork server", "bind")]
         *(pytest.param(*start, None, marks=pytest.mark.long) for start in STARTS),
     ],
 )
-def test_a_process_is_started_once_the_system_no_longer_refuses(
+def test_model_process_starts_once_system_calls_succeed_again(
     ended: str, call: str, codes: tuple[int, ...], most: int | None, other_sqlite: str, refusals: Refusals
 ) -> None:
     """The model process ends, and in some cases the fork server, and cannot be replaced for a while: once for each
-    error of Linux (in ``make test`` for one error of some calls). Results are stored meanwhile, and failed attempts
-    leave nothing behind."""
+    error of Linux (in ``make test``, one error of some calls).
+
+    Results are stored meanwhile, and failed attempts leave nothing behind.
+    """
     with (
         server_process(other_sqlite, refusals.program(*ADABKB), **SUPERVISION) as server,
         httpx.Client(base_url=server.address, timeout=60) as api,
@@ -200,11 +202,12 @@ REQUESTS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
         ("open", (*NO_FILES, errno.ENOMEM, errno.ENOSPC)),  # the files of the database
     ],
 )
-def test_every_request_is_answered_while_the_system_refuses(
+def test_every_request_is_answered_while_system_calls_fail(
     call: str, codes: tuple[int, ...], other_sqlite: str, refusals: Refusals
 ) -> None:
     """Concurrent first requests to a server, which has few threads and connections yet. Each is answered or asked to
-    retry; then all are answered."""
+    retry; then all are answered.
+    """
     with (
         server_process(other_sqlite, refusals.program(*ADABKB), **SUPERVISION) as server,
         ThreadPoolExecutor(len(REQUESTS)) as pool,
@@ -220,15 +223,15 @@ def test_every_request_is_answered_while_the_system_refuses(
         for code in codes:
             with refusals.of(call, code):
                 for answer in pool.map(send, REQUESTS):
-                    assert answer.status_code == 200 or is_to_come_again(answer), (answer.url, answer.text)
+                    assert answer.status_code == 200 or is_retryable(answer), (answer.url, answer.text)
                 refused += refusals.count(call)
             wait_for(lambda: api.get("/readyz").status_code == 200)
             wait_for(lambda: all(send(request).status_code == 200 for request in REQUESTS))
         assert refused
 
 
-def test_a_server_continues_after_connections_that_it_could_not_accept(other_sqlite: str, refusals: Refusals) -> None:
-    """Each is served later, or closed so that its client retries; none is left hanging."""
+def test_server_continues_after_failed_accepts(other_sqlite: str, refusals: Refusals) -> None:
+    """Each connection is served later, or closed so that its client retries; none is left hanging."""
     with (
         server_process(other_sqlite, refusals.program(*ADABKB)) as server,
         ThreadPoolExecutor(1) as elsewhere,
@@ -244,18 +247,19 @@ def test_a_server_continues_after_connections_that_it_could_not_accept(other_sql
 def is_healthy(address: str) -> bool:
     """Return False if the connection is closed before an answer, so that the client retries."""
     try:
-        return httpx.get(f"{address}/healthz", timeout=PATIENCE).status_code == 200
+        return httpx.get(f"{address}/healthz", timeout=TIMEOUT_SECONDS).status_code == 200
     except (httpx.NetworkError, httpx.RemoteProtocolError):  # but no timeout
         return False
 
 
-def is_to_come_again(answer: httpx.Response) -> bool:
+def is_retryable(answer: httpx.Response) -> bool:
     return answer.status_code == 503 and (answer.url.path == "/readyz" or bool(answer.json()["retryable"]))
 
 
-def test_a_server_starts_without_room_for_the_socket_of_its_fork_server(other_sqlite: str, refusals: Refusals) -> None:
+def test_server_starts_without_space_for_its_fork_servers_socket(other_sqlite: str, refusals: Refusals) -> None:
     """The folder of the socket cannot be created. The server stores results, and computes models as soon as there is
-    space."""
+    space.
+    """
     with (
         refusals.of("mkdir", errno.ENOSPC),
         server_process(other_sqlite, refusals.program(*ADABKB), **SUPERVISION) as server,
@@ -271,7 +275,7 @@ def test_a_server_starts_without_room_for_the_socket_of_its_fork_server(other_sq
 
 
 @pytest.mark.parametrize("name", ["models-send", "models-receive"])
-def test_a_thread_that_cannot_be_started_leaves_no_process_behind(
+def test_failed_thread_start_leaves_no_process_behind(
     name: str, other_sqlite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start, refused = threading.Thread.start, threading.Event()
@@ -286,17 +290,17 @@ def test_a_thread_that_cannot_be_started_leaves_no_process_behind(
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pool_on(other_sqlite) as pool:
         wait_for(refused.is_set)
-        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered | Lost)
+        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=TIMEOUT_SECONDS), Answered | Lost)
         wait_for(lambda: set(model_processes(os.getpid())) - before == {process_of(pool)})
 
 
-def test_a_process_that_ends_as_soon_as_it_starts_is_down(other_sqlite: str) -> None:
+def test_process_that_ends_immediately_counts_as_down(other_sqlite: str) -> None:
     """It repeatedly lacks the memory to start, so the server reports that models are down."""
     with pool_on(other_sqlite, memory_megabytes=1, supervision=Supervision(restart=0.01, down=0.2)) as pool:
         wait_for(lambda: pool.load.down == 1)
 
 
-def test_a_receiver_that_fails_does_not_affect_the_others(other_sqlite: str) -> None:
+def test_failing_receiver_does_not_affect_the_others(other_sqlite: str) -> None:
     with pool_on(other_sqlite) as pool:
         before = process_of(pool)
 
@@ -304,86 +308,80 @@ def test_a_receiver_that_fails_does_not_affect_the_others(other_sqlite: str) -> 
             raise ValueError("no")
 
         pool.post(Ask("a", "", 0, "model_stats"), fail)
-        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered)
+        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=TIMEOUT_SECONDS), Answered)
         os.kill(before, signal.SIGSTOP)
         pool.post(Ask("a", "", 0, "model_stats"), fail)
         waiting = post(pool, Ask("s", "", 0, "model_stats"))
         os.kill(before, signal.SIGKILL)
-        assert waiting.get(timeout=PATIENCE) == Lost(1)
-        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered)
+        assert waiting.get(timeout=TIMEOUT_SECONDS) == Lost(1)
+        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=TIMEOUT_SECONDS), Answered)
 
 
-def test_a_message_that_cannot_be_sent_costs_one_process(other_sqlite: str, clock: ManualClock) -> None:
+def test_message_that_cannot_be_sent_costs_one_process(other_sqlite: str, clock: ManualClock) -> None:
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
         process_of(pool)
-        assert post(pool, Ask("s", "", 0, "model_stats", (lambda: 0,))).get(timeout=PATIENCE) == Lost(1)
-        beside = Service(database, clock=clock, inference=pool)
-        create(beside, definition())
-        assert suggest(beside, "s", Asking()).view.trials
+        assert post(pool, Ask("s", "", 0, "model_stats", (lambda: 0,))).get(timeout=TIMEOUT_SECONDS) == Lost(1)
+        pooled = Service(database, clock=clock, inference=pool)
+        create(pooled, definition())
+        assert suggest(pooled, "s", Asking()).view.trials
     database.close()
 
 
-def test_a_model_that_cannot_read_its_log_for_a_while_continues_without_a_further_result(
-    other_sqlite: str, clock: ManualClock
-) -> None:
+def test_model_continues_after_its_log_was_unreadable(other_sqlite: str, clock: ManualClock) -> None:
     """Its process cannot open files. The study is valid, so no error asks to correct a result."""
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
-        beside = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=1.0))
-        assert isinstance(post(pool, Forget("none")).get(timeout=PATIENCE), Superseded)  # the process is ready
+        pooled = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=1.0))
+        assert isinstance(post(pool, Forget("none")).get(timeout=TIMEOUT_SECONDS), Superseded)  # the process is ready
         pid = process_of(pool)
         _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         allow_descriptors(pid, 0)
-        create(beside, definition())
+        create(pooled, definition())
         for _ in range(3):
-            assert suggest(beside, "s", Asking()).view.degraded
+            assert suggest(pooled, "s", Asking()).view.degraded
         with pytest.raises(Unavailable, match="database") as refused:
-            predict(beside, "s", [{"x": 0.5, "y": 1.0}])
+            predict(pooled, "s", [{"x": 0.5, "y": 1.0}])
         assert not isinstance(refused.value, ModelCannotFollow)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
-        wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
+        wait_for(lambda: not suggest(pooled, "s", Asking()).view.degraded)
     database.close()
 
 
-def test_a_model_process_without_memory_refuses_a_question_and_answers_the_next_one(
-    other_sqlite: str, clock: ManualClock
-) -> None:
+def test_model_process_without_memory_refuses_a_query_and_continues(other_sqlite: str, clock: ManualClock) -> None:
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
-        beside = Service(database, clock=clock, inference=pool)
-        create(beside, definition())
-        before = predict(beside, "s", [{"x": 0.5, "y": 1.0}])
+        pooled = Service(database, clock=clock, inference=pool)
+        create(pooled, definition())
+        before = predict(pooled, "s", [{"x": 0.5, "y": 1.0}])
         pid = process_of(pool)
         _, most = resource.prlimit(pid, resource.RLIMIT_DATA)
         resource.prlimit(pid, resource.RLIMIT_DATA, (1, most))
         with pytest.raises(Unavailable, match="cannot answer"):
-            beside.ask("s", "slice_through", [0, 1], MANY, {})
-        assert predict(beside, "s", [{"x": 0.5, "y": 1.0}]) == before
-        assert suggest(beside, "s", Asking()).view.trials
+            pooled.ask("s", "slice_through", [0, 1], MANY, {})
+        assert predict(pooled, "s", [{"x": 0.5, "y": 1.0}]) == before
+        assert suggest(pooled, "s", Asking()).view.trials
         resource.prlimit(pid, resource.RLIMIT_DATA, (most, most))
         assert pool.pids == [pid]
-        wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
+        wait_for(lambda: not suggest(pooled, "s", Asking()).view.degraded)
     database.close()
 
 
-def test_a_model_process_without_room_on_the_disk_suggests_and_stores_its_model_later(
-    other_sqlite: str, clock: ManualClock
-) -> None:
+def test_model_process_with_a_full_disk_stores_its_model_later(other_sqlite: str, clock: ManualClock) -> None:
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
-        beside = Service(database, clock=clock, inference=pool)
-        create(beside, definition())
-        assert not suggest(beside, "s", Asking()).view.degraded
+        pooled = Service(database, clock=clock, inference=pool)
+        create(pooled, definition())
+        assert not suggest(pooled, "s", Asking()).view.degraded
         pid = process_of(pool)
         _, most = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, most))
         for number in range(1, SAVE_EVENTS // 2 + 3):
-            observe(beside, "s", Value(float(number), number))
-            assert not suggest(beside, "s", Asking()).view.degraded
+            observe(pooled, "s", Value(float(number), number))
+            assert not suggest(pooled, "s", Asking()).view.degraded
         assert stored(database) <= 1
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, most))
-        beside.ask("s", "stored")
+        pooled.ask("s", "stored")
         assert stored(database) > SAVE_EVENTS
         assert pool.pids == [pid]
         assert list(examine(database)) == []
@@ -396,16 +394,17 @@ def stored(database: Database) -> int:
         return studies.get(connection, "s").model_seq
 
 
-def test_a_process_that_never_begins_is_replaced_and_ends_with_the_server(other_sqlite: str) -> None:
+def test_process_that_never_becomes_ready_is_replaced_and_ends_with_the_server(other_sqlite: str) -> None:
     """Like a process without memory for its threads, which waits for them. Here, each process is stopped as it
-    starts."""
+    starts.
+    """
     with pool_on(other_sqlite, supervision=Supervision(begin=0.2)) as pool:
         stopped = [stopped_at_its_start(pool)]
         wait_for(lambda: not is_alive(stopped[0]) and stopped[0] not in pool.pids)
         stopped.append(stopped_at_its_start(pool))
     assert not any(map(is_alive, stopped))
     with pool_on(other_sqlite) as pool:
-        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=PATIENCE), Answered | Lost)
+        assert isinstance(post(pool, Ask("s", "", 0, "model_stats")).get(timeout=TIMEOUT_SECONDS), Answered | Lost)
 
 
 def stopped_at_its_start(pool: WorkerPool) -> int:

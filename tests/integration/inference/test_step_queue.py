@@ -1,4 +1,4 @@
-"""The order of steps in a model process: short steps do not wait for long ones, and no step waits forever."""
+"""The order of steps in a model process: short steps go first, and no step waits forever."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def lane_of(asked: StepQueue, clock: Clock, study: str, kind: str = FOLDS) -> in
     return QUICK
 
 
-def test_a_study_is_slow_by_the_mean_of_its_steps(clock: Clock) -> None:
+def test_study_is_slow_by_the_mean_of_its_steps(clock: Clock) -> None:
     asked = StepQueue(clock)
     for _ in range(20):
         for seconds in (4 * LONG_SECONDS, LONG_SECONDS / 10):  # half of the steps of a heavy study are short
@@ -59,10 +59,10 @@ def test_a_study_is_slow_by_the_mean_of_its_steps(clock: Clock) -> None:
     assert lane_of(asked, clock, "heavy") == QUICK
 
 
-def test_steps_that_learn_are_judged_by_others_that_learned(clock: Clock) -> None:
+def test_learning_steps_are_rated_by_other_learning_steps(clock: Clock) -> None:
     asked = StepQueue(clock)
     assert lane_of(asked, clock, "s") == QUICK
-    assert lane_of(asked, clock, "s", LEARNS) == SLOW  # nobody knows yet how long it takes
+    assert lane_of(asked, clock, "s", LEARNS) == SLOW  # its duration is not known yet
     asked.stepped("s", FOLDS, LONG_SECONDS / 10)
     asked.stepped("s", LEARNS, 10 * LONG_SECONDS)
     assert (lane_of(asked, clock, "s"), lane_of(asked, clock, "s", LEARNS)) == (QUICK, SLOW)
@@ -70,10 +70,10 @@ def test_steps_that_learn_are_judged_by_others_that_learned(clock: Clock) -> Non
     assert lane_of(asked, clock, "small", LEARNS) == QUICK
 
 
-def test_a_question_is_judged_by_the_same_question_to_other_studies(clock: Clock) -> None:
-    """And says nothing of the study's other steps, so that its suggestions do not wait for its readers."""
+def test_queries_are_rated_by_the_same_query_to_other_studies(clock: Clock) -> None:
+    """They do not affect the study's other steps, so that its suggestions do not wait for its readers."""
     asked = StepQueue(clock)
-    assert asked.is_long_question("s", "importance")  # nobody knows yet how long it takes
+    assert asked.is_long_question("s", "importance")  # its duration is not known yet
     assert not asked.is_long_question("s", "model_stats")
     asked.stepped("s", "importance", 10 * LONG_SECONDS)
     asked.stepped("s", "model_stats", LONG_SECONDS / 10)
@@ -84,7 +84,7 @@ def test_a_question_is_judged_by_the_same_question_to_other_studies(clock: Clock
     assert not asked.is_long_question("small", "importance")
 
 
-def test_a_suggestion_does_not_wait_as_long_as_the_question_before_it_to_the_same_study(clock: Clock) -> None:
+def test_suggestion_is_not_delayed_by_an_earlier_query_of_the_study(clock: Clock) -> None:
     asked = StepQueue(clock)
     asked.wait("s", "model_stats")
     asked.wait("other", FOLDS)
@@ -95,7 +95,7 @@ def test_a_suggestion_does_not_wait_as_long_as_the_question_before_it_to_the_sam
     assert [asked.take(QUICK) for _ in range(4)] == ["other", "another", "s", "last"]
 
 
-def test_a_study_keeps_its_place_and_its_lane_when_more_comes_for_it(clock: Clock) -> None:
+def test_study_keeps_its_place_and_lane_when_messages_arrive(clock: Clock) -> None:
     asked = StepQueue(clock)
     asked.stepped("s", LEARNS, 10 * LONG_SECONDS)
     asked.wait("s", LEARNS)
@@ -105,7 +105,7 @@ def test_a_study_keeps_its_place_and_its_lane_when_more_comes_for_it(clock: Cloc
     assert (asked.take(QUICK), asked.take(SLOW)) == ("other", "s")
 
 
-def test_the_shorter_step_goes_first_and_equal_ones_as_they_came(clock: Clock) -> None:
+def test_shorter_steps_go_first_and_equal_ones_in_order(clock: Clock) -> None:
     asked = StepQueue(clock)
     asked.stepped("large", FOLDS, 0.01)
     for study in ("large", "new", "newer"):
@@ -113,7 +113,7 @@ def test_the_shorter_step_goes_first_and_equal_ones_as_they_came(clock: Clock) -
     assert [asked.take(QUICK) for _ in range(3)] == ["new", "newer", "large"]
 
 
-def test_a_long_step_waits_for_short_ones_for_a_bounded_time(clock: Clock) -> None:
+def test_long_step_waits_for_short_ones_for_a_bounded_time(clock: Clock) -> None:
     asked = StepQueue(clock)
     asked.stepped("large", FOLDS, 0.01)
     asked.wait("large", FOLDS)
@@ -122,7 +122,7 @@ def test_a_long_step_waits_for_short_ones_for_a_bounded_time(clock: Clock) -> No
     assert asked.take(QUICK) == "large"
 
 
-def test_a_step_that_is_a_little_longer_does_not_wait_for_all_others(clock: Clock) -> None:
+def test_slightly_longer_step_does_not_wait_for_all_others(clock: Clock) -> None:
     """The steps of similar studies differ by chance. If the shortest always went first, some of eight such studies
     would wait five times as long as the others."""
     asked = StepQueue(clock)
@@ -133,8 +133,8 @@ def test_a_step_that_is_a_little_longer_does_not_wait_for_all_others(clock: Cloc
     assert [asked.take(QUICK) for _ in range(4)] == ["first", "second", "longer", "third"]
 
 
-def test_a_question_waits_for_suggestions_for_a_bounded_time(clock: Clock) -> None:
-    """However short it is: many readers do not hold up those who wait for a suggestion."""
+def test_query_waits_for_suggestions_for_a_bounded_time(clock: Clock) -> None:
+    """However short it is: many readers do not delay suggestions."""
     asked = StepQueue(clock)
     asked.wait("read", "model_stats")
     clock.seconds += QUESTION_SECONDS / 2
@@ -145,7 +145,7 @@ def test_a_question_waits_for_suggestions_for_a_bounded_time(clock: Clock) -> No
     assert [asked.take(QUICK) for _ in range(4)] == ["new", "read", "newer", "read too"]
 
 
-def test_a_lane_waits_until_a_study_does_and_stops_at_the_end() -> None:
+def test_lane_blocks_until_a_study_is_queued_and_ends_with_the_queue() -> None:
     asked, taken = StepQueue(), list[str | None]()
 
     def take() -> None:

@@ -63,9 +63,7 @@ def folded(models: ModelStore, study: StudyRow, upto: int) -> Model:
 
 
 @on_either("profile", PROFILES)
-def test_rows_that_another_server_has_stored_since_are_not_replaced_by_older_ones(
-    database: Database, running: Service, profile: str
-) -> None:
+def test_newer_rows_are_not_replaced_by_older_ones(database: Database, running: Service, profile: str) -> None:
     """Two servers store models at different events, in either order."""
     create(running, definition(algorithm={"profile": profile}))
     rounds(running, "s", 4)
@@ -87,7 +85,7 @@ def test_rows_that_another_server_has_stored_since_are_not_replaced_by_older_one
 
 
 @on_either("profile", PROFILES)
-def test_rows_that_two_servers_store_in_turn_are_those_of_one(
+def test_rows_stored_by_two_servers_in_turn_equal_those_of_one(
     database: Database, running: Service, profile: str
 ) -> None:
     """Each writes the changes since the rows were last stored by either of them."""
@@ -104,7 +102,7 @@ def test_rows_that_two_servers_store_in_turn_are_those_of_one(
     assert list(examine(database)) == []
 
 
-def test_a_model_of_a_study_that_is_gone_is_not_stored(database: Database, running: Service) -> None:
+def test_model_of_a_deleted_study_is_not_stored(database: Database, running: Service) -> None:
     create(running, definition())
     rounds(running, "s", 2)
     models = ModelStore(database, 2**20)
@@ -118,15 +116,15 @@ def test_a_model_of_a_study_that_is_gone_is_not_stored(database: Database, runni
 
 
 @on_either("profile", PROFILES)
-def test_rows_may_be_behind_the_log_and_what_they_lack_is_folded_again(
+def test_rows_may_be_behind_the_log_and_missing_events_are_folded_again(
     database: Database, clock: ManualClock, other_sqlite: str, profile: str
 ) -> None:
     """A server that runs throughout, and one that restarts every few requests, issue the same points."""
     other = Database(other_sqlite)
-    undisturbed = never_idle(other, clock)
-    for service in (undisturbed, never_idle(database, clock)):
+    uninterrupted = never_idle(other, clock)
+    for service in (uninterrupted, never_idle(database, clock)):
         create(service, definition(algorithm={"profile": profile}))
-    expected, points = rounds(undisturbed, "s", 8), []
+    expected, points = rounds(uninterrupted, "s", 8), []
     for _ in range(4):
         points += rounds(never_idle(database, clock), "s", 2)
         study = row(database)
@@ -136,7 +134,7 @@ def test_rows_may_be_behind_the_log_and_what_they_lack_is_folded_again(
 
 
 @on_either("profile", PROFILES)
-def test_replay_tells_rows_that_are_behind_from_rows_that_are_wrong(
+def test_replay_distinguishes_rows_that_are_behind_from_wrong_rows(
     database: Database, clock: ManualClock, profile: str
 ) -> None:
     running = never_idle(database, clock)
@@ -151,7 +149,7 @@ def test_replay_tells_rows_that_are_behind_from_rows_that_are_wrong(
         connection.execute(sa.insert(dictionary).values(study_id="s", ordinal=99))
         connection.execute(sa.update(cells).values(status="pruned"))
     assert replay(running, "s").changed, "wrong"
-    assert not replay(running, "s").changed, "put right"
+    assert not replay(running, "s").changed, "repaired"
 
 
 def arrays_below(value: Any) -> Iterator[np.ndarray[Any, Any]]:
@@ -171,7 +169,7 @@ def arrays_below(value: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 @on_either("system", SYSTEMS, DIFFERENT)
-def test_the_size_of_a_model_counts_what_its_state_holds(database: Database, running: Service, system: str) -> None:
+def test_size_of_a_model_counts_all_its_arrays(database: Database, running: Service, system: str) -> None:
     """Including prefetched points, each with its own state."""
     create(running, definition(algorithm=SYSTEMS[system]))
     for value in range(30):
@@ -184,7 +182,7 @@ def test_the_size_of_a_model_counts_what_its_state_holds(database: Database, run
         assert 0.9 * held <= size_of(model) <= 2 * held + 40 * store.BYTES_PER_RESULT + 200 * len(model.cells) + 10_000
 
 
-def test_models_in_memory_take_no_more_than_they_may(database: Database, running: Service) -> None:
+def test_models_in_memory_stay_within_the_limit(database: Database, running: Service) -> None:
     """The least recently used one is dropped first."""
     models = []
     for number in range(4):
@@ -203,7 +201,7 @@ def test_models_in_memory_take_no_more_than_they_may(database: Database, running
 
 @on_either("profile", PROFILES)
 @pytest.mark.parametrize("capacity", [pytest.param(1, marks=pytest.mark.long), 30_000])
-def test_models_that_are_dropped_and_restored_give_the_same_points(
+def test_dropped_and_restored_models_give_the_same_points(
     database: Database, clock: ManualClock, capacity: int, profile: str
 ) -> None:
     """Several studies in turn, with too little memory for their models or none; the reference has enough."""
@@ -220,9 +218,7 @@ def test_models_that_are_dropped_and_restored_give_the_same_points(
 
 
 @pytest.mark.timeout(60)
-def test_a_log_that_takes_many_slices_is_folded_where_no_memory_is_left_for_its_model(
-    database: Database, running: Service
-) -> None:
+def test_long_log_is_folded_even_without_memory_for_its_model(database: Database, running: Service) -> None:
     """Each slice continues after the last one, although the model was dropped in between."""
     create(running, definition())
     for value in range(12):
@@ -241,7 +237,7 @@ def test_a_log_that_takes_many_slices_is_folded_where_no_memory_is_left_for_its_
 
 
 @on_either("profile", PROFILES)
-def test_a_model_that_cannot_be_restored_is_a_traceback_in_the_log_once(
+def test_model_that_cannot_be_restored_is_logged_once(
     database: Database, clock: ManualClock, profile: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """However many requests need it, and however the log continues."""

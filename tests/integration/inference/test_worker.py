@@ -29,10 +29,8 @@ from tests.waiting import wait_for
 
 
 @pytest.mark.parametrize("profile", ["auto", "paper"])
-def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
-    running: Service, database: Database, profile: str
-) -> None:
-    """In the middle of a step, a model has cells of an event that it has not counted yet."""
+def test_model_in_the_middle_of_a_step_is_not_stored(running: Service, database: Database, profile: str) -> None:
+    """It has cells of an event that it has not counted yet."""
     create(running, definition(algorithm={"profile": profile}))
     rounds(running, "s", 8)
     with database.reading() as connection:
@@ -61,7 +59,7 @@ def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
     wait_for(lambda: not threads())
 
 
-def test_long_steps_and_questions_give_way_to_short_steps(database: Database) -> None:
+def test_long_steps_and_queries_have_lower_priority(database: Database) -> None:
     process = Worker(Pipe()[1], database, CACHE_BYTES, UNHURRIED, UNHURRIED)
     own = os.getpriority(os.PRIO_PROCESS, 0)
     quick, reads, slow = threads()

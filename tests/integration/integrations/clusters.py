@@ -65,14 +65,14 @@ class _Stops(logging.Handler):
     def __init__(self, study: Study) -> None:
         super().__init__(logging.WARNING)
         self._study = study
-        self.said = ""
+        self.message = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.said = record.getMessage()
+        self.message = record.getMessage()
         self._study.stop()
 
 
-def says_what_it_waits_for(study: Study, engine: Engine, nowhere: Mapping[str, Any]) -> str:
+def check_waiting_message(study: Study, engine: Engine, nowhere: Mapping[str, Any]) -> str:
     """Run without a suitable worker. Return the run's message after half a minute."""
     log, stops = logging.getLogger("adabkb_client"), _Stops(study)
     log.addHandler(stops)
@@ -85,11 +85,11 @@ def says_what_it_waits_for(study: Study, engine: Engine, nowhere: Mapping[str, A
     report = study.run(noted, engine=engine, resources=nowhere, pass_trial=True, timeout=1.0)
     assert (report.completed, report.failed, report.reason) == (0, 0, "timeout")
     assert [trial.state for trial in study.trials()] == ["released"]
-    return stops.said
+    return stops.message
 
 
-def evaluates_there(study: Study, engine: Engine) -> None:
-    """The trial is sent, exceptions return unchanged, and a programming error uses up no trial."""
+def check_evaluation(study: Study, engine: Engine) -> None:
+    """Check that the trial is sent, exceptions return unchanged, and a programming error uses up no trial."""
     with pytest.raises(KeyError) as caught:
         study.run(misspelt, engine=engine, progress=False)
     (trace, given_back, _) = caught.value.__notes__
@@ -104,14 +104,14 @@ def evaluates_there(study: Study, engine: Engine) -> None:
     assert os.getpid() not in {trial.attributes["process"] for trial in study.trials()}
 
 
-def gives_back_when_interrupted(study: Study, engine: Engine, folder: Path) -> None:
-    """Ctrl-C during two evaluations releases their trials."""
+def check_interruption(study: Study, engine: Engine, folder: Path) -> None:
+    """Check that Ctrl-C during two evaluations releases their trials."""
 
     def interrupt() -> None:
         wait_for(lambda: len(list(folder.iterdir())) == 2)
         _thread.interrupt_main()
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray Tune leaves a handler of its own behind
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray Tune leaves a signal handler installed
     interrupter = threading.Thread(target=interrupt)
     interrupter.start()
     with pytest.raises(KeyboardInterrupt):

@@ -19,7 +19,7 @@ PARAMETERS: list[RangeParameterConfig | ChoiceParameterConfig] = [
 ]
 
 
-def test_parameters_goals_and_bounds_are_those_of_the_study(server: str) -> None:
+def test_parameters_objective_and_constraints_are_passed_to_the_study(server: str) -> None:
     with Client(server, budget=3, seed=1) as client:
         client.configure_experiment(parameters=PARAMETERS, name="s")
         client.configure_optimization(objective="-1 * loss", outcome_constraints=["latency <= 20", "memory >= 1e3"])
@@ -41,7 +41,7 @@ def test_parameters_goals_and_bounds_are_those_of_the_study(server: str) -> None
         assert (list(best), list(predicted), trial, name) == (list(trials[1]), ["loss"], 1, "s")
 
 
-def test_a_batch_is_the_rest_of_a_plate(server: str) -> None:
+def test_batch_fills_the_rest_of_a_plate(server: str) -> None:
     with Client(server, plates={"size": 4, "shared": ["units"]}) as client:
         client.configure_experiment(parameters=PARAMETERS, name="wells")
         client.configure_optimization(objective="yield_")
@@ -52,7 +52,7 @@ def test_a_batch_is_the_rest_of_a_plate(server: str) -> None:
         assert [trial.plate for trial in client.study.trials()] == [1] * 4 + [2] * 4 + [3] * 2
 
 
-def test_what_a_study_has_not_is_refused(server: str) -> None:
+def test_unsupported_configurations_are_rejected(server: str) -> None:
     with Client(server) as client:
         with pytest.raises(RuntimeError, match="call configure_experiment"):
             client.get_next_trials(max_trials=1)
@@ -63,7 +63,7 @@ def test_what_a_study_has_not_is_refused(server: str) -> None:
             client.configure_optimization(objective="loss", outcome_constraints=["latency <= 1.1 * baseline"])
 
 
-def test_the_configuration_of_a_sweep_is_that_of_the_study(server: str) -> None:
+def test_sweep_configuration_is_passed_to_the_study(server: str) -> None:
     parameters = {
         "lr": {"distribution": "log_uniform_values", "min": 1e-5, "max": 1e-1},
         "drop": {"distribution": "q_uniform", "min": 0.0, "max": 0.5, "q": 0.1},

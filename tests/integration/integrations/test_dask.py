@@ -25,7 +25,7 @@ def _cluster() -> Iterator[None]:
         yield
 
 
-def test_without_a_cluster_or_dask_the_run_says_what_to_do(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_cluster_or_dask_is_reported_with_a_remedy(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConnectionError, match=r"distributed.Client\(...\) first, or set DASK_SCHEDULER_ADDRESS"):
         study.run(lambda **_: 0.0, engine="dask")
     for engine in ("ray", "dask"):
@@ -37,27 +37,27 @@ def test_without_a_cluster_or_dask_the_run_says_what_to_do(study: Study, monkeyp
 
 @pytest.mark.usefixtures("_cluster")
 def test_a_run_evaluates_on_the_cluster(study: Study) -> None:
-    clusters.evaluates_there(study, "dask")
+    clusters.check_evaluation(study, "dask")
 
 
 @pytest.mark.usefixtures("_cluster")
-def test_a_run_that_no_worker_can_evaluate_says_so_and_ends_with_its_timeout(study: Study) -> None:
-    said = clusters.says_what_it_waits_for(study, "dask", {"resources": {"GPU": 1}})
-    assert "waits for Dask, which has evaluated no trial of this run for " in said
-    assert "One evaluation needs {'resources': {'GPU': 1}}. " in said
-    assert "The cluster has 2 workers: 1 threads and the resources {}. " in said
+def test_run_without_a_suitable_worker_reports_it_and_times_out(study: Study) -> None:
+    message = clusters.check_waiting_message(study, "dask", {"resources": {"GPU": 1}})
+    assert "waits for Dask, which has evaluated no trial of this run for " in message
+    assert "One evaluation needs {'resources': {'GPU': 1}}. " in message
+    assert "The cluster has 2 workers: 1 threads and the resources {}. " in message
 
 
 @pytest.mark.usefixtures("_cluster")
-def test_an_interrupted_run_gives_its_trials_back(study: Study, tmp_path: Path) -> None:
+def test_interrupted_run_releases_its_trials(study: Study, tmp_path: Path) -> None:
     (folder := tmp_path / "begun").mkdir()
-    clusters.gives_back_when_interrupted(study, "dask", folder)
+    clusters.check_interruption(study, "dask", folder)
     for file in folder.iterdir():  # Dask does not interrupt running functions
         file.unlink()
 
 
 @pytest.mark.usefixtures("_cluster")
-def test_a_trial_of_a_killed_process_is_evaluated_by_another(study: Study, tmp_path: Path) -> None:
+def test_trial_of_a_killed_process_is_evaluated_again(study: Study, tmp_path: Path) -> None:
     report = study.run(clusters.dies_once(tmp_path / "killed"), engine="dask", workers=2, n_trials=4)
     assert (report.completed, report.failed, report.reason) == (4, 0, "n_trials")
     assert [trial.state for trial in study.trials()] == ["completed"] * 4

@@ -17,7 +17,9 @@ GUIDE = Path(__file__).parents[3] / "docs" / "integrations.md"
 
 
 @pytest.mark.filterwarnings("ignore:The ``noload`` loader")  # MLflow's use of SQLAlchemy
-def test_the_guides_code_runs_from_top_to_bottom(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_of_the_guide_runs_from_top_to_bottom(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ADABKB_URL", server)
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("RAY_ADDRESS", "local")  # not the cluster of test_ray, which may run at the same time
@@ -35,20 +37,20 @@ def test_the_guides_code_runs_from_top_to_bottom(server: str, tmp_path: Path, mo
     assert names["search"].best_score_ > 0.97  # type: ignore[attr-defined]
 
 
-def test_the_optuna_example_tunes_the_better_model() -> None:
+def test_optuna_example_tunes_the_better_model() -> None:
     output = printed("examples/optuna_digits.py", "16")
     found = re.search(r"best of 16 trials: (0\.\d+) at \{'model': 'svm'", output)
     assert found
     assert float(found[1]) > 0.97
 
 
-def test_the_scikit_learn_example_beats_the_random_search() -> None:
+def test_scikit_learn_example_beats_the_random_search() -> None:
     output = printed("examples/sklearn_diabetes.py", "30")
     ours, random = re.findall(r"SearchCV: R2 (0\.\d+) at", output)
     assert float(ours) > float(random)
 
 
-def test_the_example_with_a_constraint_keeps_to_it() -> None:
+def test_constraint_example_satisfies_its_constraint() -> None:
     output = printed("examples/constrained_network.py", "8")
     weights = [int(found) for found in re.findall(r"(\d+) weights", output)]
     assert len(weights) == 8
@@ -56,7 +58,7 @@ def test_the_example_with_a_constraint_keeps_to_it() -> None:
     assert re.search(r"best of 8 trials: 0\.\d+ at", output)
 
 
-def test_the_mlflow_example_nests_its_trials_in_a_run(server: str, tmp_path: Path) -> None:
+def test_mlflow_example_nests_its_trials_in_a_run(server: str, tmp_path: Path) -> None:
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     output = printed("examples/mlflow_digits.py", "3", uri, ADABKB_URL=server)
     assert re.search(r"best of 3 trials: 0\.\d+; mlflow ui --backend-store-uri " + uri, output)
@@ -65,7 +67,7 @@ def test_the_mlflow_example_nests_its_trials_in_a_run(server: str, tmp_path: Pat
         assert connection.execute(nested).fetchone() == (3,)
 
 
-def test_the_weights_and_biases_example_makes_a_run_of_each_trial(server: str, tmp_path: Path) -> None:
+def test_wandb_example_creates_a_run_for_each_trial(server: str, tmp_path: Path) -> None:
     output = finish(
         start("examples/wandb_digits.py", "3", ADABKB_URL=server, WANDB_MODE="offline", WANDB_DIR=str(tmp_path))
     )

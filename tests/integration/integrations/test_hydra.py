@@ -12,7 +12,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from adabkb_client import Categorical, Client, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_integrations.hydra.space import Space, space_of
 from tests.acceptance.examples.test_examples import finish, start
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 PROGRAM = """
 import hydra
@@ -31,9 +31,7 @@ def space(*overrides: str) -> Space:
     return space_of(OverridesParser.create().parse_overrides(list(overrides)))
 
 
-def test_the_example_continues_with_a_study_and_writes_its_best_trial(
-    server: str, client: Client, tmp_path: Path
-) -> None:
+def test_example_continues_a_study_and_writes_its_best_trial(server: str, client: Client, tmp_path: Path) -> None:
     axes: dict[str, Parameter] = {
         "svm.C": Float(1e-2, 1e3, log=True),
         "svm.gamma": Float(1e-6, 1e-1, log=True),
@@ -64,7 +62,7 @@ def test_the_example_continues_with_a_study_and_writes_its_best_trial(
         ("is_wrong", "released", "ImportError: no such module"),
     ],
 )
-def test_a_job_that_fails_is_a_failed_trial_and_a_mistake_gives_its_trials_back(
+def test_failed_job_is_a_failed_trial_and_a_user_error_releases_its_trials(
     server: str, client: Client, tmp_path: Path, how: str, state: str, says: str
 ) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
@@ -74,7 +72,7 @@ def test_a_job_that_fails_is_a_failed_trial_and_a_mistake_gives_its_trials_back(
         str(tmp_path / "program.py"), "--multirun", "hydra/sweeper=adabkb", *sweeper, *overrides, HYDRA_FULL_ERROR="1"
     )
     with program:
-        _, errors = program.communicate(timeout=PATIENCE)
+        _, errors = program.communicate(timeout=TIMEOUT_SECONDS)
     assert program.returncode == 1
     assert says in errors
     assert [trial.state for trial in client.study("s").trials()] == [state]
@@ -98,11 +96,11 @@ def test_a_job_that_fails_is_a_failed_trial_and_a_mistake_gives_its_trials_back(
         ("x=choice(adam)", Fixed("adam")),
     ],
 )
-def test_every_sweep_is_the_parameter_that_it_says(override: str, parameter: Parameter) -> None:
+def test_every_sweep_becomes_the_equivalent_parameter(override: str, parameter: Parameter) -> None:
     assert space(override).parameters == {"x": parameter}
 
 
-def test_what_is_no_sweep_is_the_same_in_each_job_and_the_last_of_a_key_counts() -> None:
+def test_constant_overrides_are_passed_to_each_job_and_the_last_value_wins() -> None:
     found = space("x=interval(0, 1)", "db=mysql", "+y=1,2", "~z", "x=range(1, 9)", "db='a b'")
     assert found.parameters.keys() == {"x", "+y"}
     assert found.job({"x": 3, "+y": 2}) == ["db='a b'", "~z", "x=3", "+y=2"]
@@ -117,6 +115,6 @@ def test_what_is_no_sweep_is_the_same_in_each_job_and_the_last_of_a_key_counts()
         ("x=tag(log, range(1, 9, 2))", "x: a range with a step cannot have a log scale; use interval(...)"),
     ],
 )
-def test_what_cannot_be_searched_is_refused_by_its_key(override: str, says: str) -> None:
+def test_unsupported_sweeps_are_rejected_by_key(override: str, says: str) -> None:
     with pytest.raises(ValueError, match=re.escape(says)):
         space(override)

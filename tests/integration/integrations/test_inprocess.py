@@ -79,7 +79,7 @@ def unlucky(
         pytest.param(SPACE, {"plates": {"size": 4}, "constraints": ["drop <= rate or x < 1"]}, id="plates of days"),
     ],
 )
-def test_a_study_on_a_server_evaluates_the_same_points(
+def test_study_on_a_server_evaluates_the_same_points(
     client: Client, space: dict[str, Parameter], options: dict[str, Any]
 ) -> None:
     study = client.create_study("s", space, direction="minimize", budget=14, seed=3, **options)
@@ -99,14 +99,14 @@ def line(x: int) -> float:
     return float(x)
 
 
-def test_the_search_ends_when_every_point_is_evaluated_and_both_directions_find_their_end() -> None:
+def test_search_ends_when_every_point_is_evaluated_in_both_directions() -> None:
     lowest, highest = (search(line, {"x": Int(1, 5)}, 20, seed=1, progress=False) for search in (minimize, maximize))
     assert (lowest.value, highest.value, lowest.reason) == (1.0, 5.0, "exhausted")
     assert sorted(trial.parameters["x"] for trial in lowest.trials) == [1, 2, 3, 4, 5]
     assert repr(highest) == "<5.0 at {'x': 5}, 5 trials, exhausted>"
 
 
-def test_a_plate_without_a_point_left_is_followed_by_another_and_context_begins_one() -> None:
+def test_exhausted_plates_and_new_contexts_start_a_new_plate() -> None:
     space: dict[str, Parameter] = {"heat": Ordinal([60, 80, 100]), "glue": Bool(), "day": Int(1, 9, context=True)}
     days = iter([1, 1, 1, 2, 2, 2, 2, 2])
     found = minimize(
@@ -137,12 +137,12 @@ def test_a_plate_without_a_point_left_is_followed_by_another_and_context_begins_
         ({"size": 4, "shared": ["slope"]}, ValueError, "has a condition"),
     ],
 )
-def test_what_cannot_be_shared_is_refused(plates: Any, error: type[Exception], message: str) -> None:
+def test_invalid_plates_are_rejected(plates: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         minimize(unlucky, CONDITIONAL, 5, plates=plates)
 
 
-def test_choices_may_be_any_objects_and_a_callback_can_stop_the_search() -> None:
+def test_choices_may_be_any_objects_and_callbacks_can_stop_the_search() -> None:
     def stop(search: Search, trial: Evaluated) -> None:
         if trial.value == 1.0:
             search.stop()
@@ -156,7 +156,7 @@ def test_choices_may_be_any_objects_and_a_callback_can_stop_the_search() -> None
     assert (found.value, found.trials[-1].std_error) == (1.0, 0.1)
 
 
-def test_what_fails_is_logged_and_ends_the_search_if_it_is_the_program_or_too_often(
+def test_failures_are_logged_and_repeated_failures_end_the_search(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def divide(x: float) -> float:
@@ -172,8 +172,8 @@ def test_what_fails_is_logged_and_ends_the_search_if_it_is_the_program_or_too_of
         minimize(lambda **_: None, {"x": Float(0, 1)}, 9, progress=False)
 
 
-def test_ctrl_c_returns_what_there_is() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray Tune leaves a handler of its own behind
+def test_ctrl_c_returns_the_results_so_far() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray Tune leaves a signal handler installed
     calls = iter(range(9))
 
     def function(x: float) -> float:
@@ -319,7 +319,7 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ({"catch": "all"}, "catch must be an exception class or a tuple of them, not 'all'"),
     ],
 )
-def test_arguments_that_are_wrong_are_named(change: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_are_named(change: dict[str, Any], message: str) -> None:
     def never(x: float) -> float:
         raise AssertionError(f"it was called with {x}")
 
@@ -339,7 +339,7 @@ def test_neither_a_web_server_nor_a_database_is_loaded() -> None:
 
 
 @pytest.mark.parametrize("kind", ["random", "sobol"])
-def test_a_baseline_evaluates_what_a_study_on_a_server_does(kind: str, client: Client) -> None:
+def test_baselines_evaluate_the_same_points_as_on_a_server(kind: str, client: Client) -> None:
     space: dict[str, Parameter] = {"x": Float(0, 1), "k": Categorical(["a", "b"])}
     algorithm = {"kind": kind}
 
@@ -353,7 +353,7 @@ def test_a_baseline_evaluates_what_a_study_on_a_server_does(kind: str, client: C
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"algorithm": {"kind": "gp-ucb"}}, r"algorithm must be .* studies on a server support more algorithms"),
         ({"algorithm": "random"}, r"algorithm must be .*\{\"kind\": \"random\"\}"),
@@ -364,6 +364,6 @@ def test_a_baseline_evaluates_what_a_study_on_a_server_does(kind: str, client: C
         ),
     ],
 )
-def test_what_a_baseline_does_not_take_is_refused(options: Any, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_options_that_a_baseline_does_not_support_are_rejected(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         minimize(lambda x, y: x + y, {"x": Float(0, 1), "y": Float(0, 1)}, 3, **options)

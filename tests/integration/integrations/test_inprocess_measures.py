@@ -1,4 +1,4 @@
-"""Searches without a server that measure more than a value, have costs, or know earlier results."""
+"""Searches without a server that have several metrics, costs, or earlier results."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def paid(x: float, k: str) -> dict[str, Any]:
     ],
     ids=["bounds", "objectives", "costs"],
 )
-def test_a_search_evaluates_what_a_study_on_a_server_does(
+def test_search_evaluates_the_same_points_as_a_study_on_a_server(
     client: Client, function: Any, options: dict[str, Any], declared: dict[str, Any]
 ) -> None:
     found = minimize(function, X, 9, seed=4, progress=False, **options)
@@ -76,7 +76,7 @@ def test_a_search_evaluates_what_a_study_on_a_server_does(
         assert (found.value, found.front) == (best.value, ())
 
 
-def test_the_best_trial_satisfies_the_bounds() -> None:
+def test_best_trial_satisfies_the_bounds() -> None:
     found = minimize(sized, X, 12, seed=1, outcome_constraints=[{"metric": "size", "upper": 2}], progress=False)
     assert found.best is not None
     assert found.best.metrics is not None
@@ -84,14 +84,14 @@ def test_the_best_trial_satisfies_the_bounds() -> None:
     assert any(trial.metrics and trial.metrics["size"] > 2.0 for trial in found.trials)
 
 
-def test_a_search_ends_when_its_budget_of_costs_is_spent() -> None:
+def test_search_ends_when_its_cost_budget_is_spent() -> None:
     found = minimize(paid, X, {"cost": 20}, seed=1, cost="told", progress=False)
     costs = [trial.metrics["cost"] for trial in found.trials if trial.metrics]
     assert sum(costs) >= 20.0 > sum(costs[:-1])
     assert found.reason == "budget"
 
 
-def test_a_measured_cost_is_the_time_of_the_call() -> None:
+def test_measured_cost_is_the_time_of_the_call() -> None:
     found = minimize(loss, X, 3, seed=1, cost="measured", progress=False)
     assert all(trial.metrics and trial.metrics["cost"] > 0.0 for trial in found.trials)
 
@@ -102,12 +102,12 @@ def test_metrics_without_bounds_are_recorded() -> None:
 
 
 @pytest.mark.parametrize("kind", ["random", "sobol"])
-def test_a_baseline_records_what_is_measured(kind: str) -> None:
+def test_baselines_record_several_objectives(kind: str) -> None:
     found = minimize(trade, X, 4, seed=1, objectives=["error", "speed"], algorithm={"kind": kind}, progress=False)
     assert len(found.front) >= 1
 
 
-def test_an_earlier_search_says_where_the_second_point_is() -> None:
+def test_earlier_search_determines_the_second_point() -> None:
     earlier = minimize(loss, X, 25, seed=1, progress=False)
     later = minimize(with_new, {**X, "new": Bool()}, 2, seed=2, transfer_from=[earlier], progress=False)
     assert abs(later.trials[1].parameters["x"] - 0.3) < 0.1
@@ -117,7 +117,7 @@ def test_an_earlier_search_says_where_the_second_point_is() -> None:
     assert len(both.trials) == 3
 
 
-def test_a_search_of_rows_has_constraints_and_conditions() -> None:
+def test_catalogue_search_supports_constraints_and_conditions() -> None:
     space: dict[str, Parameter] = {"row": ROWS, "x": Float(0, 1, when={"row": ["r2"]})}
 
     def value(row: str, x: float = 0.0) -> float:
@@ -129,7 +129,7 @@ def test_a_search_of_rows_has_constraints_and_conditions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"objectives": ["error"]}, "objectives must be 2 to 4, not 1"),
         ({"objectives": "error"}, "objectives must be a list"),
@@ -140,20 +140,20 @@ def test_a_search_of_rows_has_constraints_and_conditions() -> None:
         ({"outcome_constraints": [{"metric": "size", "lower": 2, "upper": 1}]}, "lower must be at most upper"),
         ({"per_cost": True}, "per_cost also needs the option cost"),
         ({"budget": {"cost": 5}}, "a budget of costs also needs the option cost"),
-        ({"budget": {"cost": 0}, "cost": "told"}, "budget must be a number of trials, or"),
+        ({"budget": {"cost": 0}, "cost": "message"}, "budget must be a number of trials, or"),
         ({"cost": "free"}, "cost must be"),
-        ({"cost": "told", "per_cost": True, "algorithm": {"kind": "random"}}, "per_cost requires the algorithm"),
+        ({"cost": "message", "per_cost": True, "algorithm": {"kind": "random"}}, "per_cost requires the algorithm"),
         ({"objectives": ["a", "b"], "noise_std": 1.0}, "noise_std needs a single objective"),
         ({"transfer_from": [3]}, r"transfer_from\[0\] must be what minimize or maximize has returned"),
         ({"transfer_from": [Found(None, (), "budget", 0)]}, r"transfer_from\[0\] has no parameter in common"),
     ],
 )
-def test_options_that_cannot_be_used_are_named(options: dict[str, Any], told: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=told):
+def test_invalid_options_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
         minimize(**{"function": loss, "space": X, "budget": 3, **options})
 
 
-def test_a_result_without_its_metrics_is_refused() -> None:
+def test_result_without_its_metrics_is_rejected() -> None:
     with pytest.raises(TypeError, match="lacks the metric 'size'"):
         minimize(loss, X, 3, metrics=["size"], progress=False)
     with pytest.raises(TypeError, match="the cost of a result must be positive"):

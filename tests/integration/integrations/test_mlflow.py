@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader")  # MLflo
 
 @pytest.fixture(scope="module", autouse=True)
 def _store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """What MLflow is set to."""
+    """Restore MLflow's settings after the tests."""
     uri = f"sqlite:///{tmp_path_factory.mktemp('mlflow')}/mlflow.db"
     mlflow.set_tracking_uri(uri)
     yield uri
@@ -51,7 +51,7 @@ def evaluate(trial: Any) -> dict[str, float] | float:
     return {"value": value, "std_error": 0.5} if trial.number == 1 else value
 
 
-def test_each_trial_is_a_run_with_its_parameters_its_value_and_how_it_ended(study: Study, experiment: str) -> None:
+def test_each_trial_is_a_run_with_its_parameters_value_and_status(study: Study, experiment: str) -> None:
     study.run(evaluate, n_trials=3, pass_trial=True, callbacks=[MLflowCallback(metric="accuracy", tags={"a": "b"})])
     first, failed, last = runs(experiment)
     trials = list(study.trials())
@@ -67,7 +67,7 @@ def test_each_trial_is_a_run_with_its_parameters_its_value_and_how_it_ended(stud
     assert first.info.end_time - first.info.start_time >= 20
 
 
-def test_they_are_nested_in_the_run_that_is_active_also_with_several_workers(study: Study, experiment: str) -> None:
+def test_runs_are_nested_in_the_active_run(study: Study, experiment: str) -> None:
     with mlflow.start_run() as parent:
         study.run(lambda x, **_: x, n_trials=3, workers=2, callbacks=[MLflowCallback()])
         active = mlflow.active_run()
@@ -77,7 +77,7 @@ def test_they_are_nested_in_the_run_that_is_active_also_with_several_workers(stu
     assert [run.data.tags["mlflow.parentRunId"] for run in children] == [parent.info.run_id] * 3
 
 
-def test_a_store_and_an_experiment_can_be_named(study: Study, tmp_path: Path) -> None:
+def test_store_and_experiment_can_be_named(study: Study, tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path}/elsewhere.db"
     with mlflow.start_run():
         for _ in range(2):  # the second call finds the existing experiment
@@ -88,13 +88,13 @@ def test_a_store_and_an_experiment_can_be_named(study: Study, tmp_path: Path) ->
     assert not any("mlflow.parentRunId" in run.data.tags for run in found)
 
 
-def test_names_that_mlflow_refuses_are_made_into_such_as_it_takes(client: Client, experiment: str) -> None:
+def test_names_that_mlflow_rejects_are_converted(client: Client, experiment: str) -> None:
     study = client.create_study("odd", {"α, β (%)": Float(0, 1), "b:c": Float(0, 1)}, direction="minimize")
     study.run(lambda **values: sum(values.values()), n_trials=1, callbacks=[MLflowCallback()])
     assert set(runs(experiment)[0].data.params) == {"α_ β ___", "b_c"}
 
 
-def test_without_mlflow_the_import_names_the_package_to_install() -> None:
+def test_missing_mlflow_is_reported_with_the_package_to_install() -> None:
     program = "import sys; sys.modules['mlflow'] = None; import adabkb_integrations.mlflow"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[mlflow]'")

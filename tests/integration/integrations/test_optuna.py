@@ -1,6 +1,5 @@
-"""The sampler in real studies of Optuna.
-
-Uniform sampling reaches what is asserted of the best value in fewer than one of twenty studies.
+"""The sampler in real studies of Optuna. In fewer than one of twenty studies, uniform sampling would satisfy the
+asserted limits of the best value.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from adabkb_integrations.optuna.history import SUGGESTED, History, history
 from adabkb_integrations.optuna.outcomes import Goals
 from benchmarks.integrations import PLAIN, compared
 from benchmarks.quality.problems import FUNCTION_PROBLEMS
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 ROOT = Path(__file__).parents[3]
 HUB = ROOT / "integrations" / "hub" / "package"
@@ -72,7 +71,7 @@ def points(study: optuna.Study) -> list[dict[str, object]]:
     return [trial.params for trial in study.trials]
 
 
-def test_a_study_of_one_worker_evaluates_exactly_what_the_engine_run_directly_does() -> None:
+def test_one_worker_evaluates_the_same_points_as_the_engine() -> None:
     for function in ("Branin", "Hartmann_6"):
         regrets = compared(FUNCTION_PROBLEMS[function], PLAIN, seeds=1, budget=50)
         assert regrets["optuna"] == regrets["auto"]
@@ -84,12 +83,12 @@ def test_every_kind_of_parameter_is_learned() -> None:
     assert study.best_params["kind"] == "relu"
 
 
-def test_maximising_the_negative_makes_the_same_trials() -> None:
+def test_maximizing_the_negative_gives_the_same_trials() -> None:
     assert points(run(mixed, 15)) == points(run(lambda trial: -mixed(trial), 15, direction="maximize"))
 
 
-def test_a_resumed_study_knows_what_came_before(tmp_path: Path) -> None:
-    """All information is in the storage: two new samplers with the same seed continue in the same way."""
+def test_resumed_study_knows_earlier_trials(tmp_path: Path) -> None:
+    """All information is in the storage: two new samplers with the same seed continue identically."""
     run(mixed, 25, storage=f"sqlite:///{tmp_path}/0.db", study_name="s")
     found = []
     for copy in ("1.db", "2.db"):
@@ -101,7 +100,7 @@ def test_a_resumed_study_knows_what_came_before(tmp_path: Path) -> None:
     assert found[0]["kind"] == "relu"
 
 
-def test_threads_share_a_study_and_never_evaluate_a_point_twice() -> None:
+def test_threads_share_a_study_without_repeated_points() -> None:
     study = optuna.create_study(sampler=AdaBKBSampler(seed=1))
     study.optimize(mixed, n_trials=40, n_jobs=4)
     assert len({tuple(trial.params.items()) for trial in study.trials}) == 40
@@ -119,18 +118,18 @@ study.optimize(lambda t: (t.suggest_float("x", 0, 1) - 0.3) ** 2 + (t.suggest_fl
 
 
 def test_processes_share_a_study_through_its_storage(tmp_path: Path) -> None:
-    """With the same seed in each; they differ because they know each other's trials."""
+    """All have the same seed; their points differ because they know each other's trials."""
     storage = f"sqlite:///{tmp_path}/optuna.db"
     study = optuna.create_study(study_name="s", storage=storage)
     workers = [subprocess.Popen([sys.executable, "-c", PROCESS, storage]) for _ in range(2)]
-    assert [worker.wait(PATIENCE) for worker in workers] == [0, 0]
+    assert [worker.wait(TIMEOUT_SECONDS) for worker in workers] == [0, 0]
     modelled = [tuple(trial.params.values()) for trial in study.trials if "adabkb:suggested" in trial.system_attrs]
     assert len(modelled) >= 16
     assert len(set(modelled)) == len(modelled)
     assert study.best_value < 1e-3
 
 
-def test_points_asked_for_together_differ_even_before_the_objective_asks_for_them() -> None:
+def test_trials_asked_for_together_differ() -> None:
     study = run(mixed, 5)
     asked = [study.ask() for _ in range(4)]
     for trial in asked:
@@ -138,7 +137,7 @@ def test_points_asked_for_together_differ_even_before_the_objective_asks_for_the
     assert len({tuple(trial.params.items()) for trial in asked}) == 4
 
 
-def test_a_trial_that_never_asks_for_a_point_changes_nothing() -> None:
+def test_trial_without_parameters_changes_nothing() -> None:
     """Such trials remain in the storage if a worker was killed, or if more trials were requested than used."""
     study, alone = run(mixed, 5), run(mixed, 5)
     study.ask()
@@ -160,7 +159,7 @@ class Overtaken(InMemoryStorage):
 
 
 @pytest.mark.parametrize("had_a_point", [False, True], ids=["first", "in place of one that was taken"])
-def test_a_point_that_another_process_has_come_to_meanwhile_is_left_to_it(had_a_point: bool) -> None:
+def test_point_that_another_process_took_first_is_replaced(had_a_point: bool) -> None:
     storage = Overtaken()
     study = run(mixed, 5, storage=storage)
     other, trial = study.ask(), study.ask()
@@ -173,12 +172,12 @@ def test_a_point_that_another_process_has_come_to_meanwhile_is_left_to_it(had_a_
 
 
 @pytest.mark.parametrize("seeds", [1, pytest.param(4, marks=pytest.mark.long)])
-def test_the_best_of_several_branches_is_found_and_tuned_in_most_studies(seeds: int) -> None:
+def test_best_of_several_branches_is_found_in_most_studies(seeds: int) -> None:
     studies = [run(branching, 60, sampler=AdaBKBSampler(seed=seed)) for seed in range(seeds)]
     assert sum(study.best_value < 0.01 for study in studies) >= 0.75 * seeds
 
 
-def test_a_condition_on_a_number_is_learned() -> None:
+def test_numeric_condition_is_learned() -> None:
     def objective(trial: optuna.Trial) -> float:
         x = trial.suggest_float("x", 0.0, 1.0)
         if x < 0.4:
@@ -190,7 +189,7 @@ def test_a_condition_on_a_number_is_learned() -> None:
     assert sum("z" in trial.params for trial in study.trials) > 25
 
 
-def test_a_parameter_that_is_added_later_is_learned_too() -> None:
+def test_parameter_added_later_is_learned() -> None:
     study = run(lambda trial: (trial.suggest_float("x", 0, 1) - 0.3) ** 2 + 1.0, 15)
 
     def longer(trial: optuna.Trial) -> float:
@@ -200,7 +199,7 @@ def test_a_parameter_that_is_added_later_is_learned_too() -> None:
     assert study.best_value < 1e-4
 
 
-def test_a_range_that_has_changed_holds_from_then_on() -> None:
+def test_changed_range_applies_from_then_on() -> None:
     study = run(lambda trial: (trial.suggest_float("x", 0, 1) - 0.9) ** 2 + trial.suggest_float("y", 0, 1), 12)
     study.optimize(
         lambda trial: (trial.suggest_float("x", 0, 4) - 3.0) ** 2 + trial.suggest_float("y", 0, 1) - 1, n_trials=25
@@ -208,13 +207,13 @@ def test_a_range_that_has_changed_holds_from_then_on() -> None:
     assert study.best_params["x"] == pytest.approx(3.0, abs=0.05)
 
 
-def test_every_point_of_a_finite_space_comes_once_before_any_comes_again() -> None:
+def test_finite_space_is_covered_before_any_point_is_repeated() -> None:
     study = run(lambda trial: trial.suggest_int("a", 0, 3) + float(trial.suggest_categorical("b", "xyz") == "x"), 14)
     assert len({tuple(trial.params.items()) for trial in study.trials[:12]}) == 12
 
 
 @pytest.mark.parametrize("pruner", [optuna.pruners.MedianPruner(n_startup_trials=3), optuna.pruners.HyperbandPruner()])
-def test_pruned_trials_teach_the_model(pruner: optuna.pruners.BasePruner) -> None:
+def test_pruned_trials_inform_the_model(pruner: optuna.pruners.BasePruner) -> None:
     def objective(trial: optuna.Trial) -> float:
         final = (trial.suggest_float("x", 0, 1) - 0.3) ** 2 + (trial.suggest_float("y", 0, 1) - 0.8) ** 2
         for step in range(10):
@@ -224,13 +223,13 @@ def test_pruned_trials_teach_the_model(pruner: optuna.pruners.BasePruner) -> Non
         return final
 
     study = run(objective, 60, pruner=pruner, study_name="s")  # its hash selects the brackets of Hyperband
-    at_random = 1.0 / (60 * math.pi)  # the expected best of as many random points
+    at_random = 1.0 / (60 * math.pi)  # the expected best of the same number of random points
     states = [trial.state for trial in study.trials]
     assert states.count(TrialState.PRUNED) > 10
     assert study.best_value < at_random / 20
 
 
-def test_a_pruned_trial_is_never_worth_more_than_the_median_of_complete_ones() -> None:
+def test_pruned_trial_is_at_most_as_good_as_the_median_complete_one() -> None:
     """Its intermediate values may measure something other than the final ones."""
 
     def objective(trial: optuna.Trial) -> float:
@@ -245,7 +244,7 @@ def test_a_pruned_trial_is_never_worth_more_than_the_median_of_complete_ones() -
     assert sum(trial.state is TrialState.PRUNED for trial in study.trials) < 4
 
 
-def test_where_trials_fail_the_search_stays_away() -> None:
+def test_search_avoids_failing_regions() -> None:
     def objective(trial: optuna.Trial) -> float:
         x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
         if x > 0.6:
@@ -260,7 +259,7 @@ def test_where_trials_fail_the_search_stays_away() -> None:
 
 
 @pytest.mark.parametrize("beyond", [float("inf"), float("-inf"), 1e308])
-def test_values_that_no_model_can_hold_do_no_harm(beyond: float) -> None:
+def test_values_beyond_the_models_range_do_no_harm(beyond: float) -> None:
     values = iter([0.5, beyond, 0.4, -beyond, 0.3])
     study = run(lambda trial: next(values) + 0 * trial.suggest_float("x", 0, 1), 5)
     assert len({trial.params["x"] for trial in study.trials}) == 5
@@ -281,7 +280,7 @@ def best_kept(study: optuna.Study) -> float:
     return min(float(trial.values[0]) for trial in study.trials if trial.values and memory(trial)[0] <= 0)
 
 
-def test_the_best_point_at_the_edge_of_a_constraint_is_found() -> None:
+def test_best_point_at_the_edge_of_a_constraint_is_found() -> None:
     """Feasible random points come within 0.02 in less than one of five studies."""
     study = run(limited, 25, sampler=AdaBKBSampler(seed=1, constraints_func=memory))
     assert best_kept(study) == pytest.approx(-0.405, abs=1e-3)
@@ -289,7 +288,7 @@ def test_the_best_point_at_the_edge_of_a_constraint_is_found() -> None:
 
 if hasattr(optuna.Trial, "set_constraint"):  # from Optuna 5 on
 
-    def test_constraints_of_the_trial_are_those_of_the_function() -> None:
+    def test_constraints_set_on_the_trial_equal_those_of_the_function() -> None:
         def objective(trial: optuna.Trial) -> float:
             value = limited(trial)
             trial.set_constraint("0", trial.user_attrs["memory"])
@@ -299,7 +298,7 @@ if hasattr(optuna.Trial, "set_constraint"):  # from Optuna 5 on
         assert points(run(objective, 8)) == points(by_function)
 
 
-def test_a_constraint_that_only_some_trials_report_makes_them_bad() -> None:
+def test_trials_that_violate_a_partly_reported_constraint_count_as_bad() -> None:
     def some(trial: optuna.trial.FrozenTrial) -> list[float]:
         return [trial.params["x"] - 0.5] if trial.number % 2 else []
 
@@ -333,7 +332,7 @@ def hypervolume(study: optuna.Study) -> float:
     return area
 
 
-def test_the_front_of_two_objectives_is_found() -> None:
+def test_front_of_two_objectives_is_found() -> None:
     directions = {"directions": ["minimize", "maximize"]}
     ours = hypervolume(run(two_goals, 30, **directions))
     assert ours > 0.39
@@ -342,7 +341,7 @@ def test_the_front_of_two_objectives_is_found() -> None:
         assert ours > hypervolume(other) + 0.02
 
 
-def test_two_objectives_under_a_constraint_and_in_branches() -> None:
+def test_two_objectives_with_a_constraint_and_branches() -> None:
     def objective(trial: optuna.Trial) -> tuple[float, float]:
         if trial.suggest_categorical("kind", ["bad", "good"]) == "bad":
             z = trial.suggest_float("z", 0, 1)
@@ -360,7 +359,7 @@ def test_two_objectives_under_a_constraint_and_in_branches() -> None:
     assert max(trial.values[1] for trial in kept) > -0.19
 
 
-def test_user_supplied_points_come_in_between() -> None:
+def test_enqueued_points_are_evaluated_in_between() -> None:
     study = optuna.create_study(sampler=AdaBKBSampler(seed=1))
     study.enqueue_trial({"x": 0.7})
     study.optimize(mixed, n_trials=3)
@@ -382,7 +381,7 @@ def model_of(study: optuna.Study, names: str) -> History:
     return history(branch, branch.space(names), ordered, Goals((-1.0,)))
 
 
-def test_a_queued_value_out_of_range_teaches_nothing_about_the_point_that_was_suggested() -> None:
+def test_enqueued_value_out_of_range_is_not_counted_as_a_result() -> None:
     study = run(three, 4)
     study.enqueue_trial({"x": 20.0})
     with pytest.warns(UserWarning, match="out of range"):
@@ -392,8 +391,8 @@ def test_a_queued_value_out_of_range_teaches_nothing_about_the_point_that_was_su
 
 
 @pytest.mark.parametrize("state", [TrialState.PRUNED, TrialState.FAIL])
-def test_a_trial_that_stops_early_counts_where_it_would_have_run(state: TrialState) -> None:
-    """Requested parameters have the queued values, and the others the suggested ones."""
+def test_trial_that_stops_early_counts_at_its_full_point(state: TrialState) -> None:
+    """Parameters that it requested have the enqueued values, and the others the suggested ones."""
     study = run(three, 4)
     study.enqueue_trial({"x": 3.0})
     trial = study.ask()
@@ -403,7 +402,7 @@ def test_a_trial_that_stops_early_counts_where_it_would_have_run(state: TrialSta
     assert model_of(study, "xyz").results[4].position == (x / 4, y / 4, z / 4)
 
 
-def test_the_point_that_is_running_is_awaited_and_not_the_one_suggested_in_its_place() -> None:
+def test_pending_point_is_the_one_that_runs() -> None:
     study = run(three, 4)
     study.enqueue_trial({"x": 3.0})
     trial = study.ask()
@@ -414,7 +413,7 @@ def test_the_point_that_is_running_is_awaited_and_not_the_one_suggested_in_its_p
 
 
 @pytest.mark.parametrize("state", [TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL])
-def test_a_trial_that_took_another_branch_says_only_that_this_one_has_no_such_point(state: TrialState) -> None:
+def test_trial_of_another_branch_only_marks_the_point_as_taken(state: TrialState) -> None:
     study = run(three, 4)
     trial = study.ask()
     trial.suggest_float("x", 0, 4)
@@ -426,7 +425,7 @@ def test_a_trial_that_took_another_branch_says_only_that_this_one_has_no_such_po
     assert seen.left == 1
 
 
-def test_a_study_can_be_sent_to_another_process() -> None:
+def test_study_can_be_sent_to_another_process() -> None:
     study = run(mixed, 10)
     first, second = (pickle.loads(pickle.dumps(study)) for _ in range(2))
     for copy in (first, second):
@@ -435,7 +434,7 @@ def test_a_study_can_be_sent_to_another_process() -> None:
     assert len({tuple(point.items()) for point in points(first)}) == 15
 
 
-def test_reseeding_changes_what_is_random_and_not_the_model() -> None:
+def test_reseeding_does_not_change_the_model() -> None:
     study, other = run(mixed, 5), run(mixed, 5)
     other.sampler.reseed_rng()
     study.optimize(mixed, n_trials=3)
@@ -443,7 +442,7 @@ def test_reseeding_changes_what_is_random_and_not_the_model() -> None:
     assert points(study) == points(other)
 
 
-def test_declared_noise_lets_points_be_repeated() -> None:
+def test_declared_noise_allows_repeated_points() -> None:
     noisy = AdaBKBSampler(seed=1, noise_std=0.1)
     study = run(lambda trial: float(trial.suggest_categorical("a", "xyz") == "x"), 9, sampler=noisy)
     assert [trial.params["a"] for trial in study.trials].count("x") < 5
@@ -451,20 +450,20 @@ def test_declared_noise_lets_points_be_repeated() -> None:
         AdaBKBSampler(noise_std=0.0)
 
 
-def test_more_than_four_objectives_are_refused_with_a_remedy() -> None:
+def test_more_than_four_objectives_are_rejected_with_a_remedy() -> None:
     study = optuna.create_study(directions=["minimize"] * 5, sampler=AdaBKBSampler())
     with pytest.raises(ValueError, match=r"up to 4 objectives, but this study has 5; turn some into constraints"):
         study.ask().suggest_float("x", 0, 1)
 
 
-def test_without_optuna_the_import_names_the_package_to_install() -> None:
+def test_missing_optuna_is_reported_with_the_package_to_install() -> None:
     program = "import sys; sys.modules['optuna'] = None; import adabkb_integrations.optuna"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[optuna]'")
 
 
-def test_the_package_for_optunahub_loads_and_its_example_works() -> None:
-    import optunahub  # here, as it takes half a second, which every process of the tests would spend
+def test_optunahub_package_loads_and_its_example_works() -> None:
+    import optunahub  # imported here, since the import takes half a second in each test process
 
     module = optunahub.load_local_module("samplers/ada_bkb", registry_root=str(HUB))
     study = optuna.create_study(sampler=module.AdaBKBSampler(seed=1))

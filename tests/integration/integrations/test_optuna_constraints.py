@@ -32,7 +32,7 @@ def run(sampler: AdaBKBSampler, count: int) -> list[dict[str, Any]]:
     return [trial.params for trial in study.trials]
 
 
-def test_no_point_violates_the_constraints_not_even_the_first_ones() -> None:
+def test_no_point_violates_the_constraints() -> None:
     for params in run(AdaBKBSampler(seed=2, constraints=[*RULES, "layers <= 5"]), 20):
         assert params["x"] + params["y"] <= 1.0
         assert params["model"] == "plain" or params["x"] <= 0.3
@@ -40,27 +40,27 @@ def test_no_point_violates_the_constraints_not_even_the_first_ones() -> None:
         assert params.get("layers", 1) <= 5
 
 
-def test_the_search_finds_the_best_point_at_the_boundary() -> None:
+def test_search_finds_the_best_point_at_the_boundary() -> None:
     best = min(run(AdaBKBSampler(seed=1, constraints=["x + y <= 1"]), 25), key=lambda each: -each["x"] - each["y"])
     assert best["x"] + best["y"] > 0.97
 
 
 @pytest.mark.parametrize(
-    ("constraints", "told"),
+    ("constraints", "message"),
     [
         ("x <= 1", "constraints must be a list of texts"),
         (["x <="], "constraints: 'x <=' column"),
         (["x => 1"], "write >="),
     ],
 )
-def test_constraints_that_cannot_be_read_are_refused(constraints: Any, told: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=told):
+def test_invalid_constraints_are_rejected(constraints: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
         AdaBKBSampler(constraints=constraints)
 
 
 @pytest.mark.parametrize(
-    ("constraints", "told"), [(["model != 'depp'"], "is not a value of 'model'"), (["x >= 2"], "no point satisfies")]
+    ("constraints", "message"), [(["model != 'depp'"], "is not a value of 'model'"), (["x >= 2"], "no point satisfies")]
 )
-def test_constraints_that_fit_no_point_are_named_when_sampling(constraints: list[str], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_infeasible_constraints_are_named_when_sampling(constraints: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         run(AdaBKBSampler(seed=1, constraints=constraints), 5)

@@ -26,7 +26,7 @@ def training(trial: BaseTrial) -> float:
     return rate / STEPS
 
 
-def test_the_rule_of_the_study_prunes_what_reports_to_it(client: Client) -> None:
+def test_stop_rule_of_the_study_prunes_trials(client: Client) -> None:
     space: dict[str, Parameter] = {"rate": Float(1e-3, 1, log=True), "kind": Categorical(["learns", "stands"])}
     rule: PatienceRule = {"rule": "patience", "max_steps": STEPS, "no_gain_for": 2}
     study = client.create_study("pruned", space, direction="minimize", budget=6, seed=1, early_stopping=rule)
@@ -44,7 +44,7 @@ def test_the_rule_of_the_study_prunes_what_reports_to_it(client: Client) -> None
     assert {trial.state for trial in found.values()} == {"stopped", "completed"}
 
 
-def test_a_trial_that_prunes_itself_fails_with_that_reason(client: Client) -> None:
+def test_trial_that_prunes_itself_fails_with_that_reason(client: Client) -> None:
     def gives_up(trial: BaseTrial) -> float:
         trial.suggest_float("x", 0, 1)
         raise optuna.TrialPruned("no disk left")

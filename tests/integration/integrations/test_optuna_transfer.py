@@ -30,16 +30,14 @@ def objective(trial: optuna.Trial) -> float:
     return float("inf") if trial.number == 4 else x
 
 
-def test_a_study_there_and_back_has_the_same_results(
-    client: Client, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_results_survive_a_round_trip(client: Client, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     theirs = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=1))
     theirs.optimize(objective, n_trials=12, catch=ValueError)
     study = to_server(theirs, client, "there", budget=5)
     assert "trial 4, value: must be finite" in caplog.text
     assert (study.info().counts.observations, study.info().counts.trials) == (9, 0)
     to_server(theirs, client, "there", budget=5)
-    assert study.info().counts.observations == 9, "it may be repeated"
+    assert study.info().counts.observations == 9, "it can be repeated"
     back = to_optuna(study, storage=f"sqlite:///{tmp_path}/optuna.db")
     sent = [trial for trial in theirs.trials if trial.state == TrialState.COMPLETE and trial.number != 4]
     assert [trial.value for trial in back.trials] == [trial.value for trial in sent]
@@ -56,7 +54,7 @@ def test_a_study_there_and_back_has_the_same_results(
         to_server(opposite, client, "there")
 
 
-def test_trials_of_the_server_become_trials_of_optuna(client: Client) -> None:
+def test_server_trials_become_optuna_trials(client: Client) -> None:
     parameters: dict[str, Parameter] = {
         "x": Float(0, 1, step=0.3),
         "n": Int(1, 10, step=4),
@@ -92,7 +90,7 @@ def test_trials_of_the_server_become_trials_of_optuna(client: Client) -> None:
     }
 
 
-def test_what_a_study_on_a_server_cannot_be_is_refused_with_what_can_be_imported(client: Client) -> None:
+def test_unsupported_optuna_studies_are_rejected_with_a_remedy(client: Client) -> None:
     def conditional(trial: optuna.Trial) -> float:
         deep = trial.suggest_categorical("deep", [True, False])
         return trial.suggest_float("x", 0, 1) + (trial.suggest_int("layers", 1, 8) if deep else 0)
@@ -108,7 +106,7 @@ def test_what_a_study_on_a_server_cannot_be_is_refused_with_what_can_be_imported
         to_server(branching, client, "no")
     part = optuna.create_study()
     part.add_trials([trial for trial in branching.trials if "layers" not in trial.params])
-    assert to_server(part, client, "part").info().counts.observations == 2, "as the message says"
+    assert to_server(part, client, "part").info().counts.observations == 2, "as the message suggests"
     moving = optuna.create_study()
     moving.optimize(growing, n_trials=2)
     with pytest.raises(ValueError, match=r"'x' has 2: FloatDistribution\(high=1.0, .* and FloatDistribution\(high=2.0"):

@@ -59,7 +59,7 @@ def objective(config: dict[str, Any]) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_an_experiment_evaluates_the_trials_of_a_study_and_resumes_those_that_failed(
+def test_experiment_evaluates_trials_of_a_study_and_resumes_failed_ones(
     server: str, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ADABKB_TOKEN", "a-secret")
@@ -92,7 +92,7 @@ def search(server: str, config: dict[str, Any] | None = None, name: str = "s", *
     return made
 
 
-def test_two_experiments_share_a_study_until_its_end(server: str, client: Client) -> None:
+def test_two_experiments_share_a_study_until_it_is_complete(server: str, client: Client) -> None:
     one, two = (search(server, budget=2, max_attempts=2) for _ in range(2))
     first, second = one.suggest("a"), two.suggest("a")
     assert isinstance(first, dict)
@@ -115,7 +115,7 @@ def test_two_experiments_share_a_study_until_its_end(server: str, client: Client
         ([], {"accuracy": 1.0}, "failed", None),
     ],
 )
-def test_the_end_of_a_trial_in_tune_is_its_end_in_the_study(
+def test_trial_ends_in_the_study_as_in_tune(
     server: str,
     client: Client,
     reported: list[float],
@@ -134,7 +134,7 @@ def test_the_end_of_a_trial_in_tune_is_its_end_in_the_study(
     assert client.study("s").info().counts.failed == (state == "failed")
 
 
-def test_a_result_renews_the_lease_once_a_third_of_it_is_over(server: str, client: Client) -> None:
+def test_result_renews_the_lease_after_a_third_of_it(server: str, client: Client) -> None:
     made = search(server, lease_seconds=9.0)
     made.suggest("a")
     (before,) = client.study("s").trials()
@@ -148,7 +148,7 @@ def test_a_result_renews_the_lease_once_a_third_of_it_is_over(server: str, clien
     assert unchanged.leased_until == before.leased_until < renewed.leased_until
 
 
-def test_a_restored_search_continues_with_the_trials_that_were_open(
+def test_restored_search_continues_its_open_trials(
     server: str, client: Client, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = search(server)
@@ -166,7 +166,7 @@ def test_a_restored_search_continues_with_the_trials_that_were_open(
     assert isinstance(restored.suggest("d"), dict)
 
 
-def test_a_study_that_is_there_needs_no_search_space(server: str, client: Client) -> None:
+def test_existing_study_needs_no_search_space(server: str, client: Client) -> None:
     with pytest.raises(NotFound):
         search(server, {"epochs": 3})
     client.create_study("s", {"x": Int(1, 9)}, direction="minimize")
@@ -181,7 +181,7 @@ def test_a_study_that_is_there_needs_no_search_space(server: str, client: Client
         AdaBKBSearch("s", url=server).suggest("a")
 
 
-def test_every_domain_is_the_parameter_that_it_says() -> None:
+def test_every_domain_becomes_the_equivalent_parameter() -> None:
     assert parameters(
         {
             "uniform": tune.uniform(0, 2),
@@ -225,12 +225,12 @@ def test_every_domain_is_the_parameter_that_it_says() -> None:
         ([tune.uniform(0, 1)], "parameter 'C': a list cannot contain parameters; use a dict instead"),
     ],
 )
-def test_what_has_no_counterpart_is_refused_by_name(given: object, says: str) -> None:
+def test_unsupported_domains_are_rejected_by_name(given: object, says: str) -> None:
     with pytest.raises(ValueError, match=re.escape(says)):
         parameters({"C": given})
 
 
-def test_without_ray_the_import_names_the_package_to_install() -> None:
+def test_missing_ray_is_reported_with_the_package_to_install() -> None:
     program = "import sys; sys.modules['ray'] = None; import adabkb_integrations.ray"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[ray]'")
@@ -238,11 +238,11 @@ def test_without_ray_the_import_names_the_package_to_install() -> None:
 
 @pytest.mark.usefixtures("cluster")
 def test_a_run_evaluates_on_the_cluster(study: Study) -> None:
-    clusters.evaluates_there(study, "ray")
+    clusters.check_evaluation(study, "ray")
 
 
 @pytest.mark.usefixtures("cluster")
-def test_a_trial_of_a_killed_process_is_released_and_evaluated_by_another(study: Study, tmp_path: Path) -> None:
+def test_trial_of_a_killed_process_is_released_and_evaluated_again(study: Study, tmp_path: Path) -> None:
     report = study.run(
         clusters.dies_once(tmp_path / "killed"), engine="ray", workers=2, n_trials=4, max_failures=2, catch=Exception
     )
@@ -254,13 +254,13 @@ def test_a_trial_of_a_killed_process_is_released_and_evaluated_by_another(study:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_a_run_that_no_worker_can_evaluate_says_so_and_ends_with_its_timeout(study: Study) -> None:
-    said = clusters.says_what_it_waits_for(study, "ray", {"num_gpus": 1})
-    assert "waits for Ray, which has evaluated no trial of this run for " in said
-    assert "One evaluation needs {'num_gpus': 1}. Free in the cluster: 2 of 2 CPU, 1 of 1 place. " in said
+def test_run_without_a_suitable_worker_reports_it_and_times_out(study: Study) -> None:
+    message = clusters.check_waiting_message(study, "ray", {"num_gpus": 1})
+    assert "waits for Ray, which has evaluated no trial of this run for " in message
+    assert "One evaluation needs {'num_gpus': 1}. Free in the cluster: 2 of 2 CPU, 1 of 1 place. " in message
 
 
-def waiting_on(lost: str, folder: Path) -> Callable[..., float]:
+def evaluation_on_nodes(lost: str, folder: Path) -> Callable[..., float]:
     """Report the node of the evaluation, and continue once the other node is lost."""
 
     def function(x: float, **_: float) -> float:
@@ -273,7 +273,7 @@ def waiting_on(lost: str, folder: Path) -> Callable[..., float]:
     return function
 
 
-def test_the_trial_of_a_lost_node_is_issued_again(study: Study, cluster: Cluster, tmp_path: Path) -> None:
+def test_trial_of_a_lost_node_is_issued_again(study: Study, cluster: Cluster, tmp_path: Path) -> None:
     node = cluster.add_node(num_cpus=1, resources={"place": 1})
     (folder := tmp_path / "begun").mkdir()
 
@@ -284,7 +284,7 @@ def test_the_trial_of_a_lost_node_is_issued_again(study: Study, cluster: Cluster
 
     loser = threading.Thread(target=lose)
     loser.start()
-    function, place = waiting_on(node.node_id, folder), {"resources": {"place": 1}}
+    function, place = evaluation_on_nodes(node.node_id, folder), {"resources": {"place": 1}}
     report = study.run(function, engine="ray", workers=2, n_trials=4, max_failures=2, resources=place)
     loser.join()
     assert (report.completed, report.failed, report.reason) == (4, 0, "n_trials")
@@ -294,7 +294,7 @@ def test_the_trial_of_a_lost_node_is_issued_again(study: Study, cluster: Cluster
 
 
 @pytest.mark.usefixtures("cluster")
-def test_losses_in_a_row_stop_a_run(study: Study) -> None:
+def test_successive_losses_stop_a_run(study: Study) -> None:
     with pytest.raises(WorkerLost, match="ray lost the evaluation of trial 1: "):
         study.run(lambda **_: os.kill(os.getpid(), signal.SIGKILL), engine="ray", max_failures=2)
     assert [trial.state for trial in study.trials()] == ["released"]
@@ -302,7 +302,7 @@ def test_losses_in_a_row_stop_a_run(study: Study) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("cluster")
-def test_an_interrupted_run_gives_its_trials_back_and_ends_their_processes(study: Study, tmp_path: Path) -> None:
+def test_interrupted_run_releases_its_trials_and_ends_their_processes(study: Study, tmp_path: Path) -> None:
     (folder := tmp_path / "begun").mkdir()
-    clusters.gives_back_when_interrupted(study, "ray", folder)
+    clusters.check_interruption(study, "ray", folder)
     wait_for(lambda: not any(Path("/proc", file.name).exists() for file in folder.iterdir()))

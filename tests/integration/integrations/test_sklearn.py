@@ -39,14 +39,14 @@ def svr() -> Pipeline:
 
 
 @pytest.mark.parametrize("seeds", [1, pytest.param(3, marks=pytest.mark.long)])
-def test_it_finds_better_candidates_than_a_random_search_of_as_many(seeds: int) -> None:
+def test_search_beats_random_search_with_the_same_number_of_candidates(seeds: int) -> None:
     found = [AdaBKBSearchCV(svr(), SVR_SPACE, n_iter=25, random_state=seed, cv=3) for seed in range(seeds)]
     random = [RandomizedSearchCV(svr(), SVR_SPACE, n_iter=25, random_state=seed, cv=3) for seed in range(seeds)]
     ours, theirs = ([search.fit(X, Y).best_score_ for search in searches] for searches in (found, random))
     assert np.mean(ours) > np.mean(theirs)
 
 
-def test_its_results_are_those_of_other_searches() -> None:
+def test_results_match_those_of_a_grid_search() -> None:
     """A grid of the same candidates has the same ``cv_results_``, apart from their order."""
     values = [0.01, 0.1, 1.0, 10.0]
     ours = AdaBKBSearchCV(Ridge(), {"alpha": values}, n_iter=4, cv=3, return_train_score=True, random_state=0).fit(X, Y)
@@ -65,19 +65,17 @@ def test_each_point_of_a_finite_space_is_evaluated_once() -> None:
     assert len({tuple(params.items()) for params in search.cv_results_["params"]}) == 4
 
 
-def test_scores_of_other_folds_each_time_are_noisy_and_candidates_still_differ() -> None:
+def test_candidates_differ_even_with_random_folds() -> None:
     search = AdaBKBSearchCV(Ridge(), {"alpha": list(range(1, 9))}, n_iter=8, cv=ShuffleSplit(3), random_state=0)
     search.fit(X, Y)
     assert sorted(params["alpha"] for params in search.cv_results_["params"]) == list(range(1, 9))
 
 
 @pytest.mark.parametrize(
-    ("fold_noise", "cv", "is_told"),
+    ("fold_noise", "cv", "is_used"),
     [("auto", KFold(3), False), ("auto", KFold(3, shuffle=True), True), (True, KFold(3), True), (False, 3, False)],
 )
-def test_the_standard_error_of_the_folds_is_the_noise_where_folds_differ(
-    fold_noise: bool | str, cv: Any, is_told: bool
-) -> None:
+def test_standard_error_over_folds_is_used_if_folds_differ(fold_noise: bool | str, cv: Any, is_used: bool) -> None:
     results: list[Result] = []
 
     def note(call: FrameType, event: str) -> None:
@@ -87,11 +85,11 @@ def test_the_standard_error_of_the_folds_is_the_noise_where_folds_differ(
     search = AdaBKBSearchCV(Ridge(), {"alpha": Float(0.1, 9)}, n_iter=2, cv=cv, fold_noise=fold_noise)
     with watching({Model.learn: note}):
         search.fit(X, Y)
-    expected = search.cv_results_["std_test_score"] / math.sqrt(3) if is_told else [0.0, 0.0]
+    expected = search.cv_results_["std_test_score"] / math.sqrt(3) if is_used else [0.0, 0.0]
     assert [result.error for result in results] == pytest.approx(list(expected))
 
 
-def test_several_workers_get_as_many_candidates_at_a_time_as_keep_them_busy(capsys: pytest.CaptureFixture[str]) -> None:
+def test_batches_keep_all_workers_busy(capsys: pytest.CaptureFixture[str]) -> None:
     search = AdaBKBSearchCV(svr(), SVR_SPACE, n_iter=8, n_jobs=4, cv=2, random_state=0, verbose=1).fit(X, Y)
     assert capsys.readouterr().out.count("2 folds for each of 2 candidates") == 4
     with parallel_config("threading"):
@@ -100,13 +98,13 @@ def test_several_workers_get_as_many_candidates_at_a_time_as_keep_them_busy(caps
     assert len({tuple(params.values()) for params in search.cv_results_["params"]}) == 8
 
 
-def test_it_is_a_step_of_a_pipeline_and_can_be_validated_itself() -> None:
+def test_search_works_in_a_pipeline_and_in_cross_validation() -> None:
     search = AdaBKBSearchCV(Lasso(), {"alpha": loguniform(1e-3, 10)}, n_iter=8, cv=3, random_state=0)
     assert cross_val_score(make_pipeline(StandardScaler(), search), X, Y, cv=3).mean() > 0.4
 
 
 @pytest.mark.filterwarnings("ignore")  # warnings for NaN scores with too many neighbors
-def test_candidates_that_fail_are_avoided() -> None:
+def test_failing_candidates_are_avoided() -> None:
     space = {"n_neighbors": Int(1, 600)}
     search = AdaBKBSearchCV(KNeighborsRegressor(), space, n_iter=20, cv=2, random_state=0)
     search.fit(X, Y)
@@ -136,9 +134,7 @@ def two_scores(estimator: Ridge, X: Any, y: Any) -> dict[str, float]:
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
 @pytest.mark.parametrize(("scoring", "refit"), [(None, True), ("r2", "r2"), (two_scores, "half")])
 @pytest.mark.parametrize("n_jobs", [1, 4])
-def test_candidates_that_cannot_be_fitted_have_their_place_in_the_results(
-    n_jobs: int, scoring: Any, refit: bool | str
-) -> None:
+def test_results_include_candidates_that_cannot_be_fitted(n_jobs: int, scoring: Any, refit: bool | str) -> None:
     """As in a grid of the same candidates. The first and the last one are among them."""
     common: dict[str, Any] = {"cv": 3, "scoring": scoring, "refit": refit}
     with (
@@ -162,7 +158,7 @@ def test_candidates_that_cannot_be_fitted_have_their_place_in_the_results(
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
 @pytest.mark.parametrize("scoring", [None, two_scores])
-def test_a_search_in_which_every_fit_fails_says_so_as_others_do(scoring: Any) -> None:
+def test_search_fails_like_others_if_every_fit_fails(scoring: Any) -> None:
     space = {"alpha": UNFIT}
     for search in (
         AdaBKBSearchCV(Failing(), space, n_iter=4, cv=3, scoring=scoring, refit="half"),
@@ -172,7 +168,7 @@ def test_a_search_in_which_every_fit_fails_says_so_as_others_do(scoring: Any) ->
             search.fit(X, Y)
 
 
-def test_estimators_are_choices() -> None:
+def test_estimators_can_be_choices() -> None:
     pipeline = Pipeline([("scale", StandardScaler()), ("model", Ridge())])
     scalers = [StandardScaler(), MinMaxScaler(), "passthrough"]
     space = {"scale": scalers, "model": [Ridge(), SVR()]}
@@ -180,7 +176,7 @@ def test_estimators_are_choices() -> None:
     assert {str(params["scale"]) for params in search.cv_results_["params"]} == {str(each) for each in scalers}
 
 
-def test_with_several_metrics_refit_names_the_one_that_counts() -> None:
+def test_refit_selects_one_of_several_metrics() -> None:
     metrics = ["accuracy", "roc_auc"]
     space = {"svc__C": loguniform(1e-2, 1e2)}
     model = make_pipeline(StandardScaler(), SVC())
@@ -190,7 +186,7 @@ def test_with_several_metrics_refit_names_the_one_that_counts() -> None:
         AdaBKBSearchCV(model, space, n_iter=4, cv=2, scoring=metrics, refit=False).fit(CELLS, KINDS)
 
 
-def test_every_declaration_is_the_axis_that_it_says() -> None:
+def test_every_declaration_becomes_the_equivalent_axis() -> None:
     found = domain(
         {
             "uniform": uniform(2, 3),
@@ -252,15 +248,13 @@ def test_every_declaration_is_the_axis_that_it_says() -> None:
         ([1.0], ValueError, "no parameter has more than one value, so there is nothing to search"),
     ],
 )
-def test_a_wrong_declaration_is_refused_by_name_before_any_fit(
-    given: object, error: type[Exception], says: str
-) -> None:
+def test_invalid_declarations_are_rejected_before_any_fit(given: object, error: type[Exception], says: str) -> None:
     with pytest.raises(error) as raised:
         AdaBKBSearchCV(LogisticRegression(), {"C": given}).fit(CELLS, KINDS)
     assert says in str(raised.value)
 
 
-def test_without_scikit_learn_the_import_names_the_package_to_install() -> None:
+def test_missing_scikit_learn_is_reported_with_the_package_to_install() -> None:
     program = "import sys; sys.modules['sklearn'] = None; import adabkb_integrations.sklearn"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[sklearn]'")

@@ -1,7 +1,7 @@
 """scikit-learn's own checks of estimators, with two of its instances for ``RandomizedSearchCV``.
 
-Not applicable are the checks of other array libraries, which are not installed, and ``check_supervised_y_2d`` of
-regressors, which expects a warning that no search gives (also a known failure of ``RandomizedSearchCV``).
+Two kinds of checks do not apply: those of other array libraries, which are not installed, and ``check_supervised_y_2d``
+of regressors. That check expects a warning that no search gives (also a known failure of ``RandomizedSearchCV``).
 """
 
 from __future__ import annotations

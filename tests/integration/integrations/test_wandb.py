@@ -1,4 +1,4 @@
-"""The callback with the library of Weights & Biases in offline mode. The tests read its files.
+"""The callback with the library of Weights & Biases in offline mode, whose files the tests read.
 
 The tests import the library themselves, since the import takes a second in each test process.
 """
@@ -45,12 +45,12 @@ def records(log: bytes) -> Iterator[Record]:
         _, length, kind = struct.unpack_from("<IHB", log, at)
         parts += log[at + header : at + header + length]
         at += header + length
-        if kind in (1, 4):  # the whole of a record, or the last part of one
+        if kind in (1, 4):  # a whole record, or its last part
             yield Record.FromString(parts)
             parts = b""
 
 
-class Written:
+class WrittenRun:
     """A run read from its file."""
 
     def __init__(self, file: Path) -> None:
@@ -79,11 +79,11 @@ def _values(items: Any) -> dict[str, Any]:
     return {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items}
 
 
-def runs(folder: Path) -> list[Written]:
+def runs(folder: Path) -> list[WrittenRun]:
     import wandb
 
     wandb.teardown()  # writes the remaining data to the files
-    found = [Written(file) for file in folder.glob("wandb/offline-run-*/run-*.wandb")]
+    found = [WrittenRun(file) for file in folder.glob("wandb/offline-run-*/run-*.wandb")]
     return sorted(found, key=lambda each: each.run.display_name)
 
 
@@ -117,7 +117,7 @@ def test_each_trial_is_a_run_in_the_group_of_the_study(study: Study, tmp_path: P
     assert (first.exit_code, failed.exit_code) == (0, 1)
 
 
-def test_without_wandb_the_import_names_the_package_to_install() -> None:
+def test_missing_wandb_is_reported_with_the_package_to_install() -> None:
     program = "import sys; sys.modules['wandb'] = None; import adabkb_integrations.wandb"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[wandb]'")

@@ -1,5 +1,5 @@
-"""Common mistakes, and the answer of each interface: ``docs/mistakes.md`` is the list.
+"""Common mistakes, and the response of each interface: ``docs/mistakes.md`` is the list.
 
-To add a mistake, add its request there, with any text as its answer. ``python -m tests.integration.mistakes`` makes all
-mistakes and writes the answers.
+To add a mistake, add its request there, with any text as its response. ``python -m tests.integration.mistakes`` makes
+all mistakes and writes the responses.
 """

@@ -62,7 +62,7 @@ def _of_request(line: str, rest: str, server: MistakeServer) -> str:
         )
     raw = re.sub(rb"\\x([0-9a-f]{2})", lambda byte: bytes.fromhex(byte[1].decode()), body.encode()) if body else None
     kind = {} if raw is None else {"Content-Type": "application/json"}
-    return told(server.http.request(method, path, content=raw, headers={**kind, **headers}))
+    return described(server.http.request(method, path, content=raw, headers={**kind, **headers}))
 
 
 def _of_python(made: str, server: MistakeServer) -> str:
@@ -100,7 +100,7 @@ def _of_command(line: str, files: dict[str, str], server: MistakeServer) -> str:
     return f"exit code {done.exit_code}\n{server.as_shown(done.stderr or done.stdout)}"
 
 
-def told(response: httpx.Response) -> str:
+def described(response: httpx.Response) -> str:
     """A refusal as lines. A pointer is repeated if it says more than the first line."""
     problem = response.json()
     assert response.status_code >= 400, response.text

@@ -86,8 +86,11 @@ class MistakeServer:
     database: sqlite3.Connection
 
     def state(self) -> dict[str, list[tuple[Any, ...]]]:
-        """The rows of the database that a request can change, without model rows, which are written later, and without
-        stored answers, since a client may send requests before it refuses."""
+        """The rows of the database that a request can change.
+
+        Model rows are excluded, since the server writes them later. Stored responses are excluded, since a client may
+        send requests before it refuses.
+        """
         queries = {
             "studies": "SELECT id, study_seq, state, paused, budget, definition FROM studies ORDER BY id",
             **{table: f"SELECT * FROM {table} ORDER BY rowid" for table in ("trials", "observations", "events")},

@@ -1,4 +1,4 @@
-"""Every mistake gets exactly the answer in ``docs/mistakes.md``, and changes nothing."""
+"""Every mistake gets exactly the response in ``docs/mistakes.md``, and changes nothing."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ FOREIGN = re.compile(r"pydantic|discriminator|Traceback|Input should|[Uu]nable t
 """Terms of the implementation that answers must not contain."""
 
 
-def test_every_mistake_is_answered_as_documented_and_changes_nothing(tmp_path: Path) -> None:
+def test_every_mistake_gets_the_documented_response_and_changes_nothing(tmp_path: Path) -> None:
     with opened(tmp_path) as server:
         found = document.text(server)
     assert FOREIGN.findall(found) == []
-    assert found == document.FILE.read_text(), "if the new answers are right: python -m tests.integration.mistakes"
+    assert found == document.FILE.read_text(), "if the new responses are right: python -m tests.integration.mistakes"
 
 
-def test_there_are_many_mistakes_and_each_is_made_once() -> None:
+def test_there_are_many_distinct_mistakes() -> None:
     titles = document.titles()
     assert len(titles) >= 510
     assert len(set(titles)) == len(titles)

@@ -64,7 +64,7 @@ def running(database: Database, clock: ManualClock) -> Service:
 
 
 @pytest.fixture
-def hasty(database: Database, clock: ManualClock) -> Service:
+def time_limited(database: Database, clock: ManualClock) -> Service:
     """The same, with time for only one point per suggestion."""
     return Service(database, clock=clock, inference=in_this_process(database, decision_seconds=0.0))
 

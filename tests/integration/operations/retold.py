@@ -1,4 +1,4 @@
-"""An invariant of every study: its log contains its complete state."""
+"""Check that a study's log contains its complete state."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from tests.integration.operations.conftest import ManualClock
 from tests.integration.operations.verbs import Ask, suggest
 
 
-def assert_its_log_tells_all(
+def assert_log_is_complete(
     database: Database, clock: ManualClock, running: Service, context: Mapping[str, Any] | None = None
 ) -> None:
-    """Check that doctor and replay find no problem in the study "s", and that its next decision is the same after
-    export, deletion and import."""
+    """Check that doctor and replay find no problem in the study "s", and that its next suggestion is the same after
+    export, deletion and import.
+    """
     assert list(examine(database)) == []
     replayed = replay(running, "s")
     assert (replayed.diverged, replayed.changed) == ([], False)

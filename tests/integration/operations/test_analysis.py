@@ -32,7 +32,7 @@ def worked_on(running: Service, system: str, parameters: list[dict[str, Any]], d
 
 @pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("system", ["auto", "paper", "expected-improvement", "gp-ucb", "gp-threds"])
-def test_every_system_tells_what_it_has_found_out(running: Service, system: str) -> None:
+def test_every_system_reports_its_findings(running: Service, system: str) -> None:
     parameters = FLOATS if system == "gp-threds" else MIXED
     worked_on(running, system, parameters)
     found = importance(running, "s")
@@ -57,12 +57,12 @@ def test_every_system_tells_what_it_has_found_out(running: Service, system: str)
     assert [cell.mean for cell in cells] == pytest.approx([each.mean for each in again])
     bounded = [cell for cell in cells if cell.index is not None]
     assert bool(bounded) == (system in ("auto", "paper"))
-    assert all(cell.index < cell.mean for cell in bounded), "the objective is minimised"  # type: ignore[operator]
+    assert all(cell.index < cell.mean for cell in bounded), "the objective is minimized"  # type: ignore[operator]
     if system == "paper":
         assert {cell.status for cell in bounded} == {"leaf"}
 
 
-def test_a_page_of_the_partition_continues_where_the_last_one_ended(running: Service) -> None:
+def test_pages_of_the_partition_are_contiguous(running: Service) -> None:
     worked_on(running, "auto", FLOATS)
     whole, last = partition(running, "s", 0, 1000, None)
     assert last is None
@@ -77,7 +77,7 @@ def test_a_page_of_the_partition_continues_where_the_last_one_ended(running: Ser
     assert 1 < len(leaves) < len(whole)
 
 
-def test_unknown_facts_have_a_reason(running: Service) -> None:
+def test_unknown_results_have_a_reason(running: Service) -> None:
     create(running, definition(parameters=MIXED))
     assert importance(running, "s").model_dump() == {
         "results": 0,
@@ -92,7 +92,7 @@ def test_unknown_facts_have_a_reason(running: Service) -> None:
     assert importance(running, "s").reason == "constant"
 
 
-def test_a_grid_goes_through_the_values_that_are_given(running: Service) -> None:
+def test_slice_uses_the_given_values(running: Service) -> None:
     worked_on(running, "auto", MIXED)
     found = slice_through(running, "s", ["kind", "x"], 4, {"idle": 10, "seed": 7})
     assert found.at == {"seed": 7, "idle": 10.0}
@@ -114,7 +114,7 @@ REFUSED: dict[str, tuple[list[str], int | None, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)
-def test_a_slice_that_cannot_be_meant_is_refused(running: Service) -> None:
+def test_invalid_slices_are_rejected(running: Service) -> None:
     create(running, definition(parameters=MIXED))
     for message, (names, points, at) in REFUSED.items():
         with pytest.raises(Invalid) as refused:

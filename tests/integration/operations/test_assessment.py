@@ -39,22 +39,22 @@ LAB: list[dict[str, Any]] = [
 
 
 def grown(running: Service, results: int, seed: int = 0) -> None:
-    """Yields with one decimal that rise with the temperature, at random points with two of the three catalysts."""
+    """Yields with one decimal that increase with the temperature, at random points with two of the three catalysts."""
     rng = np.random.default_rng(seed)
-    told = []
+    batch = []
     for _ in range(results):
         temperature, catalyst = round(rng.uniform(20, 100)), ["XPhos", "SPhos"][rng.integers(2)]
         value = 0.6 * temperature + 9.0 * (catalyst == "XPhos") + 0.5 * rng.normal()
         point = {"temperature": temperature, "catalyst": catalyst, "dye": 10.0 ** rng.uniform(-2, 0)}
-        told.append(Value(round(value, 1), parameters=point))
-    observe_batch(running, "s", told)
+        batch.append(Value(round(value, 1), parameters=point))
+    observe_batch(running, "s", batch)
 
 
 def checks(running: Service) -> list[str]:
     return [each.check for each in assessment(running, "s").checks]
 
 
-def test_an_empty_study_has_little_to_say(running: Service) -> None:
+def test_assessment_of_an_empty_study(running: Service) -> None:
     create(running, definition())
     found = assessment(running, "s")
     assert (found.results, found.standing) == (0, "No trial has been issued yet.")
@@ -64,7 +64,7 @@ def test_an_empty_study_has_little_to_say(running: Service) -> None:
     assert (found.outlook.gap, found.outlook.probability, found.outlook.reason) == (None, None, "no_results")
 
 
-def test_a_single_result_is_shown_with_its_own_digits(running: Service) -> None:
+def test_single_result_is_shown_with_its_own_digits(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="maximize"))
     grown(running, 1)
     found = assessment(running, "s")
@@ -77,7 +77,7 @@ def test_a_single_result_is_shown_with_its_own_digits(running: Service) -> None:
     assert [each.check for each in found.checks] == ["few_results"]
 
 
-def test_five_results_say_nothing_of_parameters(running: Service) -> None:
+def test_five_results_are_too_few_for_importances(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="maximize"))
     grown(running, 5)
     found = assessment(running, "s")
@@ -93,7 +93,7 @@ def test_five_results_say_nothing_of_parameters(running: Service) -> None:
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
-def test_a_study_with_results_says_what_matters_and_what_is_left(running: Service, direction: str) -> None:
+def test_assessment_reports_importances_and_the_remaining_gain(running: Service, direction: str) -> None:
     create(running, definition(parameters=LAB, direction=direction))
     grown(running, 24)
     found = assessment(running, "s")
@@ -114,17 +114,17 @@ def test_a_study_with_results_says_what_matters_and_what_is_left(running: Servic
     assert "poor_predictions" not in checks(running)
 
 
-def test_a_choice_that_is_tried_or_issued_is_not_untried(running: Service) -> None:
+def test_tried_and_issued_choices_are_not_untried(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="maximize"))
     grown(running, 4)
-    told = assessment(running, "s").findings
-    assert told is not None
-    assert told.untried == {"catalyst": ["PPh3"]}
+    findings = assessment(running, "s").findings
+    assert findings is not None
+    assert findings.untried == {"catalyst": ["PPh3"]}
     for number in range(1, 5):
         correct(running, "s", number, {"excluded": True})
-    told = assessment(running, "s").findings
-    assert told is not None
-    assert told.untried == {"catalyst": ["PPh3"]}, "what was excluded was tried"
+    findings = assessment(running, "s").findings
+    assert findings is not None
+    assert findings.untried == {"catalyst": ["PPh3"]}, "an excluded choice was tried"
     queue(running, "s", {"temperature": 50, "catalyst": "PPh3", "dye": 0.1})
     found = assessment(running, "s")
     assert found.findings is None
@@ -132,7 +132,7 @@ def test_a_choice_that_is_tried_or_issued_is_not_untried(running: Service) -> No
     assert (found.latest.text, found.latest.state) == ("Trial 1 was queued by a person.", "queued")
 
 
-def test_the_latest_trial_says_what_it_is_for_and_what_came_of_it(running: Service) -> None:
+def test_latest_trial_has_its_purpose_and_outcome(running: Service) -> None:
     create(running, definition())
     for value in (3.25, 1.5, 2.0, 4.0):
         (trial,) = suggest(running, "s", Ask()).view.trials
@@ -169,11 +169,11 @@ def test_several_objectives_are_named(running: Service) -> None:
 
 
 def observed(running: Service, trial: int, value: float | None, metrics: dict[str, float]) -> None:
-    told: dict[str, Any] = {"attempt": None, "parameters": None, "std_error": None, "std_errors": {}}
-    observe(running, "s", TrialValueBody.model_construct(trial=trial, value=value, metrics=metrics, **told))
+    others: dict[str, Any] = {"attempt": None, "parameters": None, "std_error": None, "std_errors": {}}
+    observe(running, "s", TrialValueBody.model_construct(trial=trial, value=value, metrics=metrics, **others))
 
 
-def test_results_beyond_the_bounds_are_not_called_best(running: Service) -> None:
+def test_infeasible_results_are_not_called_best(running: Service) -> None:
     create(running, definition(outcome_constraints=[{"metric": "cost", "upper": 3}]))
     for number in range(5):
         (trial,) = suggest(running, "s", Ask()).view.trials
@@ -186,7 +186,7 @@ def test_results_beyond_the_bounds_are_not_called_best(running: Service) -> None
     assert assessment(running, "s").progress.text.startswith("The best of 6 results is 9.5 (trial 6)")
 
 
-def test_only_failures_pause_and_say_so(running: Service) -> None:
+def test_study_paused_by_failures_reports_the_cause(running: Service) -> None:
     create(running, definition(failure_limit=2))
     for _ in range(2):
         observe(running, "s", Failure(suggest(running, "s", Ask()).view.trials[0].number))
@@ -198,7 +198,7 @@ def test_only_failures_pause_and_say_so(running: Service) -> None:
 
 
 @pytest.mark.parametrize("system", ["paper", "gp-ucb", "random-bkb", "gp-threds", "ada-bbkb"])
-def test_other_systems_say_what_they_can(running: Service, system: str) -> None:
+def test_other_systems_report_what_they_support(running: Service, system: str) -> None:
     parameters = [{"name": name, "kind": "float", "low": -1, "high": 2} for name in ("x", "y")]
     create(running, definition(parameters=parameters, algorithm=SYSTEMS[system]))
     for _ in range(9):
@@ -214,7 +214,7 @@ def test_other_systems_say_what_they_can(running: Service, system: str) -> None:
     assert (judged.items, judged.inside, judged.reason) == ([], None, "not_this_system")
 
 
-def test_a_complete_and_a_paused_study_say_why(running: Service) -> None:
+def test_complete_and_paused_studies_give_the_reason(running: Service) -> None:
     create(running, definition(budget=1))
     observe(running, "s", Value(1.0, suggest(running, "s", Ask()).view.trials[0].number))
     assert assessment(running, "s").standing.startswith("The budget is used up")
@@ -223,21 +223,21 @@ def test_a_complete_and_a_paused_study_say_why(running: Service) -> None:
     assert assessment(running, "s").standing.startswith("Paused: no new points")
 
 
-def test_no_increase_of_a_cost_budget_is_offered(running: Service) -> None:
+def test_increase_of_a_cost_budget_is_not_suggested(running: Service) -> None:
     create(running, definition(budget={"cost": 1.0}, cost="told"))
     trial = suggest(running, "s", Ask()).view.trials[0].number
     observe(running, "s", TrialValueBody(trial=trial, value=1.0, cost=2.0))
     assert assessment(running, "s").standing == "The budget is used up."
 
 
-def test_an_excluded_choice_is_not_named_as_untried(running: Service) -> None:
+def test_excluded_choice_is_not_reported_as_untried(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="maximize", constraints=['catalyst != "PPh3"']))
     grown(running, 12)
     found = assessment(running, "s").findings
     assert found is None or not found.untried
 
 
-def test_a_long_time_without_improvement_is_mentioned(running: Service) -> None:
+def test_long_time_without_improvement_is_mentioned(running: Service) -> None:
     create(running, definition())
     values = [1.0, *(1.5 + number / 8 for number in range(11))]
     observe_batch(running, "s", [Value(v, parameters={"x": v / 4, "y": 1.0}) for v in values])
@@ -246,7 +246,7 @@ def test_a_long_time_without_improvement_is_mentioned(running: Service) -> None:
     assert "The last 11 results brought no improvement." in found.text
 
 
-def test_a_model_that_cannot_follow_leaves_what_the_results_say(running: Service) -> None:
+def test_failed_model_leaves_statements_about_results(running: Service) -> None:
     """Two results whose sum overflows."""
     create(running, definition(algorithm={"profile": "paper", "outputs": "raw"}))
     for _ in range(2):
@@ -263,7 +263,7 @@ def test_a_model_that_cannot_follow_leaves_what_the_results_say(running: Service
     assert found.latest.text.startswith("Trial 1 is quasi-random, because the model did not answer in time.")
 
 
-def test_an_outlier_is_found_and_gone_when_it_is_corrected(running: Service) -> None:
+def test_outlier_is_reported_until_it_is_corrected(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="maximize"))
     grown(running, 24)
     assert "outlier" not in checks(running)
@@ -275,7 +275,7 @@ def test_an_outlier_is_found_and_gone_when_it_is_corrected(running: Service) -> 
     assert "outlier" not in checks(running)
 
 
-def test_noise_alone_is_not_believed(running: Service) -> None:
+def test_pure_noise_gives_no_findings(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="maximize"))
     rng = np.random.default_rng(0)
     points = [{"temperature": t, "catalyst": "XPhos", "dye": 0.1} for t in rng.uniform(20, 100, 30).round(3).tolist()]
@@ -290,7 +290,7 @@ def test_noise_alone_is_not_believed(running: Service) -> None:
     assert judged.error > 0.85 * judged.error_of_median
 
 
-def test_a_best_point_at_the_end_of_a_range_can_be_widened(running: Service) -> None:
+def test_best_point_at_the_end_of_a_range_suggests_widening(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="maximize"))
     grown(running, 30)
     observe(running, "s", Value(69.0, parameters={"temperature": 100, "catalyst": "XPhos", "dye": 0.1}))
@@ -304,7 +304,7 @@ def test_a_best_point_at_the_end_of_a_range_can_be_widened(running: Service) -> 
     assert "edge" not in checks(running)
 
 
-def test_of_a_context_and_of_a_circle_no_end_is_reached_and_no_choice_is_left_to_try(running: Service) -> None:
+def test_context_and_periodic_parameters_have_no_edges_or_untried_choices(running: Service) -> None:
     angle = {"name": "angle", "kind": "float", "low": 0, "high": 360, "periodic": True}
     known = [
         {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True},
@@ -336,7 +336,7 @@ def test_left_out_results_are_listed_by_number(running: Service) -> None:
     assert found.error == pytest.approx(np.mean([abs(each.value - each.mean) for each in found.items]))
 
 
-def test_what_cannot_be_judged_has_a_reason(running: Service) -> None:
+def test_missing_validation_has_a_reason(running: Service) -> None:
     create(running, definition())
     assert validation(running, "s").reason == "too_few_results"
     observe_batch(running, "s", [Value(3.0, parameters={"x": x, "y": 1.0}) for x in (-1, 0, 1, 2)])
@@ -345,7 +345,7 @@ def test_what_cannot_be_judged_has_a_reason(running: Service) -> None:
         validation(running, "s", "cost")
 
 
-def test_predictions_are_finite_whatever_the_results(running: Service) -> None:
+def test_predictions_are_finite_for_extreme_results(running: Service) -> None:
     create(running, definition())
     values = [1e300, -1e300, 1e-300, 0.0, 5.0, 1e8, -3.0, 2.0, 7.5]
     observe_batch(running, "s", [Value(v, parameters={"x": n / 9, "y": 1.0}) for n, v in enumerate(values)])

@@ -34,7 +34,7 @@ RFC_7396 = [
 
 
 @pytest.mark.parametrize(("before", "changes", "after"), RFC_7396)
-def test_changes_are_merged_as_the_standard_says(
+def test_changes_are_merged_as_in_rfc_7396(
     before: dict[str, Any], changes: dict[str, Any], after: dict[str, Any]
 ) -> None:
     """The examples of RFC 7396 whose target and patch are objects."""
@@ -51,15 +51,15 @@ def found(running: Service, *attributes: tuple[str, str], limit: int = 100, afte
     return [trial.number for trial in trials]
 
 
-def test_a_trial_has_its_attributes_in_every_state_and_keeps_them(running: Service, study: str) -> None:
+def test_attributes_can_be_set_in_every_state_and_are_kept(running: Service, study: str) -> None:
     queue(running, study, {"x": 0.5, "y": 1.0})
     assert read.trial(running, study, 1).attributes == {}
     annotate(running, study, 1, {"plate": "a"})
     assert suggest(running, study, Ask()).view.trials[0].attributes == {"plate": "a"}
     annotate(running, study, 1, {"host": "n1"})
-    told = observe(running, study, Value(1.0, 1)).view.trial
-    assert told is not None
-    assert told.attributes == {"plate": "a", "host": "n1"}
+    completed = observe(running, study, Value(1.0, 1)).view.trial
+    assert completed is not None
+    assert completed.attributes == {"plate": "a", "host": "n1"}
     assert annotate(running, study, 1, {"plate": None, "good": True}).view.trial.attributes == {
         "host": "n1",
         "good": True,
@@ -69,7 +69,7 @@ def test_a_trial_has_its_attributes_in_every_state_and_keeps_them(running: Servi
     assert annotate(running, study, failed, {"core": "dump"}).view.trial.state == "failed"
 
 
-def test_what_changes_nothing_is_no_event(running: Service, study: str) -> None:
+def test_unchanged_attributes_create_no_event(running: Service, study: str) -> None:
     number = suggested(running)
     annotate(running, study, number, {"a": 1})
     before = get(running, study).revision
@@ -80,7 +80,7 @@ def test_what_changes_nothing_is_no_event(running: Service, study: str) -> None:
     assert get(running, study).revision == before + 1
 
 
-def test_the_model_has_no_part_in_them(database: Database, clock: ManualClock) -> None:
+def test_attributes_do_not_affect_the_model(database: Database, clock: ManualClock) -> None:
     points = []
     for name in ("plain", "annotated"):
         running = Service(database, clock=clock)
@@ -119,7 +119,7 @@ def test_trials_are_found_by_their_attributes(running: Service, study: str) -> N
         assert found(running, ("host", nothing)) == []
 
 
-def test_a_page_is_full_although_other_trials_look_alike(running: Service, study: str) -> None:
+def test_page_is_full_although_other_trials_look_alike(running: Service, study: str) -> None:
     for number in range(1, 9):
         queue(running, study, {"x": 0.1 * number, "y": 1.0})
         annotate(running, study, number, {"host": "n1"} if number > 5 else {"inner": {"host": "n1"}})
@@ -127,7 +127,7 @@ def test_a_page_is_full_although_other_trials_look_alike(running: Service, study
     assert found(running, ("host", "n1"), limit=2, after=7) == [8]
 
 
-def test_there_is_no_end_to_changes_but_to_what_a_trial_has(running: Service, study: str) -> None:
+def test_attributes_are_limited_in_size_but_not_in_changes(running: Service, study: str) -> None:
     number = suggested(running)
     for value in range(100):
         annotate(running, study, number, {"step": value, "text": "x" * 15_000})
@@ -148,9 +148,7 @@ def test_there_is_no_end_to_changes_but_to_what_a_trial_has(running: Service, st
         ([], "does not fit"),
     ],
 )
-def test_an_altered_export_with_impossible_attributes_is_refused(
-    running: Service, study: str, changes: object, what: str
-) -> None:
+def test_export_with_invalid_attributes_is_rejected(running: Service, study: str, changes: object, what: str) -> None:
     annotate(running, study, suggested(running), {"a": "y"})
     lines = [json.loads(line) for line in json_lines(running, study)]
     for line in lines:
@@ -163,7 +161,7 @@ def test_an_altered_export_with_impossible_attributes_is_refused(
         import_study(running.database, map(json.dumps, lines))
 
 
-def test_an_export_of_a_version_without_attributes_is_imported(running: Service, study: str) -> None:
+def test_export_from_a_version_without_attributes_is_imported(running: Service, study: str) -> None:
     suggested(running)
     lines = [json.loads(line) for line in json_lines(running, study)]
     for line in lines:
@@ -173,7 +171,7 @@ def test_an_export_of_a_version_without_attributes_is_imported(running: Service,
     assert read.trial(running, study, 1).attributes == {}
 
 
-def test_a_page_of_large_trials_ends_early_and_the_next_one_continues(running: Service, study: str) -> None:
+def test_page_of_large_trials_ends_early_and_the_next_one_continues(running: Service, study: str) -> None:
     """A page has at most 8 MB; here, each trial has 16 kB."""
     for number in range(1, 603):
         queue(running, study, {"x": number / 1000.0, "y": 1.0})

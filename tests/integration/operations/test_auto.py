@@ -39,7 +39,7 @@ def drain(running: Service) -> list[tuple[object, object]]:
     return found
 
 
-def test_a_finite_space_is_issued_once_and_completes_the_study(running: Service) -> None:
+def test_finite_space_is_issued_once_and_completes_the_study(running: Service) -> None:
     create(running, definition(parameters=SIX_POINTS))
     assert sorted(drain(running)) == [(layers, bias) for layers in (1, 2, 3) for bias in (False, True)]
     over = get(running, "s")
@@ -50,15 +50,15 @@ def test_a_finite_space_is_issued_once_and_completes_the_study(running: Service)
     assert found.model.parameters == {"layers": 2, "bias": False}
 
 
-def test_a_batch_that_takes_too_long_is_filled_up_with_other_points(hasty: Service) -> None:
-    """The engine decides only on the first point; the others are flagged, and no point is issued twice."""
-    create(hasty, definition(parameters=SIX_POINTS))
-    trials = suggest(hasty, "s", Ask(count=6)).view.trials
+def test_slow_batch_is_completed_with_fallback_points(time_limited: Service) -> None:
+    """The engine suggests only the first point in time; the others are flagged, and no point is issued twice."""
+    create(time_limited, definition(parameters=SIX_POINTS))
+    trials = suggest(time_limited, "s", Ask(count=6)).view.trials
     assert [trial.origin for trial in trials] == ["policy", *["fallback"] * 5]
     assert len({tuple(trial.parameters.values()) for trial in trials}) == 6
 
 
-def test_an_exhausted_study_waits_for_the_points_that_are_out(running: Service) -> None:
+def test_exhausted_study_waits_for_pending_points(running: Service) -> None:
     """If all points are issued, there is no new one, but the study ends only after the last result or failure."""
     create(running, definition(parameters=SIX_POINTS))
     answer = suggest(running, "s", Ask(count=10)).view
@@ -70,8 +70,8 @@ def test_an_exhausted_study_waits_for_the_points_that_are_out(running: Service) 
     assert get(running, "s").state == "complete"
 
 
-def test_a_point_that_becomes_free_again_reopens_the_study(running: Service) -> None:
-    """A correction excludes a result, so its point is issued again."""
+def test_excluded_result_reopens_an_exhausted_study(running: Service) -> None:
+    """The point of an excluded result is issued again."""
     create(running, definition(parameters=SIX_POINTS))
     first = drain(running)[0]
     correct(running, "s", 1, {"excluded": True})
@@ -79,7 +79,7 @@ def test_a_point_that_becomes_free_again_reopens_the_study(running: Service) -> 
     assert drain(running) == [first]
 
 
-def test_declared_noise_makes_replicates_worth_asking_for(running: Service) -> None:
+def test_declared_noise_gives_replicates(running: Service) -> None:
     create(running, definition(parameters=SIX_POINTS, noise_std=0.5, budget=20))
     found = drain(running)
     assert len(found) == 20
@@ -87,7 +87,7 @@ def test_declared_noise_makes_replicates_worth_asking_for(running: Service) -> N
     assert get(running, "s").reason == "budget"
 
 
-def test_a_result_with_a_large_standard_error_moves_the_model_less(running: Service) -> None:
+def test_result_with_a_large_standard_error_has_less_weight(running: Service) -> None:
     """The same results, except for the standard error of an outlier."""
     means = []
     for study, std_error in (("sure", None), ("unsure", 5.0)):
@@ -102,9 +102,10 @@ def test_a_result_with_a_large_standard_error_moves_the_model_less(running: Serv
     assert means[1] < 1.5
 
 
-def test_the_model_says_what_it_has_learned(running: Service) -> None:
+def test_model_reports_its_learned_parameters(running: Service) -> None:
     """x matters and y does not, so x has nearly all of the variance. Statistics are finite, in the objective's
-    units."""
+    units.
+    """
     create(running, definition(direction="maximize"))
     blank = predict.model(running, "s")
     assert isinstance(blank.learned, Learned)
@@ -130,8 +131,8 @@ def test_the_model_says_what_it_has_learned(running: Service) -> None:
     assert at_best.mean == pytest.approx(best.value, abs=50)
 
 
-def test_each_search_for_hyperparameters_is_made_once_and_before_no_decision(running: Service) -> None:
-    """After the answer, and not again for the state after a prefetched point."""
+def test_each_hyperparameter_search_runs_once_and_after_the_suggestion(running: Service) -> None:
+    """It is not repeated for the state after a prefetched point."""
     create(running, definition())
     searched, steps = list[int](), list[str]()
 
@@ -171,11 +172,12 @@ MOVES: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
 
 @on_either("kind", MOVES)
 @pytest.mark.parametrize("noise_std", [None, pytest.param(0.1, marks=pytest.mark.long)])
-def test_a_point_is_suggested_once_also_if_something_a_little_different_was_run(
+def test_suggested_point_is_not_repeated_if_a_similar_one_was_run(
     running: Service, kind: str, noise_std: float | None
 ) -> None:
     """People round suggested values or use similar ones. The result belongs to the evaluated point, which may be
-    repeated if noise is declared."""
+    repeated if noise is declared.
+    """
     parameter, moved = MOVES[kind]
     parameters = [{"name": "p", **parameter}, SIX_POINTS[1]]
     create(running, definition(parameters=parameters, noise_std=noise_std))

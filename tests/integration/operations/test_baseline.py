@@ -15,7 +15,7 @@ from adabkb_service.operations.predict import recommendation
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, change, edit, observe, suggest
 
 PARAMETERS: list[dict[str, Any]] = [
@@ -59,10 +59,10 @@ def test_irrelevant_parameters_stay_at_the_baseline_and_gains_are_reported(
     assert {**found.parameters, "heat": 40.0} == {**TODAY, "lot": 7}
     assert found.parameters["heat"] == pytest.approx(90.0, abs=6.0)
     assert running.do(manage.get("s")).view.baseline == TODAY
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_a_baseline_changes_no_suggestion(running: Service) -> None:
+def test_baseline_changes_no_suggestion(running: Service) -> None:
     create(running, with_baseline())
     first = [point for _ in range(6) for point in evaluated(running, 1)]
     create(running, definition(id="t", parameters=PARAMETERS, direction="minimize"))
@@ -75,7 +75,7 @@ def test_a_baseline_changes_no_suggestion(running: Service) -> None:
     assert found.changes is None
 
 
-def test_the_tolerance_of_the_study_decides_on_what_matters(running: Service) -> None:
+def test_tolerance_of_the_study_determines_which_changes_matter(running: Service) -> None:
     create(running, with_baseline())
     for _ in range(12):
         evaluated(running, 1)
@@ -86,7 +86,7 @@ def test_the_tolerance_of_the_study_decides_on_what_matters(running: Service) ->
     assert found.parameters == {**TODAY, "heat": 40.0, "lot": 7}
 
 
-def test_in_a_context_the_chosen_parameters_stay(running: Service) -> None:
+def test_recommendation_in_a_context_stays_near_the_baseline(running: Service) -> None:
     humidity = {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True}
     create(running, with_baseline(parameters=[*PARAMETERS, humidity]))
     for step in range(16):
@@ -98,7 +98,7 @@ def test_in_a_context_the_chosen_parameters_stay(running: Service) -> None:
     assert found.parameters["humidity"] == 0.77
 
 
-def test_under_outcome_constraints_the_point_keeps_them(running: Service) -> None:
+def test_recommendation_satisfies_outcome_constraints(running: Service) -> None:
     """Keeping water would change less, but violates the bound."""
     create(running, with_baseline(metrics=["purity"], outcome_constraints=[{"metric": "purity", "lower": 0.9}]))
     for _ in range(14):
@@ -112,7 +112,7 @@ def test_under_outcome_constraints_the_point_keeps_them(running: Service) -> Non
     assert "solvent" in [each.parameter for each in found.changes]
 
 
-def test_an_edit_may_not_take_the_baseline_out_of_the_space(running: Service) -> None:
+def test_edit_cannot_exclude_the_baseline(running: Service) -> None:
     create(running, with_baseline())
     evaluated(running, 2)
     with pytest.raises(Invalid, match=r"cannot be combined with the study's baseline\.heat, which is 40, outside"):
@@ -131,7 +131,7 @@ REFUSED: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "place", "words"), REFUSED, ids=lambda each: str(each)[:40])
-def test_an_invalid_baseline_is_refused(changes: dict[str, Any], place: tuple[str, ...], words: str) -> None:
+def test_invalid_baseline_is_rejected(changes: dict[str, Any], place: tuple[str, ...], words: str) -> None:
     with pytest.raises(ValidationError) as refused:
         with_baseline(**changes)
     (fault,) = refused.value.errors()
@@ -140,6 +140,6 @@ def test_an_invalid_baseline_is_refused(changes: dict[str, Any], place: tuple[st
 
 
 @pytest.mark.parametrize("system", sorted(SYSTEMS.keys() - {"auto"}))
-def test_other_systems_take_no_baseline(system: str) -> None:
+def test_other_systems_reject_baselines(system: str) -> None:
     with pytest.raises(ValidationError, match="cannot be used by this algorithm"):
         with_baseline(parameters=PARAMETERS[:1], baseline={"heat": 40}, algorithm=SYSTEMS[system])

@@ -18,7 +18,7 @@ from adabkb_service.storage import studies
 from adabkb_service.storage.catalogues import Pieces, keep
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, change, get, observe, queue, suggest
 
 HEADS = "molecule,size,polarity"
@@ -60,7 +60,7 @@ def changed(running: Service, **fields: Any) -> Any:
     return change(running, "s", body.changes()).view
 
 
-def test_each_row_is_suggested_once_and_the_study_continues_when_rows_are_added(running: Service) -> None:
+def test_rows_are_suggested_once_and_added_rows_resume_the_study(running: Service) -> None:
     study(running, 9)
     assert sorted(evaluated(running, 9)) == [f"m{row}" for row in range(9)]
     over = suggest(running, "s", Ask()).view
@@ -69,7 +69,7 @@ def test_each_row_is_suggested_once_and_the_study_continues_when_rows_are_added(
     assert sorted(evaluated(running, 2)) == ["m10", "m9"]
 
 
-def test_rows_come_again_where_results_are_declared_to_be_noisy(running: Service) -> None:
+def test_rows_are_repeated_under_declared_noise(running: Service) -> None:
     study(running, 3, noise_std=0.1)
     assert len(evaluated(running, 8)) == 8
 
@@ -80,7 +80,7 @@ def test_several_workers_get_different_rows(running: Service) -> None:
     assert len({trial.parameters["molecule"] for trial in trials}) == 8
 
 
-def test_a_withdrawn_row_is_not_suggested_and_its_result_counts(
+def test_withdrawn_row_is_not_suggested_but_its_result_counts(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     study(running, 30)
@@ -92,7 +92,7 @@ def test_a_withdrawn_row_is_not_suggested_and_its_result_counts(
     assert not {best, *rest} & set(evaluated(running, 10))
     changed(running, restore=rest)
     assert set(rest) & set(evaluated(running, 5) + evaluated(running, 5))
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
 X = {"name": "x", "kind": "float", "low": 0, "high": 1}
@@ -104,7 +104,7 @@ Y = {**X, "name": "y"}
     [((), {}), ((), {"noise_std": 0.1}), ((X,), {}), ((X, Y), {"mixtures": [{"parameters": ["x", "y"]}]})],
     ids=["without noise", "with noise", "with a number", "with a mixture"],
 )
-def test_when_all_rows_are_withdrawn_the_study_waits_for_others(
+def test_study_with_all_rows_withdrawn_waits_for_others(
     running: Service, more: tuple[dict[str, Any], ...], fields: dict[str, Any]
 ) -> None:
     study(running, 5, *more, **fields)
@@ -117,7 +117,7 @@ def test_when_all_rows_are_withdrawn_the_study_waits_for_others(
     assert set(evaluated(running, 1)) <= {"m4", "m5"}
 
 
-def test_rows_that_the_constraints_exclude_are_not_suggested(
+def test_rows_excluded_by_constraints_are_not_suggested(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     rules = ['molecule not in ["m1", "m2"]', 'not (molecule == "m3" and x > 0.5)']
@@ -132,10 +132,10 @@ def test_rows_that_the_constraints_exclude_are_not_suggested(
         queue(running, "s", {"molecule": "m2", "x": 0.1})
     with pytest.raises(Invalid, match="leaves no point that satisfies"):
         suggest(running, "s", Ask(fixed={"molecule": "m3", "x": 0.9}))
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_a_study_needs_a_row_that_satisfies_its_constraints(running: Service) -> None:
+def test_study_needs_a_row_that_satisfies_its_constraints(running: Service) -> None:
     with pytest.raises(Invalid) as refused:
         study(running, 5, X, constraints=['molecule in ["m1", "m2"]', 'molecule != "m1"', 'molecule != "m2"'])
     assert "together" in str(refused.value.errors[0].detail)
@@ -148,11 +148,11 @@ def test_a_study_needs_a_row_that_satisfies_its_constraints(running: Service) ->
 
 
 def evaluated_with(running: Service, count: int) -> list[str]:
-    """The molecules of so many trials that are all open."""
+    """The molecules of a number of trials that are all pending."""
     return [trial.parameters["molecule"] for trial in suggest(running, "s", Ask(count)).view.trials]
 
 
-def test_a_recommendation_stays_near_a_baseline_with_a_row(running: Service) -> None:
+def test_recommendation_stays_near_the_row_of_a_baseline(running: Service) -> None:
     study(running, 30, X, baseline={"molecule": "m4", "x": 0.25}, seed=1)
     for row in range(12):
         point = {"molecule": f"m{row}", "x": 0.25}
@@ -167,9 +167,7 @@ def test_a_recommendation_stays_near_a_baseline_with_a_row(running: Service) -> 
     assert near().parameters["molecule"] != "m4"
 
 
-def test_an_older_study_with_the_same_catalogue_is_used(
-    database: Database, clock: ManualClock, running: Service
-) -> None:
+def test_older_study_with_the_same_catalogue_is_used(database: Database, clock: ManualClock, running: Service) -> None:
     create(running, definition(id="old", parameters=[catalogue(40)], direction="minimize"))
     for row in range(20):
         observe(running, "old", Value(value_of(f"m{row}"), parameters={"molecule": f"m{row}"}))
@@ -178,10 +176,10 @@ def test_an_older_study_with_the_same_catalogue_is_used(
     assert best in evaluated(running, 3)
     changed(running, add=table(3, first=30), withdraw=["m5"])
     evaluated(running, 2)
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_a_change_that_changes_nothing_is_no_event(running: Service) -> None:
+def test_change_without_effect_creates_no_event(running: Service) -> None:
     study(running, 5)
     once = changed(running, withdraw=["m1"])
     assert changed(running, withdraw=["m1"]).revision == once.revision
@@ -193,7 +191,7 @@ def test_a_change_that_changes_nothing_is_no_event(running: Service) -> None:
     assert change(running, "s", same).view.revision == replaced.revision
 
 
-def test_a_waiting_trial_in_a_withdrawn_row_fails(running: Service) -> None:
+def test_waiting_trial_in_a_withdrawn_row_fails(running: Service) -> None:
     study(running, 20)
     waiting = queue(running, "s", {"molecule": "m3"}).view
     changed(running, withdraw=["m3"])
@@ -213,7 +211,7 @@ def test_a_waiting_trial_in_a_withdrawn_row_fails(running: Service) -> None:
         ({"add": f"{HEADS}\nm50,1,2\nm51,1,wet"}, "line 3 has 'wet' in column 'polarity'"),
     ],
 )
-def test_an_invalid_change_has_no_effect(running: Service, fields: dict[str, Any], words: str) -> None:
+def test_invalid_change_has_no_effect(running: Service, fields: dict[str, Any], words: str) -> None:
     study(running, 10)
     before = get(running, "s")
     with pytest.raises(Invalid) as refused:
@@ -224,7 +222,7 @@ def test_an_invalid_change_has_no_effect(running: Service, fields: dict[str, Any
     assert get(running, "s") == before
 
 
-def test_a_withdrawn_row_cannot_be_queued_or_fixed(running: Service) -> None:
+def test_withdrawn_row_cannot_be_queued_or_fixed(running: Service) -> None:
     study(running, 10)
     changed(running, withdraw=["m1"])
     for refused in (
@@ -235,7 +233,7 @@ def test_a_withdrawn_row_cannot_be_queued_or_fixed(running: Service) -> None:
             refused()
 
 
-def test_further_parameters_are_chosen_with_a_row(database: Database, clock: ManualClock, running: Service) -> None:
+def test_other_parameters_are_chosen_with_a_row(database: Database, clock: ManualClock, running: Service) -> None:
     study(running, 6000, {"name": "x", "kind": "float", "low": 0, "high": 1})
     for step in range(12):
         fixed = {"molecule": "m7"} if step == 6 else None
@@ -243,10 +241,10 @@ def test_further_parameters_are_chosen_with_a_row(database: Database, clock: Man
         assert trial.parameters["molecule"] == "m7" or step != 6
         x = trial.parameters["x"]
         observe(running, "s", Value(value_of(trial.parameters["molecule"]) + (x - 0.3) ** 2, trial.number))
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_what_requests_read_of_a_study_does_not_grow_with_its_catalogue(database: Database, running: Service) -> None:
+def test_study_row_and_events_do_not_grow_with_the_catalogue(database: Database, running: Service) -> None:
     study(running, 5000)
     with database.reading() as connection:
         row = studies.get(connection, "s")
@@ -271,7 +269,7 @@ def test_what_requests_read_of_a_study_does_not_grow_with_its_catalogue(database
         (f"{HEADS.replace(',', ';')}\nm1;1,5;wet", "line 2 has 'wet' in column 'polarity'"),
     ],
 )
-def test_a_table_that_cannot_be_read_is_refused_with_line_and_column(text: str, words: str) -> None:
+def test_invalid_table_is_rejected_with_line_and_column(text: str, words: str) -> None:
     with pytest.raises(ValidationError) as refused:
         definition(parameters=[{"name": "molecule", "kind": "catalogue", "table": text}])
     (fault,) = refused.value.errors()
@@ -279,12 +277,12 @@ def test_a_table_that_cannot_be_read_is_refused_with_line_and_column(text: str, 
 
 
 @pytest.mark.parametrize("system", [SYSTEMS[name] for name in OF_THE_PAPER])
-def test_other_systems_refuse_a_catalogue(system: dict[str, Any]) -> None:
+def test_other_systems_reject_catalogues(system: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match="does not support catalogues"):
         definition(parameters=[catalogue(3)], algorithm=system)
 
 
-def test_only_the_server_names_a_table(running: Service) -> None:
+def test_clients_must_send_the_table_itself(running: Service) -> None:
     study(running, 3)
     known = get(running, "s").parameters[0].model_dump(mode="json")
     with pytest.raises(ValidationError, match="give the table itself"):
@@ -292,7 +290,7 @@ def test_only_the_server_names_a_table(running: Service) -> None:
     assert get(running, "s") == change(running, "s", {"parameters": [known]}).view
 
 
-def test_a_table_that_the_process_has_dropped_is_read_again(running: Service) -> None:
+def test_table_dropped_from_the_cache_is_read_again(running: Service) -> None:
     study(running, 20)
     evaluated(running, 2)
     many = "x" * 10_000_000

@@ -41,9 +41,7 @@ def uptime() -> Uptime:
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])
-def test_a_running_server_approaches_a_clock_that_is_set_and_then_agrees_with_a_new_one(
-    uptime: Uptime, jump: float
-) -> None:
+def test_running_server_approaches_a_changed_clock_gradually(uptime: Uptime, jump: float) -> None:
     """Time never goes back, and passes at half to twice the normal speed."""
     start, set_by = datetime(2026, 1, 1, tzinfo=UTC), 0.0
 
@@ -66,7 +64,7 @@ def test_a_running_server_approaches_a_clock_that_is_set_and_then_agrees_with_a_
     assert clock() == source()
 
 
-def test_a_difference_as_of_a_busy_machine_is_left(uptime: Uptime) -> None:
+def test_small_clock_differences_are_ignored(uptime: Uptime) -> None:
     start, late = datetime(2026, 1, 1, tzinfo=UTC), 0.0
     clock = SteadyClock(lambda: start + timedelta(seconds=uptime.seconds + late), uptime)
     shown, late = clock(), 0.05
@@ -75,7 +73,7 @@ def test_a_difference_as_of_a_busy_machine_is_left(uptime: Uptime) -> None:
     assert clock() - shown == timedelta(seconds=60)
 
 
-def test_a_server_follows_the_clock_of_postgresql_while_it_runs(postgresql_server: sa.Engine) -> None:
+def test_server_follows_the_clock_of_postgresql(postgresql_server: sa.Engine) -> None:
     """The database has a separate clock, which is set ahead by 5 s."""
     name = created(postgresql_server)
     url = address(postgresql_server, name)
@@ -108,7 +106,7 @@ def test_a_server_follows_the_clock_of_postgresql_while_it_runs(postgresql_serve
         drop(postgresql_server, name)
 
 
-def test_a_reading_that_takes_long_does_not_set_the_clock_wrong() -> None:
+def test_slow_reading_does_not_offset_the_clock() -> None:
     """The first reading waits 2 s for a connection, and returns the time after that."""
     start = datetime(2026, 1, 1, tzinfo=UTC)
     passed, waits = timedelta(0), [timedelta(seconds=2)]
@@ -129,9 +127,7 @@ def restarted(running: Service, clock: ManualClock) -> Service:
     return fresh
 
 
-def test_after_a_restart_with_the_clock_set_back_a_lease_has_no_more_than_its_length_left(
-    running: Service, clock: ManualClock
-) -> None:
+def test_lease_keeps_its_length_after_a_restart_with_an_earlier_clock(running: Service, clock: ManualClock) -> None:
     create(running, definition(lease_seconds=60))
     (trial,) = suggest(running, "s", ONE).view.trials
     clock.advance(-HOUR)
@@ -147,9 +143,7 @@ def test_after_a_restart_with_the_clock_set_back_a_lease_has_no_more_than_its_le
     assert list(examine(after.database)) == []
 
 
-def test_after_a_restart_with_the_clock_set_ahead_a_worker_that_lives_keeps_its_trial(
-    running: Service, clock: ManualClock
-) -> None:
+def test_live_worker_keeps_its_trial_after_a_restart_with_a_later_clock(running: Service, clock: ManualClock) -> None:
     create(running, definition(lease_seconds=60))
     (trial,) = suggest(running, "s", ONE).view.trials
     clock.advance(HOUR)
@@ -162,8 +156,8 @@ def test_after_a_restart_with_the_clock_set_ahead_a_worker_that_lives_keeps_its_
     assert list(examine(after.database)) == []
 
 
-def test_servers_whose_clocks_differ_by_an_hour_lose_nothing(running: Service, clock: ManualClock) -> None:
-    """On one database, in turn: to each, the other's leases seem overdue or very long."""
+def test_servers_with_clocks_an_hour_apart_lose_nothing(running: Service, clock: ManualClock) -> None:
+    """On one database, in turn: to each server, the other's leases seem overdue or very long."""
     ahead = ManualClock()
     ahead.advance(HOUR)
     other = Service(running.database, clock=ahead)
@@ -181,7 +175,7 @@ def test_servers_whose_clocks_differ_by_an_hour_lose_nothing(running: Service, c
     assert list(examine(running.database)) == []
 
 
-def test_keys_are_kept_for_their_hours_and_then_forgotten(running: Service, clock: ManualClock) -> None:
+def test_keys_are_deleted_after_their_retention_time(running: Service, clock: ManualClock) -> None:
     create(running, definition())
     first = suggest(running, "s", ONE, Key("s", "k", "f"))
     clock.advance(24 * HOUR - 1)
@@ -192,7 +186,7 @@ def test_keys_are_kept_for_their_hours_and_then_forgotten(running: Service, cloc
     assert not suggest(running, "s", ONE, Key("s", "k", "f")).replayed
 
 
-def test_a_clock_that_is_days_ahead_forgets_no_key(running: Service, clock: ManualClock) -> None:
+def test_clock_days_ahead_deletes_no_key(running: Service, clock: ManualClock) -> None:
     """Real time counts: in one minute, keys age by two minutes at most."""
     create(running, definition())
     first = suggest(running, "s", ONE, Key("s", "k", "f"))

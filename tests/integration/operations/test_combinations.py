@@ -1,5 +1,7 @@
-"""Combinations of features: allowed ones are accepted, and give correct trials and logs; the rest is refused. The
-studies are drawn with a seed."""
+"""Combinations of features: allowed ones are accepted, and give correct trials and logs; all others are rejected.
+
+The studies are drawn with a seed.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from adabkb_service.operations.read import list_observations
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import (
     Ask,
     Failure,
@@ -156,13 +158,13 @@ def drawn(seed: int) -> list[str]:
     return found
 
 
-def test_the_studies_of_many_features_have_every_pair_that_goes_together() -> None:
+def test_drawn_studies_cover_every_allowed_pair_of_features() -> None:
     found = {frozenset(pair) for seed in range(DRAWN) for pair in combinations(drawn(seed), 2)}
     assert found == {frozenset(pair) for pair in combinations(FEATURES, 2)} - EXCLUDED - SAME_FIELD
 
 
 @pytest.mark.parametrize("pair", [pair for pair in combinations(FEATURES, 2) if frozenset(pair) not in SAME_FIELD])
-def test_two_features_can_be_combined_or_are_refused(pair: tuple[str, str]) -> None:
+def test_two_features_can_be_combined_or_are_rejected(pair: tuple[str, str]) -> None:
     if frozenset(pair) not in EXCLUDED:
         assert made(list(pair)).id == "s"
         return
@@ -174,7 +176,7 @@ def test_two_features_can_be_combined_or_are_refused(pair: tuple[str, str]) -> N
 @pytest.mark.parametrize(
     "seed", [pytest.param(seed, marks=[] if seed in (0, 2, 3, 12) else pytest.mark.long) for seed in range(DRAWN)]
 )
-def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
+def test_combined_features_give_valid_trials_and_complete_logs(
     database: Database, clock: ManualClock, running: Service, seed: int
 ) -> None:
     features, rng = drawn(seed), np.random.default_rng(seed)
@@ -193,7 +195,7 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
         if "context" in features:
             context = {"humidity": round(float(rng.random()), 3)}
         fixed = {"glue": "slow"} if "fixed" in features and step % 3 == 1 else None
-        # The trials of an answer are on one plate, whose last place may be the only free one.
+        # The trials of an answer are on one plate, which may have only one free place.
         plate: Literal["new"] | None = "new" if "plates" in features and step % 2 else None
         if "plates" in features and step == 6:
             control = {**trials[-1].parameters, **(context or {})}
@@ -208,8 +210,8 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
             assert trial.parameters.get("dye") not in gone or trial.origin == "queued"
             evaluate(running, features, trial.number, trial.parameters, fails=step == 3)
         if "plates" in features and step == 2:  # a point of the same plate
-            value, told = measured(features, trials[0].parameters)
-            own = Value(value, parameters=trials[0].parameters, plate=trials[0].plate, **told)  # type: ignore[arg-type]
+            value, others = measured(features, trials[0].parameters)
+            own = Value(value, parameters=trials[0].parameters, plate=trials[0].plate, **others)  # type: ignore[arg-type]
             observe(running, "s", own)
         if "repeated" in features and step == 4:
             where: dict[str, Any] = {"plate": "open"} if "plates" in features else {}
@@ -218,7 +220,7 @@ def test_studies_of_many_features_suggest_what_is_right_and_their_logs_tell_all(
         if "partial" in features and step % 3 == 2:
             complete(running, late=step == 8)
     check_recommended(running, features, context)
-    assert_its_log_tells_all(database, clock, running, context)
+    assert_log_is_complete(database, clock, running, context)
 
 
 def create_older(running: Service, features: list[str]) -> None:
@@ -246,7 +248,8 @@ def check_recommended(running: Service, features: list[str], context: dict[str, 
 
 def check(running: Service, point: dict[str, Any], held: dict[str, Any]) -> None:
     """Check that a point is in the study's space, has the given values, and is below the end of a periodic parameter,
-    and that its shares sum to exactly 1."""
+    and that its shares sum to exactly 1.
+    """
     space = definition_of(row(running, "s").definition).space()
     assert space.problems(point) == {}
     assert space.admits(point)
@@ -260,62 +263,62 @@ def evaluate(running: Service, features: list[str], number: int, point: dict[str
     if fails or ("failing" in features and point["speed"] > 5.0):
         observe(running, "s", Failure(number))
         return
-    value, told = measured(features, point, number)
+    value, others = measured(features, point, number)
     if {"patience", "median", "asha"} & set(features):
-        last = told["metrics"][METRIC] if value is None else value
+        last = others["metrics"][METRIC] if value is None else value
         first = last if number % 2 else last + 1.0  # rule patience: no gain in four steps
-        if report(running, "s", number, (1, first), (5, last), cost=told.get("cost")).view.stop:
+        if report(running, "s", number, (1, first), (5, last), cost=others.get("cost")).view.stop:
             add_rest(running, number)
             return
     if "partial" in features:
-        tell_some(running, number, value, {**told, "metrics": {**told["metrics"], "mass": 1.0 + number}})
+        report_part(running, number, value, {**others, "metrics": {**others["metrics"], "mass": 1.0 + number}})
         return
-    observe(running, "s", Value(value, number, **told))  # type: ignore[arg-type]
+    observe(running, "s", Value(value, number, **others))  # type: ignore[arg-type]
 
 
 def measured(
     features: list[str], point: dict[str, Any], number: int | None = None
 ) -> tuple[float | None, dict[str, Any]]:
-    """The numbers measured at a point: the value, unless there are several objectives, costs and metrics."""
+    """The metrics at a point: the value, unless there are several objectives, costs and other metrics."""
     angle = np.cos(np.radians(point["angle"] + 5.0))
     value = float((point["speed"] - 4.0) ** 2 / 10.0 - angle + (point["glue"] == "slow") + point.get("humidity", 0.0))
     value += (point.get("resin", 0.6) - 0.6) ** 2
     price = point["speed"] / 2.0 + point.get("count", 3) / 5.0
-    told: dict[str, Any] = {}
+    others: dict[str, Any] = {}
     if {"cost", "per cost"} & set(features):
-        told = {"cost": 1.0 + price}
+        others = {"cost": 1.0 + price}
     if "measured" in features and number is None:  # a result without a trial has no duration
-        told = {"cost": 1.0}
+        others = {"cost": 1.0}
     if {"bounds", "objectives"} & set(features):
-        told["metrics"] = {METRIC: price}
+        others["metrics"] = {METRIC: price}
     if "objectives" in features:
-        told["metrics"]["quality"] = -value
+        others["metrics"]["quality"] = -value
     if "partial" in features:
-        told["metrics"] = {**told.get("metrics", {}), "mass": 1.0}
-    return None if "objectives" in features else value, told
+        others["metrics"] = {**others.get("metrics", {}), "mass": 1.0}
+    return None if "objectives" in features else value, others
 
 
-def tell_some(running: Service, number: int, value: float | None, told: dict[str, Any]) -> None:
-    """Report a part of a result, which varies between trials: its first numbers, its last ones, or all."""
-    names = list(told["metrics"])
+def report_part(running: Service, number: int, value: float | None, others: dict[str, Any]) -> None:
+    """Report a part of a result, which varies between trials: its first metrics, its last ones, or all."""
+    names = list(others["metrics"])
     kept = [names[: number % 3], names[number % 3 :], names][number % 3]
-    metrics = {name: told["metrics"][name] for name in kept}
+    metrics = {name: others["metrics"][name] for name in kept}
     value = None if number % 3 == 1 and kept else value
     if value is not None or kept:
-        observe(running, "s", Value(value, number, partial=True, **{**told, "metrics": metrics}))  # type: ignore[arg-type]
+        observe(running, "s", Value(value, number, partial=True, **{**others, "metrics": metrics}))  # type: ignore[arg-type]
     else:
-        observe(running, "s", Value(None, number, **told))  # type: ignore[arg-type]
+        observe(running, "s", Value(None, number, **others))  # type: ignore[arg-type]
 
 
 def add_rest(running: Service, number: int) -> None:
-    """Add the numbers that the result of a stopped trial lacks, if it has a result."""
+    """Add the metrics that the result of a stopped trial lacks, if it has a result."""
     for result in list_observations(running, "s", 0, 100).items:
         if result.trial == number and result.missing:
             observe(running, "s", Value(None, number, metrics=dict.fromkeys(result.missing, 3.0)))  # type: ignore[arg-type]
 
 
 def complete(running: Service, *, late: bool) -> None:
-    """Add missing numbers to results, to every second one only if ``late``."""
+    """Add missing metrics to results, to every second one only if ``late``."""
     for result in list_observations(running, "s", 0, 100).items:
         if result.missing and result.trial is not None and (late or result.trial % 2):
             metrics = {name: 2.0 + result.seq for name in result.missing if name != "value"}

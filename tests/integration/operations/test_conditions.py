@@ -56,7 +56,7 @@ def conditional(running: Service) -> str:
     return "s"
 
 
-def test_every_verb_has_the_active_parameters_only_and_a_replay_decides_the_same(
+def test_all_operations_use_only_active_parameters_and_are_replayed(
     database: Database, running: Service, conditional: str
 ) -> None:
     observe(running, conditional, Value(0.5, parameters=SGD))
@@ -83,7 +83,7 @@ def test_every_verb_has_the_active_parameters_only_and_a_replay_decides_the_same
     assert list(json_lines(running, conditional)) == lines
 
 
-def test_a_table_leaves_cells_of_inactive_parameters_empty(running: Service, conditional: str) -> None:
+def test_table_leaves_cells_of_inactive_parameters_empty(running: Service, conditional: str) -> None:
     observe(running, conditional, Value(0.5, parameters=SGD))
     observe(running, conditional, Value(0.5, parameters=ADAM))
     sgd, adam = csv.DictReader(io.StringIO("".join(csv_rows(running, conditional))))
@@ -91,7 +91,7 @@ def test_a_table_leaves_cells_of_inactive_parameters_empty(running: Service, con
     assert (adam["parameters.momentum"], adam["parameters.eps"]) == ("", "1e-08")
 
 
-def test_what_is_asked_of_the_model_follows_the_conditions(running: Service, conditional: str) -> None:
+def test_model_queries_respect_the_conditions(running: Service, conditional: str) -> None:
     for i in range(6):
         observe(running, conditional, Value(float(i), parameters={**ADAM, "lr": 0.1 / (i + 1)}))
     found = analysis.importance(running, conditional).parameters
@@ -118,7 +118,7 @@ REFUSED_POINTS = [
 
 
 @pytest.mark.parametrize(("point", "pointers"), REFUSED_POINTS)
-def test_a_point_with_an_inactive_parameter_or_without_an_active_one_is_refused_everywhere(
+def test_points_with_wrong_conditional_parameters_are_rejected(
     running: Service, conditional: str, point: dict[str, Any], pointers: set[str]
 ) -> None:
     def refused(verb: Any, *arguments: Any, **named: Any) -> set[str]:
@@ -131,7 +131,7 @@ def test_a_point_with_an_inactive_parameter_or_without_an_active_one_is_refused_
     assert refused(predict, [point]) == pointers
 
 
-def test_fixed_values_must_make_each_other_active(running: Service, conditional: str) -> None:
+def test_fixed_values_must_include_the_parents_that_activate_them(running: Service, conditional: str) -> None:
     """A parent may be omitted if it has only one possible value."""
     with pytest.raises(Invalid, match="is only active if layers is one of 2, 3; give layers, too"):
         suggest(running, conditional, Ask(fixed={"width": 20}))
@@ -165,7 +165,7 @@ REFUSED: list[tuple[list[dict[str, Any]], tuple[Any, ...], str]] = [
 
 
 @pytest.mark.parametrize(("parameters", "at", "sentence"), REFUSED)
-def test_conditions_that_cannot_be_meant_are_refused_where_they_are(
+def test_invalid_conditions_are_rejected_with_their_field(
     parameters: list[dict[str, Any]], at: tuple[Any, ...], sentence: str
 ) -> None:
     with pytest.raises(ValidationError) as refused:
@@ -178,13 +178,15 @@ def test_conditions_that_cannot_be_meant_are_refused_where_they_are(
 
 
 @pytest.mark.parametrize("system", OF_THE_PAPER)
-def test_other_systems_say_that_auto_has_conditions(system: str) -> None:
+def test_other_systems_reject_conditions(system: str) -> None:
     with pytest.raises(ValidationError, match="auto"):
         definition(parameters=[A, X, {**X, "name": "y", "when": {"a": [True]}}], algorithm=SYSTEMS[system])
 
 
-def test_a_constraint_applies_to_the_points_that_have_all_its_parameters(running: Service) -> None:
-    """The first one concerns some layers, the second one branch, and the third a fixed parameter of another branch."""
+def test_constraint_applies_where_all_its_parameters_are_active(running: Service) -> None:
+    """The first constraint concerns some layers, the second one branch, and the third a fixed parameter of another
+    branch.
+    """
     constraints = ["lr * width <= 2", "momentum + lr <= 1", "lr >= eps * 1e6"]
     create(running, definition(parameters=PARAMETERS, constraints=constraints))
     observe(running, "s", Value(0.5, parameters={**SGD, "lr": 0.001}))
@@ -211,7 +213,7 @@ def test_a_constraint_applies_to_the_points_that_have_all_its_parameters(running
     assert 0 < sum(forbidden[: len(rates)]) < len(rates)
 
 
-def test_a_condition_on_a_fixed_parameter_or_on_every_value_always_holds() -> None:
+def test_condition_on_a_fixed_parameter_or_all_values_always_holds() -> None:
     space = definition(parameters=[F, A, {**X, "when": {"f": ["on"], "a": [True, False]}}]).space()
     assert space.conditions == (Condition("x", "f", ("on",)), Condition("x", "a", (True, False)))
     assert dict(space.activity.needs) == {}

@@ -1,4 +1,4 @@
-"""Studies with constraints on parameters: refusals, and no trial violates a constraint."""
+"""Studies with constraints on parameters: invalid ones are rejected, and no trial violates a constraint."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def constrained(**changes: Any) -> Any:
     return definition(**{"parameters": EVERY_KIND, "constraints": CONSTRAINTS, **changes})
 
 
-def test_trials_satisfy_the_constraints_and_the_study_is_replayed_exported_and_imported(
+def test_trials_satisfy_constraints_after_replay_export_and_import(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
-    """One by one, in batches, with fixed values, and queued."""
+    """Single trials and batches, with fixed values, and queued."""
     create(running, constrained())
     points = [queue(running, "s", {**EVERY_POINT, "x": 0.1}).view.parameters]
     for fixed in [None, None, {"drop": 0.6}, {"n": 99}, {"x": 0.95, "bias": True}, None]:
@@ -62,7 +62,7 @@ EVERY_POINT = {
 }  # fmt: skip
 
 
-def test_points_of_the_users_own_that_violate_a_constraint_are_refused_with_its_text(running: Service) -> None:
+def test_user_supplied_points_that_violate_a_constraint_are_rejected(running: Service) -> None:
     create(running, constrained())
     outside = {**EVERY_POINT, "x": 0.9, "n": 99}
     (trial,) = suggest(running, "s", Ask()).view.trials
@@ -83,7 +83,7 @@ def test_points_of_the_users_own_that_violate_a_constraint_are_refused_with_its_
     assert [item.status for item in items] == [422, 200]
 
 
-def test_values_that_leave_no_feasible_point_are_refused(running: Service) -> None:
+def test_infeasible_fixed_values_are_rejected(running: Service) -> None:
     create(running, constrained())
     with pytest.raises(Invalid) as refusal:
         suggest(running, "s", Ask(fixed={"n": 99, "drop": 0.9}))
@@ -91,7 +91,7 @@ def test_values_that_leave_no_feasible_point_are_refused(running: Service) -> No
     assert "leaves no point that satisfies the study's constraint" in str(refusal.value)
 
 
-def test_a_finite_study_is_complete_when_its_feasible_points_are_issued(running: Service) -> None:
+def test_finite_study_is_complete_when_its_feasible_points_are_issued(running: Service) -> None:
     create(running, definition(parameters=FINITE, constraints=["a * b <= 4", "a <= b"]))
     answer = suggest(running, "s", Ask(9)).view
     found = {(trial.parameters["a"], trial.parameters["b"]) for trial in answer.trials}
@@ -101,14 +101,14 @@ def test_a_finite_study_is_complete_when_its_feasible_points_are_issued(running:
     assert suggest(running, "s", Ask()).view.study.state == "complete"
 
 
-def test_quasi_random_points_satisfy_the_constraints(hasty: Service) -> None:
-    create(hasty, constrained())
-    trials = suggest(hasty, "s", Ask(20)).view.trials
+def test_quasi_random_points_satisfy_the_constraints(time_limited: Service) -> None:
+    create(time_limited, constrained())
+    trials = suggest(time_limited, "s", Ask(20)).view.trials
     assert {trial.origin for trial in trials} == {"policy", "fallback"}
     assert all(holds(trial.parameters) for trial in trials)
 
 
-def test_cells_without_feasible_points_are_pruned_in_the_partition(running: Service) -> None:
+def test_infeasible_cells_are_pruned_in_the_partition(running: Service) -> None:
     create(running, definition(constraints=["x <= -0.5"]))
     for _ in range(8):
         (trial,) = suggest(running, "s", Ask()).view.trials
@@ -119,7 +119,7 @@ def test_cells_without_feasible_points_are_pruned_in_the_partition(running: Serv
     assert set(outside) == {"pruned"}
 
 
-def test_another_list_of_constraints_is_another_study(running: Service) -> None:
+def test_different_constraints_conflict_with_an_existing_study(running: Service) -> None:
     create(running, definition(constraints=["x + y <= 1"]))
     create(running, definition(constraints=[" x + y <= 1"]))
     with pytest.raises(StudyExists, match=r"constraints\.0 is 'x \+ y <= 1', not 'x \+ y <= 2'"):
@@ -129,7 +129,7 @@ def test_another_list_of_constraints_is_another_study(running: Service) -> None:
 
 
 @pytest.mark.parametrize("system", OF_THE_PAPER)
-def test_a_system_that_cannot_keep_constraints_says_so(system: str) -> None:
+def test_systems_without_constraints_reject_them(system: str) -> None:
     with pytest.raises(ValidationError, match="the profile auto supports them") as refusal:
         definition(constraints=["x + y <= 1"], algorithm=SYSTEMS[system])
     assert refusal.value.errors()[0]["loc"] == ("constraints",)

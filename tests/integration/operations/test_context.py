@@ -1,4 +1,6 @@
-"""Studies with context parameters: each trial has the context of its request, and a replay gives the same decisions."""
+"""Studies with context parameters: each trial has the context of its request, and a replay gives the same
+suggestions.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.why import why
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, change, edit, observe, queue, suggest
 
 HUMIDITY = {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True}
@@ -52,10 +54,8 @@ def faults(refused: pytest.ExceptionInfo[Invalid]) -> dict[str, str]:
     return {each.pointer: each.detail for each in refused.value.errors}
 
 
-def test_each_trial_has_the_context_of_its_request_and_the_log_tells_the_same(
-    database: Database, clock: ManualClock, running: Service
-) -> None:
-    """One by one, together, and with another parameter fixed, in a new context each time."""
+def test_each_trial_has_the_context_of_its_request(database: Database, clock: ManualClock, running: Service) -> None:
+    """Single trials and batches, also with another parameter fixed, in a new context each time. The log is complete."""
     create(running, with_context())
     for step in range(12):
         context = {"humidity": round(0.05 + 0.07 * step, 3), "machine": "AB"[step % 2]}
@@ -64,12 +64,10 @@ def test_each_trial_has_the_context_of_its_request_and_the_log_tells_the_same(
         assert len(points) == 1 + step % 2
         assert all(context.items() <= point.items() for point in points)
         assert fixed is None or {point["glue"] for point in points} == {"slow"}
-    assert_its_log_tells_all(database, clock, running, WET)
+    assert_log_is_complete(database, clock, running, WET)
 
 
-def test_a_context_that_is_measured_with_the_result_counts(
-    database: Database, clock: ManualClock, running: Service
-) -> None:
+def test_context_measured_with_the_result_counts(database: Database, clock: ManualClock, running: Service) -> None:
     """Trials are requested at one humidity, and evaluated at others."""
     create(running, with_context())
     for step in range(12):
@@ -80,12 +78,13 @@ def test_a_context_that_is_measured_with_the_result_counts(
         found = recommendation(running, "s", context={"humidity": humidity, "machine": "A"}).model
         assert found is not None
         assert found.parameters["speed"] == pytest.approx(speed, abs=1.2)
-    assert_its_log_tells_all(database, clock, running, WET)
+    assert_log_is_complete(database, clock, running, WET)
 
 
 def test_suggestions_and_recommendations_are_the_best_of_their_context(running: Service) -> None:
     """The optimum depends on the humidity; results in one context are informative about others, even those without
-    results."""
+    results.
+    """
     create(running, with_context())
     for step in range(30):
         evaluated(running, {"humidity": [0.1, 0.5, 0.9][step % 3], "machine": "AB"[step % 2]})
@@ -112,7 +111,7 @@ def test_without_a_context_there_is_no_best_point_and_no_gap(running: Service) -
     assert shown.parameters[1].model_dump()["context"]
 
 
-def test_a_context_is_given_in_full_and_of_nothing_else(running: Service) -> None:
+def test_context_must_be_complete_and_contain_nothing_else(running: Service) -> None:
     create(running, with_context())
     create(running, definition(id="plain"))
     cases: list[tuple[SuggestBody, dict[str, str]]] = [
@@ -137,7 +136,7 @@ def test_a_context_is_given_in_full_and_of_nothing_else(running: Service) -> Non
     assert running.do(manage.get("s")).view.counts.trials == 0
 
 
-def test_a_trial_that_waits_is_issued_in_its_context_only(running: Service) -> None:
+def test_waiting_trial_is_issued_only_in_its_context(running: Service) -> None:
     """Such as a queued trial, whose values include a context."""
     create(running, with_context())
     queued = queue(running, "s", {"speed": 1.0, "glue": "slow", **WET}).view.number
@@ -145,14 +144,14 @@ def test_a_trial_that_waits_is_issued_in_its_context_only(running: Service) -> N
     assert suggest(running, "s", Ask(context=WET)).view.trials[0].number == queued
 
 
-def test_a_finite_space_ends_in_one_context_and_continues_in_another(running: Service) -> None:
+def test_finite_space_ends_in_one_context_and_continues_in_another(running: Service) -> None:
     create(running, with_context(parameters=[GLUE, MACHINE]))
     answer = suggest(running, "s", Ask(5, context={"machine": "A"})).view
     assert (len(answer.trials), answer.reason, answer.study.state) == (2, "fixed_exhausted", "running")
     assert len(suggest(running, "s", Ask(5, context={"machine": "B"})).view.trials) == 2
 
 
-def test_why_tells_the_context_apart_from_what_was_fixed(running: Service) -> None:
+def test_why_distinguishes_the_context_from_fixed_values(running: Service) -> None:
     create(running, with_context())
     evaluated(running, DRY, fixed={"glue": "fast"})
     decision = why(running, "s", 1).decision
@@ -162,15 +161,15 @@ def test_why_tells_the_context_apart_from_what_was_fixed(running: Service) -> No
     )
 
 
-def test_quasi_random_points_have_the_context_too(hasty: Service) -> None:
-    create(hasty, with_context(constraints=["speed <= 10 - 5 * humidity"]))
-    trials = suggest(hasty, "s", Ask(8, context=WET)).view.trials
+def test_quasi_random_points_have_the_context(time_limited: Service) -> None:
+    create(time_limited, with_context(constraints=["speed <= 10 - 5 * humidity"]))
+    trials = suggest(time_limited, "s", Ask(8, context=WET)).view.trials
     assert {trial.origin for trial in trials} == {"policy", "fallback"}
     assert all(WET.items() <= trial.parameters.items() for trial in trials)
     assert all(trial.parameters["speed"] <= 5.5 for trial in trials)
 
 
-def test_a_context_in_which_no_point_satisfies_the_constraints_is_refused(running: Service) -> None:
+def test_infeasible_context_is_rejected(running: Service) -> None:
     create(running, with_context(constraints=["speed >= 20 * (humidity - 0.4)"]))
     with pytest.raises(Invalid) as refused:
         suggest(running, "s", Ask(context={**WET, "humidity": 0.95}))
@@ -179,7 +178,9 @@ def test_a_context_in_which_no_point_satisfies_the_constraints_is_refused(runnin
     assert error.detail.startswith("leaves no point that satisfies the study's constraint speed >= 20")
 
 
-def test_a_context_may_be_added_and_become_a_choice(database: Database, clock: ManualClock, running: Service) -> None:
+def test_context_can_be_added_and_become_an_ordinary_parameter(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
     """Earlier results count in their own context."""
     create(running, definition(parameters=[SPEED, GLUE], direction="maximize"))
     for trial in suggest(running, "s", Ask(4)).view.trials:
@@ -190,15 +191,13 @@ def test_a_context_may_be_added_and_become_a_choice(database: Database, clock: M
     evaluated(running, WET, 4)
     edit(running, {**MACHINE, "context": False})
     assert {point["humidity"] for point in evaluated(running, {"humidity": 0.3}, 3)} == {0.3}
-    assert_its_log_tells_all(database, clock, running, {"humidity": 0.3})
+    assert_log_is_complete(database, clock, running, {"humidity": 0.3})
 
 
 SEVERAL = [{"metric": "yield", "direction": "maximize"}, {"metric": "price", "direction": "minimize"}]
 
 
-def test_with_several_objectives_each_context_has_a_front_of_its_own(
-    database: Database, clock: ManualClock, running: Service
-) -> None:
+def test_each_context_has_its_own_front(database: Database, clock: ManualClock, running: Service) -> None:
     create(running, with_context(objectives=SEVERAL, direction=None))
     for step in range(8):
         context = [DRY, WET][step % 2]
@@ -214,7 +213,7 @@ def test_with_several_objectives_each_context_has_a_front_of_its_own(
     with pytest.raises(Invalid) as refused:
         front(running, "s", context={"humidity": 0.3})
     assert list(faults(refused)) == ["?context/machine"]
-    assert_its_log_tells_all(database, clock, running, WET)
+    assert_log_is_complete(database, clock, running, WET)
 
 
 ASHA = {"rule": "asha", "max_steps": 9}
@@ -242,7 +241,7 @@ REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "place", "words"), REFUSED, ids=lambda each: str(each)[:40])
-def test_features_that_conflict_with_a_context_are_refused(
+def test_features_that_conflict_with_a_context_are_rejected(
     changes: dict[str, Any], place: tuple[str | int, ...], words: str
 ) -> None:
     with pytest.raises(ValidationError) as refused:
@@ -253,12 +252,12 @@ def test_features_that_conflict_with_a_context_are_refused(
 
 
 @pytest.mark.parametrize("system", sorted(SYSTEMS.keys() - {"auto", "random", "sobol"}))
-def test_other_systems_take_no_context(system: str) -> None:
+def test_other_systems_reject_context_parameters(system: str) -> None:
     with pytest.raises(ValidationError, match="does not support context parameters; leave the algorithm out"):
         with_context(parameters=[SPEED, HUMIDITY], algorithm=SYSTEMS[system])
 
 
-def test_rules_to_stop_are_refused_later_too(running: Service) -> None:
+def test_stop_rules_with_a_context_are_rejected_when_added_later(running: Service) -> None:
     create(running, with_context())
     for changes in ({"tolerance": 0.1}, {"stop": {"no_gain_for": 5}}):
         with pytest.raises(Invalid, match="cannot be combined with context parameters"):

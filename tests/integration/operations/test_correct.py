@@ -22,7 +22,7 @@ def objective(point: dict[str, float]) -> float:
     return math.sin(3 * point["x"]) + (math.log(point["y"]) - 1) ** 2
 
 
-def told(running: Service, study_id: str, profile: str, wrong: dict[int, float]) -> None:
+def study_with_results(running: Service, study_id: str, profile: str, wrong: dict[int, float]) -> None:
     """A study with the results at all points, some of them corrected."""
     create(running, definition(id=study_id, algorithm={"profile": profile}))
     for i, point in enumerate(POINTS):
@@ -34,9 +34,9 @@ def model_of(running: Service, study_id: str) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize("profile", ["auto", "paper"])
-def test_a_wrong_value_that_is_corrected_leaves_no_trace(running: Service, profile: str) -> None:
-    told(running, "right", profile, {})
-    told(running, "wrong", profile, {PLACE: WRONG})
+def test_corrected_value_leaves_no_trace(running: Service, profile: str) -> None:
+    study_with_results(running, "right", profile, {})
+    study_with_results(running, "wrong", profile, {PLACE: WRONG})
     assert not np.allclose(model_of(running, "wrong"), model_of(running, "right"), rtol=0.1)
     correct(running, "wrong", PLACE + 1, {"value": objective(POINTS[PLACE])}, "misread")
     expected, found = np.array(model_of(running, "right")), np.array(model_of(running, "wrong"))
@@ -47,10 +47,10 @@ def test_a_wrong_value_that_is_corrected_leaves_no_trace(running: Service, profi
 
 
 @pytest.mark.parametrize("profile", ["auto", "paper"])
-def test_whatever_the_mistake_was_the_model_after_it_is_the_same(running: Service, profile: str) -> None:
+def test_model_after_a_correction_does_not_depend_on_the_mistake(running: Service, profile: str) -> None:
     """Exactly: it depends on the current results, not on their history."""
     for study_id, place, wrong in (("low", 2, -WRONG), ("high", 9, WRONG)):
-        told(running, study_id, profile, {place: wrong})
+        study_with_results(running, study_id, profile, {place: wrong})
         correct(running, study_id, place + 1, {"excluded": True})
         correct(running, study_id, place + 1, {"value": objective(POINTS[place]), "excluded": False})
     assert model_of(running, "low") == model_of(running, "high")

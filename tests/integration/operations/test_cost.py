@@ -1,4 +1,4 @@
-"""The cost of evaluations: told or measured, cost budgets, and suggestions per cost."""
+"""The cost of evaluations: reported or measured, cost budgets, and suggestions per cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BESIDE_COST = [{"metric": "error", "direction": "minimize"}, {"metric": "cost", 
 PER_COST: dict[str, Any] = {"cost": "told", "per_cost": True, "budget": {"cost": 100.0}}
 
 
-def test_a_study_stops_handing_out_when_its_budget_of_cost_is_spent_and_can_be_redone(
+def test_study_ends_when_its_cost_budget_is_spent_and_is_replayed(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     created = create(running, definition(**PER_COST)).view
@@ -47,9 +47,7 @@ def test_a_study_stops_handing_out_when_its_budget_of_cost_is_spent_and_can_be_r
     assert suggest(Service(database, clock=clock), "s", Ask()).view.trials[0].origin == "policy"
 
 
-def test_measured_costs_are_the_seconds_of_the_attempt_and_a_repeated_result_costs_nothing(
-    clock: ManualClock, running: Service
-) -> None:
+def test_measured_costs_are_the_seconds_of_the_attempt(clock: ManualClock, running: Service) -> None:
     create(running, definition(cost="measured", budget={"cost": 60}))
     (trial,) = suggest(running, "s", Ask()).view.trials
     clock.advance(42.5)
@@ -59,13 +57,13 @@ def test_measured_costs_are_the_seconds_of_the_attempt_and_a_repeated_result_cos
     clock.advance(9.0)
     again = observe(running, "s", Value(1.0, trial.number)).view
     assert again.observation == first.observation
-    told = observe(running, "s", Value(1.0, parameters=trial.parameters, cost=7.0)).view.observation
-    assert told is not None
-    assert told.metrics == {"cost": 7.0}
+    stored = observe(running, "s", Value(1.0, parameters=trial.parameters, cost=7.0)).view.observation
+    assert stored is not None
+    assert stored.metrics == {"cost": 7.0}
     assert suggest(running, "s", Ask()).view.trials, "49.5 of 60 are spent"
 
 
-def test_a_correction_of_a_cost_is_a_correction_of_what_is_spent(running: Service) -> None:
+def test_correction_of_a_cost_changes_what_is_spent(running: Service) -> None:
     create(running, definition(cost="told", budget={"cost": 10}))
     (trial,) = suggest(running, "s", Ask()).view.trials
     observe(running, "s", Value(1.0, trial.number, cost=50.0))
@@ -87,7 +85,7 @@ def test_a_correction_of_a_cost_is_a_correction_of_what_is_spent(running: Servic
         ),
     ],
 )
-def test_what_does_not_go_together_is_refused(changes: dict[str, Any], place: str, sentence: str) -> None:
+def test_incompatible_features_are_rejected(changes: dict[str, Any], place: str, sentence: str) -> None:
     with pytest.raises(ValidationError) as refusal:
         definition(**changes)
     (error,) = refusal.value.errors()
@@ -95,7 +93,7 @@ def test_what_does_not_go_together_is_refused(changes: dict[str, Any], place: st
     assert sentence in error["msg"]
 
 
-def test_costs_that_are_missing_or_not_positive_or_of_no_use_are_refused(running: Service) -> None:
+def test_missing_nonpositive_and_unused_costs_are_rejected(running: Service) -> None:
     create(running, definition(**PER_COST))
     create(running, definition(id="plain"))
     (trial,) = suggest(running, "s", Ask()).view.trials
@@ -111,7 +109,7 @@ def test_costs_that_are_missing_or_not_positive_or_of_no_use_are_refused(running
         assert refusal.value.errors[0].pointer == pointer
 
 
-def test_a_budget_of_cost_stays(running: Service) -> None:
+def test_cost_budget_cannot_be_changed(running: Service) -> None:
     create(running, definition(**PER_COST))
     with pytest.raises(Invalid, match="is a cost budget"):
         change(running, "s", {"budget": 5})

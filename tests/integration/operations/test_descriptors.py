@@ -17,7 +17,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.trash import delete
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, edit, get, observe, suggest
 
 SOLVENTS = {
@@ -45,21 +45,20 @@ def evaluate(running: Service, count: int) -> list[dict[str, Any]]:
     return points
 
 
-def test_a_choice_is_added_with_its_descriptors_and_the_log_tells_the_same(
-    database: Database, clock: ManualClock, running: Service
-) -> None:
+def test_choice_can_be_added_with_its_descriptors(database: Database, clock: ManualClock, running: Service) -> None:
     """Earlier results still count, and the new choice is tried. After replay, doctor, export and import, the next
-    decision is the same."""
+    suggestion is the same.
+    """
     create(running, definition(parameters=[X, SOLVENTS]))
     evaluate(running, 24)
     study = edit(running, MORE)
     assert study.parameters[1].descriptors["polarity"] == [10.2, 5.2, 0.1, 2.4, 6.4]
     assert (study.space_version, study.counts.observations) == (2, 24)
     assert "DMF" in {point["solvent"] for point in evaluate(running, 8)}
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_descriptors_alone_can_be_edited_and_left_out_again(running: Service) -> None:
+def test_descriptors_can_be_edited_and_removed(running: Service) -> None:
     create(running, definition(parameters=[X, SOLVENTS]))
     evaluate(running, 6)
     other = {**SOLVENTS, "descriptors": {"polarity": [9.0, 4.3, 0.0, 2.4]}}
@@ -71,14 +70,14 @@ def test_descriptors_alone_can_be_edited_and_left_out_again(running: Service) ->
     assert get(running, "s").counts.observations == 12
 
 
-def test_an_added_choice_without_its_descriptors_is_refused(running: Service) -> None:
+def test_added_choice_without_descriptors_is_rejected(running: Service) -> None:
     create(running, definition(parameters=[X, SOLVENTS]))
     with pytest.raises((Invalid, ValidationError), match="4 numbers in 'polarity', but there are 5 choices"):
         edit(running, {**SOLVENTS, "choices": MORE["choices"]})
 
 
-def test_an_export_with_other_learned_components_is_refused(database: Database, running: Service) -> None:
-    """The model would read missing numbers."""
+def test_export_with_the_wrong_number_of_components_is_rejected(database: Database, running: Service) -> None:
+    """The model would read beyond the end of an array."""
     create(running, definition(parameters=[X, SOLVENTS]))
     evaluate(running, 8)
     lines = list(json_lines(running, "s"))
@@ -95,13 +94,13 @@ def test_an_export_with_other_learned_components_is_refused(database: Database, 
     [{"kind": "ada-bkb", "profile": "paper"}, {"kind": "ada-bbkb"}, {"kind": "gp-threds", "lowest": 0, "highest": 9}],
     ids=lambda algorithm: algorithm["kind"] + algorithm.get("profile", ""),
 )
-def test_systems_without_use_for_descriptors_refuse_them(running: Service, algorithm: dict[str, Any]) -> None:
+def test_systems_without_descriptors_reject_them(running: Service, algorithm: dict[str, Any]) -> None:
     with pytest.raises((Invalid, ValidationError), match="does not use descriptors; leave the algorithm out"):
         create(running, definition(parameters=[X, SOLVENTS], algorithm=algorithm))
 
 
-def test_a_study_with_descriptors_says_what_it_has_learned(running: Service) -> None:
-    """A lengthscale for each parameter, predictions and importances, like any study."""
+def test_study_with_descriptors_reports_its_model(running: Service) -> None:
+    """A lengthscale for each parameter, predictions and importances, as for any study."""
     create(running, definition(parameters=[X, SOLVENTS], metrics=["colour"]))
     for _ in range(8):
         (trial,) = suggest(running, "s", Ask()).view.trials

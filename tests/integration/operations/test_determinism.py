@@ -31,7 +31,7 @@ def objective(point: Point) -> float:
 
 
 def step(running: Service, study: str, number: int) -> list[Point]:
-    """One round of an eventful study: batches, a failure, a free point, corrections."""
+    """One round with many events: batches, a failure, a user-supplied point, corrections."""
     trials = suggest(running, study, Ask(count=1 + number % 3)).view.trials
     for trial in trials:
         if trial.number % 7 == 0:
@@ -48,14 +48,14 @@ def step(running: Service, study: str, number: int) -> list[Point]:
 
 
 @dataclass
-class Kept:
+class StoredModel:
     """All stored rows of a model."""
 
     cells: list[tuple[str, str]]
     dictionary: tuple[int, ...]
     figures: dict[str, Any] | None
 
-    def assert_same(self, other: Kept) -> None:
+    def assert_same(self, other: StoredModel) -> None:
         assert (self.cells, self.dictionary) == (other.cells, other.dictionary)
         assert self.figures is not None
         assert other.figures is not None
@@ -67,13 +67,13 @@ class Kept:
             assert value is None or value == pytest.approx(others[name], rel=1e-6), name
 
 
-def kept(database: Database, study: str) -> Kept:
+def stored_model(database: Database, study: str) -> StoredModel:
     store(Service(database), study)
     with database.reading() as connection:
         cells = list(rows.read_cells(connection, study).items())
         row = studies.get(connection, study)
         figures = None if row.model is None else {**row.model, "learned": row.checkpoint}
-        return Kept(cells, rows.read_dictionary(connection, study), figures)
+        return StoredModel(cells, rows.read_dictionary(connection, study), figures)
 
 
 PROFILES = ["auto", "paper"]
@@ -85,9 +85,7 @@ def run(running: Service, study: str, system: str, rounds: int = 10) -> list[Poi
 
 
 @on_either("system", SYSTEMS, DIFFERENT)
-def test_a_service_that_forgets_everything_between_steps_suggests_the_same(
-    database: Database, clock: ManualClock, system: str
-) -> None:
+def test_service_without_caches_suggests_the_same(database: Database, clock: ManualClock, system: str) -> None:
     """A model restored from rows equals a folded one at every step, also after failures and corrections."""
     expected = run(Service(database, clock=clock), "uninterrupted", system)
     create(Service(database, clock=clock), definition(id="restarted", algorithm=SYSTEMS[system]))
@@ -98,23 +96,25 @@ def test_a_service_that_forgets_everything_between_steps_suggests_the_same(
         if number % 2:  # otherwise, the rows are behind the log, as after a crash
             store(running, "restarted")
     assert found == expected
-    kept(database, "restarted").assert_same(kept(database, "uninterrupted"))
+    stored_model(database, "restarted").assert_same(stored_model(database, "uninterrupted"))
 
 
 @on_either("system", PROFILES)
-def test_two_servers_on_one_database_follow_each_other(database: Database, clock: ManualClock, system: str) -> None:
+def test_two_servers_on_one_database_suggest_the_same_as_one(
+    database: Database, clock: ManualClock, system: str
+) -> None:
     """A cached model that is behind another server's is updated from the log, without writing the rows again."""
     expected = run(Service(database, clock=clock), "alone", system)
     servers = [Service(database, clock=clock), Service(database, clock=clock)]
     create(servers[0], definition(id="shared", algorithm=SYSTEMS[system]))
     found = [point for number in range(10) for point in step(servers[number % 2], "shared", number)]
     assert found == expected
-    kept(database, "shared").assert_same(kept(database, "alone"))
+    stored_model(database, "shared").assert_same(stored_model(database, "alone"))
 
 
 @on_either("system", PROFILES)
-def test_a_fold_in_slices_is_the_fold_in_one(database: Database, clock: ManualClock, system: str) -> None:
-    """The number of events folded at once is limited, here to one, and the model is the same."""
+def test_folding_in_slices_gives_the_same_model(database: Database, clock: ManualClock, system: str) -> None:
+    """The number of events folded at once is limited, here to one."""
     results = [Value(objective({"x": x / 50, "y": 1}), parameters={"x": x / 50, "y": 1}) for x in range(100)]
     expected = Service(database, clock=clock)
     create(expected, definition(id="at-once", algorithm=SYSTEMS[system]))
@@ -124,7 +124,7 @@ def test_a_fold_in_slices_is_the_fold_in_one(database: Database, clock: ManualCl
     assert len(observe_batch(hurried, "hurried", results).view.items) == 100
     answer = suggest(hurried, "hurried", Ask()).view
     assert answer.trials[0].parameters == suggest(expected, "at-once", Ask()).view.trials[0].parameters
-    kept(database, "hurried").assert_same(kept(database, "at-once"))
+    stored_model(database, "hurried").assert_same(stored_model(database, "at-once"))
 
 
 @on_either("system", SYSTEMS, DIFFERENT)
@@ -132,7 +132,7 @@ def test_replay_rebuilds_deleted_cells_and_dictionary(database: Database, clock:
     """The rows contain no information beyond the log."""
     running = Service(database, clock=clock)
     run(running, "s", system, rounds=10)
-    before = kept(database, "s")
+    before = stored_model(database, "s")
     with database.writing() as connection:
         connection.execute(sa.delete(cells))
         connection.execute(sa.delete(dictionary))
@@ -140,26 +140,26 @@ def test_replay_rebuilds_deleted_cells_and_dictionary(database: Database, clock:
     assert replayed.changed
     assert replayed.suggestions > 10
     assert replayed.diverged == []
-    kept(database, "s").assert_same(before)
+    stored_model(database, "s").assert_same(before)
     assert not replay(running, "s").changed
 
 
 @on_either("system", PROFILES)
-def test_replay_of_a_cache_that_is_wrong_repairs_it(database: Database, clock: ManualClock, system: str) -> None:
+def test_replay_repairs_wrong_cells(database: Database, clock: ManualClock, system: str) -> None:
     running = Service(database, clock=clock)
     run(running, "s", system, rounds=5)
-    before = kept(database, "s")
+    before = stored_model(database, "s")
     with database.writing() as connection:
         connection.execute(sa.update(cells).where(cells.c.status == "leaf").values(status="pruned"))
     assert replay(running, "s").changed
-    kept(database, "s").assert_same(before)
+    stored_model(database, "s").assert_same(before)
 
 
-def test_replay_repairs_the_figures_of_the_model(database: Database, clock: ManualClock) -> None:
+def test_replay_repairs_the_models_statistics(database: Database, clock: ManualClock) -> None:
     """They decide whether a study has converged, so a replay must correct them."""
     running = Service(database, clock=clock)
     run(running, "s", "auto", rounds=5)
-    figures = kept(database, "s").figures
+    figures = stored_model(database, "s").figures
     assert figures is not None
     del figures["learned"]
     with database.writing() as connection:
@@ -170,7 +170,7 @@ def test_replay_repairs_the_figures_of_the_model(database: Database, clock: Manu
 
 
 @on_either("system", PROFILES)
-def test_replay_names_the_suggestions_that_the_log_contradicts(
+def test_replay_reports_suggestions_that_contradict_the_log(
     database: Database, clock: ManualClock, system: str
 ) -> None:
     """A result in the log was altered: earlier suggestions are the same, but a later one differs."""
@@ -180,8 +180,8 @@ def test_replay_names_the_suggestions_that_the_log_contradicts(
         [trial] = suggest(running, "s", Ask()).view.trials
         observe(running, "s", Value(objective(trial.parameters), trial.number))
     with database.writing() as connection:
-        told = sa.select(events.c.seq, events.c.payload).where(events.c.kind == "observed").order_by(events.c.seq)
-        seq, payload = connection.execute(told).all()[3]
+        query = sa.select(events.c.seq, events.c.payload).where(events.c.kind == "observed").order_by(events.c.seq)
+        seq, payload = connection.execute(query).all()[3]
         edited = {**payload, "value": payload["value"] - 50.0}
         connection.execute(sa.update(events).where(events.c.seq == seq).values(payload=edited))
     diverged = replay(running, "s").diverged

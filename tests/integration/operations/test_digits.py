@@ -29,7 +29,7 @@ FLOATS = st.floats(-1e308, 1e308)
         (0.0, 5.0, 3, -0.0, "0.000"),
     ],
 )
-def test_a_result_is_as_fine_as_results_are_and_as_a_thousandth_of_their_range(
+def test_results_are_rounded_by_their_decimals_and_range(
     low: float, high: float, decimals: int, value: float, shown: str
 ) -> None:
     assert Digits(low, high, decimals).result(value) == shown
@@ -45,13 +45,13 @@ def test_a_result_is_as_fine_as_results_are_and_as_a_thousandth_of_their_range(
         (16, -1.6e-5, 0.00049, "-0.00002\xa0±\xa00.00049"),
     ],
 )
-def test_an_estimate_has_two_digits_of_its_deviation(decimals: int, mean: float, std: float, shown: str) -> None:
+def test_estimates_have_two_digits_of_their_deviation(decimals: int, mean: float, std: float, shown: str) -> None:
     assert Digits(0.0, 100.0, decimals).estimate(mean, std) == shown
 
 
 @given(FLOATS, FLOATS, FLOATS, FLOATS.map(abs), st.integers(0, 20))
-def test_whatever_the_numbers_they_are_short(one: float, other: float, value: float, std: float, decimals: int) -> None:
-    """And their rounding error is at most a thousandth of the range or of the number."""
+def test_all_numbers_are_short(one: float, other: float, value: float, std: float, decimals: int) -> None:
+    """The rounding error is at most a thousandth of the range or of the number."""
     digits = Digits(min(one, other), max(one, other), decimals)
     shown = digits.result(value)
     assert len(shown) <= 24
@@ -72,7 +72,7 @@ def test_whatever_the_numbers_they_are_short(one: float, other: float, value: fl
         (None, 1.0, 6.3, "The remaining gain is unknown so far: "),
     ],
 )
-def test_whether_to_stop_is_answered_from_the_gap_and_the_noise(
+def test_advice_to_stop_follows_from_the_gap_and_the_noise(
     gap: float | None, noise: float | None, room: float | None, answer: str
 ) -> None:
     reason = "not_known_yet" if gap is None else None

@@ -1,4 +1,4 @@
-"""The doctor finds no problem in a valid database, and names every kind of damage."""
+"""The doctor finds no problem in a valid database, and reports every kind of damage."""
 
 from __future__ import annotations
 
@@ -41,15 +41,13 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("profile", ["auto", "paper"])
-def test_nothing_is_found_in_a_study_in_which_everything_happened(
-    running: Service, clock: ManualClock, profile: str
-) -> None:
+def test_busy_study_has_no_problems(running: Service, clock: ManualClock, profile: str) -> None:
     busy_study(running, clock, algorithm={"profile": profile})
     assert list(examine(running.database)) == []
     assert list(examine(running.database, "s")) == []
 
 
-def test_what_is_broken_is_named(running: Service, clock: ManualClock) -> None:
+def test_every_kind_of_damage_is_reported(running: Service, clock: ManualClock) -> None:
     busy_study(running, clock)
     store(running, "s")
     for statement, sentence in DAMAGE.items():
@@ -59,7 +57,7 @@ def test_what_is_broken_is_named(running: Service, clock: ManualClock) -> None:
         assert any(sentence in finding.what for finding in found), (statement, found)
 
 
-def test_a_missing_study_is_reported(running: Service) -> None:
+def test_missing_study_raises_not_found(running: Service) -> None:
     with pytest.raises(StudyNotFound):
         list(examine(running.database, "nowhere"))
 
@@ -74,5 +72,5 @@ def test_a_missing_study_is_reported(running: Service) -> None:
         ("idempotency_keys", KeyRow),
     ],
 )
-def test_a_row_has_its_fields_in_the_order_of_the_columns(table: str, row: Any) -> None:
+def test_row_fields_have_the_order_of_the_columns(table: str, row: Any) -> None:
     assert [field.name for field in fields(row)] == [column.name for column in metadata.tables[table].columns]

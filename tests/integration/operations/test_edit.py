@@ -1,4 +1,4 @@
-"""Edits of a running study's space: the results that count, the model, and refusals."""
+"""Edits of a running study's space: the results that count, the model, and invalid edits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import TrialRow
 from tests.calls import watching
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, change, edit, get, observe, queue, release, retry, suggest
 
 Y = {"name": "y", "kind": "float", "low": 0.01, "high": 100, "scale": "log"}
@@ -39,7 +39,8 @@ def x_between(low: float, high: float) -> dict[str, Any]:
 
 def evaluate(running: Service, count: int) -> list[dict[str, Any]]:
     """Evaluate a number of trials one after the other, with the optimum at n = 3 and x = 0.3, and return their
-    parameters."""
+    parameters.
+    """
     points = []
     for _ in range(count):
         (trial,) = suggest(running, "s", Ask()).view.trials
@@ -55,11 +56,12 @@ def observed(running: Service, *places: float) -> None:
         observe(running, "s", Value(x, parameters={"x": x, "y": 1.0}))
 
 
-def test_a_study_continues_in_the_spaces_that_it_is_edited_to_and_its_log_tells_the_same(
+def test_study_continues_after_edits_and_its_log_is_complete(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
-    """Narrowed and widened bounds, a removed and an added choice, an added conditional parameter: every trial is in the
-    space of its time. After replay, doctor, export and import, the next decision is the same."""
+    """Narrowed and widened bounds, a removed and an added choice, and an added conditional parameter: every trial is in
+    the space of its time. After replay, doctor, export and import, the next suggestion is the same.
+    """
     create(running, definition(parameters=MIXED))
     evaluate(running, 5)
     edit(running, {**MIXED[1], "low": 2, "high": 4}, {**MIXED[2], "choices": ["c", "a"]}, MOMENTUM, momentum=0.5)
@@ -71,10 +73,10 @@ def test_a_study_continues_in_the_spaces_that_it_is_edited_to_and_its_log_tells_
     assert [parameter.name for parameter in study.parameters] == ["x", "n", "kind", "momentum"]
     assert any(point["n"] > 9 or point["kind"] == "z" for point in evaluate(running, 8))
     assert why(running, "s", 18).decision is not None
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_results_outside_of_narrowed_bounds_stay_on_record_and_do_not_count(running: Service) -> None:
+def test_results_outside_narrowed_bounds_are_kept_but_do_not_count(running: Service) -> None:
     """They cannot be the best or recommended, and are not in the model, until the bounds are widened again."""
     create(running, definition())
     observed(running, -0.9, 0.5, 1.0)
@@ -91,10 +93,10 @@ def test_results_outside_of_narrowed_bounds_stay_on_record_and_do_not_count(runn
     assert (wide.best.parameters["x"], predict.model(running, "s").observations) == (-0.9, 3)
 
 
-def test_constraints_are_replaced_and_what_violates_them_does_not_count(
+def test_constraints_can_be_replaced_and_exclude_earlier_results(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
-    """Trials follow them at once; without them, all results count again; the log tells all."""
+    """Trials satisfy them immediately. Without them, all results count again. The log is complete."""
     create(running, definition(parameters=MIXED, seed=2))
     evaluate(running, 6)
 
@@ -113,13 +115,13 @@ def test_constraints_are_replaced_and_what_violates_them_does_not_count(
     assert constrained().constraints == []
     assert not any(row.outside for row in list_observations(running, "s", 0, 20).items)
     evaluate(running, 2)
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_mixtures_priors_and_the_baseline_are_replaced(
+def test_mixtures_priors_and_the_baseline_can_be_replaced(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
-    """Trials follow them at once; without them, all results count again; the log tells all."""
+    """Trials follow them immediately. Without them, all results count again. The log is complete."""
     create(running, definition(parameters=[*MIXED, *SHARES], seed=2))
     evaluate(running, 5)
 
@@ -140,13 +142,13 @@ def test_mixtures_priors_and_the_baseline_are_replaced(
     found = predict.recommendation(running, "s")
     assert found.model is not None
     assert {each.parameter for each in found.model.changes or ()} <= {"kind", "n"}
-    assert found.model.changes is not None, "which a study without a baseline has not"
+    assert found.model.changes is not None, "a study without a baseline does not have this field"
     assert replaced(**{**fields, "baseline": {"n": 3, "kind": "c"}}).space_version == 2
     study = replaced(mixtures=[], prior={}, baseline={})
     assert (study.space_version, study.mixtures, study.prior, study.baseline) == (3, [], {}, {})
     assert not any(row.outside for row in list_observations(running, "s", 0, 20).items)
     evaluate(running, 2)
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
 def test_rows_from_before_a_parameter_was_added_have_its_default(running: Service) -> None:
@@ -160,7 +162,7 @@ def test_rows_from_before_a_parameter_was_added_have_its_default(running: Servic
     assert found.model.parameters == {"x": 0.5, "y": 1.0, "m": 2}
 
 
-def test_a_result_of_a_trial_from_before_an_edit_is_taken(database: Database, running: Service) -> None:
+def test_result_of_a_trial_from_before_an_edit_is_accepted(database: Database, running: Service) -> None:
     """In any form; a result outside the space is stored, but does not count."""
     create(running, definition(seed=1))
     trials = suggest(running, "s", Ask(4)).view.trials
@@ -185,7 +187,7 @@ def test_a_result_of_a_trial_from_before_an_edit_is_taken(database: Database, ru
     assert replay(running, "s").diverged == []
 
 
-def test_trials_that_wait_are_issued_with_the_default_or_taken_back(running: Service) -> None:
+def test_waiting_trials_get_the_default_or_are_cancelled(running: Service) -> None:
     create(running, definition(failure_limit=1))
     queue(running, "s", {"x": -0.5, "y": 1})
     queue(running, "s", {"x": 1.5, "y": 1})
@@ -202,7 +204,7 @@ def test_trials_that_wait_are_issued_with_the_default_or_taken_back(running: Ser
         retry(running, "s", leased.number)
 
 
-def test_an_exhausted_study_continues_in_a_wider_space(running: Service) -> None:
+def test_exhausted_study_continues_in_a_wider_space(running: Service) -> None:
     create(running, definition(parameters=[{"name": "x", "kind": "int", "low": 1, "high": 2}]))
     evaluate(running, 2)
     assert suggest(running, "s", Ask()).view.reason == "exhausted"
@@ -211,7 +213,7 @@ def test_an_exhausted_study_continues_in_a_wider_space(running: Service) -> None
     assert suggest(running, "s", Ask()).view.study.state == "complete"
 
 
-def test_a_parameter_may_become_fixed_and_vary_again(running: Service) -> None:
+def test_parameter_can_become_fixed_and_vary_again(running: Service) -> None:
     create(running, definition())
     observed(running, 0.5, 1.0)
     study = edit(running, {"name": "x", "kind": "fixed", "value": 1.0})
@@ -221,7 +223,7 @@ def test_a_parameter_may_become_fixed_and_vary_again(running: Service) -> None:
     assert edit(running, {"name": "new", "kind": "categorical", "choices": ["a", "b"]}).best.parameters["new"] == "a"
 
 
-def test_what_changes_nothing_is_no_edit_and_a_revision_may_be_required(running: Service) -> None:
+def test_unchanged_space_is_no_edit_and_a_revision_can_be_required(running: Service) -> None:
     head = create(running, definition()).view.revision
     assert edit(running, {**Y}).revision == head
     assert edit(running, x_between(0, 2)).revision == head + 1
@@ -267,7 +269,7 @@ WRONG: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
 ]
 
 
-def test_an_edit_that_cannot_be_is_refused_and_changes_nothing(running: Service) -> None:
+def test_invalid_edits_are_rejected_and_change_nothing(running: Service) -> None:
     for number, (study, changes, pointer, words) in enumerate(WRONG):
         before = create(running, definition(id=f"s{number}", **study)).view
         with pytest.raises(Invalid) as refusal:
@@ -277,7 +279,7 @@ def test_an_edit_that_cannot_be_is_refused_and_changes_nothing(running: Service)
         assert get(running, before.id) == before
 
 
-def test_after_an_edit_a_suggestion_reads_few_of_the_trials_that_wait(running: Service, study: str) -> None:
+def test_suggestion_after_an_edit_reads_few_waiting_trials(running: Service, study: str) -> None:
     """The first waiting trials are outside the space; later ones are not read."""
     for number in range(40):
         queue(running, study, {"x": number / 40.0, "y": 1.0})

@@ -14,7 +14,7 @@ from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, edit, observe, observe_batch, queue, suggest
 
 CATALYST = {"name": "catalyst", "kind": "categorical", "choices": ["XPhos", "SPhos", "PPh3"]}
@@ -50,8 +50,10 @@ def constrained(**changes: Any) -> StudyDefinition:
 
 
 def evaluated(running: Service, count: int, **options: Any) -> list[dict[str, Any]]:
-    """Evaluate a number of trials requested together, and return their points. Values fall as the temperature
-    rises, and are lower with PPh3."""
+    """Evaluate a number of trials requested together, and return their points.
+
+    Values decrease as the temperature rises, and are lower with PPh3.
+    """
     points = []
     for trial in suggest(running, "s", Ask(count, **options)).view.trials:
         heat = trial.parameters["temperature"] + 50.0 * (trial.parameters["catalyst"] == "PPh3")
@@ -60,7 +62,7 @@ def evaluated(running: Service, count: int, **options: Any) -> list[dict[str, An
     return points
 
 
-def test_no_trial_violates_a_constraint_and_the_log_tells_the_same(
+def test_no_trial_violates_a_constraint_and_the_log_is_complete(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     """Queue and request trials, with and without fixed values; then replay, export and import the study."""
@@ -71,17 +73,17 @@ def test_no_trial_violates_a_constraint_and_the_log_tells_the_same(
     assert len(points) == 17
     assert all(map(holds, points))
     assert max(each["temperature"] for each in points if each["catalyst"] == "PPh3") > 75, "the boundary is reached"
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_quasi_random_points_satisfy_constraints_on_choices(hasty: Service) -> None:
-    create(hasty, constrained())
-    trials = suggest(hasty, "s", Ask(20)).view.trials
+def test_quasi_random_points_satisfy_constraints_on_choices(time_limited: Service) -> None:
+    create(time_limited, constrained())
+    trials = suggest(time_limited, "s", Ask(20)).view.trials
     assert {trial.origin for trial in trials} == {"policy", "fallback"}
     assert all(holds(trial.parameters) for trial in trials)
 
 
-def test_results_at_excluded_combinations_are_refused_with_the_number_of_the_constraint(running: Service) -> None:
+def test_results_at_excluded_combinations_are_rejected(running: Service) -> None:
     create(running, constrained())
     (trial,) = suggest(running, "s", Ask()).view.trials
     attempts: tuple[Callable[[], object], ...] = (
@@ -102,7 +104,7 @@ def test_results_at_excluded_combinations_are_refused_with_the_number_of_the_con
         suggest(running, "s", Ask(fixed={"catalyst": "PPh3", "temperature": 100.0}))
 
 
-def test_a_study_is_complete_when_the_combinations_that_are_left_are_issued(running: Service) -> None:
+def test_study_is_complete_when_all_allowed_combinations_are_issued(running: Service) -> None:
     few = ['(catalyst == "XPhos" and solvent == "DMF") or (catalyst == "PPh3" and solvent == None)', "n == 1"]
     create(running, definition(parameters=[CATALYST, SOLVENT, N], constraints=few))
     answer = suggest(running, "s", Ask(9)).view
@@ -113,7 +115,7 @@ def test_a_study_is_complete_when_the_combinations_that_are_left_are_issued(runn
     assert suggest(running, "s", Ask()).view.study.state == "complete"
 
 
-def test_an_edit_may_add_and_remove_choices_that_constraints_name(
+def test_edit_can_add_and_remove_choices_named_in_constraints(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     create(running, constrained())
@@ -128,10 +130,10 @@ def test_an_edit_may_add_and_remove_choices_that_constraints_name(
         Invalid, match=r"constraints\.1, which column 29: 'temperature' has values that are not numbers"
     ):
         edit(running, {"name": "temperature", "kind": "categorical", "choices": ["low", "high"]})
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_a_study_that_learns_from_an_older_one_keeps_its_own_constraints(running: Service) -> None:
+def test_study_with_older_ones_keeps_its_own_constraints(running: Service) -> None:
     create(running, definition(parameters=PARAMETERS))
     for _ in range(6):
         evaluated(running, 2)
@@ -144,6 +146,6 @@ def test_a_study_that_learns_from_an_older_one_keeps_its_own_constraints(running
     assert all(map(holds, points))
 
 
-def test_a_choice_that_a_new_study_does_not_have_is_refused() -> None:
+def test_constraint_on_an_unknown_choice_is_rejected() -> None:
     with pytest.raises(ValidationError, match="column 13: 'xphos' is not a value of 'catalyst'; did you mean 'XPhos'"):
         constrained(constraints=["catalyst == 'xphos'"])

@@ -1,4 +1,4 @@
-"""Trials with fixed parameters: exact values for every source of points, and the same decisions in a replay."""
+"""Trials with fixed parameters: exact values for every source of points, and the same suggestions in a replay."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def has(trial: Trial, fixed: Mapping[str, Any]) -> bool:
     return all(identity(trial.parameters[name]) == identity(value) for name, value in fixed.items())
 
 
-def test_every_kind_of_parameter_is_held_and_a_replay_decides_the_same(
+def test_every_kind_of_parameter_can_be_fixed_and_replayed(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     """One by one and two at once, with results in between; also on a server that restores the model."""
@@ -82,9 +82,10 @@ def test_every_kind_of_parameter_is_held_and_a_replay_decides_the_same(
     assert len({repr(point) for point in everything}) == len(everything)
 
 
-def test_points_decided_on_ahead_are_issued_only_for_the_same_values(running: Service) -> None:
-    """After results, the model prefetches points for the last fixed values; a request with other values gets its
-    own."""
+def test_prefetched_points_are_issued_only_for_the_same_fixed_values(running: Service) -> None:
+    """After results, the model prefetches points for the last fixed values; a request with other values gets
+    its own.
+    """
     create(running, definition())
     for fixed in [{}, {"x": 0.4}, {"x": 0.4}, {"y": 1.0}, {}, {"x": 0.4}]:
         (trial,) = ask(running, fixed).trials
@@ -95,7 +96,7 @@ def test_points_decided_on_ahead_are_issued_only_for_the_same_values(running: Se
     assert replay(running, "s").diverged == []
 
 
-def test_requests_that_fix_different_values_are_served_at_once(database: Database, clock: ManualClock) -> None:
+def test_requests_with_different_fixed_values_are_served_concurrently(database: Database, clock: ManualClock) -> None:
     running = Service(database, clock=clock, threads=2)
     running.open()
     create(running, definition())
@@ -108,7 +109,7 @@ def test_requests_that_fix_different_values_are_served_at_once(database: Databas
     assert len({repr(trial.parameters) for trial in found}) == 6
 
 
-def test_a_waiting_trial_is_issued_only_if_it_has_the_values(running: Service) -> None:
+def test_waiting_trial_is_issued_only_for_matching_values(running: Service) -> None:
     create(running, definition())
     queue(running, "s", {"x": 0, "y": 1})
     queue(running, "s", {"x": 0.5, "y": 2})
@@ -120,7 +121,7 @@ def test_a_waiting_trial_is_issued_only_if_it_has_the_values(running: Service) -
     assert [trial.number for trial in ask(running, None).trials] == [2]
 
 
-def test_a_slice_that_is_used_up_has_a_reason_of_its_own(running: Service) -> None:
+def test_exhausted_slice_has_its_own_reason(running: Service) -> None:
     create(running, definition(parameters=FINITE))
     first = ask(running, {"batch": 1}, 2)
     assert (len(first.trials), first.reason) == (2, None)
@@ -134,17 +135,17 @@ def test_a_slice_that_is_used_up_has_a_reason_of_its_own(running: Service) -> No
     assert (over.trials, over.reason) == ([], "exhausted")
 
 
-def test_points_come_with_the_values_also_when_the_model_is_late(hasty: Service) -> None:
+def test_fallback_points_have_the_fixed_values(time_limited: Service) -> None:
     """In a finite slice, no point is issued twice, and none after the last one."""
-    create(hasty, definition(parameters=[*FINITE, {"name": "c", "kind": "categorical", "choices": [None, [1]]}]))
-    answer = ask(hasty, {"batch": 2, "c": [1]}, 5)
+    create(time_limited, definition(parameters=[*FINITE, {"name": "c", "kind": "categorical", "choices": [None, [1]]}]))
+    answer = ask(time_limited, {"batch": 2, "c": [1]}, 5)
     assert [trial.origin for trial in answer.trials] == ["policy", "fallback", "fallback"]
     assert (answer.degraded, answer.reason) == (True, "fixed_exhausted")
     assert sorted(trial.parameters["n"] for trial in answer.trials) == [1, 2, 3]
     assert all(has(trial, {"batch": 2, "c": [1]}) for trial in answer.trials)
 
 
-def test_a_failed_point_is_not_issued_again_and_why_names_what_was_fixed(running: Service) -> None:
+def test_failed_point_is_not_issued_again_and_why_names_fixed_values(running: Service) -> None:
     create(running, definition())
     points = set()
     for _ in range(3):
@@ -159,7 +160,7 @@ def test_a_failed_point_is_not_issued_again_and_why_names_what_was_fixed(running
 
 
 @pytest.mark.parametrize("system", sorted(SYSTEMS.keys() - {"auto", "random", "sobol"}))
-def test_a_system_that_cannot_hold_parameters_says_so_and_changes_nothing(running: Service, system: str) -> None:
+def test_systems_without_fixed_parameters_reject_them(running: Service, system: str) -> None:
     create(
         running,
         definition(algorithm=SYSTEMS[system], parameters=[*definition().model_dump()["parameters"], EVERY_KIND[-1]]),
@@ -168,4 +169,6 @@ def test_a_system_that_cannot_hold_parameters_says_so_and_changes_nothing(runnin
         ask(running, {"x": 0.5})
     assert [(error.pointer, error.code) for error in refusal.value.errors] == [("/fixed", "fixed_not_supported")]
     assert read.list_trials(running, "s", state=None, attributes=[], after=0, limit=9).items == []
-    assert len(ask(running, {"solvent": ["water", None]}).trials) == 1, "what never varies need not be held"
+    assert len(ask(running, {"solvent": ["water", None]}).trials) == 1, (
+        "a parameter with a single value need not be fixed"
+    )

@@ -22,7 +22,7 @@ MIXED: list[dict[str, Any]] = [
 
 
 @on_either("system", SYSTEMS)
-def test_every_system_takes_lists_null_and_fixed_values(running: Service, system: str) -> None:
+def test_every_system_supports_lists_null_and_fixed_values(running: Service, system: str) -> None:
     parameters = FLOATS if system == "gp-threds" else MIXED
     create(running, definition(parameters=parameters, algorithm=SYSTEMS[system]))
     for value in range(6):
@@ -33,7 +33,7 @@ def test_every_system_takes_lists_null_and_fixed_values(running: Service, system
         observe(running, "s", Value(float(value % 3), trial.number))
 
 
-def test_gp_threds_ends_where_all_points_that_are_left_to_a_test_have_failed(running: Service) -> None:
+def test_gp_threds_study_ends_when_all_points_of_a_test_have_failed(running: Service) -> None:
     """Each of the 9 points of the first test fails once; none is issued again."""
     create(running, definition(parameters=FLOATS, algorithm=SYSTEMS["gp-threds"], failure_limit=None))
     seen = []

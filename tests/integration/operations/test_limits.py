@@ -26,9 +26,7 @@ def fail_next(running: Service) -> None:
     observe(running, "s", Failure(trial.number, reason="no such file"))
 
 
-def test_a_trial_that_runs_too_long_loses_its_lease_whatever_its_heartbeats_say(
-    running: Service, clock: ManualClock
-) -> None:
+def test_trial_over_its_run_time_loses_its_lease_despite_heartbeats(running: Service, clock: ManualClock) -> None:
     create(running, definition(lease_seconds=60, max_runtime_seconds=100))
     (trial,) = suggest(running, "s", ONE).view.trials
     clock.advance(50)
@@ -50,14 +48,14 @@ def test_a_trial_that_runs_too_long_loses_its_lease_whatever_its_heartbeats_say(
     assert get(running, "s").counts.completed == 1
 
 
-def test_a_first_lease_is_no_longer_than_the_run_time(running: Service, clock: ManualClock) -> None:
+def test_first_lease_is_at_most_the_run_time(running: Service, clock: ManualClock) -> None:
     create(running, definition(lease_seconds=60, max_runtime_seconds=10))
     (trial,) = suggest(running, "s", ONE).view.trials
     assert trial.leased_until is not None
     assert (trial.leased_until - clock.now).total_seconds() == 10
 
 
-def test_failures_in_a_row_pause_the_study_with_the_reason_until_it_is_resumed(running: Service) -> None:
+def test_successive_failures_pause_the_study_until_it_is_resumed(running: Service) -> None:
     create(running, definition(budget=20, failure_limit=3))
     for _ in range(3):
         fail_next(running)
@@ -73,7 +71,7 @@ def test_failures_in_a_row_pause_the_study_with_the_reason_until_it_is_resumed(r
     assert get(running, "s").state == "running"
 
 
-def test_a_result_resets_the_count_of_failures(running: Service) -> None:
+def test_result_resets_the_failure_count(running: Service) -> None:
     create(running, definition(failure_limit=2))
     for _ in range(3):
         fail_next(running)
@@ -91,7 +89,7 @@ def test_trials_whose_leases_all_expired_count_as_failures(running: Service, clo
     assert get(running, "s").reason == "failures"
 
 
-def test_a_lease_that_expired_and_was_one_too_many_pauses_before_points_are_issued(
+def test_expired_lease_at_the_failure_limit_pauses_before_points_are_issued(
     database: Database, clock: ManualClock
 ) -> None:
     """Also if the points need no model."""
@@ -103,14 +101,14 @@ def test_a_lease_that_expired_and_was_one_too_many_pauses_before_points_are_issu
     assert (answer.trials, answer.reason, answer.study.state) == ([], "failures", "paused")
 
 
-def test_a_study_paused_by_a_person_says_so(running: Service) -> None:
+def test_study_paused_by_a_user_reports_it(running: Service) -> None:
     create(running, definition(failure_limit=2))
     fail_next(running)
     change(running, "s", {"state": "paused"})
     assert get(running, "s").reason == "paused"
 
 
-def test_no_point_is_queued_beyond_the_budget_though_the_study_is_paused(running: Service) -> None:
+def test_no_point_is_queued_beyond_the_budget_of_a_paused_study(running: Service) -> None:
     create(running, definition(budget=1))
     suggest(running, "s", ONE)
     change(running, "s", {"state": "paused"})
@@ -119,7 +117,7 @@ def test_no_point_is_queued_beyond_the_budget_though_the_study_is_paused(running
     assert get(running, "s").counts.trials == 1
 
 
-def test_without_a_limit_failures_continue(running: Service) -> None:
+def test_failures_without_a_limit_do_not_pause(running: Service) -> None:
     create(running, definition(failure_limit=None))
     for _ in range(12):
         fail_next(running)

@@ -67,7 +67,7 @@ def step(running: Service) -> None:
             tell(running, trial.number, trial.parameters["x"] ** 2, measured(trial.parameters))
 
 
-def test_a_study_with_metrics_lives_through_restarts_corrections_export_import_and_replay(
+def test_metrics_survive_restart_correction_export_import_and_replay(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     create(running, constrained())
@@ -93,7 +93,7 @@ def test_a_study_with_metrics_lives_through_restarts_corrections_export_import_a
 
 
 @in_sqlite
-def test_the_best_result_is_feasible_or_else_the_nearest_to_it(running: Service) -> None:
+def test_best_result_is_feasible_or_has_the_smallest_violation(running: Service) -> None:
     create(running, constrained())
     at = {"x": 0, "y": 1}
     tell(running, None, -9.0, {"latency": 2.0, "memory": 0, "size": 1}, parameters=at)
@@ -114,7 +114,7 @@ def test_the_best_result_is_feasible_or_else_the_nearest_to_it(running: Service)
 
 
 @in_sqlite
-def test_every_metric_is_predicted_and_a_trial_says_what_was_expected_of_it(running: Service) -> None:
+def test_every_metric_is_predicted_also_for_a_trial(running: Service) -> None:
     create(running, constrained())
     for _ in range(4):
         step(running)
@@ -139,18 +139,18 @@ def test_every_metric_is_predicted_and_a_trial_says_what_was_expected_of_it(runn
     assert found_best.metrics is not None
 
 
-def test_trials_observations_and_tables_carry_metrics(running: Service) -> None:
+def test_trials_observations_and_tables_have_metrics(running: Service) -> None:
     create(running, constrained())
     (trial,) = suggest(running, "s", Ask(1)).view.trials
-    told = tell(running, trial.number, 1.0, {"size": 1, "memory": 0, "latency": 2}, std_errors={"latency": 0.5})
-    assert told.trial is not None
-    assert told.trial.metrics is not None
-    assert told.trial.metrics == {"size": 1.0, "latency": 2.0, "memory": 0.0}
+    answer = tell(running, trial.number, 1.0, {"size": 1, "memory": 0, "latency": 2}, std_errors={"latency": 0.5})
+    assert answer.trial is not None
+    assert answer.trial.metrics is not None
+    assert answer.trial.metrics == {"size": 1.0, "latency": 2.0, "memory": 0.0}
     (row,) = read.list_observations(running, "s", 0, 10).items
-    assert (row.metrics, row.std_errors) == (told.trial.metrics, {"latency": 0.5})
-    assert tell(running, trial.number, 1.0, row.metrics, std_errors=row.std_errors) == told  # the same again
+    assert (row.metrics, row.std_errors) == (answer.trial.metrics, {"latency": 0.5})
+    assert tell(running, trial.number, 1.0, row.metrics, std_errors=row.std_errors) == answer  # the same result again
     with pytest.raises(ResultConflict, match="latency"):
-        tell(running, trial.number, 1.0, {**told.trial.metrics, "latency": 3.0}, std_errors=row.std_errors)
+        tell(running, trial.number, 1.0, {**answer.trial.metrics, "latency": 3.0}, std_errors=row.std_errors)
     (line,) = csv.DictReader("".join(export.csv_rows(running, "s")).splitlines())
     assert (line["metrics.latency"], line["std_errors.latency"], line["std_errors.size"]) == ("2.0", "0.5", "")
     correct(running, "s", 1, {"metrics": {"latency": 0.5}, "std_errors": {"latency": None}})
@@ -168,7 +168,7 @@ def test_trials_observations_and_tables_carry_metrics(running: Service) -> None:
         ({"latency": 1, "memory": 1, "size": 1}, {"speed": 1.0}, ["/std_errors/speed"]),
     ],
 )
-def test_results_with_other_metrics_are_refused(
+def test_results_with_other_metrics_are_rejected(
     running: Service, metrics: Any, errors: Any, pointers: list[str]
 ) -> None:
     create(running, constrained())
@@ -179,14 +179,14 @@ def test_results_with_other_metrics_are_refused(
 
 
 @in_sqlite
-def test_a_study_without_metrics_takes_none_and_shows_none(running: Service) -> None:
+def test_study_without_metrics_accepts_and_shows_none(running: Service) -> None:
     create(running, definition())
     with pytest.raises(Invalid, match="has no metrics"):
         tell(running, None, 1.0, {"latency": 1.0}, parameters={"x": 0, "y": 1})
     with pytest.raises(Invalid, match="has no outcome constraints"):
         predict.recommendation(running, "s", 0.9)
-    told = tell(running, None, 1.0, {}, parameters={"x": 0, "y": 1})
-    for shown in (told, get(running, "s"), predict.recommendation(running, "s")):
+    answer = tell(running, None, 1.0, {}, parameters={"x": 0, "y": 1})
+    for shown in (answer, get(running, "s"), predict.recommendation(running, "s")):
         text = shown.model_dump_json()
         assert not any(word in text for word in ("metrics", "std_errors", "feasible", "required", "outcome"))
     events = [event.payload for event in read.list_events(running, "s", 0, 10).items]
@@ -203,7 +203,7 @@ def test_a_study_without_metrics_takes_none_and_shows_none(running: Service) -> 
         ({"outcome_constraints": [{"metric": "m", "upper": 1}, {"metric": "m", "lower": 0}]}, "outcome_constraints"),
     ],
 )
-def test_definitions_that_cannot_be_are_refused(changes: dict[str, Any], where: str) -> None:
+def test_invalid_definitions_are_rejected(changes: dict[str, Any], where: str) -> None:
     with pytest.raises(ValidationError) as refusal:
         constrained(**changes)
     assert refusal.value.errors()[0]["loc"][0] == where
@@ -217,7 +217,7 @@ def test_definitions_that_cannot_be_are_refused(changes: dict[str, Any], where: 
         {**METRICS, "parameters": CONDITIONAL},
     ],
 )
-def test_bounds_of_metrics_go_together_with_constraints_on_parameters_and_with_conditions(
+def test_outcome_constraints_work_with_constraints_and_conditions(
     database: Database, clock: ManualClock, running: Service, changes: dict[str, Any]
 ) -> None:
     create(running, definition(**changes))
@@ -232,7 +232,7 @@ def test_bounds_of_metrics_go_together_with_constraints_on_parameters_and_with_c
 
 
 @in_sqlite
-def test_a_correction_names_metrics_of_the_study(running: Service) -> None:
+def test_correction_of_an_unknown_metric_is_rejected(running: Service) -> None:
     create(running, constrained())
     tell(running, None, 1.0, {"size": 1, "memory": 0, "latency": 2}, parameters={"x": 0, "y": 1})
     with pytest.raises(Invalid, match="/metrics/laten"):

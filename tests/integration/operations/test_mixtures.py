@@ -1,4 +1,4 @@
-"""Studies with mixtures: refusals, and every trial is a valid mixture."""
+"""Studies with mixtures: invalid definitions and results are rejected, and every trial is a valid mixture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adabkb_service.operations.predict import recommendation
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, edit, observe, queue, suggest
 
 SOLVENTS = ("water", "ethanol", "glycerol")
@@ -56,8 +56,8 @@ def evaluated(running: Service, count: int, **options: Any) -> list[dict[str, An
     return points
 
 
-def test_trials_are_mixtures_and_the_log_tells_all(database: Database, clock: ManualClock, running: Service) -> None:
-    """One by one, in batches, with fixed values, and with user-supplied results."""
+def test_trials_are_mixtures_and_the_log_is_complete(database: Database, clock: ManualClock, running: Service) -> None:
+    """Single trials and batches, with fixed values, and with user-supplied results."""
     create(running, mixed())
     observe(running, "s", Value(0.4, parameters=POINT))
     points = []
@@ -70,10 +70,10 @@ def test_trials_are_mixtures_and_the_log_tells_all(database: Database, clock: Ma
     best = recommendation(running, "s").model
     assert best is not None
     assert_is_mixed(best.parameters)
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_the_one_share_that_fixed_shares_leave_is_fixed_too(running: Service) -> None:
+def test_single_remaining_share_is_fixed(running: Service) -> None:
     create(running, mixed())
     for trial in suggest(running, "s", Ask(2, fixed={"olive": 12.5, "water": 0.25, "glycerol": 0})).view.trials:
         assert (trial.parameters["palm"], trial.parameters["ethanol"]) == (87.5, 0.75)
@@ -88,7 +88,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("change", "sentence"), WRONG)
-def test_results_that_are_no_mixtures_are_refused_with_the_tolerance(
+def test_results_that_are_not_mixtures_are_rejected_with_the_tolerance(
     running: Service, change: dict[str, float], sentence: str
 ) -> None:
     create(running, mixed())
@@ -106,15 +106,15 @@ def test_results_that_are_no_mixtures_are_refused_with_the_tolerance(
         assert sentence in error.detail
 
 
-def test_shares_that_sum_to_the_total_up_to_the_tolerance_are_stored_unchanged(running: Service) -> None:
+def test_shares_within_the_tolerance_are_stored_unchanged(running: Service) -> None:
     create(running, mixed())
-    told = {**POINT, "water": 0.2500004}
-    kept = observe(running, "s", Value(1.0, parameters=told)).view.observation
+    reported = {**POINT, "water": 0.2500004}
+    kept = observe(running, "s", Value(1.0, parameters=reported)).view.observation
     assert kept is not None
-    assert kept.parameters == told
+    assert kept.parameters == reported
 
 
-def test_values_that_leave_no_mixture_are_refused(running: Service) -> None:
+def test_fixed_values_without_a_mixture_are_rejected(running: Service) -> None:
     create(running, mixed())
     for fixed, name in (({"water": 0.95}, "water"), ({"water": 0.5, "ethanol": 0.6}, "water"), ({"olive": 101}, "")):
         with pytest.raises(Invalid) as refusal:
@@ -136,7 +136,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("change", "place", "sentence"), REFUSED)
-def test_studies_without_a_mixture_are_refused_at_the_place_of_the_fault(
+def test_invalid_mixtures_are_rejected_with_their_field(
     running: Service, change: dict[str, Any], place: tuple[str | int, ...] | None, sentence: str
 ) -> None:
     if place is None:
@@ -151,12 +151,12 @@ def test_studies_without_a_mixture_are_refused_at_the_place_of_the_fault(
 
 
 @pytest.mark.parametrize("kind", [*OF_THE_PAPER, "sobol"])
-def test_other_systems_refuse_mixtures(kind: str) -> None:
+def test_other_systems_reject_mixtures(kind: str) -> None:
     with pytest.raises(ValidationError, match="the profile auto supports them"):
         mixed(algorithm=SYSTEMS[kind], parameters=PARAMETERS[:3], mixtures=MIXTURES[:1])
 
 
-def test_a_baseline_is_put_back_with_all_its_shares(running: Service) -> None:
+def test_recommendation_near_a_baseline_keeps_all_shares(running: Service) -> None:
     """Only the heat matters, so all shares stay the same."""
     today = {"water": 0.5, "ethanol": 0.5, "glycerol": 0.0, "heat": 30.0}
     create(running, mixed(parameters=PARAMETERS[:4], mixtures=MIXTURES[:1], baseline=today))
@@ -168,7 +168,7 @@ def test_a_baseline_is_put_back_with_all_its_shares(running: Service) -> None:
     assert {**found.parameters, "heat": 30.0} == today
 
 
-def test_an_edit_widens_the_bounds_of_a_share(database: Database, clock: ManualClock, running: Service) -> None:
+def test_edit_can_widen_the_bounds_of_a_share(database: Database, clock: ManualClock, running: Service) -> None:
     create(running, mixed(parameters=[{**PARAMETERS[0], "high": 0.5}, *PARAMETERS[1:]]))
     evaluated(running, 3)
     edit(running, PARAMETERS[0])
@@ -177,4 +177,4 @@ def test_an_edit_widens_the_bounds_of_a_share(database: Database, clock: ManualC
         assert_is_mixed(point)
     with pytest.raises(Invalid, match="cannot be combined with the study's mixtures"):
         edit(running, {**PARAMETERS[4], "step": 5})
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)

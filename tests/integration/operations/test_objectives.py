@@ -1,5 +1,6 @@
 """Several objectives: reported, corrected, predicted, exported, imported and replayed; and features that cannot be
-combined with them."""
+combined with them.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def step(running: Service) -> None:
             tell(running, trial.number, measured(trial.parameters), std_errors={"error": 0.01})
 
 
-def test_a_study_with_objectives_lives_through_restarts_corrections_export_import_and_replay(
+def test_objectives_survive_restart_correction_export_import_and_replay(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     create(running, several(metrics=["size"], outcome_constraints=[{"metric": "heat", "upper": 1.0}]))
@@ -86,7 +87,7 @@ def test_a_study_with_objectives_lives_through_restarts_corrections_export_impor
 
 
 @in_sqlite
-def test_the_front_has_what_nothing_dominates_and_the_volume_over_time(running: Service) -> None:
+def test_front_has_nondominated_results_and_the_hypervolume_over_time(running: Service) -> None:
     create(running, several())
     empty = front.front(running, "s")
     assert (empty.hypervolume, empty.history, empty.observed, empty.model) == (None, [], [], [])
@@ -108,7 +109,7 @@ def test_the_front_has_what_nothing_dominates_and_the_volume_over_time(running: 
 
 
 @in_sqlite
-def test_the_model_is_asked_about_each_objective(running: Service) -> None:
+def test_model_queries_cover_each_objective(running: Service) -> None:
     create(running, several())
     for _ in range(6):
         step(running)
@@ -137,9 +138,9 @@ def test_the_model_is_asked_about_each_objective(running: Service) -> None:
 def test_results_and_tables_have_metrics_and_no_value(running: Service) -> None:
     create(running, several())
     (trial,) = suggest(running, "s", Ask(1)).view.trials
-    told = tell(running, trial.number, {"error": 1.0, "speed": 2.0}, std_errors={"speed": 0.5})
-    assert "value" not in told.model_dump(mode="json")["observation"]
-    assert tell(running, trial.number, {"error": 1.0, "speed": 2.0}, std_errors={"speed": 0.5}) == told
+    answer = tell(running, trial.number, {"error": 1.0, "speed": 2.0}, std_errors={"speed": 0.5})
+    assert "value" not in answer.model_dump(mode="json")["observation"]
+    assert tell(running, trial.number, {"error": 1.0, "speed": 2.0}, std_errors={"speed": 0.5}) == answer
     with pytest.raises(ResultConflict, match="error"):
         tell(running, trial.number, {"error": 3.0, "speed": 2.0}, std_errors={"speed": 0.5})
     (line,) = csv.DictReader("".join(export.csv_rows(running, "s")).splitlines())
@@ -157,7 +158,9 @@ def test_results_and_tables_have_metrics_and_no_value(running: Service) -> None:
         ({"metrics": {"error": 1}}, ["/metrics/speed"]),
     ],
 )
-def test_other_results_are_refused(running: Service, result: dict[str, Any], pointers: list[str]) -> None:
+def test_results_without_the_objectives_are_rejected(
+    running: Service, result: dict[str, Any], pointers: list[str]
+) -> None:
     create(running, several())
     with pytest.raises(Invalid) as refusal:
         observe(running, "s", PointValueBody.model_validate({"parameters": {"x": 0, "y": 1}, **result}))
@@ -182,14 +185,14 @@ def test_other_results_are_refused(running: Service, result: dict[str, Any], poi
         ({"objectives": []}, "objectives"),
     ],
 )
-def test_what_does_not_go_with_them_is_refused_at_its_place(changes: dict[str, Any], where: str) -> None:
+def test_incompatible_features_are_rejected_with_their_field(changes: dict[str, Any], where: str) -> None:
     with pytest.raises(ValidationError) as refusal:
         several(**changes)
     assert [fault["loc"][0] for fault in refusal.value.errors()] == [where]
 
 
 @in_sqlite
-def test_rules_to_end_are_refused_later_too_and_one_objective_has_no_front(running: Service) -> None:
+def test_stop_rules_are_rejected_later_and_single_objectives_have_no_front(running: Service) -> None:
     create(running, several())
     with pytest.raises(Invalid, match="use a budget"):
         change(running, "s", {"tolerance": 1.0})
@@ -202,7 +205,7 @@ def test_rules_to_end_are_refused_later_too_and_one_objective_has_no_front(runni
         PointValueBody.model_validate({"parameters": {"x": 0, "y": 1}})
 
 
-def test_a_result_that_an_edit_leaves_outside_is_on_no_front(running: Service) -> None:
+def test_result_outside_an_edited_space_is_not_on_the_front(running: Service) -> None:
     create(running, several())
     for x in (0.0, 0.5, 1.0):
         tell(running, None, measured({"x": x}), parameters={"x": x, "y": 1.0})

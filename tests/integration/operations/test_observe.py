@@ -27,7 +27,7 @@ from tests.integration.operations.verbs import (
     release,
     suggest,
 )
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @pytest.fixture
@@ -36,24 +36,24 @@ def trial(running: Service, study: str) -> int:
     return suggest(running, study, Ask()).view.trials[0].number
 
 
-def lease_again(running: Service, clock: ManualClock) -> None:
+def expire_and_lease_again(running: Service, clock: ManualClock) -> None:
     clock.advance(61)
     suggest(running, "s", Ask())
 
 
-def test_the_same_result_twice_changes_nothing(running: Service, trial: int) -> None:
+def test_repeated_result_changes_nothing(running: Service, trial: int) -> None:
     first = observe(running, "s", Value(1.5, trial, std_error=0.1)).view
     assert observe(running, "s", Value(1.5, trial, std_error=0.1)).view == first
 
 
-def test_another_result_of_the_same_attempt_is_refused_with_both_values(running: Service, trial: int) -> None:
+def test_conflicting_result_of_an_attempt_is_rejected_with_both_values(running: Service, trial: int) -> None:
     before = observe(running, "s", Value(1.5, trial)).view.study
     with pytest.raises(ResultConflict, match=r"1\.5.*2\.5"):
         observe(running, "s", Value(2.5, trial))
     assert get(running, "s").revision == before.revision
 
 
-def test_a_late_first_result_completes_an_expired_trial(running: Service, trial: int, clock: ManualClock) -> None:
+def test_late_first_result_completes_an_expired_trial(running: Service, trial: int, clock: ManualClock) -> None:
     clock.advance(1000)
     sweep(running)
     assert read.trial(running, "s", trial).state == "expired"
@@ -62,8 +62,8 @@ def test_a_late_first_result_completes_an_expired_trial(running: Service, trial:
     assert (late.state, late.value) == ("completed", 1.0)
 
 
-def test_the_result_of_another_attempt_is_kept_as_a_replicate(running: Service, trial: int, clock: ManualClock) -> None:
-    lease_again(running, clock)
+def test_result_of_another_attempt_is_kept_as_a_replicate(running: Service, trial: int, clock: ManualClock) -> None:
+    expire_and_lease_again(running, clock)
     observe(running, "s", Value(1.0, trial, attempt=1))
     second = observe(running, "s", Value(2.0, trial, attempt=2)).view
     assert second.trial is not None
@@ -71,8 +71,8 @@ def test_the_result_of_another_attempt_is_kept_as_a_replicate(running: Service, 
     assert (second.trial.value, second.observation.seq, second.study.counts.completed) == (1.0, 2, 1)
 
 
-def test_a_result_waits_for_no_decision(database: Database, clock: ManualClock) -> None:
-    """While a suggestion waits for the model, a result is stored and answered; the suggestion still succeeds."""
+def test_results_do_not_wait_for_suggestions(database: Database, clock: ManualClock) -> None:
+    """While a suggestion waits for the model, a result is stored and acknowledged; the suggestion still succeeds."""
     models = Held(database)
     models.is_holding = True
     running = Service(database, clock=clock, inference=models, threads=2)
@@ -88,26 +88,26 @@ def test_a_result_waits_for_no_decision(database: Database, clock: ManualClock) 
         models.is_holding = False
         for reply in models.replies:
             reply()
-        (decided,) = waiting.result(PATIENCE).view.trials
+        (decided,) = waiting.result(TIMEOUT_SECONDS).view.trials
     assert decided.origin == "policy"
     running.close()
 
 
 @pytest.mark.parametrize("attempt", [0, 2])
-def test_an_attempt_that_never_was_is_invalid(running: Service, trial: int, attempt: int) -> None:
+def test_result_of_a_nonexistent_attempt_is_rejected(running: Service, trial: int, attempt: int) -> None:
     """Attempt 0 is also invalid: with it, one lease could report two different values."""
     with pytest.raises(Invalid) as refused:
         observe(running, "s", Value(1.0, trial, attempt=attempt))
     assert [error.pointer for error in refused.value.errors] == ["/attempt"]
 
 
-def test_failing_twice_is_failing_once(running: Service, trial: int) -> None:
+def test_repeated_failure_changes_nothing(running: Service, trial: int) -> None:
     first = observe(running, "s", Failure(trial, reason="diverged")).view
     assert observe(running, "s", Failure(trial, reason="diverged")).view == first
     assert first.observation is None
 
 
-def test_a_completed_trial_cannot_fail_and_a_failed_attempt_has_no_value(running: Service, trial: int) -> None:
+def test_completed_trial_cannot_fail_and_failed_attempt_has_no_value(running: Service, trial: int) -> None:
     observe(running, "s", Value(1.0, trial))
     with pytest.raises(TrialFinished):
         observe(running, "s", Failure(trial))
@@ -117,51 +117,49 @@ def test_a_completed_trial_cannot_fail_and_a_failed_attempt_has_no_value(running
         observe(running, "s", Value(1.0, other.number))
 
 
-def test_another_attempt_of_a_failed_trial_may_still_bring_its_value(
+def test_another_attempt_of_a_failed_trial_can_still_complete_it(
     running: Service, trial: int, clock: ManualClock
 ) -> None:
-    lease_again(running, clock)
+    expire_and_lease_again(running, clock)
     observe(running, "s", Failure(trial, attempt=2))
     found = observe(running, "s", Value(3.0, trial, attempt=1)).view.trial
     assert found is not None
     assert (found.state, found.value, found.reason) == ("completed", 3.0, None)
 
 
-def test_an_attempt_that_lost_its_lease_cannot_fail_the_next_one(
-    running: Service, trial: int, clock: ManualClock
-) -> None:
-    lease_again(running, clock)
+def test_losing_a_lease_cannot_fail_a_later_attempt(running: Service, trial: int, clock: ManualClock) -> None:
+    expire_and_lease_again(running, clock)
     with pytest.raises(LeaseLost):
         observe(running, "s", Failure(trial, attempt=1))
     assert read.trial(running, "s", trial).state == "active"
 
 
-def test_a_value_arrives_after_all_leases_expired(running: Service, trial: int, clock: ManualClock) -> None:
+def test_result_is_accepted_after_all_leases_expired(running: Service, trial: int, clock: ManualClock) -> None:
     for _ in range(3):
-        lease_again(running, clock)
+        expire_and_lease_again(running, clock)
     assert read.trial(running, "s", trial).state == "failed"
     assert observe(running, "s", Value(1.0, trial, attempt=3)).view.study.counts.completed == 1
 
 
-def test_a_user_supplied_result_is_an_observation_without_a_trial(running: Service, study: str) -> None:
-    told = observe(running, study, Value(1.0, parameters={"y": 1, "x": 0})).view
-    assert told.trial is None
-    assert told.observation is not None
-    assert told.observation.trial is None
-    assert list(told.observation.parameters.items()) == [("x", 0.0), ("y", 1.0)]
-    assert told.study.counts.trials == 0
-    assert told.study.best is not None
+def test_user_supplied_result_is_an_observation_without_a_trial(running: Service, study: str) -> None:
+    answer = observe(running, study, Value(1.0, parameters={"y": 1, "x": 0})).view
+    assert answer.trial is None
+    assert answer.observation is not None
+    assert answer.observation.trial is None
+    assert list(answer.observation.parameters.items()) == [("x", 0.0), ("y", 1.0)]
+    assert answer.study.counts.trials == 0
+    assert answer.study.best is not None
 
 
-def test_what_was_actually_run_is_what_is_recorded(running: Service, trial: int) -> None:
-    told = observe(running, "s", Value(1.0, trial, parameters={"x": 1.25, "y": 2.0})).view
-    assert told.observation is not None
-    assert told.trial is not None
-    assert told.observation.parameters == {"x": 1.25, "y": 2.0}
-    assert told.trial.parameters != told.observation.parameters
+def test_reported_parameters_replace_the_suggested_ones(running: Service, trial: int) -> None:
+    answer = observe(running, "s", Value(1.0, trial, parameters={"x": 1.25, "y": 2.0})).view
+    assert answer.observation is not None
+    assert answer.trial is not None
+    assert answer.observation.parameters == {"x": 1.25, "y": 2.0}
+    assert answer.trial.parameters != answer.observation.parameters
 
 
-def test_a_correction_is_logged_and_moves_the_best(running: Service, trial: int) -> None:
+def test_correction_is_logged_and_changes_the_best(running: Service, trial: int) -> None:
     observe(running, "s", Value(-100.0, trial))
     observe(running, "s", Value(5.0, parameters={"x": 1, "y": 1}))
     corrected = correct(running, "s", 1, {"value": 7.0}, "a typo").view
@@ -176,7 +174,7 @@ def test_a_correction_is_logged_and_moves_the_best(running: Service, trial: int)
     assert (first.payload["was"], first.payload["reason"]) == ({"value": -100.0}, "a typo")
 
 
-def test_a_correction_that_changes_nothing_is_no_event(running: Service, trial: int) -> None:
+def test_correction_without_changes_creates_no_event(running: Service, trial: int) -> None:
     before = observe(running, "s", Value(1.0, trial)).view.study.revision
     assert correct(running, "s", 1, {"value": 1.0}).view.study.revision == before
 
@@ -194,8 +192,8 @@ def test_heartbeats_renew_a_lease_and_revive_an_expired_one(running: Service, tr
     assert (revived.state, revived.attempt) == ("active", 1)
 
 
-def test_a_heartbeat_of_a_lost_lease_says_so(running: Service, trial: int, clock: ManualClock) -> None:
-    lease_again(running, clock)
+def test_heartbeat_of_a_lost_lease_is_rejected(running: Service, trial: int, clock: ManualClock) -> None:
+    expire_and_lease_again(running, clock)
     with pytest.raises(LeaseLost):
         heartbeat(running, "s", trial, attempt=1)
     observe(running, "s", Value(1.0, trial))
@@ -203,7 +201,7 @@ def test_a_heartbeat_of_a_lost_lease_says_so(running: Service, trial: int, clock
         heartbeat(running, "s", trial)
 
 
-def test_releasing_twice_is_releasing_once(running: Service, trial: int) -> None:
+def test_repeated_release_changes_nothing(running: Service, trial: int) -> None:
     first = release(running, "s", trial, attempt=1).view
     assert first.trial.state == "released"
     assert release(running, "s", trial, attempt=1).view == first
@@ -212,12 +210,12 @@ def test_releasing_twice_is_releasing_once(running: Service, trial: int) -> None
         release(running, "s", trial)
 
 
-def test_a_nonexistent_trial_is_reported(running: Service, study: str) -> None:
+def test_nonexistent_trial_raises_not_found(running: Service, study: str) -> None:
     with pytest.raises(TrialNotFound):
         observe(running, study, Value(1.0, 99))
 
 
-def test_a_repeated_result_is_recognized_after_a_correction(running: Service, trial: int) -> None:
+def test_repeated_result_is_recognized_after_a_correction(running: Service, trial: int) -> None:
     """A worker that repeats its request does not know of the correction, and does not undo it."""
     observe(running, "s", Value(0.25, trial))
     correct(running, "s", 1, {"value": 0.5}, "misread")
@@ -228,7 +226,7 @@ def test_a_repeated_result_is_recognized_after_a_correction(running: Service, tr
         observe(running, "s", Value(0.75, trial))
 
 
-def test_a_late_copy_of_a_correction_undoes_nothing_that_came_after_it(running: Service, trial: int) -> None:
+def test_late_copy_of_a_correction_does_not_undo_later_ones(running: Service, trial: int) -> None:
     observe(running, "s", Value(1.0, trial))
     first = correct(running, "s", 1, {"value": 2.0}, key=Key("s", "k-1", "f"))
     correct(running, "s", 1, {"value": 3.0}, key=Key("s", "k-2", "g"))

@@ -1,4 +1,4 @@
-"""Studies with older ones: snapshots, refusals, and replays."""
+"""Studies with older ones: snapshots, invalid references, and replays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adabkb_service.storage import events, grants, observations, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import ObservationRow
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, edit, observe, suggest
 
 X = {"name": "x", "kind": "float", "low": -1, "high": 2}
@@ -55,7 +55,7 @@ def faults(running: Service, caller: Caller | None = None, **changes: Any) -> di
     return {error.pointer: error.detail for error in refusal.value.errors}
 
 
-def test_a_study_begins_where_the_older_one_was_good_and_continues_without_it(
+def test_study_begins_where_the_older_one_was_good_and_outlives_it(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     with_older(running)
@@ -68,12 +68,12 @@ def test_a_study_begins_where_the_older_one_was_good_and_continues_without_it(
         if trial.number == 2:
             assert trial.parameters["x"] == pytest.approx(0.6, abs=0.3)
             assert 1.0 < trial.parameters["y"] < 25.0
-    told = [why(running, "s", number).decision for number in (1, 2)]
-    assert [decision and decision.trust for decision in told] == [{"older": 0.0}, {"older": 1.0}]
-    assert told[0] is not None
-    assert "The model ignored the older study older." in told[0].in_words
-    assert told[1] is not None
-    assert "The model used the older study older with a trust of 1 " in told[1].in_words
+    decisions = [why(running, "s", number).decision for number in (1, 2)]
+    assert [decision and decision.trust for decision in decisions] == [{"older": 0.0}, {"older": 1.0}]
+    assert decisions[0] is not None
+    assert "The model ignored the older study older." in decisions[0].in_words
+    assert decisions[1] is not None
+    assert "The model used the older study older with a trust of 1 " in decisions[1].in_words
     assert replay(running, "s").diverged == []
     assert list(examine(database)) == []
     lines = list(json_lines(running, "s"))
@@ -82,11 +82,11 @@ def test_a_study_begins_where_the_older_one_was_good_and_continues_without_it(
     import_study(database, lines)
     assert suggest(Service(database, clock=clock), "s", Ask()).view.trials[0].parameters == before
     assert create(running, definition(transfer_from=["older"])).created is False, (
-        "the older one need not exist any more"
+        "the older study may have been deleted"
     )
 
 
-def test_a_study_without_older_ones_has_no_such_field(database: Database, running: Service) -> None:
+def test_study_without_older_ones_has_no_such_field(database: Database, running: Service) -> None:
     shown = create(running, definition()).view.model_dump(mode="json")
     assert "transfer_from" not in shown
     (trial,) = suggest(running, "s", Ask()).view.trials
@@ -98,9 +98,7 @@ def test_a_study_without_older_ones_has_no_such_field(database: Database, runnin
     assert "trust" not in log[1].payload
 
 
-def test_values_go_through_the_new_space_and_what_lies_outside_is_left_out(
-    database: Database, running: Service
-) -> None:
+def test_older_values_are_mapped_to_the_new_space(database: Database, running: Service) -> None:
     with_older(running)
     narrower = {"name": "x", "kind": "float", "low": 0, "high": 2}
     create(
@@ -113,12 +111,12 @@ def test_values_go_through_the_new_space_and_what_lies_outside_is_left_out(
     assert kept["parameters"] == ["x"]
     assert sorted({x for (x,) in kept["points"]}) == pytest.approx([0.3, 0.7, 1.0])
     best = max(zip(kept["outputs"], kept["points"], strict=True))
-    assert best[1] == [0.3], "what was good there, though it minimised, is taken to be good here"
+    assert best[1] == [0.3], "a good point is assumed to be good here, although the older study minimized"
     suggest(running, "s", Ask())
     assert replay(running, "s").diverged == []
 
 
-def test_a_snapshot_is_bounded_and_has_the_best_results(database: Database, running: Service) -> None:
+def test_snapshot_is_bounded_and_has_the_best_results(database: Database, running: Service) -> None:
     create(running, definition(id="older"))
     count = 3 * LOOKED_AT
     with database.writing() as connection:
@@ -151,7 +149,7 @@ def test_a_snapshot_is_bounded_and_has_the_best_results(database: Database, runn
     assert xs[-1] > 0.9
 
 
-def test_older_studies_that_are_of_no_use_are_refused_by_name(running: Service) -> None:
+def test_unusable_older_studies_are_rejected_with_a_reason(running: Service) -> None:
     with_older(running)
     for name, parameters in {
         "few": [X],
@@ -170,9 +168,7 @@ def test_older_studies_that_are_of_no_use_are_refused_by_name(running: Service) 
     }
 
 
-def test_a_study_that_one_may_not_read_is_as_unknown_as_one_that_does_not_exist(
-    database: Database, running: Service
-) -> None:
+def test_unreadable_study_is_reported_like_a_missing_one(database: Database, running: Service) -> None:
     with_older(running)
     somebody = Caller("ann", "work")
     hidden = faults(running, somebody, transfer_from=["older"])
@@ -185,7 +181,7 @@ def test_a_study_that_one_may_not_read_is_as_unknown_as_one_that_does_not_exist(
     assert create(running, definition(transfer_from=["older"]), None, somebody).created
 
 
-def test_a_line_of_an_import_that_was_altered_is_refused(database: Database, running: Service) -> None:
+def test_altered_snapshot_in_an_import_is_rejected(database: Database, running: Service) -> None:
     with_older(running)
     create(running, definition(transfer_from=["older"]))
     text = "".join(json_lines(running, "s"))
@@ -197,9 +193,7 @@ def test_a_line_of_an_import_that_was_altered_is_refused(database: Database, run
             import_study(database, wrong.splitlines())
 
 
-def test_after_an_edit_older_studies_count_in_the_edited_space(
-    database: Database, clock: ManualClock, running: Service
-) -> None:
+def test_older_studies_apply_to_the_edited_space(database: Database, clock: ManualClock, running: Service) -> None:
     with_older(running)
     create(running, definition(transfer_from=["older"]))
     (trial,) = suggest(running, "s", Ask()).view.trials
@@ -215,15 +209,15 @@ def test_after_an_edit_older_studies_count_in_the_edited_space(
     (trial,) = suggest(running, "s", Ask()).view.trials
     decision = why(running, "s", trial.number).decision
     assert decision is not None
-    assert decision.trust == {"older": 0.0}, "no point of it is in the space"
-    assert_its_log_tells_all(database, clock, running)
+    assert decision.trust == {"older": 0.0}, "it has no point in the space"
+    assert_log_is_complete(database, clock, running)
 
 
 OBJECTIVES = [{"metric": "error", "direction": "minimize"}, {"metric": "speed", "direction": "maximize"}]
 
 
 @pytest.mark.parametrize("of_older", [{"objectives": OBJECTIVES, "direction": None}, {"metrics": ["speed"]}])
-def test_with_several_objectives_a_study_uses_those_that_the_older_one_measures(
+def test_several_objectives_use_those_that_the_older_study_measured(
     database: Database, clock: ManualClock, running: Service, of_older: dict[str, Any]
 ) -> None:
     create(running, definition(id="older", **of_older))
@@ -245,10 +239,10 @@ def test_with_several_objectives_a_study_uses_those_that_the_older_one_measures(
     decision = why(running, "s", 2).decision
     assert decision is not None
     assert decision.trust == {"older": len(kept) / 2}, "the mean over the objectives"
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_an_older_study_that_measures_no_objective_is_refused(running: Service) -> None:
+def test_older_study_without_a_common_objective_is_rejected(running: Service) -> None:
     with_older(running)
     several: dict[str, Any] = {"objectives": OBJECTIVES, "direction": None}
     assert faults(running, transfer_from=["older"], **several) == {
@@ -271,7 +265,7 @@ def test_an_older_study_that_measures_no_objective_is_refused(running: Service) 
         ],
     ],
 )
-def test_what_does_not_go_together_is_refused(changes: dict[str, Any], sentence: str) -> None:
+def test_incompatible_features_are_rejected(changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValidationError, match=sentence):
         definition(**changes)
 
@@ -281,16 +275,16 @@ def test_what_does_not_go_together_is_refused(changes: dict[str, Any], sentence:
     [
         {"metrics": ["size"], "outcome_constraints": [{"metric": "size", "upper": 2}]},
         {"constraints": ["x <= 1.9"]},
-        {"cost": "told", "per_cost": True},
+        {"cost": "others", "per_cost": True},
         {"noise_std": 0.1},
     ],
 )
-def test_older_studies_go_with_the_rest(running: Service, more: dict[str, Any]) -> None:
+def test_older_studies_work_with_all_other_features(running: Service, more: dict[str, Any]) -> None:
     with_older(running)
     create(running, definition(transfer_from=["older"], **more))
-    told: dict[str, Any] = {"metrics": {"size": 1}} if "metrics" in more else {"cost": 1.0} if "cost" in more else {}
+    others: dict[str, Any] = {"metrics": {"size": 1}} if "metrics" in more else {"cost": 1.0} if "cost" in more else {}
     for _ in range(2):
         for trial in suggest(running, "s", Ask(2)).view.trials:
-            observe(running, "s", Value(loss(trial.parameters["x"], trial.parameters["y"]), trial.number, **told))
+            observe(running, "s", Value(loss(trial.parameters["x"], trial.parameters["y"]), trial.number, **others))
     suggest(running, "s", Ask(fixed={"x": 1.0}))
     assert replay(running, "s").diverged == []

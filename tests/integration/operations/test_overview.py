@@ -48,13 +48,13 @@ def studied(running: Service, name: str, values: list[float], **more: object) ->
     return name
 
 
-def test_the_records_are_those_of_the_results_that_count(running: Service) -> None:
+def test_records_include_only_results_that_count(running: Service) -> None:
     study, page = studied(running, "s", VALUES), Overview(running)
     assert page.history(study)["records"] == records(VALUES)
     best = VALUES.index(min(VALUES))
     running.do(correct(study, best + 1, {"excluded": True}, None))
     without = [math.inf if i == best else value for i, value in enumerate(VALUES)]
-    assert page.history(study)["records"] == records(without), "kept until the study changes, no longer"
+    assert page.history(study)["records"] == records(without), "cached only until the study changes"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_the_records_are_those_of_the_results_that_count(running: Service) -> No
     [{}, {"algorithm": {"profile": "auto"}, "outcome_constraints": [{"metric": "m", "upper": 0.0}]}],
     ids=["", "constrained"],
 )
-def test_the_records_continue_with_the_results_that_come(running: Service, more: dict[str, Any]) -> None:
+def test_records_are_extended_with_new_results(running: Service, more: dict[str, Any]) -> None:
     """Partial results have the same records as complete ones; results that violate a constraint have none."""
     study, page, values = studied(running, "s", [], **more), Overview(running), list[float]()
     for i, value in enumerate(VALUES):
@@ -75,7 +75,7 @@ def test_the_records_continue_with_the_results_that_come(running: Service, more:
     assert len(records(values)) > 3
 
 
-def test_many_results_are_thinned_to_their_outline(running: Service) -> None:
+def test_many_results_are_thinned_to_their_extremes(running: Service) -> None:
     study = studied(running, "s", VALUES)
     assert [each["value"] for each in Overview(running).history(study)["results"]] == VALUES
     thinned = Overview(running, most_results=10).history(study)
@@ -85,7 +85,7 @@ def test_many_results_are_thinned_to_their_outline(running: Service) -> None:
     assert thinned["count"] == len(VALUES)
 
 
-def test_the_history_has_the_gap_as_it_was_when_each_trial_was_suggested(running: Service) -> None:
+def test_history_has_the_gap_as_of_each_suggestion(running: Service) -> None:
     study, page = studied(running, "s", VALUES[:1]), Overview(running)
     known: list[float | None] = [None]  # the first point is user-supplied
     for number, value in enumerate(VALUES[1:5], 1):
@@ -96,7 +96,7 @@ def test_the_history_has_the_gap_as_it_was_when_each_trial_was_suggested(running
     assert [each["gap"] for each in page.history(study)["results"]] == known
 
 
-def test_every_answer_limits_the_gap_to_what_the_natural_bounds_leave(running: Service) -> None:
+def test_natural_bounds_limit_the_gap(running: Service) -> None:
     """In a study that minimizes a quantity of at least 0.9 and has the best result 1, at most 0.1 can be gained."""
     study, page = studied(running, "s", [3.0, 1.0, 2.0]), Overview(running)
     running.do(suggest(study, SuggestBody()))
@@ -114,14 +114,14 @@ def test_every_answer_limits_the_gap_to_what_the_natural_bounds_leave(running: S
         line.gap,
         page.history(study)["results"][-1]["gap"],
     ]
-    assert shown == [pytest.approx(0.1)] * 3 + [None] * 2  # where a number stands alone, this one would mislead
+    assert shown == [pytest.approx(0.1)] * 3 + [None] * 2  # without an explanation, this number would be misleading
     assert outlook.text.startswith("This cannot be said yet: ")
     assert "0.10 more" in outlook.text
     running.do(change(study, {"quantities": {"value": {"low": -50.0}}}))
     assert running.do(get(study)).view.gap == unlimited
 
 
-def test_learning_curves_are_of_the_last_the_best_or_some_trials(running: Service) -> None:
+def test_learning_curves_can_be_selected(running: Service) -> None:
     study, page = studied(running, "s", [], algorithm={"kind": "random"}, direction="maximize"), Overview(running)
     for number, value in enumerate((3.0, 9.0, 5.0, 7.0), start=1):
         running.do(suggest(study, SuggestBody()))
@@ -133,11 +133,11 @@ def test_learning_curves_are_of_the_last_the_best_or_some_trials(running: Servic
         return [each["trial"] for each in page.curves(study, **which)]
 
     assert numbers() == [1, 2, 3, 4]
-    assert numbers(best=2) == [2, 3], "the fourth has no result yet"
+    assert numbers(best=2) == [2, 3], "the fourth trial has no result yet"
     assert numbers(numbers=[4, 1, 8]) == [1, 4]
 
 
-def test_studies_are_found_by_id_tag_and_state_the_latest_first(running: Service) -> None:
+def test_studies_are_found_by_id_tag_and_state_newest_first(running: Service) -> None:
     page = Overview(running)
     for name, tags in (("alpha", {"owner": "Anna"}), ("beta", {"owner": "ben"}), ("gamma_1", {})):
         studied(running, name, [1.0], tags=tags)
@@ -149,13 +149,13 @@ def test_studies_are_found_by_id_tag_and_state_the_latest_first(running: Service
     assert found() == ["gamma_1", "beta", "alpha"]
     assert found(offset=1, limit=1) == ["beta"]
     assert found("ANNA") == ["alpha"]
-    assert found("a_") == ["gamma_1"], "no character of a search has a meaning of its own"
+    assert found("a_") == ["gamma_1"], "no character of a search is special"
     assert found("%") == []
     assert found(state="paused") == []
     assert page.studies("a", None, 0, 10).counts == {"running": 3}
 
 
-def test_rows_come_in_any_order_those_without_a_value_last(running: Service) -> None:
+def test_rows_can_be_sorted_with_missing_values_last(running: Service) -> None:
     study, page = studied(running, "s", []), Overview(running)
     for worker in ("anna", "ben", "anna"):
         running.do(suggest(study, SuggestBody(worker=worker)))

@@ -19,7 +19,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from adabkb_service.study.request import Key
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Failure, change, correct, get, observe, store, suggest
 
 BOUNDED: dict[str, Any] = {
@@ -33,10 +33,10 @@ SEVERAL: dict[str, Any] = {
 }
 
 
-def tell(running: Service, trial: int | None, key: Key | None = None, **told: Any) -> Observed:
+def tell(running: Service, trial: int | None, key: Key | None = None, **fields: Any) -> Observed:
     """Report a result."""
     kind = PointValueBody if trial is None else TrialValueBody
-    return observe(running, "s", kind.model_validate({**told, **({"trial": trial} if trial else {})}), key).view
+    return observe(running, "s", kind.model_validate({**fields, **({"trial": trial} if trial else {})}), key).view
 
 
 def ask(running: Service, count: int = 1) -> list[int]:
@@ -73,7 +73,7 @@ def test_parts_of_a_result_become_one_result(running: Service) -> None:
     assert get(running, "s").counts.observations == 1
 
 
-def test_a_part_that_is_sent_again_changes_nothing_and_another_number_is_refused(running: Service) -> None:
+def test_repeated_part_changes_nothing_and_a_conflicting_one_is_rejected(running: Service) -> None:
     create(running, definition(**BOUNDED))
     (trial,) = ask(running)
     parts: list[dict[str, Any]] = [
@@ -102,7 +102,7 @@ def test_a_part_that_is_sent_again_changes_nothing_and_another_number_is_refused
     assert results(running)[0].metrics == {"purity": 0.5, "mass": 3.0}
 
 
-def test_a_key_makes_each_part_count_once(running: Service) -> None:
+def test_each_part_with_a_key_counts_once(running: Service) -> None:
     create(running, definition(**BOUNDED))
     (trial,) = ask(running)
     answers = []
@@ -113,7 +113,7 @@ def test_a_key_makes_each_part_count_once(running: Service) -> None:
     assert kinds(running) == ["created", "suggested", "observed", "measured"]
 
 
-def test_a_missing_number_is_a_mistake_unless_the_result_is_partial(running: Service) -> None:
+def test_missing_metric_is_an_error_unless_the_result_is_partial(running: Service) -> None:
     create(running, definition(**BOUNDED))
     (trial,) = ask(running)
     with pytest.raises(Invalid, match="partial"):
@@ -137,7 +137,7 @@ def test_a_missing_number_is_a_mistake_unless_the_result_is_partial(running: Ser
     assert get(running, "s").counts.observations == 1
 
 
-def test_the_cost_comes_with_the_first_part(running: Service) -> None:
+def test_cost_is_required_with_the_first_part(running: Service) -> None:
     create(running, definition(**BOUNDED, cost="told", budget={"cost": 10}))
     (trial,) = ask(running)
     with pytest.raises(Invalid) as refused:
@@ -148,7 +148,7 @@ def test_the_cost_comes_with_the_first_part(running: Service) -> None:
     assert get(running, "s").cost_spent == 4.0
 
 
-def test_a_result_of_no_trial_is_completed_by_a_change_that_is_no_correction(running: Service) -> None:
+def test_completing_a_result_without_a_trial_is_not_a_correction(running: Service) -> None:
     create(running, definition(**BOUNDED))
     tell(running, None, parameters={"x": 0, "y": 1}, metrics={"mass": 1.0}, partial=True)
     correct(running, "s", 1, {"value": 0.5, "metrics": {"purity": 1.0}})
@@ -157,8 +157,8 @@ def test_a_result_of_no_trial_is_completed_by_a_change_that_is_no_correction(run
     assert results(running)[0].missing == []
 
 
-def test_what_decides_must_be_known_of_the_best_result(running: Service) -> None:
-    """The value and metrics with bounds decide; other metrics may remain missing."""
+def test_best_result_must_have_the_value_and_bounded_metrics(running: Service) -> None:
+    """The value and metrics with bounds decide; other metrics may be missing."""
     create(running, definition(**BOUNDED))
     first, second, third = ask(running, 3)
     tell(running, first, value=1.0, metrics={"mass": 1.0}, partial=True)
@@ -190,7 +190,7 @@ def test_only_complete_results_are_on_the_front(running: Service) -> None:
     assert found.hypervolume is not None
 
 
-def test_the_budget_and_the_end_of_a_study_do_not_wait_for_late_numbers(running: Service) -> None:
+def test_budget_does_not_wait_for_late_metrics(running: Service) -> None:
     create(running, definition(**BOUNDED, budget=1))
     (trial,) = ask(running)
     tell(running, trial, value=0.8, partial=True)
@@ -202,21 +202,21 @@ def test_the_budget_and_the_end_of_a_study_do_not_wait_for_late_numbers(running:
 
 
 def yields(point: dict[str, Any]) -> tuple[float, float]:
-    """The yield, which is best at x = 1.5, and the purity, which falls with x and is 0.9 at x = 0.5."""
+    """The yield, which is best at x = 1.5, and the purity, which decreases with x and is 0.9 at x = 0.5."""
     x = float(point["x"])
     return 1.0 - (x - 1.5) ** 2 / 6.0, 1.15 - 0.5 * x
 
 
 @pytest.mark.parametrize("late", ["purity", "value"])
-def test_the_model_learns_each_number_from_the_results_that_have_it(running: Service, late: str) -> None:
+def test_model_of_each_metric_uses_all_its_results(running: Service, late: str) -> None:
     create(running, definition(**BOUNDED))
     for count in range(12):
         (trial,) = suggest(running, "s", Ask()).view.trials
         value, purity = yields(trial.parameters)
-        told: dict[str, Any] = {"value": value, "metrics": {"purity": purity, "mass": 1.0}}
+        part: dict[str, Any] = {"value": value, "metrics": {"purity": purity, "mass": 1.0}}
         if count >= 6:
-            told = {"metrics": told["metrics"]} if late == "value" else {**told, "metrics": {"mass": 1.0}}
-        tell(running, trial.number, partial=count >= 6, **told)
+            part = {"metrics": part["metrics"]} if late == "value" else {**part, "metrics": {"mass": 1.0}}
+        tell(running, trial.number, partial=count >= 6, **part)
     (expected,) = predict.predict(running, "s", [{"x": 0.0, "y": 1.0}]).view.predictions
     assert expected.metrics is not None
     assert expected.mean == pytest.approx(yields({"x": 0.0})[0], abs=0.1)
@@ -226,7 +226,7 @@ def test_the_model_learns_each_number_from_the_results_that_have_it(running: Ser
     assert analysis.importance(running, "s", "purity").results == judged["purity"]
 
 
-def test_a_metric_without_any_result_is_not_predicted(running: Service) -> None:
+def test_metric_without_results_is_not_predicted(running: Service) -> None:
     create(running, definition(**BOUNDED))
     for trial in ask(running, 3):
         tell(running, trial, value=float(trial), metrics={"mass": 1.0}, partial=True)
@@ -239,7 +239,7 @@ def test_a_metric_without_any_result_is_not_predicted(running: Service) -> None:
 
 
 @pytest.mark.parametrize("fields", [BOUNDED, SEVERAL])
-def test_a_point_that_lacks_numbers_is_not_suggested_again(running: Service, fields: dict[str, Any]) -> None:
+def test_point_with_missing_metrics_is_not_suggested_again(running: Service, fields: dict[str, Any]) -> None:
     whole = [{"name": "x", "kind": "int", "low": 0, "high": 7}]
     create(running, definition(**fields, parameters=whole))
     points = []
@@ -259,10 +259,10 @@ def test_a_point_that_lacks_numbers_is_not_suggested_again(running: Service, fie
         for seed in range(3)
     ],
 )
-def test_whatever_comes_late_the_log_tells_all_and_a_restored_model_is_the_same(
+def test_log_is_complete_with_metrics_in_any_order(
     database: Database, clock: ManualClock, running: Service, fields: dict[str, Any], seed: int
 ) -> None:
-    """Numbers arrive in any order; a service without caches between the steps suggests the same points."""
+    """Metrics arrive in any order; a service without caches between the steps suggests the same points."""
     rng, owed = np.random.default_rng(seed), dict[int, dict[str, float]]()
     create(running, definition(**fields))
     others = ("purity",) if fields is SEVERAL else ("purity", "mass")
@@ -276,13 +276,13 @@ def test_whatever_comes_late_the_log_tells_all_and_a_restored_model_is_the_same(
         for number in list(owed):
             kept = {name: owed[number].pop(name) for name in list(owed[number]) if rng.random() < 0.4}
             owed = {each: left for each, left in owed.items() if left}
-            told: dict[str, Any] = {"metrics": {name: kept[name] for name in others if name in kept}}
+            part: dict[str, Any] = {"metrics": {name: kept[name] for name in others if name in kept}}
             if "value" in kept and fields is SEVERAL:
-                told["metrics"]["yield"] = kept["value"]
+                part["metrics"]["yield"] = kept["value"]
             elif "value" in kept:
-                told["value"] = kept["value"]
-            if told["metrics"] or "value" in told:
-                tell(service, number, partial=True, **told)
+                part["value"] = kept["value"]
+            if part["metrics"] or "value" in part:
+                tell(service, number, partial=True, **part)
         if step % 4 == 3:
             store(service, "s")
         if step == 9:
@@ -290,10 +290,10 @@ def test_whatever_comes_late_the_log_tells_all_and_a_restored_model_is_the_same(
     assert list(examine(database)) == []
     assert replay(running, "s").diverged == []
     assert len({tuple(sorted(point.items())) for point in points}) == len(points)
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_a_stopping_rule_counts_a_partial_result_and_recounts_when_it_is_the_best(running: Service) -> None:
+def test_stop_rule_counts_partial_results_and_recounts_when_completed(running: Service) -> None:
     create(running, definition(**BOUNDED, stop={"no_gain_for": 3}))
     first, second, *others = ask(running, 4)
     tell(running, first, value=1.0, metrics={"purity": 1.0, "mass": 1.0})

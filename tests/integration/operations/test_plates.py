@@ -1,5 +1,8 @@
 """Studies with plates: the trials of a plate share values, their results share an offset that the model learns, and a
-replay gives the same decisions. User-supplied points are on a plate only on request."""
+replay gives the same suggestions.
+
+User-supplied points are on a plate only on request.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ from adabkb_service.operations.read import list_observations
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import (
     Ask,
     Failure,
@@ -70,7 +73,7 @@ def evaluate(running: Service, trials: Sequence[Trial]) -> None:
         observe(running, "s", Value(quality(trial.parameters, trial.plate), trial.number))
 
 
-def test_a_plate_is_asked_for_together_or_trial_by_trial_and_the_log_tells_the_same(
+def test_plates_are_filled_in_batches_or_trial_by_trial(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     create(running, on_plates())
@@ -85,10 +88,10 @@ def test_a_plate_is_asked_for_together_or_trial_by_trial_and_the_log_tells_the_s
         assert len({point["heat"] for point in points}) == 1
         assert len({str(point) for point in points}) == SIZE
     assert len({trial.parameters["heat"] for trial in trials}) > 1
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_asking_together_and_one_by_one_gives_the_same_plate(running: Service) -> None:
+def test_batch_and_single_requests_give_the_same_plate(running: Service) -> None:
     for name in ("together", "apart"):
         create(running, on_plates(id=name))
         for step in range(8):
@@ -99,7 +102,7 @@ def test_asking_together_and_one_by_one_gives_the_same_plate(running: Service) -
     assert together == apart
 
 
-def test_an_answer_is_of_one_plate_and_says_that_it_is_full(running: Service) -> None:
+def test_response_contains_one_plate_and_reports_when_it_is_full(running: Service) -> None:
     create(running, on_plates())
     first = suggest(running, "s", Ask(3)).view
     rest = suggest(running, "s", Ask(3)).view
@@ -108,7 +111,7 @@ def test_an_answer_is_of_one_plate_and_says_that_it_is_full(running: Service) ->
     assert suggest(running, "s", Ask(3)).view.trials[0].plate == 2
 
 
-def test_a_new_plate_begins_on_request(running: Service) -> None:
+def test_new_plate_begins_on_request(running: Service) -> None:
     create(running, on_plates())
     assert {trial.plate for trial in asked(running, 2)} == {1}
     assert {trial.plate for trial in asked(running, 2, plate="new")} == {2}
@@ -119,7 +122,7 @@ def test_a_new_plate_begins_on_request(running: Service) -> None:
         suggest(running, "plain", Ask(plate="new"))
 
 
-def test_a_request_for_a_plate_gets_what_it_has_room_for(running: Service) -> None:
+def test_request_for_a_plate_gets_its_free_places(running: Service) -> None:
     create(running, on_plates())
     found = [suggest(running, "s", SuggestBody(plate=which)).view for which in ("open", "open", "new")]
     assert [(len(each.trials), each.trials[0].plate, each.reason) for each in found] == [
@@ -130,7 +133,7 @@ def test_a_request_for_a_plate_gets_what_it_has_room_for(running: Service) -> No
     assert [trial.plate for trial in rest] == [4] * (SIZE - 1)
 
 
-def test_trials_that_were_released_keep_their_plate_and_are_issued_apart_from_others(running: Service) -> None:
+def test_released_trials_keep_their_plate_and_are_issued_separately(running: Service) -> None:
     create(running, on_plates())
     first = asked(running)
     for trial in first[1:3]:
@@ -142,7 +145,7 @@ def test_trials_that_were_released_keep_their_plate_and_are_issued_apart_from_ot
     assert {trial.plate for trial in asked(running, plate="new")} == {2}
 
 
-def test_fixed_values_and_context_begin_a_plate_unless_they_fit_the_last_one(running: Service) -> None:
+def test_mismatched_fixed_values_and_context_begin_a_new_plate(running: Service) -> None:
     create(running, on_plates(parameters=[*PARAMETERS, DAY], plates={"size": SIZE, "shared": ["heat", "day"]}))
     cases: list[tuple[int, dict[str, Any] | None, int]] = [
         (1, None, 1),
@@ -159,7 +162,7 @@ def test_fixed_values_and_context_begin_a_plate_unless_they_fit_the_last_one(run
         assert {**(fixed or {}), "day": day}.items() <= trial.parameters.items()
 
 
-def test_a_plate_without_a_point_left_is_followed_by_another(running: Service) -> None:
+def test_exhausted_plate_is_followed_by_another(running: Service) -> None:
     """There are two points per heat, but four places on a plate."""
     create(running, on_plates(parameters=[HEAT, {"name": "glue", "kind": "bool"}]))
     for plate in (1, 2, 3):
@@ -170,8 +173,8 @@ def test_a_plate_without_a_point_left_is_followed_by_another(running: Service) -
     assert (asked(running), running.do(manage.get("s")).view.state) == ([], "complete")
 
 
-def test_quasi_random_points_share_values_too(database: Database, clock: ManualClock) -> None:
-    """The model has no time to decide."""
+def test_quasi_random_points_share_values(database: Database, clock: ManualClock) -> None:
+    """The model has no time to suggest."""
     running = Service(database, clock=clock, inference=in_this_process(database, decision_seconds=0.0))
     create(running, on_plates(algorithm={"kind": "random"}))
     for plate in (1, 2, 3):
@@ -180,7 +183,7 @@ def test_quasi_random_points_share_values_too(database: Database, clock: ManualC
         assert len({trial.parameters["heat"] for trial in trials}) == 1
 
 
-def test_an_edit_of_the_space_closes_the_last_plate(database: Database, clock: ManualClock, running: Service) -> None:
+def test_edit_of_the_space_closes_the_last_plate(database: Database, clock: ManualClock, running: Service) -> None:
     create(running, on_plates())
     evaluate(running, asked(running, 2, fixed={"heat": 100}))
     edit(running, {**HEAT, "values": [60, 80]})
@@ -188,7 +191,7 @@ def test_an_edit_of_the_space_closes_the_last_plate(database: Database, clock: M
     assert {trial.plate for trial in trials} == {2}
     assert {trial.parameters["heat"] for trial in trials} <= {60, 80}
     evaluate(running, trials)
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +201,7 @@ def test_an_edit_of_the_space_closes_the_last_plate(database: Database, clock: M
         ({**HEAT, "when": {"glue": ["fast"]}}, "has a condition"),
     ],
 )
-def test_a_shared_parameter_stays_one(running: Service, edited: dict[str, Any], message: str) -> None:
+def test_shared_parameter_must_stay_valid_in_edits(running: Service, edited: dict[str, Any], message: str) -> None:
     create(running, on_plates())
     asked(running)
     with pytest.raises(Invalid, match=message):
@@ -206,7 +209,7 @@ def test_a_shared_parameter_stays_one(running: Service, edited: dict[str, Any], 
     assert running.do(manage.get("s")).view.space_version is None
 
 
-def test_the_offsets_of_plates_are_not_taken_for_effects_of_parameters(running: Service) -> None:
+def test_plate_offsets_are_not_attributed_to_parameters(running: Service) -> None:
     """Two speeds at the same heat differ by 0.9, while the offsets of plates have a standard deviation of 1."""
     create(running, on_plates(plates={"size": 6, "shared": ["heat"]}))
     for _ in range(8):
@@ -216,7 +219,7 @@ def test_the_offsets_of_plates_are_not_taken_for_effects_of_parameters(running: 
     assert found[1::2] - found[::2] == pytest.approx(0.9, abs=0.3)
 
 
-def test_own_points_have_no_plate_and_failures_leave_the_plate_as_it_is(
+def test_user_supplied_points_and_failures_do_not_change_the_plate(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     create(running, on_plates())
@@ -229,7 +232,7 @@ def test_own_points_have_no_plate_and_failures_leave_the_plate_as_it_is(
     observe(running, "s", Failure(first[0].number))
     evaluate(running, [*first[1:], *asked(running, 2)])
     assert {trial.plate for trial in asked(running)} == {2}
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
 CONTROL = {"speed": 5.0, "heat": 80, "glue": "slow"}
@@ -244,7 +247,7 @@ def own(running: Service, plate: int | None, study: str = "s", **changes: Any) -
     return found.seq
 
 
-def test_own_results_have_plates_and_new_plates_get_larger_numbers(
+def test_user_supplied_results_have_plates_and_new_plates_get_larger_numbers(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     create(running, on_plates())
@@ -254,7 +257,7 @@ def test_own_results_have_plates_and_new_plates_get_larger_numbers(
     (third,) = asked(running, 1)
     own(running, 8, heat=third.parameters["heat"])
     own(running, 20, heat=100)
-    assert [trial.plate for trial in asked(running)] == [8], "it has room for one more"
+    assert [trial.plate for trial in asked(running)] == [8], "it has one free place"
     correct(running, "s", 1, {"value": 2.5}, "misread")
     correct(running, "s", 2, {"excluded": True})
     first = asked(running, 2)
@@ -262,10 +265,10 @@ def test_own_results_have_plates_and_new_plates_get_larger_numbers(
     evaluate(running, first)
     results = list_observations(running, "s", 0, 100).items
     assert [result.plate for result in results] == [7, 7, 3, None, 8, 20, None, None]
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_results_on_a_plate_teach_the_same_whether_they_are_of_trials_or_the_users_own(running: Service) -> None:
+def test_model_treats_user_supplied_results_on_plates_like_those_of_trials(running: Service) -> None:
     create(running, on_plates(id="trials"))
     create(running, on_plates(id="own"))
     create(running, on_plates(id="alone"))
@@ -283,7 +286,7 @@ def test_results_on_a_plate_teach_the_same_whether_they_are_of_trials_or_the_use
     assert alone != pytest.approx(trials, rel=1e-3)
 
 
-def test_a_corrected_result_stays_on_its_plate(running: Service) -> None:
+def test_corrected_result_stays_on_its_plate(running: Service) -> None:
     create(running, on_plates(id="right"))
     create(running, on_plates(id="corrected"))
     for plate in (1, 2, 3, 4):
@@ -300,7 +303,7 @@ def test_a_corrected_result_stays_on_its_plate(running: Service) -> None:
     assert corrected == pytest.approx(right, rel=0.05)
 
 
-def test_an_own_result_has_the_shared_values_of_its_plate(running: Service) -> None:
+def test_user_supplied_result_must_match_the_shared_values_of_its_plate(running: Service) -> None:
     create(running, on_plates(plates={"size": SIZE, "shared": ["heat", "glue"]}))
     (trial,) = asked(running, 1, fixed={"heat": 60, "glue": "none"})
     own(running, 5)
@@ -323,7 +326,7 @@ def test_an_own_result_has_the_shared_values_of_its_plate(running: Service) -> N
     own(running, 6, heat=100)
 
 
-def test_the_results_of_a_batch_agree_with_each_other(running: Service) -> None:
+def test_results_of_a_batch_must_match_on_a_plate(running: Service) -> None:
     create(running, on_plates())
     points = [{**CONTROL, "heat": heat} for heat in (80, 100, 80)]
     items = observe_batch(running, "s", [Value(1.0, parameters=point, plate=4) for point in points]).view.items
@@ -332,38 +335,36 @@ def test_the_results_of_a_batch_agree_with_each_other(running: Service) -> None:
     assert get(running, "s").counts.observations == 2
 
 
-def test_only_a_study_with_plates_has_own_points_on_them(running: Service) -> None:
+def test_plates_are_rejected_in_a_study_without_them(running: Service) -> None:
     create(running, definition(parameters=PARAMETERS))
     for refused in (
         lambda: own(running, 1),
         lambda: queue(running, "s", CONTROL, plate="open"),
         lambda: repeat(running, "s", parameters=CONTROL, plate="new"),
     ):
-        with pytest.raises(Invalid, match="this one has none; leave it out") as told:
+        with pytest.raises(Invalid, match="this one has none; leave it out") as refusal:
             refused()
-        assert [error.pointer for error in told.value.errors] == ["/plate"]
+        assert [error.pointer for error in refusal.value.errors] == ["/plate"]
     assert get(running, "s").counts.observations == get(running, "s").counts.trials == 0
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, 10**9 + 1, True, "3"])
-def test_the_number_of_a_plate_is_an_integer(number: Any) -> None:
+def test_plate_number_must_be_an_integer(number: Any) -> None:
     with pytest.raises(ValidationError) as refused:
         PointValueBody.model_validate({"parameters": CONTROL, "value": 1.0, "plate": number})
     assert refused.value.errors()[0]["loc"] == ("plate",)
 
 
-def test_the_largest_number_leaves_numbers_for_the_study(
+def test_largest_plate_number_leaves_room_for_new_plates(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     create(running, on_plates())
     own(running, 10**9)
     assert {trial.plate for trial in asked(running)} == {10**9 + 1}
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
-def test_controls_take_room_on_the_plate_that_is_asked_for(
-    database: Database, clock: ManualClock, running: Service
-) -> None:
+def test_controls_take_places_on_the_requested_plate(database: Database, clock: ManualClock, running: Service) -> None:
     create(running, on_plates())
     first = queue(running, "s", CONTROL, plate="open").view
     assert (first.plate, first.state) == (1, "queued")
@@ -382,11 +383,11 @@ def test_controls_take_room_on_the_plate_that_is_asked_for(
     assert queue(running, "s", {**CONTROL, "heat": 100}, plate="new").view.plate == 4
     assert queue(running, "s", CONTROL).view.plate is None
     assert get(running, "s").counts.trials == 2 * SIZE + 3
-    assert [asked(running, 2)[0].plate for _ in range(2)] == [4, None], "each is waiting on a plate of its own"
-    assert_its_log_tells_all(database, clock, running)
+    assert [asked(running, 2)[0].plate for _ in range(2)] == [4, None], "each is waiting on its own plate"
+    assert_log_is_complete(database, clock, running)
 
 
-def test_a_control_has_the_shared_values_of_its_plate_and_finds_room_on_it(running: Service) -> None:
+def test_control_must_match_its_plate_and_needs_a_free_place(running: Service) -> None:
     create(running, on_plates())
     asked(running, 2, fixed={"heat": 60})
     before = get(running, "s")
@@ -408,7 +409,7 @@ def test_a_control_has_the_shared_values_of_its_plate_and_finds_room_on_it(runni
     assert queue(running, "s", CONTROL, plate="open").view.plate == 2
 
 
-def test_a_log_with_a_plate_of_a_study_without_plates_is_refused(database: Database, running: Service) -> None:
+def test_log_with_a_plate_in_a_study_without_plates_is_rejected(database: Database, running: Service) -> None:
     create(running, definition(parameters=PARAMETERS))
     own(running, None)
     lines = [json.loads(line) for line in json_lines(running, "s")]
@@ -448,7 +449,7 @@ def test_a_log_with_a_plate_of_a_study_without_plates_is_refused(database: Datab
         ({"early_stopping": {"rule": "median", "max_steps": 9}}, ("plates",), "compares trials"),
     ],
 )
-def test_what_cannot_be_shared_is_refused(changes: dict[str, Any], place: tuple[Any, ...], message: str) -> None:
+def test_invalid_plates_are_rejected(changes: dict[str, Any], place: tuple[Any, ...], message: str) -> None:
     with pytest.raises(ValidationError) as refused:
         on_plates(**changes)
     (fault,) = refused.value.errors()
@@ -457,7 +458,7 @@ def test_what_cannot_be_shared_is_refused(changes: dict[str, Any], place: tuple[
 
 
 @pytest.mark.parametrize("system", [*OF_THE_PAPER, "random", "sobol"])
-def test_plates_need_an_algorithm_that_holds_values(system: str) -> None:
+def test_plates_need_an_algorithm_with_fixed_values(system: str) -> None:
     numbers = [SPEED, {**SPEED, "name": "heat"}]
     if system in ("random", "sobol"):
         assert on_plates(algorithm=SYSTEMS[system], parameters=numbers).plates is not None

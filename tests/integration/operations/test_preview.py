@@ -24,7 +24,7 @@ def shown(running: Service, **changes: Any) -> Any:
     return running.do(preview("s", PatchStudyBody.model_validate(changes).changes())).view
 
 
-def test_a_preview_tells_what_a_change_does_and_stores_nothing(running: Service) -> None:
+def test_preview_describes_a_change_and_stores_nothing(running: Service) -> None:
     create(running, definition())
     for x in (-0.9, 0.5, 1.0):
         observe(running, "s", Value(x, parameters={"x": x, "y": 1.0}))
@@ -53,7 +53,7 @@ def test_a_preview_tells_what_a_change_does_and_stores_nothing(running: Service)
 
 
 @pytest.mark.parametrize("features", [[name] for name in FEATURES if name != "older"])
-def test_a_template_creates_the_same_study(running: Service, features: list[str]) -> None:
+def test_template_creates_the_same_study(running: Service, features: list[str]) -> None:
     first = create(running, made(features)).view
     found = running.do(template("s")).view.definition
     second = create(running, StudyDefinition.model_validate({**found, "id": "t", "seed": first.seed})).view
@@ -61,7 +61,7 @@ def test_a_template_creates_the_same_study(running: Service, features: list[str]
     assert second.model_dump(exclude=own) == first.model_dump(exclude=own)
 
 
-def test_a_template_has_the_present_limits_and_space(running: Service) -> None:
+def test_template_has_the_current_limits_and_space(running: Service) -> None:
     create(running, definition(budget=5, stop={"no_gain_for": 3}))
     changes = {"budget": 9, "stop": None, "failure_limit": None, "constraints": ["x < 1"], "parameters": [X]}
     change(running, "s", PatchStudyBody.model_validate(changes).changes())

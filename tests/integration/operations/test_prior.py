@@ -1,4 +1,4 @@
-"""Studies with a prior on the optimum: refusals, first trials, and replays."""
+"""Studies with a prior on the optimum: invalid priors are rejected; first trials, and replays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRIOR: dict[str, Any] = {
 }
 
 
-def test_trials_begin_where_the_prior_is_and_the_study_is_replayed_exported_and_imported(
+def test_trials_begin_at_the_prior_and_the_study_is_replayed(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
     create(running, definition(parameters=EVERY_KIND, prior=PRIOR))
@@ -51,7 +51,7 @@ def test_trials_begin_where_the_prior_is_and_the_study_is_replayed_exported_and_
     assert suggest(Service(database, clock=clock), "s", Ask()).view.trials[0].parameters == before
 
 
-def test_a_study_without_a_prior_has_no_such_field_and_one_with_another_prior_is_another_study(
+def test_prior_is_part_of_the_definition(
     running: Service,
 ) -> None:
     plain = create(running, definition(id="plain")).view
@@ -63,11 +63,11 @@ def test_a_study_without_a_prior_has_no_such_field_and_one_with_another_prior_is
         create(running, definition(prior={"x": {"around": 0.2, "width": 0.1}}))
 
 
-def test_an_edit_keeps_the_prior_where_it_is_in_the_units_of_the_parameter(
-    database: Database, clock: ManualClock, running: Service
-) -> None:
-    """The first point after the edit is that of a study with the wider space from the start. A choice may be removed
-    with its weight, but a bound must not exclude the value that is believed best."""
+def test_edit_keeps_the_prior_in_parameter_units(database: Database, clock: ManualClock, running: Service) -> None:
+    """The first point after the edit is that of a study with the wider space from the start.
+
+    A choice may be removed with its weight, but a bound must not exclude the value that is believed best.
+    """
     kind = {"name": "kind", "kind": "categorical", "choices": ["a", "b", "c"]}
     prior = {"x": {"around": 0.1, "width": 0.1}, "kind": {"weights": {"a": 2, "b": 9}}}
     x = {"name": "x", "kind": "float", "low": -1, "high": 2}
@@ -102,7 +102,7 @@ def test_an_edit_keeps_the_prior_where_it_is_in_the_units_of_the_parameter(
         ({"size": {"weights": {"XL": 3}}}, ("size", "weights", "XL"), "is not a choice"),
     ],
 )
-def test_what_does_not_fit_the_parameters_is_refused_at_its_place(
+def test_invalid_priors_are_rejected_with_their_field(
     prior: dict[str, Any], place: tuple[str, ...], sentence: str
 ) -> None:
     with pytest.raises(ValidationError) as refusal:
@@ -111,6 +111,6 @@ def test_what_does_not_fit_the_parameters_is_refused_at_its_place(
 
 
 @pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "auto"])
-def test_a_system_that_cannot_use_a_prior_says_so(system: str) -> None:
+def test_systems_without_priors_reject_them(system: str) -> None:
     with pytest.raises(ValidationError, match="the profile auto can use it"):
         definition(prior={"x": {"around": 0.1, "width": 0.1}}, algorithm=SYSTEMS[system])

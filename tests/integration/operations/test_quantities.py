@@ -23,7 +23,7 @@ from adabkb_service.operations.why_in_words import in_words
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, change, correct, edit, get, observe, suggest
 
 X = {"name": "x", "kind": "float", "low": -1, "high": 2}
@@ -32,7 +32,7 @@ WORDED = [{**X, "unit": "°C", "label": "Bath temperature"}, {**Y, "unit": "mol/
 YIELD = {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}
 
 
-def goes_on(running: Service, study: str, count: int) -> list[dict[str, Any]]:
+def suggest_and_observe(running: Service, study: str, count: int) -> list[dict[str, Any]]:
     points = []
     for _ in range(count):
         (trial,) = suggest(running, study, Ask()).view.trials
@@ -43,41 +43,41 @@ def goes_on(running: Service, study: str, count: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("system", ["auto", "paper", "gp-ucb"])
-def test_a_study_with_words_suggests_the_same_points_to_the_bit(running: Service, system: str) -> None:
+def test_labels_and_units_change_no_suggestion(running: Service, system: str) -> None:
     """Whether they are set at creation or later."""
     algorithm = SYSTEMS[system]
     create(running, definition(id="plain", algorithm=algorithm))
     create(running, definition(id="worded", algorithm=algorithm, parameters=WORDED, quantities={"value": YIELD}))
     create(running, definition(id="later", algorithm=algorithm))
-    first = [goes_on(running, study, 8) for study in ("plain", "worded", "later")]
+    first = [suggest_and_observe(running, study, 8) for study in ("plain", "worded", "later")]
     patch = {"quantities": {"value": YIELD}, "parameters": WORDED}
     study = change(running, "later", PatchStudyBody.model_validate(patch).changes()).view
     assert (study.parameters[0].unit, study.parameters[0].label) == ("°C", "Bath temperature")
     assert (study.quantities["value"].unit, study.space_version) == ("%", None)
-    rest = [goes_on(running, study, 6) for study in ("plain", "worded", "later")]
+    rest = [suggest_and_observe(running, study, 6) for study in ("plain", "worded", "later")]
     assert first[0] == first[1] == first[2]
     assert rest[0] == rest[1] == rest[2]
 
 
-def test_words_are_part_of_the_log(database: Database, clock: ManualClock, running: Service) -> None:
+def test_labels_and_units_are_part_of_the_log(database: Database, clock: ManualClock, running: Service) -> None:
     """They are changed and removed, before and after an edit of the space, with replay, doctor, export and import."""
     create(running, definition(parameters=WORDED))
-    goes_on(running, "s", 6)
+    suggest_and_observe(running, "s", 6)
     edit(running, {**X, "unit": "K"})  # does not count as an edit of the space
     assert get(running, "s").space_version is None
     edit(running, {**X, "high": 3, "unit": "K"})
     change(running, "s", {"quantities": {"value": {"unit": "g"}}})
     edit(running, Y)
-    goes_on(running, "s", 6)
+    suggest_and_observe(running, "s", 6)
     study = get(running, "s")
     assert [(each.unit, each.label) for each in study.parameters] == [("K", None), (None, None)]
     assert (study.space_version, study.quantities["value"].unit) == (2, "g")
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
     imported = get(running, "s")
     assert (imported.parameters, imported.quantities) == (study.parameters, study.quantities)
 
 
-def test_results_beyond_natural_bounds_are_refused_and_change_nothing(running: Service) -> None:
+def test_results_beyond_natural_bounds_are_rejected_and_change_nothing(running: Service) -> None:
     create(running, definition(metrics=["purity"], quantities={"value": YIELD, "purity": {"high": 1}}))
     point = {"x": 0.0, "y": 1.0}
     for value, purity, pointer, told in (
@@ -99,7 +99,7 @@ def test_results_beyond_natural_bounds_are_refused_and_change_nothing(running: S
     assert (result.value, result.metrics) == (100.5, {"purity": 1.5})
 
 
-def test_a_result_that_is_reported_again_is_what_it_was_when_bounds_have_changed(running: Service) -> None:
+def test_repeated_result_is_accepted_after_bounds_have_changed(running: Service) -> None:
     create(running, definition())
     (trial,) = suggest(running, "s", Ask()).view.trials
     observe(running, "s", Value(500.0, trial.number))
@@ -108,7 +108,7 @@ def test_a_result_that_is_reported_again_is_what_it_was_when_bounds_have_changed
     assert get(running, "s").counts.observations == 1
 
 
-def test_only_what_a_study_measures_has_a_name_and_a_unit(running: Service) -> None:
+def test_only_measured_quantities_can_have_a_name_and_a_unit(running: Service) -> None:
     two = [{"metric": "cost_of_it", "direction": "minimize"}, {"metric": "size", "direction": "maximize"}]
     for settings, known in (
         ({"metrics": ["purity"], "quantities": {"puritty": YIELD}}, "value, purity; do you mean 'purity'"),
@@ -124,7 +124,7 @@ def test_only_what_a_study_measures_has_a_name_and_a_unit(running: Service) -> N
     assert get(running, "s").quantities == {}
 
 
-def test_a_definition_without_words_opens_a_study_that_has_some_by_now(running: Service) -> None:
+def test_definition_without_labels_opens_a_study_that_has_them(running: Service) -> None:
     create(running, definition())
     edit(running, WORDED[0])
     change(running, "s", {"quantities": {"value": YIELD}})
@@ -136,17 +136,17 @@ def test_a_definition_without_words_opens_a_study_that_has_some_by_now(running: 
         create(running, definition(parameters=[{**X, "unit": "K"}, Y]))
 
 
-def test_sentences_use_names_and_units_and_end_at_natural_bounds(running: Service) -> None:
+def test_sentences_use_names_and_units_and_respect_natural_bounds(running: Service) -> None:
     """For a yield close to 100 %, the model may predict more than 100 %, but sentences never say so."""
     create(running, definition(direction="maximize", parameters=WORDED, quantities={"value": YIELD}))
     for _ in range(12):
         (trial,) = suggest(running, "s", Ask()).view.trials
         observe(running, "s", Value(min(100.0, 99.9 - (trial.parameters["x"] - 2) ** 2), trial.number))
-    told = assessment(running, "s")
-    assert "The best Yield of 12 results is " in told.progress.text
-    assert re.search(r"is \d+\.\d\s%", told.progress.text)
-    assert told.latest is not None
-    assert "%" in told.latest.text
+    assessed = assessment(running, "s")
+    assert "The best Yield of 12 results is " in assessed.progress.text
+    assert re.search(r"is \d+\.\d\s%", assessed.progress.text)
+    assert assessed.latest is not None
+    assert "%" in assessed.latest.text
     (trial,) = suggest(running, "s", Ask(fixed={"x": 2.0})).view.trials
     decision = why(running, "s", trial.number).decision
     assert decision is not None
@@ -154,7 +154,7 @@ def test_sentences_use_names_and_units_and_end_at_natural_bounds(running: Servic
     assert re.search(r"\d\s±\s[\d.e-]+\s%", decision.in_words)
     expected = [
         float(found)
-        for text in (told.progress.text, told.latest.text, decision.in_words)
+        for text in (assessed.progress.text, assessed.latest.text, decision.in_words)
         for found in re.findall(r"([\d.]+)\s±", text)
     ]
     assert expected
@@ -169,5 +169,5 @@ def test_predictions_are_clipped_to_the_natural_bounds() -> None:
     assert (digits.result(82.44), digits.difference(1.234)) == ("82.4\xa0%", "1.2\xa0%")
     payload = {"origin": "policy", "phase": "polish", "fixed": None, "expected": {"mean": 104.23, "std": 3.1}}
     event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
-    told = in_words(event, 1.0, {"value": 99.0}, None, (), Names({}, {"value": quantity}))
-    assert "It expected 100\xa0±\xa03.1\xa0%; the best result so far is 99\xa0%" in told
+    sentence = in_words(event, 1.0, {"value": 99.0}, None, (), Names({}, {"value": quantity}))
+    assert "It expected 100\xa0±\xa03.1\xa0%; the best result so far is 99\xa0%" in sentence

@@ -16,7 +16,7 @@ from tests.integration.operations.conftest import definition
 from tests.integration.operations.verbs import Ask, Value, get, observe, repeat, suggest
 
 
-def test_what_is_repeated_is_the_point_that_was_evaluated(running: Service) -> None:
+def test_repeat_uses_the_evaluated_point(running: Service) -> None:
     create(running, definition())
     suggest(running, "s", Ask())
     evaluated = {"x": 0.125, "y": 1.5}
@@ -26,17 +26,17 @@ def test_what_is_repeated_is_the_point_that_was_evaluated(running: Service) -> N
     assert [(each.parameters, each.state, each.origin) for each in answer.trials] == 3 * [
         (evaluated, "queued", "queued")
     ]
-    handed_out = suggest(running, "s", Ask(4)).view.trials
-    assert [each.parameters == evaluated for each in handed_out] == [True, True, True, False]
+    issued = suggest(running, "s", Ask(4)).view.trials
+    assert [each.parameters == evaluated for each in issued] == [True, True, True, False]
 
 
-def test_without_a_result_it_is_the_point_that_was_issued(running: Service) -> None:
+def test_repeat_without_a_result_uses_the_issued_point(running: Service) -> None:
     create(running, definition())
     (trial,) = suggest(running, "s", Ask()).view.trials
     assert repeat(running, "s", trial=1).view.trials[0].parameters == trial.parameters
 
 
-def test_a_retry_with_its_key_repeats_nothing_more(running: Service) -> None:
+def test_retried_request_repeats_nothing_more(running: Service) -> None:
     create(running, definition())
     key = Key("s", "again", "fingerprint")
     first = repeat(running, "s", key, parameters={"x": 0.5, "y": 1.0}, times=2).view
@@ -44,7 +44,7 @@ def test_a_retry_with_its_key_repeats_nothing_more(running: Service) -> None:
     assert get(running, "s").counts.queued == 2
 
 
-def test_a_budget_has_room_for_all_repetitions_or_none_is_queued(running: Service) -> None:
+def test_all_or_no_repetitions_are_queued_within_the_budget(running: Service) -> None:
     create(running, definition(budget=3))
     suggest(running, "s", Ask())
     with pytest.raises(StudyComplete, match="room for 2 more"):
@@ -55,7 +55,7 @@ def test_a_budget_has_room_for_all_repetitions_or_none_is_queued(running: Servic
         repeat(running, "s", trial=1)
 
 
-def test_what_cannot_be_repeated_is_refused(running: Service) -> None:
+def test_invalid_repetitions_are_rejected(running: Service) -> None:
     create(running, definition())
     with pytest.raises(TrialNotFound):
         repeat(running, "s", trial=7)
@@ -67,6 +67,6 @@ def test_what_cannot_be_repeated_is_refused(running: Service) -> None:
 @pytest.mark.parametrize(
     "body", [{}, {"trial": 1, "parameters": {"x": 0.5}}, {"trial": 1, "times": 0}, {"trial": 1, "times": 101}]
 )
-def test_a_request_has_one_point_and_a_number_of_times(body: dict[str, Any]) -> None:
+def test_repeat_needs_one_point_and_a_valid_count(body: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         RepeatBody(**body)

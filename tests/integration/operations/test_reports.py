@@ -1,4 +1,4 @@
-"""Intermediate values: what reports store and refuse, which trials they stop, and the model's use of them."""
+"""Intermediate values: what reports store and reject, which trials they stop, and how the model uses them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def train(running: Service, quality: float, steps: tuple[int, ...] = (1, 3, 9)) 
 
 
 @pytest.mark.usefixtures("study")
-def test_a_report_is_stored_once_and_renews_the_lease(running: Service, clock: ManualClock) -> None:
+def test_report_is_stored_once_and_renews_the_lease(running: Service, clock: ManualClock) -> None:
     (number,) = ask(running)
     for step in range(5):
         clock.advance(50)
@@ -65,7 +65,7 @@ def test_a_report_is_stored_once_and_renews_the_lease(running: Service, clock: M
 
 
 @pytest.mark.usefixtures("study")
-def test_the_same_key_gives_the_same_answer(running: Service) -> None:
+def test_repeated_key_gives_the_same_response(running: Service) -> None:
     (number,) = ask(running)
     first = report(running, "s", number, (1, 2.0), key=Key("s", "k", "f"))
     again = report(running, "s", number, (1, 2.0), key=Key("s", "k", "f"))
@@ -82,7 +82,7 @@ def test_the_same_key_gives_the_same_answer(running: Service) -> None:
         ([(4, 1.0), (10, 1.0)], "/reports/1/step", "must be at most max_steps of the study's early_stopping (9)"),
     ],
 )
-def test_invalid_steps_are_refused_and_nothing_is_written(
+def test_invalid_steps_are_rejected_and_nothing_is_written(
     running: Service, reports: list[tuple[int, float]], pointer: str, words: str
 ) -> None:
     create(running, definition(early_stopping=ASHA))
@@ -107,7 +107,7 @@ def test_another_value_at_the_same_step_is_a_conflict(running: Service) -> None:
 
 
 @pytest.mark.usefixtures("study")
-def test_an_attempt_reports_so_many_values_and_no_more(running: Service) -> None:
+def test_number_of_reports_per_attempt_is_limited(running: Service) -> None:
     (number,) = ask(running)
     for first in range(0, 10_000, 1000):
         report(running, "s", number, *((step, 0.5) for step in range(first, first + 1000)))
@@ -117,9 +117,7 @@ def test_an_attempt_reports_so_many_values_and_no_more(running: Service) -> None
 
 
 @pytest.mark.usefixtures("study")
-def test_only_the_holder_of_a_trial_reports_and_each_attempt_has_its_own_curve(
-    running: Service, clock: ManualClock
-) -> None:
+def test_only_the_lease_holder_reports_and_each_attempt_has_its_own_curve(running: Service, clock: ManualClock) -> None:
     (number,) = ask(running)
     report(running, "s", number, (1, 5.0), (2, 4.0))
     release(running, "s", number)
@@ -131,7 +129,8 @@ def test_only_the_holder_of_a_trial_reports_and_each_attempt_has_its_own_curve(
     report(running, "s", number, (1, 6.0), attempt=2)
     assert (curve(running, number), curve(running, number, 1)) == ([(1, 6.0)], [(1, 5.0), (2, 4.0)])
     clock.advance(61)
-    report(running, "s", number, (2, 5.5))  # like a heartbeat, it renews an expired lease that no other worker holds
+    # Like a heartbeat, a report renews an expired lease that no other worker holds.
+    report(running, "s", number, (2, 5.5))
     observe(running, "s", Value(5.0, number))
     assert report(running, "s", number, (2, 5.5)).view.stop is False
     with pytest.raises(TrialFinished):
@@ -139,7 +138,7 @@ def test_only_the_holder_of_a_trial_reports_and_each_attempt_has_its_own_curve(
     assert list(examine(running.database)) == []
 
 
-def test_asha_stops_the_worse_at_the_rungs_and_the_budget_counts_the_steps_they_took(running: Service) -> None:
+def test_asha_stops_worse_trials_and_the_budget_counts_their_steps(running: Service) -> None:
     create(running, definition(early_stopping=ASHA, budget=4))
     assert train(running, 1.0) == 9
     taken = [train(running, quality) for quality in (3.0, 2.0, 4.0, 0.5, 3.0, 5.0)]
@@ -153,7 +152,7 @@ def test_asha_stops_the_worse_at_the_rungs_and_the_budget_counts_the_steps_they_
     assert suggest(running, "s", Ask()).view.reason == "budget"
 
 
-def test_a_stopped_trial_is_over(running: Service) -> None:
+def test_stopped_trial_accepts_no_further_calls(running: Service) -> None:
     create(running, definition(early_stopping=ASHA))
     train(running, 1.0)
     (number,) = ask(running)
@@ -172,7 +171,7 @@ def test_a_stopped_trial_is_over(running: Service) -> None:
     assert list(examine(running.database)) == []
 
 
-def test_the_first_report_of_a_batch_that_says_stop_counts_and_all_of_it_is_stored(running: Service) -> None:
+def test_batch_of_reports_is_stored_completely_and_stops_at_the_first_match(running: Service) -> None:
     create(running, definition(early_stopping=ASHA))
     train(running, 1.0)
     (number,) = ask(running)
@@ -181,7 +180,7 @@ def test_the_first_report_of_a_batch_that_says_stop_counts_and_all_of_it_is_stor
     assert curve(running, number) == [(1, 2.0), (2, 1.0), (3, 5.0), (5, 0.1)]
 
 
-def test_patience_takes_the_last_value_for_the_result(running: Service) -> None:
+def test_patience_uses_the_last_value_as_the_result(running: Service) -> None:
     create(running, definition(early_stopping=PATIENCE, budget=2))
     for last in (1.0, 2.0, 3.0):
         (number,) = ask(running)
@@ -197,14 +196,14 @@ def test_patience_takes_the_last_value_for_the_result(running: Service) -> None:
     assert list(examine(running.database)) == []
 
 
-def test_the_median_rule_stops_what_is_worse_than_the_others_were(running: Service) -> None:
+def test_median_rule_stops_trials_worse_than_the_median(running: Service) -> None:
     create(running, definition(early_stopping={"rule": "median", "max_steps": 9, "after_trials": 3, "min_steps": 3}))
     assert [train(running, quality) for quality in (1.0, 2.0, 3.0)] == [9, 9, 9]
     assert [train(running, quality) for quality in (1.5, 2.5, 9.0)] == [9, 3, 3]
 
 
 @pytest.mark.usefixtures("study")
-def test_without_a_rule_a_trial_is_never_stopped(running: Service) -> None:
+def test_trial_without_a_rule_is_never_stopped(running: Service) -> None:
     (number,) = ask(running)
     assert not any(report(running, "s", number, (step, 1e6)).view.stop for step in (1, 10, 10**9))
 
@@ -222,7 +221,7 @@ def studied(running: Service) -> None:
             observe(running, "s", Value(x * x, trial.number))
 
 
-def test_the_model_learns_from_stopped_trials_and_replay_doctor_and_restart_agree(
+def test_model_learns_from_stopped_trials_and_is_replayed(
     running: Service, database: Database, clock: ManualClock
 ) -> None:
     studied(running)
@@ -241,7 +240,7 @@ def test_the_model_learns_from_stopped_trials_and_replay_doctor_and_restart_agre
     assert decision.results == 16
 
 
-def test_an_estimate_comes_from_how_the_completed_trials_moved(running: Service) -> None:
+def test_estimate_follows_from_the_changes_of_completed_trials(running: Service) -> None:
     create(running, definition(early_stopping=ASHA))
     for quality in (3.0, 2.0, 1.0):
         assert train(running, quality) == 9
@@ -289,12 +288,12 @@ def test_curves_are_exported_and_imported(running: Service, elsewhere: Database)
         ({"rule": "asha", "max_steps": 9, "metric": "error"}, "only for studies with several objectives"),
     ],
 )
-def test_an_invalid_rule_is_refused(rule: dict[str, Any], words: str) -> None:
+def test_invalid_rule_is_rejected(rule: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         definition(early_stopping=rule)
 
 
-def test_a_rule_that_compares_trials_needs_a_model_that_takes_errors_of_results() -> None:
+def test_rules_that_compare_trials_need_a_model_with_standard_errors() -> None:
     with pytest.raises(ValidationError, match="the rule patience, which every algorithm supports"):
         definition(early_stopping=ASHA, algorithm={"profile": "paper"})
     assert definition(early_stopping=PATIENCE, algorithm={"profile": "paper"}).early_stopping is not None

@@ -24,7 +24,7 @@ def listed(running: Service, sort: Sort, kind: RowKind | None = None, offset: in
 
 
 @pytest.mark.parametrize("name", STRANGE)
-def test_rows_are_sorted_by_a_parameter_of_any_name(running: Service, name: str) -> None:
+def test_rows_are_sorted_by_parameters_of_any_name(running: Service, name: str) -> None:
     create(running, definition(parameters=[{"name": name, "kind": "float", "low": 0, "high": 99}]))
     for value in (7.0, 30.0, 4.5):
         observe(running, "s", Value(1.0, parameters={name: value}))
@@ -34,7 +34,8 @@ def test_rows_are_sorted_by_a_parameter_of_any_name(running: Service, name: str)
 
 def filled(running: Service, clock: ManualClock) -> None:
     """Results 1 to 4: of trials 1 and 2 (excluded and corrected), and two at one user-supplied point. Trial 3 has
-    failed, and trial 4 is active."""
+    failed, and trial 4 is active.
+    """
     kind = {"name": "kind", "kind": "categorical", "choices": ["a", "b"]}
     create(running, definition(parameters=[*definition().model_dump(mode="json")["parameters"], kind], metrics=["m"]))
     for number in (1, 2, 3, 4):
@@ -82,7 +83,7 @@ def test_each_result_and_each_trial_without_one_is_a_row(running: Service, clock
 @pytest.mark.parametrize(
     "sort", [Sort("when"), Sort("value"), Sort("worker", is_descending=False), Sort("parameter", "x")]
 )
-def test_pages_of_any_order_have_each_row_once(running: Service, clock: ManualClock, sort: Sort) -> None:
+def test_pages_in_any_order_have_each_row_once(running: Service, clock: ManualClock, sort: Sort) -> None:
     filled(running, clock)
     whole = listed(running, sort)
     assert [row for offset in range(0, 8, 2) for row in listed(running, sort, offset=offset, limit=2)] == whole

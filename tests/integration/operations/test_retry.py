@@ -24,42 +24,42 @@ def failed(running: Service, count: int = 1) -> list[int]:
     return numbers
 
 
-def handed_out(running: Service, count: int = 1) -> list[tuple[int, int]]:
+def issue(running: Service, count: int = 1) -> list[tuple[int, int]]:
     """Issue the next trials. Return their numbers and attempts."""
     return [(trial.number, trial.attempt) for trial in suggest(running, "s", Ask(count)).view.trials]
 
 
-def test_a_retried_trial_is_issued_before_any_new_point_and_costs_no_budget(running: Service) -> None:
+def test_retried_trial_is_issued_before_new_points_at_no_cost(running: Service) -> None:
     create(running, definition(budget=3))
     first, second = failed(running, 2)
     retried = retry(running, "s", second).view
     assert retried.trial.state == "released"
     assert (retried.trial.reason, retried.trial.finished_at) == (None, None)
     assert retried.study.counts.trials == 2
-    assert handed_out(running, 3) == [(second, 2), (3, 1)]
+    assert issue(running, 3) == [(second, 2), (3, 1)]
     assert read.trial(running, "s", first).state == "failed"
 
 
-def test_a_complete_study_runs_again_until_its_retried_trials_are_finished(running: Service) -> None:
+def test_complete_study_resumes_until_its_retried_trials_are_finished(running: Service) -> None:
     create(running, definition(budget=1))
     (number,) = failed(running)
     assert get(running, "s").state == "complete"
     assert retry(running, "s", number).view.study.state == "running"
-    assert handed_out(running) == [(number, 2)]
+    assert issue(running) == [(number, 2)]
     assert observe(running, "s", Value(1.0, number)).view.study.state == "complete"
 
 
-def test_a_study_that_was_paused_for_failures_continues_where_it_failed(running: Service) -> None:
+def test_study_paused_after_failures_continues_with_retried_trials(running: Service) -> None:
     create(running, definition(failure_limit=2))
     numbers = failed(running, 2)
     for number in numbers:
         assert retry(running, "s", number).view.study.state == "paused"
-    assert handed_out(running) == []
+    assert issue(running) == []
     change(running, "s", {"state": "running"})
-    assert handed_out(running, 2) == [(number, 2) for number in numbers]
+    assert issue(running, 2) == [(number, 2) for number in numbers]
 
 
-def test_the_model_forgets_the_failure(database: Database, clock: ManualClock) -> None:
+def test_model_forgets_a_retried_failure(database: Database, clock: ManualClock) -> None:
     """The next suggestion is the same as if the trial had never failed."""
     suggested: dict[str, list[Parameters]] = {}
     for name in ("released", "failed", "retried"):
@@ -81,39 +81,37 @@ def test_the_model_forgets_the_failure(database: Database, clock: ManualClock) -
     assert suggested["retried"] != suggested["failed"][:5]
 
 
-def test_a_retried_trial_gets_all_its_attempts_again(running: Service, clock: ManualClock) -> None:
+def test_retried_trial_gets_all_its_attempts_again(running: Service, clock: ManualClock) -> None:
     create(running, definition(max_attempts=2))
-    assert handed_out(running) == [(1, 1)]
+    assert issue(running) == [(1, 1)]
     clock.advance(61)
-    assert handed_out(running) == [(1, 2)]
+    assert issue(running) == [(1, 2)]
     clock.advance(61)
-    assert handed_out(running) == [(2, 1)]
+    assert issue(running) == [(2, 1)]
     retry(running, "s", 1)
-    assert handed_out(running) == [(1, 3)]
+    assert issue(running) == [(1, 3)]
     clock.advance(61)
-    assert handed_out(running) == [(1, 4)]
+    assert issue(running) == [(1, 4)]
 
 
-def test_a_result_may_follow_a_retry_at_once(running: Service, study: str) -> None:
+def test_result_may_follow_a_retry_without_a_lease(running: Service, study: str) -> None:
     """A worker that repeats the experiment need not lease the trial again."""
     (number,) = failed(running)
     retry(running, study, number)
     observe(running, study, Failure(number, reason="another cause"))
     assert read.trial(running, study, number).reason == "another cause"
     retry(running, study, number)
-    told = observe(running, study, Value(1.5, number)).view.trial
-    assert told is not None
-    assert (told.state, told.value) == ("completed", 1.5)
+    completed = observe(running, study, Value(1.5, number)).view.trial
+    assert completed is not None
+    assert (completed.state, completed.value) == ("completed", 1.5)
 
 
-def test_a_trial_that_is_to_be_evaluated_anyway_stays_as_it_is(
-    running: Service, study: str, database: Database
-) -> None:
+def test_retry_of_an_unfinished_trial_changes_nothing(running: Service, study: str, database: Database) -> None:
     (number,) = failed(running)
     retry(running, study, number, reason="the disk was full")
     before = get(running, study).revision
     assert retry(running, study, number).view.trial.state == "released"
-    assert handed_out(running) == [(number, 2)]
+    assert issue(running) == [(number, 2)]
     assert retry(running, study, number).view.trial.state == "active"
     assert get(running, study).revision == before + 1  # the lease
     with database.reading() as connection:
@@ -121,7 +119,7 @@ def test_a_trial_that_is_to_be_evaluated_anyway_stays_as_it_is(
     assert kinds["retried"] == {"attempt": 1, "reason": "the disk was full"}
 
 
-def test_a_study_that_has_converged_takes_no_trial_back(running: Service) -> None:
+def test_converged_study_rejects_retries(running: Service) -> None:
     create(running, definition(tolerance=1e9))
     (number,) = failed(running)
     for _ in range(9):
@@ -132,7 +130,7 @@ def test_a_study_that_has_converged_takes_no_trial_back(running: Service) -> Non
         retry(running, "s", number)
 
 
-def test_a_trial_with_a_result_is_not_retried(running: Service, study: str) -> None:
+def test_trial_with_a_result_cannot_be_retried(running: Service, study: str) -> None:
     (number,) = [trial.number for trial in suggest(running, study, Ask()).view.trials]
     observe(running, study, Value(0.25, number))
     before = get(running, study).revision

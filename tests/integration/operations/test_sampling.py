@@ -1,5 +1,6 @@
 """Studies whose points are random or quasi-random: every kind of space that they support, replayed, edited and
-assessed."""
+assessed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.why import why
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_its_log_tells_all
+from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Failure, Value, edit, get, observe, suggest
 
 X = {"name": "x", "kind": "float", "low": 0, "high": 1}
@@ -48,7 +49,7 @@ def evaluated(running: Service, count: int) -> list[dict[str, Any]]:
     ("kind", "space"),
     [(kind, space) for kind in ("random", "sobol") for space in SPACES if (kind, space) != ("sobol", "mixtures")],
 )
-def test_every_space_is_sampled_and_its_log_tells_all(
+def test_every_space_is_sampled_and_its_log_is_complete(
     database: Database, clock: ManualClock, running: Service, kind: str, space: str
 ) -> None:
     create(running, definition(algorithm=SYSTEMS[kind], seed=5, **SPACES[space]))
@@ -64,11 +65,11 @@ def test_every_space_is_sampled_and_its_log_tells_all(
             assert sum(point[name] for name in "xyz") == pytest.approx(1.0)
             assert sum(point[name] > 0 for name in "xyz") <= 2
     assert {point["kind"] for point in points if "kind" in point} in ({"a", "b"}, set())
-    assert_its_log_tells_all(database, clock, running)
+    assert_log_is_complete(database, clock, running)
 
 
 @pytest.mark.parametrize("kind", ["random", "sobol"])
-def test_a_context_holds_and_a_finite_space_ends(running: Service, kind: str) -> None:
+def test_samples_have_their_context_and_finite_spaces_end(running: Service, kind: str) -> None:
     known = {"name": "wet", "kind": "float", "low": 0, "high": 1, "context": True}
     create(running, definition(algorithm=SYSTEMS[kind], parameters=[KIND, known]))
     found = [suggest(running, "s", Ask(context={"wet": 0.25})).view for _ in range(3)]
@@ -76,14 +77,14 @@ def test_a_context_holds_and_a_finite_space_ends(running: Service, kind: str) ->
     assert len(suggest(running, "s", Ask(context={"wet": 0.5})).view.trials) == 1
 
 
-def test_a_sampled_study_can_be_edited(running: Service) -> None:
+def test_sampled_study_can_be_edited(running: Service) -> None:
     create(running, definition(algorithm=SYSTEMS["sobol"], parameters=[X, N]))
     evaluated(running, 5)
     edit(running, {**X, "high": 0.5}, N)
     assert all(point["x"] <= 0.5 for point in evaluated(running, 6))
 
 
-def test_nothing_is_learned_and_nothing_is_claimed(running: Service) -> None:
+def test_sampled_studies_report_no_model(running: Service) -> None:
     create(running, definition(algorithm=SYSTEMS["random"], parameters=[X, N, KIND], direction="minimize"))
     evaluated(running, 9)
     best = recommendation(running, "s").model

@@ -43,30 +43,30 @@ def filled(running: Service) -> bytes:
     return b"".join(excel(running, "s"))
 
 
-def test_a_sheet_has_every_row_with_names_units_and_exact_numbers(running: Service) -> None:
+def test_sheet_has_every_row_with_names_units_and_exact_numbers(running: Service) -> None:
     book = load_workbook(io.BytesIO(filled(running)))
     header, *rows = book["results"].iter_rows(values_only=True)
     assert header[:7] == ("trial", "state", "Bath [°C]", "solvent", "parameters.is_dry", "parameters.same", "Yield [%]")
-    told = [dict(zip(header, row, strict=True)) for row in rows]
-    assert [row["state"] for row in told] == ["failed", *["completed"] * 5]
-    assert [row["Yield [%]"] for row in told[1:]] == NUMBERS
-    assert [row["std_error"] for row in told[1:]] == [number / 7 for number in NUMBERS]
-    assert [row["excluded"] for row in told[1:]] == [False, True, False, False, False]
-    assert told[1]["solvent"] == "=1+1"
-    assert told[3]["solvent"] == "wa\ufffdter"
-    assert (told[5]["solvent"], told[0]["reason"]) == ("null", "=HYPERLINK()")
+    records = [dict(zip(header, row, strict=True)) for row in rows]
+    assert [row["state"] for row in records] == ["failed", *["completed"] * 5]
+    assert [row["Yield [%]"] for row in records[1:]] == NUMBERS
+    assert [row["std_error"] for row in records[1:]] == [number / 7 for number in NUMBERS]
+    assert [row["excluded"] for row in records[1:]] == [False, True, False, False, False]
+    assert records[1]["solvent"] == "=1+1"
+    assert records[3]["solvent"] == "wa\ufffdter"
+    assert (records[5]["solvent"], records[0]["reason"]) == ("null", "=HYPERLINK()")
     kinds = {cell.data_type for row in book["results"].iter_rows() for cell in row}
-    assert "f" not in kinds, "nothing is computed"
+    assert "f" not in kinds, "no cell is a formula"
 
 
-def test_a_sheet_has_the_rows_of_the_csv(running: Service) -> None:
+def test_sheet_has_the_rows_of_the_csv(running: Service) -> None:
     """The same number, in the same order."""
     content = filled(running)
     lines = "".join(csv_rows(running, "s")).splitlines()
     assert len(sheet.read(content).splitlines()) == len(lines)
 
 
-def test_a_sheet_that_somebody_brings_is_read_as_it_is() -> None:
+def test_uploaded_sheet_is_read_unchanged() -> None:
     book = Workbook()
     book.active.append(["x", None, "a\tb", 'say "no"', 0.25, 3, True])
     book.active.append(["", "", None])
@@ -84,7 +84,7 @@ def unpacking(size: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "is not a valid .xlsx file"),
         (b"x,value\n1,2\n", "is not a valid .xlsx file"),
@@ -93,13 +93,13 @@ def unpacking(size: int) -> bytes:
     ],
     ids=["empty", "csv", "other-zip", "bomb"],
 )
-def test_a_file_that_is_none_or_too_large_is_refused(content: bytes, told: str) -> None:
+def test_invalid_or_too_large_file_is_rejected(content: bytes, message: str) -> None:
     with pytest.raises(Invalid) as refused:
         sheet.read(content)
-    assert told in refused.value.errors[0].detail
+    assert message in refused.value.errors[0].detail
 
 
-def test_a_sheet_with_too_many_rows_is_refused() -> None:
+def test_sheet_with_too_many_rows_is_rejected() -> None:
     book = Workbook(write_only=True)
     rows = book.create_sheet()
     for i in range(sheet.MOST_ROWS + 2):

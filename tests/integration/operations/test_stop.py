@@ -25,7 +25,7 @@ def status(running: Service) -> tuple[str, str | None]:
     return study.state, study.reason
 
 
-def test_a_study_stops_after_so_many_results_without_a_gain(running: Service) -> None:
+def test_study_stops_after_a_number_of_results_without_a_gain(running: Service) -> None:
     create(running, definition(stop={"no_gain_for": 3}))
     tell(running, 5.0, 4.0, 6.0, 4.0)
     assert status(running) == ("running", None)
@@ -34,7 +34,7 @@ def test_a_study_stops_after_so_many_results_without_a_gain(running: Service) ->
     assert suggest(running, "s", Ask()).view.reason == "no_gain"
 
 
-def test_failures_are_no_results(running: Service) -> None:
+def test_failures_do_not_count_as_results(running: Service) -> None:
     create(running, definition(stop={"no_gain_for": 2}))
     tell(running, 5.0)
     for _ in range(3):
@@ -43,7 +43,7 @@ def test_failures_are_no_results(running: Service) -> None:
     assert status(running) == ("running", None)
 
 
-def test_trials_that_are_out_are_awaited_and_one_that_gains_makes_the_study_continue(running: Service) -> None:
+def test_study_waits_for_pending_trials_and_continues_after_a_gain(running: Service) -> None:
     create(running, definition(stop={"no_gain_for": 2}))
     tell(running, 5.0)
     first, second, last = suggest(running, "s", Ask(3)).view.trials
@@ -55,7 +55,7 @@ def test_trials_that_are_out_are_awaited_and_one_that_gains_makes_the_study_cont
     assert status(running) == ("running", None)
 
 
-def test_a_correction_counts_from_the_best_result_that_is_left(running: Service) -> None:
+def test_correction_recounts_from_the_new_best_result(running: Service) -> None:
     create(running, definition(stop={"no_gain_for": 3}))
     tell(running, 5.0, 6.0, 1.0, 7.0, 8.0)
     correct(running, "s", 3, {"excluded": True}, "misread")
@@ -78,7 +78,7 @@ def test_excluded_results_do_not_count(running: Service) -> None:
     assert status(running) == ("running", None)
 
 
-def test_the_rule_can_be_changed_and_removed(running: Service) -> None:
+def test_rule_can_be_changed_and_removed(running: Service) -> None:
     create(running, definition())
     tell(running, 5.0, 6.0, 7.0)
     change(running, "s", {"stop": {"no_gain_for": 2}})
@@ -98,7 +98,7 @@ def bowl(running: Service, count: int) -> None:
         observe(running, "s", Value((trial.parameters["x"] - 0.7) ** 2, trial.number))
 
 
-def test_a_study_stops_once_going_on_will_probably_gain_little(running: Service) -> None:
+def test_study_stops_once_the_gap_is_below_its_share(running: Service) -> None:
     """A parabola: the gap is known after nine results, and falls below a share of their range."""
     create(running, definition(stop={"gap_share_below": 0.9}))
     bowl(running, 8)
@@ -117,7 +117,7 @@ def test_a_study_stops_once_going_on_will_probably_gain_little(running: Service)
     assert status(running) == ("running", None)
 
 
-def test_of_two_rules_the_first_one_ends_the_study(running: Service) -> None:
+def test_first_of_two_rules_ends_the_study(running: Service) -> None:
     create(running, definition(stop={"no_gain_for": 3, "gap_share_below": 0.9}))
     tell(running, 5.0, 6.0, 6.0, 6.0)
     assert status(running) == ("complete", "no_gain")
@@ -125,7 +125,7 @@ def test_of_two_rules_the_first_one_ends_the_study(running: Service) -> None:
     assert status(running) == ("running", None)
 
 
-def test_the_rule_is_for_auto_only(running: Service) -> None:
+def test_gap_rule_requires_the_auto_profile(running: Service) -> None:
     create(running, definition(algorithm={"profile": "paper", "outputs": "raw"}))
     tell(running, 5.0, 6.0)
     before = get(running, "s")
@@ -138,6 +138,6 @@ def test_the_rule_is_for_auto_only(running: Service) -> None:
 
 
 @pytest.mark.parametrize("rules", [{}, {"gap_share_below": 0.0}, {"gap_share_below": 1.0}, {"no_gain_for": None}])
-def test_a_rule_that_says_nothing_is_refused(rules: dict[str, float]) -> None:
+def test_empty_rule_is_rejected(rules: dict[str, float]) -> None:
     with pytest.raises(ValidationError, match="stop"):
         definition(stop=rules)

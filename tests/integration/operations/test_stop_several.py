@@ -23,7 +23,7 @@ SEVERAL: dict[str, Any] = {
 }
 
 
-def told(running: Service, *results: tuple[float, float], **more: float) -> None:
+def report_results(running: Service, *results: tuple[float, float], **more: float) -> None:
     """Results of trials, each an error and a speed."""
     for error, speed in results:
         (trial,) = suggest(running, "s", Ask()).view.trials
@@ -36,11 +36,11 @@ def reason(running: Service) -> str | None:
     return suggest(running, "s", Ask()).view.reason
 
 
-def test_a_study_ends_when_the_front_has_not_grown(running: Service, database: Database) -> None:
+def test_study_ends_when_the_front_has_not_grown(running: Service, database: Database) -> None:
     create(running, definition(**SEVERAL, stop={"no_gain_for": 3}))
-    told(running, (9.0, 1.0), (5.0, 5.0), (3.0, 4.0), (8.0, 8.0), (5.0, 5.0), (6.0, 4.0))
+    report_results(running, (9.0, 1.0), (5.0, 5.0), (3.0, 4.0), (8.0, 8.0), (5.0, 5.0), (6.0, 4.0))
     assert get(running, "s").state == "running"
-    told(running, (4.0, 3.0))
+    report_results(running, (4.0, 3.0))
     assert reason(running) == "no_gain"
     assert get(running, "s").state == "complete"
     lines = list(json_lines(running, "s"))
@@ -48,23 +48,23 @@ def test_a_study_ends_when_the_front_has_not_grown(running: Service, database: D
     import_study(database, lines)
     assert get(running, "s").reason == "no_gain"
     change(running, "s", {"stop": {"no_gain_for": 4}})
-    told(running, (1.0, 9.0))
+    report_results(running, (1.0, 9.0))
     assert get(running, "s").state == "running"
 
 
-def test_results_beyond_the_bounds_or_the_reference_are_no_gain(running: Service) -> None:
+def test_infeasible_and_dominated_results_are_not_gains(running: Service) -> None:
     several = {**SEVERAL, "objectives": [{**SEVERAL["objectives"][0], "reference": 7.0}, SEVERAL["objectives"][1]]}
     bounds = [{"metric": "mass", "upper": 1.0}]
     create(running, definition(**several, outcome_constraints=bounds, stop={"no_gain_for": 2}))
-    told(running, (2.0, 2.0), (1.0, 3.0), mass=9.0)
+    report_results(running, (2.0, 2.0), (1.0, 3.0), mass=9.0)
     assert reason(running) is None, "nothing counts before the first gain"
-    told(running, (5.0, 1.0), (4.0, 2.0), mass=0.5)
-    told(running, (1.0, 9.0), mass=9.0)
-    told(running, (8.0, 9.0), mass=0.5)
+    report_results(running, (5.0, 1.0), (4.0, 2.0), mass=0.5)
+    report_results(running, (1.0, 9.0), mass=9.0)
+    report_results(running, (8.0, 9.0), mass=0.5)
     assert reason(running) == "no_gain"
 
 
-def test_the_rule_of_the_gap_needs_a_gap(running: Service) -> None:
+def test_gap_rule_is_rejected_for_several_objectives(running: Service) -> None:
     with pytest.raises(ValidationError, match="which have no gap; use no_gain_for"):
         definition(**SEVERAL, stop={"gap_share_below": 0.1})
     create(running, definition(**SEVERAL))

@@ -39,7 +39,7 @@ from tests.integration.operations.verbs import (
     store,
     suggest,
 )
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 
 def ask(running: Service, count: int = 1, **request: object) -> list[Trial]:
@@ -51,7 +51,7 @@ def points(trials: list[Trial]) -> set[tuple[tuple[str, object], ...]]:
 
 
 @pytest.mark.parametrize("servers", [1, 2])
-def test_workers_asking_at_once_get_different_trials_and_different_points(
+def test_concurrent_workers_get_different_trials_and_points(
     database: Database, clock: ManualClock, servers: int
 ) -> None:
     """On one server, and on two with the same database."""
@@ -66,13 +66,13 @@ def test_workers_asking_at_once_get_different_trials_and_different_points(
 
 
 @pytest.mark.usefixtures("study")
-def test_a_batch_of_suggestions_has_different_points(running: Service) -> None:
+def test_batch_of_suggestions_has_different_points(running: Service) -> None:
     trials = ask(running, 10)
     assert [trial.number for trial in trials] == list(range(1, 11))
     assert len(points(trials)) == 10
 
 
-def test_the_budget_is_never_overshot_by_concurrent_workers(database: Database, clock: ManualClock) -> None:
+def test_concurrent_workers_never_exceed_the_budget(database: Database, clock: ManualClock) -> None:
     services = [Service(database, clock=clock) for _ in range(2)]
     create(services[0], definition(budget=10))
     with ThreadPoolExecutor(8) as workers:
@@ -81,16 +81,16 @@ def test_the_budget_is_never_overshot_by_concurrent_workers(database: Database, 
     assert get(services[0], "s").counts.trials == 10
 
 
-def test_fewer_trials_come_with_the_reason(running: Service) -> None:
+def test_fewer_trials_come_with_a_reason(running: Service) -> None:
     create(running, definition(budget=3))
     answer = suggest(running, "s", Ask(count=5)).view
     assert (len(answer.trials), answer.reason, answer.study.state) == (3, "budget", "running")
     again = suggest(running, "s", Ask()).view
     assert (again.trials, again.reason) == ([], "budget")
-    assert again.retry_after is not None, "others may release theirs"
+    assert again.retry_after is not None, "others may release their trials"
 
 
-def test_a_pending_limit_holds_until_a_result_arrives(running: Service) -> None:
+def test_pending_limit_applies_until_a_result_arrives(running: Service) -> None:
     create(running, definition(pending_limit=2))
     assert len(ask(running, 5)) == 2
     assert suggest(running, "s", Ask()).view.reason == "pending_limit"
@@ -98,7 +98,7 @@ def test_a_pending_limit_holds_until_a_result_arrives(running: Service) -> None:
     assert len(ask(running, 5)) == 1
 
 
-def test_a_paused_study_issues_nothing_and_takes_results(running: Service, study: str) -> None:
+def test_paused_study_issues_no_trials_but_accepts_results(running: Service, study: str) -> None:
     [trial] = ask(running)
     change(running, study, {"state": "paused"})
     assert suggest(running, study, Ask()).view.reason == "paused"
@@ -107,7 +107,7 @@ def test_a_paused_study_issues_nothing_and_takes_results(running: Service, study
     assert len(ask(running)) == 1
 
 
-def test_raising_the_budget_of_a_complete_study_makes_it_run_again(running: Service) -> None:
+def test_raising_the_budget_resumes_a_complete_study(running: Service) -> None:
     create(running, definition(budget=1))
     assert observe(running, "s", Value(1.0, ask(running)[0].number)).view.study.state == "complete"
     assert change(running, "s", {"budget": 2}).view.state == "running"
@@ -116,9 +116,9 @@ def test_raising_the_budget_of_a_complete_study_makes_it_run_again(running: Serv
     assert kinds == ["created", "suggested", "observed", "completed", "updated", "suggested"]
 
 
-def test_a_study_whose_gap_is_within_the_tolerance_is_complete(running: Service) -> None:
+def test_study_is_complete_when_its_gap_is_within_the_tolerance(running: Service) -> None:
     create(running, definition(tolerance=1e9))
-    for _ in range(9):  # with fewer the gap is not known yet
+    for _ in range(9):  # with fewer results, the gap is not known yet
         assert get(running, "s").state == "running"
         trial = ask(running)[0]
         observe(running, "s", Value((trial.parameters["x"] - 1.0) ** 2, trial.number))
@@ -128,7 +128,7 @@ def test_a_study_whose_gap_is_within_the_tolerance_is_complete(running: Service)
     assert change(running, "s", {"tolerance": None}).view.state == "running"
 
 
-def test_a_refinement_that_was_cut_short_is_on_record(running: Service) -> None:
+def test_refinement_limit_is_recorded_in_the_log(running: Service) -> None:
     """With a huge F, every cell would be refined forever; there is still a point, and the log records the limit."""
     create(running, definition(algorithm={"profile": "paper", "norm_bound": 1e9, "beta": 1.0}))
     observe(running, "s", Value(1.0, ask(running)[0].number))
@@ -137,7 +137,7 @@ def test_a_refinement_that_was_cut_short_is_on_record(running: Service) -> None:
     assert [event.payload["capped"] for event in log if event.kind == "suggested"] == [True, True]
 
 
-def test_waiting_trials_come_before_new_points_by_number(running: Service, study: str) -> None:
+def test_waiting_trials_are_issued_before_new_points_by_number(running: Service, study: str) -> None:
     first, _ = ask(running, 2)
     queued = queue(running, study, {"x": 0, "y": 1}).view
     release(running, study, first.number)
@@ -148,7 +148,7 @@ def test_waiting_trials_come_before_new_points_by_number(running: Service, study
 
 
 @pytest.mark.usefixtures("study")
-def test_an_expired_trial_is_leased_again_before_any_new_point(running: Service, clock: ManualClock) -> None:
+def test_expired_trial_is_leased_again_before_any_new_point(running: Service, clock: ManualClock) -> None:
     [lost] = ask(running, worker="gone")
     clock.advance(61)
     [found] = ask(running, worker="here")
@@ -156,7 +156,7 @@ def test_an_expired_trial_is_leased_again_before_any_new_point(running: Service,
     assert found.parameters == lost.parameters
 
 
-def test_a_trial_whose_leases_keep_running_out_is_failed(running: Service, clock: ManualClock) -> None:
+def test_trial_fails_after_its_last_expired_lease(running: Service, clock: ManualClock) -> None:
     create(running, definition(max_attempts=2))
     for attempt in (1, 2):
         assert ask(running)[0].attempt == attempt
@@ -167,7 +167,7 @@ def test_a_trial_whose_leases_keep_running_out_is_failed(running: Service, clock
     assert (failed.state, failed.reason) == ("failed", "max_attempts")
 
 
-def test_a_release_does_not_count_as_an_attempt_that_expired(running: Service, clock: ManualClock) -> None:
+def test_release_does_not_count_as_an_expired_attempt(running: Service, clock: ManualClock) -> None:
     create(running, definition(max_attempts=2))
     for _ in range(5):
         release(running, "s", ask(running)[0].number)
@@ -176,7 +176,7 @@ def test_a_release_does_not_count_as_an_attempt_that_expired(running: Service, c
     assert ask(running)[0].attempt == 7
 
 
-def test_a_point_that_failed_is_not_the_next_suggestion_again(running: Service, study: str) -> None:
+def test_failed_point_is_not_suggested_again(running: Service, study: str) -> None:
     seen = []
     for _ in range(8):
         [trial] = ask(running)
@@ -189,7 +189,7 @@ def kinds(running: Service, study: str) -> list[str]:
     return [event.kind for event in read.list_events(running, study, 0, 1000).items]
 
 
-def test_when_the_engine_cannot_suggest_points_still_come(running: Service) -> None:
+def test_points_are_issued_when_the_engine_fails(running: Service) -> None:
     """With two results whose sum overflows, points are quasi-random and flagged, until a correction."""
     create(running, definition(algorithm={"profile": "paper", "outputs": "raw"}))
     for _ in range(2):
@@ -214,7 +214,7 @@ def test_when_the_engine_cannot_suggest_points_still_come(running: Service) -> N
         ("auto", sa.delete(cells).where(cells.c.depth == 0)),
     ],
 )
-def test_a_model_that_cannot_be_restored_loses_no_result_and_replay_repairs_it(
+def test_unrestorable_model_loses_no_result_and_replay_repairs_it(
     database: Database, clock: ManualClock, profile: str, damage: sa.Executable
 ) -> None:
     """With rows that contradict the log, results are stored, points are issued, and a replay repairs the model."""
@@ -226,8 +226,8 @@ def test_a_model_that_cannot_be_restored_loses_no_result_and_replay_repairs_it(
     with database.writing() as connection:
         connection.execute(damage)
     restarted = Service(database, clock=clock)
-    told = observe(restarted, "s", Value(2.0, parameters={"x": 0, "y": 1})).view
-    assert told.study.counts.observations == 3
+    answer = observe(restarted, "s", Value(2.0, parameters={"x": 0, "y": 1})).view
+    assert answer.study.counts.observations == 3
     assert get(restarted, "s").model.status == "degraded"
     assert ask(restarted)[0].origin == "fallback"
     assert kinds(restarted, "s").count("model_failed") == 1
@@ -238,7 +238,7 @@ def test_a_model_that_cannot_be_restored_loses_no_result_and_replay_repairs_it(
     assert kinds(restarted, "s").count("model_recovered") == 1
 
 
-def test_an_unknown_study_is_reported(running: Service) -> None:
+def test_unknown_study_raises_not_found(running: Service) -> None:
     with pytest.raises(StudyNotFound):
         suggest(running, "nowhere", Ask())
 
@@ -274,10 +274,8 @@ class Interrupted(InProcess):
             receive(reply)
 
 
-def test_a_decision_on_a_study_that_was_deleted_meanwhile_is_not_issued_for_its_namesake(
-    database: Database, clock: ManualClock
-) -> None:
-    """Another server deletes and recreates the study during the decision, with the same id and number of events."""
+def test_suggestion_for_a_deleted_study_is_not_issued_for_its_successor(database: Database, clock: ManualClock) -> None:
+    """Another server deletes and recreates the study during the suggestion, with the same id and number of events."""
     inference = Interrupted(database)
     running, other = Service(database, clock=clock, inference=inference), Service(database, clock=clock)
     create(running, definition())
@@ -292,8 +290,8 @@ def test_a_decision_on_a_study_that_was_deleted_meanwhile_is_not_issued_for_its_
     assert list(examine(database)) == []
 
 
-def test_a_repetition_is_answered_without_the_model(database: Database, clock: ManualClock) -> None:
-    """Its answer is stored, so it does not wait for another decision."""
+def test_repeated_request_is_answered_without_the_model(database: Database, clock: ManualClock) -> None:
+    """The stored response is returned without another decision of the model."""
     models = Held(database)
     running = Service(database, clock=clock, inference=models, threads=2)
     running.open()
@@ -302,6 +300,6 @@ def test_a_repetition_is_answered_without_the_model(database: Database, clock: M
     first = running.do(asking()).view
     models.is_holding = True
     observe(running, "s", Value(1.5, parameters={"x": 0.5, "y": 1.0}))
-    again = running.submit(asking()).result(PATIENCE)
+    again = running.submit(asking()).result(TIMEOUT_SECONDS)
     assert (again.view, again.replayed) == (first, True)
     running.close()

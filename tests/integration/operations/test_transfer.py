@@ -1,4 +1,4 @@
-"""After export and import, or backup and restore, a study continues without a difference."""
+"""After export and import, or backup and restore, a study continues identically."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def elsewhere(request: pytest.FixtureRequest, migrated_url: str, clock: ManualCl
     opened.close()
 
 
-def goes_on(running: Service, rounds: int = 6) -> list[dict[str, Any]]:
+def continue_study(running: Service, rounds: int = 6) -> list[dict[str, Any]]:
     """Continue a study with some results, and return its suggestions."""
     points = []
     for _ in range(rounds):
@@ -52,7 +52,7 @@ def goes_on(running: Service, rounds: int = 6) -> list[dict[str, Any]]:
 
 
 @on_either("system", SYSTEMS, DIFFERENT)
-def test_a_study_continues_in_another_kind_of_database(
+def test_study_continues_in_another_kind_of_database(
     running: Service, elsewhere: Service, clock: ManualClock, system: str
 ) -> None:
     busy_study(running, clock, algorithm=SYSTEMS[system])
@@ -63,35 +63,31 @@ def test_a_study_continues_in_another_kind_of_database(
     assert list(json_lines(elsewhere, "s")) == lines
     assert list(examine(elsewhere.database)) == []
     kept = suggest(elsewhere, "s", Ask(1), Key("s", "kept", "f"))
-    assert kept.replayed, "an answer that was kept is still given again"
-    assert goes_on(elsewhere) == goes_on(running)
+    assert kept.replayed, "a stored response is returned again"
+    assert continue_study(elsewhere) == continue_study(running)
     assert replay(elsewhere, "s").diverged == []
 
 
-def test_a_study_is_not_imported_over_another(running: Service, clock: ManualClock) -> None:
+def test_import_does_not_replace_a_study(running: Service, clock: ManualClock) -> None:
     busy_study(running, clock)
     with pytest.raises(StudyExists, match="delete it first"):
         import_study(running.database, list(json_lines(running, "s")))
 
 
-def test_a_study_is_imported_though_the_key_of_its_creation_made_another_one_here(
-    running: Service, elsewhere: Service
-) -> None:
+def test_import_succeeds_although_its_creation_key_is_in_use(running: Service, elsewhere: Service) -> None:
     create(running, definition(), Key("", "first", "f"))
     create(elsewhere, definition(id="other"), Key("", "first", "g"))
     import_study(elsewhere.database, list(json_lines(running, "s")))
-    assert goes_on(elsewhere, 1) == goes_on(running, 1)
+    assert continue_study(elsewhere, 1) == continue_study(running, 1)
     assert create(elsewhere, definition(id="other"), Key("", "first", "g")).replayed
 
 
-def test_a_server_that_remembers_a_study_knows_its_earlier_state_when_that_is_imported(
-    running: Service, clock: ManualClock
-) -> None:
-    """Others deleted and reimported the study, with the same number of events but other results."""
+def test_cached_study_is_replaced_by_a_reimported_one(running: Service, clock: ManualClock) -> None:
+    """Another server deleted and reimported the study, with the same number of events but other results."""
     create(running, definition())
-    goes_on(running)
+    continue_study(running)
     lines = list(json_lines(running, "s"))
-    goes_on(running, 4)
+    continue_study(running, 4)
     other = Service(running.database, clock=running.clock)
     delete(other, "s")
     import_study(running.database, lines)
@@ -100,7 +96,7 @@ def test_a_server_that_remembers_a_study_knows_its_earlier_state_when_that_is_im
         (trial,) = suggest(other, "s", Ask()).view.trials
         observe(other, "s", Value(9.0 - trial.number, trial.number))
     assert get(running, "s").revision == get(other, "s").revision
-    assert goes_on(running, 2)
+    assert continue_study(running, 2)
     assert replay(running, "s").diverged == []
     assert list(examine(running.database)) == []
 
@@ -115,7 +111,7 @@ def changed(lines: list[str], number: int, /, **fields: Any) -> list[str]:
     return [*lines[: number - 1], line, *lines[number:]]
 
 
-def test_a_damaged_export_is_refused_completely(running: Service, elsewhere: Service, clock: ManualClock) -> None:
+def test_damaged_export_is_rejected_completely(running: Service, elsewhere: Service, clock: ManualClock) -> None:
     busy_study(running, clock)
     lines = list(json_lines(running, "s"))
     kinds = [json.loads(line)["type"] for line in lines]
@@ -188,7 +184,7 @@ def exported(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @on_either("kind,fields,sentence", FORGED)
-def test_a_line_that_was_altered_is_refused_by_its_number(
+def test_altered_line_is_rejected_with_its_number(
     database: Database, exported: Callable[[str], list[str]], kind: str, fields: dict[str, Any], sentence: str
 ) -> None:
     lines = exported("auto")
@@ -205,7 +201,7 @@ def test_a_line_that_was_altered_is_refused_by_its_number(
 
 
 @on_either("system", SYSTEMS, DIFFERENT)
-def test_cells_that_are_no_tree_are_refused_by_their_line(
+def test_cells_that_form_no_tree_are_rejected_with_their_line(
     database: Database, exported: Callable[[str], list[str]], system: str
 ) -> None:
     lines = exported(system)
@@ -214,7 +210,7 @@ def test_cells_that_are_no_tree_are_refused_by_their_line(
     key = json.loads(lines[last - 1])["key"]
     axis = "0-" if "-" in key else ""
     forged = [(changed(lines, last, key=f"{key}.0"), last)]  # its parent is missing now
-    forged += [(changed(lines, last, key=f"0.{axis}99"), root)]  # not a part of the cut
+    forged += [(changed(lines, last, key=f"0.{axis}99"), root)]  # not a part of the split
     forged += [(changed(lines, last, status="expanded"), last)]  # without children
     forged += [(changed(lines, last, key="0.x"), root)]
     forged += [([*lines[:last], json.dumps({"type": "cell", "key": f"{key}.{axis}0", "status": "leaf"})], last + 1)]
@@ -224,7 +220,7 @@ def test_cells_that_are_no_tree_are_refused_by_their_line(
     assert "studies" not in row_counts(database)
 
 
-def test_limits_that_could_not_be_given_are_refused(running: Service, elsewhere: Service) -> None:
+def test_invalid_limits_are_rejected(running: Service, elsewhere: Service) -> None:
     """Even if they are in the log."""
     create(running, definition())
     lines = list(json_lines(running, "s"))
@@ -241,7 +237,7 @@ def test_limits_that_could_not_be_given_are_refused(running: Service, elsewhere:
     assert "studies" not in row_counts(elsewhere.database)
 
 
-def test_a_backup_of_a_database_in_use_is_of_one_moment_and_can_be_restored(
+def test_backup_of_a_database_in_use_is_consistent_and_can_be_restored(
     running: Service, elsewhere: Service, clock: ManualClock, tmp_path: Path
 ) -> None:
     """To a SQLite file, and from there to a database of either kind."""
@@ -270,5 +266,5 @@ def test_a_backup_of_a_database_in_use_is_of_one_moment_and_can_be_restored(
     assert copy(file, elsewhere.database) == copied
     file.close()
     assert get(elsewhere, "s") == get(running, "s")
-    assert goes_on(elsewhere) == goes_on(running)
+    assert continue_study(elsewhere) == continue_study(running)
     assert list(examine(elsewhere.database)) == []

@@ -42,9 +42,10 @@ def of_another_engine(database: Database) -> None:
 
 
 @pytest.mark.parametrize("is_of_another_engine", [False, True])
-def test_a_study_of_an_older_version_continues(kept: Database, tmp_path: Path, *, is_of_another_engine: bool) -> None:
+def test_study_of_an_older_version_continues(kept: Database, tmp_path: Path, *, is_of_another_engine: bool) -> None:
     """After the migration, its model can be read, and it accepts results until its budget is used up. It is not
-    replayed if its suggestions followed other rules."""
+    replayed if its suggestions followed other rules.
+    """
     if is_of_another_engine:
         of_another_engine(kept)
     with newer_version(tmp_path):

@@ -14,14 +14,15 @@ from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, observe, suggest
 
 
-def test_a_trial_says_what_it_was_decided_on_and_what_became_of_it(running: Service, clock: ManualClock) -> None:
+def test_why_reports_the_inputs_and_the_history_of_a_trial(running: Service, clock: ManualClock) -> None:
     busy_study(running, clock)
-    found = why(running, "s", 10)  # requested together with trial 9, after trial 7 failed and two were corrected
+    # Requested together with trial 9, after trial 7 failed and two results were corrected.
+    found = why(running, "s", 10)
     decision = found.decision
     assert decision is not None
     assert (decision.pending, decision.failed, decision.results) == ([9], [7], 6)
     assert decision.best is not None
-    assert (decision.best.value, decision.best.trial) == (0.5, 4), "the best by then was excluded"
+    assert (decision.best.value, decision.best.trial) == (0.5, 4), "the best result so far was excluded"
     assert decision.random.model_dump() == {"seed": 3, "step": 8}
     assert found.trial.cell is not None
     assert decision.path[-1] == found.trial.cell
@@ -31,7 +32,7 @@ def test_a_trial_says_what_it_was_decided_on_and_what_became_of_it(running: Serv
     assert [event.kind for event in found.events] == [*first, *again]
 
 
-def test_a_queued_point_was_not_decided_on(running: Service, clock: ManualClock) -> None:
+def test_queued_trial_has_no_decision(running: Service, clock: ManualClock) -> None:
     busy_study(running, clock)
     found = why(running, "s", 8)
     assert found.decision is None
@@ -39,7 +40,7 @@ def test_a_queued_point_was_not_decided_on(running: Service, clock: ManualClock)
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
-def test_a_suggestion_says_what_it_is_for_and_what_the_model_expected(running: Service, direction: str) -> None:
+def test_decision_has_its_phase_and_the_models_expectation(running: Service, direction: str) -> None:
     """In the objective's units and sign; near the optimum, the phase says so."""
     sign = 1.0 if direction == "minimize" else -1.0
     create(running, definition(direction=direction))
@@ -68,7 +69,7 @@ def test_a_suggestion_says_what_it_is_for_and_what_the_model_expected(running: S
     assert "best result so far is" in decision.in_words
 
 
-def test_the_distance_is_the_largest_difference_in_any_parameter_and_categories_are_one_apart(running: Service) -> None:
+def test_distance_is_the_largest_parameter_difference(running: Service) -> None:
     kinds = [
         {"name": "x", "kind": "float", "low": 0, "high": 10},
         {"name": "c", "kind": "categorical", "choices": ["a", "b"]},
@@ -82,13 +83,13 @@ def test_the_distance_is_the_largest_difference_in_any_parameter_and_categories_
     suggest(running, "s", Ask())
     second = why(running, "s", 2)
     assert second.decision is not None
-    told = [trial.parameters, {"x": 1.0, "c": "a"}]
+    points = [trial.parameters, {"x": 1.0, "c": "a"}]
     point = second.trial.parameters
-    apart = [max(abs(point["x"] - each["x"]) / 10.0, float(point["c"] != each["c"])) for each in told]
+    apart = [max(abs(point["x"] - each["x"]) / 10.0, float(point["c"] != each["c"])) for each in points]
     assert second.decision.distance == pytest.approx(min(apart))
 
 
-def test_an_unknown_trial_is_reported(running: Service, study: str) -> None:
+def test_unknown_trial_raises_not_found(running: Service, study: str) -> None:
     with pytest.raises(TrialNotFound):
         why(running, study, 1)
     assert read.list_events(running, study, 0, 10).items[0].kind == "created"

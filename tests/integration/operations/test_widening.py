@@ -16,11 +16,11 @@ ONE: TypeAdapter[Any] = TypeAdapter(Parameter)
 def found(value: Any, **fields: Any) -> list[tuple[str, Any, Any]]:
     """Return the end of the range at which a value lies, and the wider bounds."""
     parameter = ONE.validate_python({"name": "p", **fields})
-    told = edges([parameter], {"p": value})
-    for each in told:
+    at_edges = edges([parameter], {"p": value})
+    for each in at_edges:
         assert each.widened is None or ONE.validate_python(each.widened).low <= parameter.low
-    bounds = [each.widened or {} for each in told]
-    return [(each.end, its.get("low"), its.get("high")) for each, its in zip(told, bounds, strict=True)]
+    bounds = [each.widened or {} for each in at_edges]
+    return [(each.end, its.get("low"), its.get("high")) for each, its in zip(at_edges, bounds, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def found(value: Any, **fields: Any) -> list[tuple[str, Any, Any]]:
         ("a", {"kind": "categorical", "choices": ["a", "b"]}, []),
     ],
 )
-def test_the_end_that_a_value_lies_at(value: Any, fields: dict[str, Any], expected: list[Any]) -> None:
+def test_values_at_an_end_of_the_range_are_detected(value: Any, fields: dict[str, Any], expected: list[Any]) -> None:
     assert found(value, **fields) == expected
 
 
-def test_a_parameter_that_is_inactive_has_no_end() -> None:
+def test_inactive_parameter_has_no_edge() -> None:
     parameter = ONE.validate_python({"name": "p", "kind": "float", "low": 0, "high": 1})
     assert edges([parameter], {}) == []

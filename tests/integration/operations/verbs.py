@@ -68,11 +68,11 @@ def Value(
     **more: Any,
 ) -> TrialValueBody | PointValueBody:
     """A result of a trial or of a user-supplied point, with ``cost``, ``metrics``, ..."""
-    told = {"value": value, "std_error": std_error, **more}
+    fields = {"value": value, "std_error": std_error, **more}
     if trial is None:
-        return PointValueBody.model_construct(parameters=dict(parameters or {}), **told)
+        return PointValueBody.model_construct(parameters=dict(parameters or {}), **fields)
     given = None if parameters is None else dict(parameters)
-    return TrialValueBody.model_construct(trial=trial, attempt=attempt, parameters=given, **told)
+    return TrialValueBody.model_construct(trial=trial, attempt=attempt, parameters=given, **fields)
 
 
 def Failure(trial: int, attempt: int | None = None, reason: str | None = None) -> TrialFailureBody:
@@ -149,8 +149,8 @@ def report(
     key: Key | None = None,
     cost: float | None = None,
 ) -> Outcome[Reported]:
-    told = [{"step": step, "value": value, "cost": cost} for step, value in reports]
-    body = ReportsBody.model_validate({"reports": told, "attempt": attempt})
+    items = [{"step": step, "value": value, "cost": cost} for step, value in reports]
+    body = ReportsBody.model_validate({"reports": items, "attempt": attempt})
     return running.do(reporting.report(study_id, number, body, key))
 
 

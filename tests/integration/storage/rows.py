@@ -109,6 +109,6 @@ def webhook(webhook_id: str, study_id: str = "s", **changed: Any) -> WebhookRow:
 
 
 def person(user: str, **changed: Any) -> PersonRow:
-    """A person who has logged in once."""
+    """A user who has logged in once."""
     row = PersonRow(user, "https://sso.lab.example", f"{user}-1", "Zoe Day", "zoe@lab.example", "work", NOW, NOW)
     return replace(row, **changed)

@@ -33,7 +33,7 @@ def own(postgresql_server: sa.Engine) -> DatabasePool:
     return DatabasePool(postgresql_server)
 
 
-def test_a_database_that_was_only_written_to_is_borrowed_again_empty(own: DatabasePool) -> None:
+def test_returned_database_is_empty_when_borrowed_again(own: DatabasePool) -> None:
     """Its cells are numbered from 1, and earlier connections are closed."""
     with own.borrowed() as first:
         database = Database(first)
@@ -56,7 +56,7 @@ def test_a_database_that_was_only_written_to_is_borrowed_again_empty(own: Databa
 
 
 @pytest.mark.parametrize("statement", DAMAGE.values(), ids=DAMAGE)
-def test_a_database_whose_schema_was_altered_is_not_borrowed_again(own: DatabasePool, statement: str) -> None:
+def test_database_with_an_altered_schema_is_not_reused(own: DatabasePool, statement: str) -> None:
     with own.borrowed() as first:
         database = Database(first)
         with database.writing() as connection:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from adabkb_service.errors import Busy, Unavailable
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.group_commit import WriteBatcher
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 Work = Callable[[sa.Connection], int]
 
@@ -22,7 +22,9 @@ Work = Callable[[sa.Connection], int]
 @pytest.fixture
 def database(sqlite_template: Path, tmp_path: Path) -> Database:
     """A database with an additional table of numbers."""
-    opened = Database(f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'numbers.db')}", lock_seconds=PATIENCE)
+    opened = Database(
+        f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'numbers.db')}", lock_seconds=TIMEOUT_SECONDS
+    )
     with opened.writing() as connection:
         connection.exec_driver_sql("CREATE TABLE numbers (number INTEGER PRIMARY KEY)")
     return opened
@@ -47,26 +49,26 @@ def at_once(database: Database, works: list[Work]) -> list[Future[int]]:
 
     def first(_: sa.Connection) -> int:
         begun.set()
-        go_on.wait(PATIENCE)
+        go_on.wait(TIMEOUT_SECONDS)
         return 0
 
     with ThreadPoolExecutor(len(works) + 1) as pool:
         pool.submit(database.write, first)
-        assert begun.wait(PATIENCE)
+        assert begun.wait(TIMEOUT_SECONDS)
         outcomes = [pool.submit(database.write, work) for work in works]
         wait_for(lambda: database.waiting_writers == len(works))
         go_on.set()
     return outcomes
 
 
-def test_more_writers_than_one_transaction_takes_are_all_written(database: Database) -> None:
+def test_more_writers_than_fit_into_a_transaction_are_all_written(database: Database) -> None:
     """A transaction takes 32."""
     outcomes = at_once(database, [insert(number) for number in range(70)])
     assert [outcome.result() for outcome in outcomes] == list(range(70))
     assert numbers(database) == list(range(70))
 
 
-class ToTheFourth:
+class FourthFirst:
     """A lock that the fourth thread gets before the first three, which is rare with real locks."""
 
     def __init__(self) -> None:
@@ -87,10 +89,10 @@ class ToTheFourth:
         self._lock.release()
 
 
-def test_no_request_is_answered_before_its_part_is_written(database: Database) -> None:
+def test_requests_are_answered_only_after_their_part_is_written(database: Database) -> None:
     """A writer may get the lock when more parts wait before it than a transaction takes."""
-    lock = ToTheFourth()
-    batcher = WriteBatcher(PATIENCE, lock, most_parts=2)
+    lock = FourthFirst()
+    batcher = WriteBatcher(TIMEOUT_SECONDS, lock, most_parts=2)
     with ThreadPoolExecutor(4) as pool:
         before = [pool.submit(batcher.write, insert(number), database.writing) for number in range(3)]
         wait_for(lambda: lock.waiting == 3)
@@ -99,7 +101,7 @@ def test_no_request_is_answered_before_its_part_is_written(database: Database) -
     assert numbers(database) == [0, 1, 2, 3]
 
 
-def test_a_part_that_fails_is_undone_alone(database: Database) -> None:
+def test_failed_part_is_rolled_back_alone(database: Database) -> None:
     def fail(connection: sa.Connection) -> int:
         insert(7)(connection)
         raise ZeroDivisionError
@@ -109,7 +111,7 @@ def test_a_part_that_fails_is_undone_alone(database: Database) -> None:
     assert numbers(database) == [1, 2]
 
 
-def test_a_part_that_finds_a_connection_which_only_reads_ends_the_others_with_it(database: Database) -> None:
+def test_read_only_connection_fails_the_whole_group(database: Database) -> None:
     def find(connection: sa.Connection) -> int:
         connection.exec_driver_sql("PRAGMA query_only = ON")
         return insert(7)(connection)
@@ -120,11 +122,11 @@ def test_a_part_that_finds_a_connection_which_only_reads_ends_the_others_with_it
     assert numbers(database) == [3]
 
 
-def test_a_writer_that_waits_too_long_is_busy_and_writes_nothing(database: Database) -> None:
-    hasty = Database(f"sqlite:///{database.url.database}", lock_seconds=0.1)
-    with hasty.writing(), ThreadPoolExecutor(1) as pool, pytest.raises(Busy):
-        pool.submit(hasty.write, insert(1)).result()
-    hasty.write(insert(2))
+def test_writer_that_times_out_is_busy_and_writes_nothing(database: Database) -> None:
+    short_timeout = Database(f"sqlite:///{database.url.database}", lock_seconds=0.1)
+    with short_timeout.writing(), ThreadPoolExecutor(1) as pool, pytest.raises(Busy):
+        pool.submit(short_timeout.write, insert(1)).result()
+    short_timeout.write(insert(2))
     assert numbers(database) == [2]
 
 
@@ -147,15 +149,15 @@ class UntilBegun:
         self._lock.release()
 
 
-def test_a_writer_in_progress_gets_its_outcome(database: Database) -> None:
+def test_writer_in_progress_gets_its_outcome(database: Database) -> None:
     """If its part is being written at the timeout, the writer must not report that nothing was written."""
     lock = UntilBegun()
     # With a short timeout, the writer might time out on a busy machine before its part is being written.
-    batcher = WriteBatcher(PATIENCE, lock)
+    batcher = WriteBatcher(TIMEOUT_SECONDS, lock)
 
     def slow(connection: sa.Connection) -> int:
         lock.begun.set()
-        assert lock.is_over.wait(PATIENCE)
+        assert lock.is_over.wait(TIMEOUT_SECONDS)
         return insert(1)(connection)
 
     with ThreadPoolExecutor(2) as pool:

@@ -14,7 +14,7 @@ from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
 from tests.integration.storage.rows import study
 from tests.integration.storage.writes import change
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 HOLD = """
 import sys, time
@@ -29,13 +29,13 @@ with Database(sys.argv[1], holder_seconds=1.0).writing() as connection:
 
 def prepared(url: str) -> Database:
     """A database with one study."""
-    database = Database(url, lock_seconds=PATIENCE)
+    database = Database(url, lock_seconds=TIMEOUT_SECONDS)
     with database.writing() as connection:
         studies.create(connection, study("s"))
     return database
 
 
-def test_a_process_killed_with_a_lock_blocks_no_other(migrated_url: str) -> None:
+def test_lock_of_a_killed_process_is_released(migrated_url: str) -> None:
     database = prepared(migrated_url)
     with subprocess.Popen([sys.executable, "-c", HOLD, migrated_url], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
@@ -48,8 +48,8 @@ def test_a_process_killed_with_a_lock_blocks_no_other(migrated_url: str) -> None
     database.close()
 
 
-def test_a_holder_that_is_cut_off_is_undone_by_postgresql(other_postgresql: str) -> None:
-    """Its connection stays open and silent, as if its machine had crashed."""
+def test_postgresql_rolls_back_unreachable_lock_holders(other_postgresql: str) -> None:
+    """The connection stays open and silent, as if the client's machine had crashed."""
     database, cut_off, over = prepared(other_postgresql), threading.Event(), threading.Event()
     holders = Database(other_postgresql, holder_seconds=1.0)
 
@@ -61,7 +61,7 @@ def test_a_holder_that_is_cut_off_is_undone_by_postgresql(other_postgresql: str)
                 with holders.writing() as connection:
                     change(connection, "s", budget=1)
                     cut_off.set()
-                    over.wait(2 * PATIENCE)
+                    over.wait(2 * TIMEOUT_SECONDS)
             except Contention:
                 continue
             return False
@@ -69,18 +69,18 @@ def test_a_holder_that_is_cut_off_is_undone_by_postgresql(other_postgresql: str)
 
     with ThreadPoolExecutor(1) as pool:
         holding = pool.submit(hold)
-        assert cut_off.wait(PATIENCE)
-        with database.writing() as connection:  # otherwise, Busy after PATIENCE
+        assert cut_off.wait(TIMEOUT_SECONDS)
+        with database.writing() as connection:  # otherwise, Busy after TIMEOUT_SECONDS
             assert studies.commit_if_unchanged(connection, study("s"))
             assert studies.get(connection, "s") == study("s", version=1)
         over.set()
-        assert holding.result(), "it is undone"
+        assert holding.result(), "it is rolled back"
     holders.close()
     database.close()
 
 
-def test_a_reader_is_not_limited_in_time(migrated_url: str) -> None:
-    """It holds no lock that others need."""
+def test_readers_have_no_timeout(migrated_url: str) -> None:
+    """They hold no locks that others need."""
     prepared(migrated_url).close()
     database = Database(migrated_url, holder_seconds=0.1)
     with database.reading() as connection:

@@ -15,7 +15,7 @@ from tests.integration.operations.conftest import ManualClock, definition
 MANY = 20_000
 
 
-def test_many_cells_are_written_at_once_in_their_order(migrated_url: str) -> None:
+def test_many_cells_are_written_together_in_order(migrated_url: str) -> None:
     database = Database(migrated_url)
     create(Service(database, clock=ManualClock()), definition())
     statements: list[str] = []
@@ -36,7 +36,7 @@ def test_many_cells_are_written_at_once_in_their_order(migrated_url: str) -> Non
     database.close()
 
 
-def test_a_transaction_on_postgresql_has_one_round_trip_for_all_cells(other_postgresql: str) -> None:
+def test_postgresql_writes_all_cells_in_one_round_trip(other_postgresql: str) -> None:
     """For ``executemany``, the driver would make one per row or per few rows."""
     database = Database(other_postgresql)
     create(Service(database, clock=ManualClock()), definition())

@@ -109,13 +109,13 @@ def _as_stored(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_a_migrated_database_is_the_one_the_tables_describe(migrated: Database) -> None:
+def test_migrated_schema_matches_the_tables(migrated: Database) -> None:
     with migrated.reading() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, metadata) == []
 
 
-def test_a_fresh_schema_and_a_migrated_one_are_the_same(migrated: Database) -> None:
+def test_new_and_migrated_schemas_are_equal(migrated: Database) -> None:
     with migrated.writing() as connection:
         found = reflected(connection)
         metadata.drop_all(connection)
@@ -123,7 +123,7 @@ def test_a_fresh_schema_and_a_migrated_one_are_the_same(migrated: Database) -> N
         assert reflected(connection) == found
 
 
-def test_downgrading_leaves_nothing_behind(migrated: Database) -> None:
+def test_downgrade_removes_everything(migrated: Database) -> None:
     go_to(migrated, "base")
     engine = sa.create_engine(migrated.url)  # a ``Database`` would refuse a SQLite file without the service's tables
     with engine.connect() as connection:
@@ -131,7 +131,7 @@ def test_downgrading_leaves_nothing_behind(migrated: Database) -> None:
     engine.dispose()
 
 
-def test_the_code_needs_the_last_version_and_every_version_has_its_kept_database() -> None:
+def test_code_needs_the_newest_version_and_every_version_has_a_kept_database() -> None:
     script = ScriptDirectory.from_config(migration.config())
     assert script.get_current_head() == migration.HEAD
     assert list(map(revision_of, KEPT)) == sorted(each.revision for each in script.walk_revisions())
@@ -144,7 +144,7 @@ def filled(request: pytest.FixtureRequest, database: Database, tmp_path: Path) -
     kept = Database(f"sqlite:///{unpacked(request.param, tmp_path)}")
     rows = content(kept)
     kept.close()
-    assert all(rows[table] for table in CHILDREN), "else the tests would say nothing"
+    assert all(rows[table] for table in CHILDREN), "otherwise the tests would prove nothing"
     go_to(database, revision_of(request.param))
     put(database, rows)
     return database
@@ -153,9 +153,7 @@ def filled(request: pytest.FixtureRequest, database: Database, tmp_path: Path) -
 CHILDREN = ("trials", "observations", "reports", "events", "cells", "dictionary")
 
 
-def test_a_migration_that_alters_studies_keeps_the_rows_below_them_and_can_be_undone(
-    filled: Database, tmp_path: Path
-) -> None:
+def test_migration_of_studies_keeps_their_rows_and_can_be_undone(filled: Database, tmp_path: Path) -> None:
     before, schema, revision = content(filled), described(filled), version(filled)
     with newer_version(tmp_path):
         migration.upgrade(filled)
@@ -180,14 +178,14 @@ def version(database: Database) -> str:
     return found
 
 
-def test_a_migration_that_breaks_a_reference_changes_nothing(filled: Database, tmp_path: Path) -> None:
+def test_migration_that_breaks_a_reference_changes_nothing(filled: Database, tmp_path: Path) -> None:
     before, schema = content(filled), described(filled)
     with newer_version(tmp_path, BREAKS_A_REFERENCE), pytest.raises((SchemaMismatch, Contention)):
         migration.upgrade(filled)
     assert (content(filled), described(filled)) == (before, schema)
 
 
-def test_a_version_refuses_the_schema_of_the_one_before_and_of_the_one_after(filled: Database, tmp_path: Path) -> None:
+def test_code_refuses_older_and_newer_schemas(filled: Database, tmp_path: Path) -> None:
     with newer_version(tmp_path):
         with pytest.raises(SchemaMismatch, match=r"Back it up, then run: adabkb data migrate$"):
             migration.prepare(filled)
@@ -205,7 +203,7 @@ def described(database: Database) -> dict[str, object]:
         return reflected(connection)
 
 
-def test_servers_that_start_at_once_migrate_once(database_url: str) -> None:
+def test_concurrent_servers_migrate_once(database_url: str) -> None:
     def start(_: int) -> None:
         database = Database(database_url)
         migration.prepare(database)
@@ -226,9 +224,7 @@ def test_servers_that_start_at_once_migrate_once(database_url: str) -> None:
         ("DELETE FROM alembic_version", "adabkb data migrate"),
     ],
 )
-def test_a_database_of_another_version_is_refused_with_the_remedy(
-    migrated: Database, statement: str, remedy: str
-) -> None:
+def test_database_of_another_version_is_refused_with_a_remedy(migrated: Database, statement: str, remedy: str) -> None:
     migration.prepare(migrated)
     with migrated.writing() as connection:
         connection.exec_driver_sql(statement)

@@ -28,7 +28,7 @@ def fill(connection: sa.Connection, name: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("most", [1500, 10**6], ids=["thinned", "all"])
-def test_a_chart_reads_each_row_a_few_times(other_postgresql: str, most: int) -> None:
+def test_chart_reads_each_row_a_few_times(other_postgresql: str, most: int) -> None:
     """A plan that joins the tables would read a quadratic number of rows."""
     with closing(Database(other_postgresql)) as database:
         with database.writing() as connection:
@@ -48,7 +48,7 @@ def test_a_chart_reads_each_row_a_few_times(other_postgresql: str, most: int) ->
     assert read < 20 * RESULTS
 
 
-def test_a_statement_that_takes_too_long_is_given_up(other_postgresql: str) -> None:
+def test_statement_timeout_raises_busy(other_postgresql: str) -> None:
     with closing(Database(other_postgresql, statement_seconds=0.2)) as database:
         with pytest.raises(Busy, match="too long"), database.reading() as connection:
             connection.exec_driver_sql("SELECT pg_sleep(60)")

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.peers import SILENT_SECONDS, Peers
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 ROW = st.fixed_dictionaries(
     {
-        "age": st.sampled_from([-PATIENCE, SILENT_SECONDS + 0.5, 30.0, 90.0]),
+        "age": st.sampled_from([-TIMEOUT_SECONDS, SILENT_SECONDS + 0.5, 30.0, 90.0]),
         "is_connected": st.booleans(),
         "version": st.sampled_from(["1", "2"]),
         "is_leaving": st.booleans(),
@@ -70,23 +70,24 @@ async def running(
 async def ended(task: asyncio.Task[None]) -> None:
     """Check that a server stops in time, whatever the state of its connections."""
     task.cancel()
-    done, _ = await asyncio.wait([task], timeout=PATIENCE)
-    assert done, "it goes on"
+    done, _ = await asyncio.wait([task], timeout=TIMEOUT_SECONDS)
+    assert done, "it is still running"
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while not is_so():
             await asyncio.sleep(0.005)
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.dictionaries(st.text("abcdef", min_size=1, max_size=8), ROW, max_size=6), is_model_worker=st.booleans())
-def test_servers_are_alive_while_they_are_connected_and_update_their_rows(
+def test_connected_servers_with_recent_updates_are_alive(
     url: sa.URL, rows: dict[str, dict[str, Any]], is_model_worker: bool
 ) -> None:
-    """Compared with a dictionary: servers of the same version with a connection and a recent update are alive. Of those
-    that are not stopping, the model workers follow studies, or all servers if there are none."""
+    """Compares with a dictionary: servers of the same version with a connection and a recent update are alive. Of those
+    that are not stopping, the model workers follow studies, or all servers if there are none.
+    """
     alive = {
         name
         for name, row in rows.items()
@@ -109,7 +110,7 @@ def test_servers_are_alive_while_they_are_connected_and_update_their_rows(
     run(compare())
 
 
-def test_a_server_whose_connection_ended_is_gone(url: sa.URL) -> None:
+def test_server_whose_connection_ended_is_removed(url: sa.URL) -> None:
     async def compare() -> None:
         async with running(url) as peers:
             async with await connect(url) as connection:
@@ -121,7 +122,7 @@ def test_a_server_whose_connection_ended_is_gone(url: sa.URL) -> None:
     run(compare())
 
 
-def test_servers_see_each_other_come_and_leave_and_those_of_other_versions_do_not(url: sa.URL) -> None:
+def test_servers_of_the_same_version_see_each_other_start_and_stop(url: sa.URL) -> None:
     async def compare() -> None:
         async with running(url) as one, running(url, version="2") as stranger:
             async with running(url) as other:
@@ -135,7 +136,7 @@ def test_servers_see_each_other_come_and_leave_and_those_of_other_versions_do_no
     run(compare())
 
 
-def test_model_workers_follow_studies_as_long_as_one_stays(url: sa.URL) -> None:
+def test_model_workers_follow_studies_while_one_is_left(url: sa.URL) -> None:
     async def compare() -> None:
         async with running(url) as server, running(url, version="2", is_model_worker=True):
             async with running(url, is_model_worker=True) as one, running(url, is_model_worker=True) as other:
@@ -150,7 +151,7 @@ def test_model_workers_follow_studies_as_long_as_one_stays(url: sa.URL) -> None:
     run(compare())
 
 
-def test_a_server_that_is_alone_writes_nothing(url: sa.URL) -> None:
+def test_single_server_writes_nothing(url: sa.URL) -> None:
     """Its row is still from the same transaction."""
 
     async def compare() -> None:
@@ -182,8 +183,8 @@ def test_messages_of_any_length_arrive_complete_and_in_order(url: sa.URL) -> Non
     run(compare())
 
 
-def test_a_server_without_connections_counts_as_gone_and_returns_with_another_id(url: sa.URL) -> None:
-    """So servers that wait for its answer notice that a message may be lost."""
+def test_disconnected_server_is_removed_and_returns_with_a_new_id(url: sa.URL) -> None:
+    """So servers that wait for its reply notice that a message may be lost."""
 
     async def compare() -> None:
         async with running(url) as one, running(url) as other, await connect(url) as connection:
@@ -199,7 +200,7 @@ def test_a_server_without_connections_counts_as_gone_and_returns_with_another_id
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.002, 0.5])
-def test_a_server_without_connections_stops_without_delay(url: sa.URL, seconds: float) -> None:
+def test_disconnected_server_stops_without_delay(url: sa.URL, seconds: float) -> None:
     async def compare() -> None:
         async with await connect(url) as connection:
             peers = Peers(url, "1", lambda _: None, lambda: None)
@@ -263,7 +264,7 @@ class Link:
         client.close()
 
 
-def test_a_lost_network_is_noticed_and_holds_up_nothing(url: sa.URL) -> None:
+def test_lost_network_is_noticed_and_delays_nothing(url: sa.URL) -> None:
     """The connections then report neither an error nor an end."""
 
     async def compare() -> None:
@@ -283,7 +284,7 @@ def test_a_lost_network_is_noticed_and_holds_up_nothing(url: sa.URL) -> None:
     run(compare())
 
 
-def test_a_server_that_ends_while_it_connects_keeps_no_connection(url: sa.URL) -> None:
+def test_server_that_stops_while_connecting_leaves_no_connection(url: sa.URL) -> None:
     """PostgreSQL would keep its session, which would prevent copying and dropping the database."""
 
     async def compare() -> None:
@@ -301,7 +302,7 @@ def test_a_server_that_ends_while_it_connects_keeps_no_connection(url: sa.URL) -
         port = slow.sockets[0].getsockname()[1]
         peers = Peers(url.set(host="127.0.0.1", port=port, query={}), "1", lambda _: None, lambda: None)
         task = asyncio.create_task(peers.run())
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             await begun.wait()
             await ended(task)
             await closed.wait()
@@ -310,7 +311,7 @@ def test_a_server_that_ends_while_it_connects_keeps_no_connection(url: sa.URL) -
     run(compare())
 
 
-def test_a_server_that_hears_no_notifications_has_no_peers_and_says_why(
+def test_server_without_notifications_has_no_peers_and_logs_the_reason(
     url: sa.URL, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As behind a pooler that uses another connection for each transaction."""
@@ -326,7 +327,7 @@ def test_a_server_that_hears_no_notifications_has_no_peers_and_says_why(
     run(compare())
 
 
-def test_while_the_database_is_away_there_are_no_peers(url: sa.URL) -> None:
+def test_server_with_an_unreachable_database_has_no_peers(url: sa.URL) -> None:
     async def compare() -> None:
         peers = Peers(url.set(query={"host": "/nowhere"}), "1", lambda _: None, lambda: None)
         task = asyncio.create_task(peers.run())

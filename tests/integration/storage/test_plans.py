@@ -1,8 +1,8 @@
 """Frequent queries read about as many rows as they return, however large a study is.
 
 The tests measure the statements that are really sent: on SQLite, the steps of its virtual machine; on PostgreSQL, the
-counts of EXPLAIN ANALYZE, for the custom plan and the generic plan (psycopg prepares frequent statements, for which
-PostgreSQL may use a generic plan).
+counts of EXPLAIN ANALYZE. PostgreSQL is measured with the custom plan and the generic plan, since it may use the
+generic plan for statements that psycopg prepares.
 """
 
 from __future__ import annotations
@@ -128,16 +128,16 @@ def database(module_database_url: str) -> Iterator[Database]:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_query_touches_about_as_many_rows_as_it_returns(database: Database, name: str) -> None:
-    """And reads no table completely."""
+def test_queries_read_about_as_many_rows_as_they_return(database: Database, name: str) -> None:
+    """No query reads a whole table."""
     for work in done(database, QUERIES[name]):
         assert work.rows == QUERIES[name].rows
         assert work.is_bounded, work
         assert not work.scans, work
 
 
-def test_these_queries_are_of_a_large_study(database: Database) -> None:
-    """Otherwise, the bounds above would be meaningless."""
+def test_database_is_large(database: Database) -> None:
+    """Otherwise, the limits above would be meaningless."""
     with database.reading() as connection:
         tables = ("trials", "observations", "events", "idempotency_keys", "reports")
         counts = [connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one() for table in tables]

@@ -46,11 +46,11 @@ def set_writable(folder: Path, writable: bool) -> None:
     folder.chmod(0o755 if writable else 0o555)
 
 
-def test_a_sqlite_file_that_can_be_written_again_is_written(tmp_path: Path) -> None:
+def test_sqlite_recovers_when_its_file_is_writable_again(tmp_path: Path) -> None:
     subprocess.run([*without_privileges(), sys.executable, "-c", IN_A_FOLDER, str(tmp_path)], check=True)
 
 
-def test_postgresql_that_takes_writes_again_is_written(other_postgresql: str, postgresql_server: sa.Engine) -> None:
+def test_postgresql_recovers_when_it_accepts_writes_again(other_postgresql: str, postgresql_server: sa.Engine) -> None:
     name = sa.make_url(other_postgresql).database
 
     def allow_writes(may: bool) -> None:

@@ -49,7 +49,7 @@ def delete_study(connection: Connection, study_id: str) -> None:
 
 
 def add_to_trash(connection: Connection, row: TrashRow, content: bytes) -> None:
-    """Add a deleted study with its content in one part."""
+    """add_to_trash"""
     containers.add(connection, row.container)
     trash.add_parts(connection, [(0, content)], row.container)
     trash.add(connection, row)

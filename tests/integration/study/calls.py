@@ -119,8 +119,8 @@ def facts_of(call: Call, view: Any) -> Facts:
         case Correct():
             found["observation"] = view.observation.seq
         case Tell() | Fail() | Renew() | Release():
-            told: Observation | None = getattr(view, "observation", None)
-            found |= {"trial": shown(view.trial), "observation": None if told is None else told.seq}
+            observation: Observation | None = getattr(view, "observation", None)
+            found |= {"trial": shown(view.trial), "observation": None if observation is None else observation.seq}
     return found
 
 

@@ -70,12 +70,12 @@ class Ledger:
         count = Counter(trial.state for trial in self.trials.values())
         return {state: count[state] for state in get_args(TrialState)}
 
-    def awaited(self) -> tuple[list[int], list[int]]:
+    def pending_and_failed(self) -> tuple[list[int], list[int]]:
         """Numbers of the trials without a result: pending ones, and failed ones."""
-        told = {row.trial for row in self.observations.values()}
-        told |= {trial.number for trial in self.trials.values() if trial.state == "stopped"}
+        with_result = {row.trial for row in self.observations.values()}
+        with_result |= {trial.number for trial in self.trials.values() if trial.state == "stopped"}
         inside = [trial for trial in self.trials.values() if self.is_inside(trial.parameters)]
-        without = [trial for trial in inside if trial.number not in told]
+        without = [trial for trial in inside if trial.number not in with_result]
         failed = [trial.number for trial in without if trial.state == "failed"]
         return [trial.number for trial in without if trial.state != "failed"], failed
 
@@ -162,21 +162,21 @@ class Ledger:
         trial, attempt = self._trial(event), event.payload["attempt"]
         for step, value in event.payload["reports"]:
             self.reports[trial.number, attempt, step] = value
-        told = {key[2]: value for key, value in self.reports.items() if key[:2] == (trial.number, attempt)}
-        self._move(trial, curve=self._summed_up(sorted(told.items())))
+        points = {key[2]: value for key, value in self.reports.items() if key[:2] == (trial.number, attempt)}
+        self._move(trial, curve=self._summarized(sorted(points.items())))
 
-    def _summed_up(self, told: list[tuple[int, float]]) -> dict[str, Any]:
+    def _summarized(self, points: list[tuple[int, float]]) -> dict[str, Any]:
         """The summary of a complete curve with ascending steps."""
         maximizes = self.definition["direction"] == "maximize"
         least = (self.definition.get("early_stopping") or {}).get("min_gain", 0.0)
-        gained = told[0]
-        for step, value in told:
+        gained = points[0]
+        for step, value in points:
             if (value - gained[1] if maximizes else gained[1] - value) > least:
                 gained = step, value
-        values = [value for _, value in told]
+        values = [value for _, value in points]
         best = max(values) if maximizes else min(values)
-        last = {"step": told[-1][0], "value": told[-1][1]}
-        return {"reports": len(told), **last, "best": best, "gain_step": gained[0], "gain_value": gained[1]}
+        last = {"step": points[-1][0], "value": points[-1][1]}
+        return {"reports": len(points), **last, "best": best, "gain_step": gained[0], "gain_value": gained[1]}
 
     def _stopped(self, event: EventRow) -> None:
         trial, payload = self._trial(event), event.payload

@@ -63,7 +63,7 @@ class Specification:
                 found = self._of_trial(call.action, now)
         if isinstance(found, type):
             return found
-        self._pause_if_it_fails_on_and_on()
+        self._pause_after_successive_failures()
         return {**found, **self.summary()}
 
     def keep(self, call: Call, json: str) -> None:
@@ -83,7 +83,7 @@ class Specification:
     def sweep(self, now: datetime) -> None:
         """Perform the background work of a server."""
         self.expire(now)
-        self._pause_if_it_fails_on_and_on()
+        self._pause_after_successive_failures()
 
     def summary(self) -> Facts:
         """The study in every answer."""
@@ -120,12 +120,12 @@ class Specification:
         seq: int | None = None
         match action:
             case Tell():
-                told = self._tell(trial, attempt, action)
-                if isinstance(told, type):
-                    return told
-                seq = told
+                outcome = self._tell(trial, attempt, action)
+                if isinstance(outcome, type):
+                    return outcome
+                seq = outcome
             case Fail():
-                refusal = self._told_failed(trial, attempt)
+                refusal = self._report_failure(trial, attempt)
             case Renew():
                 refusal = self._renew(trial, attempt, action.seconds or trial["seconds"], now)
             case Release():
@@ -144,14 +144,14 @@ class Specification:
         if trial["state"] == "failed" and trial["failed"] == attempt:
             return ResultConflict
         seq = len(self.results) + 1
-        told = {"trial": tell.trial, "attempt": attempt, "value": tell.value, "told": tell.value, "excluded": False}
-        self.results[seq] = told
+        row = {"trial": tell.trial, "attempt": attempt, "value": tell.value, "told": tell.value, "excluded": False}
+        self.results[seq] = row
         trial["results"][attempt] = seq
         if trial["state"] != "completed":
             trial["state"], self.failures = "completed", 0
         return seq
 
-    def _told_failed(self, trial: dict[str, Any], attempt: int) -> type[AdaBKBError] | None:
+    def _report_failure(self, trial: dict[str, Any], attempt: int) -> type[AdaBKBError] | None:
         if not 1 <= attempt <= trial["attempt"]:
             return Invalid
         if trial["state"] == "completed":
@@ -198,7 +198,7 @@ class Specification:
         trial["state"], trial["failed"] = "failed", attempt
         self.failures += 1
 
-    def _pause_if_it_fails_on_and_on(self) -> None:
+    def _pause_after_successive_failures(self) -> None:
         self.paused = self.paused or self.failures >= FAILURE_LIMIT
 
     def shown(self, number: int) -> Facts:

@@ -17,7 +17,7 @@ from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, get, observe, report, suggest
 
 
-def test_a_study_completes_when_its_model_says_so_and_nothing_else_happens(running: Service) -> None:
+def test_study_completes_when_its_model_reports_convergence(running: Service) -> None:
     """For a parabola, the first gap is far below the tolerance."""
     create(running, definition(tolerance=1e6))
     for step in range(9):
@@ -29,7 +29,7 @@ def test_a_study_completes_when_its_model_says_so_and_nothing_else_happens(runni
     assert (last.kind, last.payload) == ("completed", {"reason": "converged"})
 
 
-def test_a_study_that_is_read_has_the_next_expiry_of_its_leases(
+def test_study_is_read_with_the_next_expiry_of_its_leases(
     running: Service, database: Database, study: str, clock: ManualClock
 ) -> None:
     with database.reading() as connection:
@@ -51,7 +51,7 @@ def test_persistent_contention_is_reported() -> None:
         repeating(0.0)(overtaken)
 
 
-def test_values_of_a_curve_are_of_one_attempt_and_of_the_steps_that_are_asked_for(
+def test_curve_values_are_of_one_attempt_and_the_given_steps(
     running: Service, database: Database, clock: ManualClock
 ) -> None:
     """Values in the database, and those added by the draft."""

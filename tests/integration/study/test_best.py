@@ -43,7 +43,7 @@ BOUNDED = study(metrics=["mass"], outcome_constraints=[{"metric": "mass", "upper
         (BOUNDED, [row(1, None, 1.0), row(2, 1.0), row(3, 9.0, 1.0)], 3),
     ],
 )
-def test_the_best_result_counts_and_is_the_earliest_of_equals(
+def test_best_result_is_the_earliest_best_one_that_counts(
     of: StudyRow, rows: list[ObservationRow], expected: int | None
 ) -> None:
     """A feasible result is better than all infeasible ones; without one, the smallest violation is best."""
@@ -56,16 +56,16 @@ def test_several_objectives_have_no_best_result() -> None:
     assert best_of(study(objectives=objectives, direction=None), [row(1, None)]) is None
 
 
-def test_without_metrics_only_the_value_counts() -> None:
+def test_results_without_constraints_are_ranked_by_value() -> None:
     assert rank(study(), 3.0, None) == (0.0, -3.0)
     assert rank(study(direction="maximize"), 3.0, None) == (0.0, 3.0)
     assert rank(BOUNDED, 3.0, {"mass": 2.5}) == (-0.25, -3.0)  # relative to the bound
 
 
-def test_the_best_result_is_shown_with_its_violations() -> None:
+def test_best_result_is_shown_with_its_violations() -> None:
     assert as_best(study(), None) is None
     assert as_best(study(), row(4, 1.0)) == {"parameters": POINT, "value": 1.0, "trial": 4}
     shown = {"parameters": POINT, "value": 1.0, "trial": 4}
     for mass, violations in ((2.0, {}), (2.5, {"mass": 0.5})):
-        told = {"metrics": {"mass": mass}, "feasible": not violations, "violations": violations}
-        assert as_best(BOUNDED, row(4, 1.0, mass)) == {**shown, **told}
+        more = {"metrics": {"mass": mass}, "feasible": not violations, "violations": violations}
+        assert as_best(BOUNDED, row(4, 1.0, mass)) == {**shown, **more}

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 from adabkb_service.errors import Unavailable
 from adabkb_service.study.changes import Changes
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 NEVER = 3600.0
 
@@ -26,7 +26,7 @@ class Log:
 
     def __call__(self, studies: Collection[str]) -> dict[str, int]:
         self.asked.append(set(studies))
-        assert self.held.wait(PATIENCE)
+        assert self.held.wait(TIMEOUT_SECONDS)
         if self.error is not None:
             raise self.error
         return {study: seq for study, seq in self.last.items() if study in studies}
@@ -38,7 +38,7 @@ def on_a_loop(test: Callable[[Changes, Log], Awaitable[None]], look_seconds: flo
 
     async def run() -> None:
         changes = Changes(log, log.stopping, look_seconds)
-        await asyncio.wait_for(test(changes, log), PATIENCE)
+        await asyncio.wait_for(test(changes, log), TIMEOUT_SECONDS)
         await changes.close()
 
     asyncio.run(run())
@@ -55,7 +55,7 @@ async def until(is_so: Callable[[], bool]) -> None:
         await asyncio.sleep(0.001)
 
 
-def test_a_change_wakes_all_streams_of_its_study_and_the_first_request() -> None:
+def test_change_wakes_all_streams_of_its_study_and_the_first_request() -> None:
     async def test(changes: Changes, _: Log) -> None:
         with ExitStack() as waiting:
             streams = [waiting.enter_context(changes.waiting("s")) for _ in range(2)]
@@ -77,7 +77,7 @@ def test_a_change_wakes_all_streams_of_its_study_and_the_first_request() -> None
     on_a_loop(test)
 
 
-def test_a_woken_waiter_that_leaves_wakes_the_next_one() -> None:
+def test_woken_waiter_that_leaves_wakes_the_next_one() -> None:
     """But not if it was not notified, and not a stream."""
 
     async def test(changes: Changes, _: Log) -> None:
@@ -111,7 +111,7 @@ def test_a_woken_waiter_that_leaves_wakes_the_next_one() -> None:
     on_a_loop(test)
 
 
-def test_commits_of_other_servers_are_found_once_and_only_where_somebody_waits() -> None:
+def test_commits_of_other_servers_are_polled_only_for_studies_with_waiters() -> None:
     async def test(changes: Changes, log: Log) -> None:
         with changes.waiting("s") as woken, changes.waiting("s", for_trial=True) as asks:
             await until(lambda: woken.is_set() and asks.is_set())  # nothing was known before the first poll
@@ -144,7 +144,7 @@ def test_commits_of_other_servers_are_found_once_and_only_where_somebody_waits()
     on_a_loop(test, look_seconds=0.001)
 
 
-def test_a_server_that_stops_wakes_all() -> None:
+def test_stopping_server_wakes_all_waiters() -> None:
     async def test(changes: Changes, log: Log) -> None:
         with changes.waiting("s") as one, changes.waiting("t", for_trial=True) as other:
             await until(lambda: bool(log.asked))
@@ -158,7 +158,7 @@ def test_a_server_that_stops_wakes_all() -> None:
     on_a_loop(test, look_seconds=0.001)
 
 
-def test_to_close_it_waits_for_the_query_in_progress_only() -> None:
+def test_close_waits_only_for_the_query_in_progress() -> None:
     async def test(changes: Changes, log: Log) -> None:
         log.held.clear()
         with changes.waiting("s"):

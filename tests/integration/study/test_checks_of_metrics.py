@@ -28,8 +28,8 @@ COST = of(cost="told", metrics=["mass"])
 SEVERAL = of(objectives=OBJECTIVES, direction=None)
 
 
-def result(**told: Any) -> PointValueBody:
-    return PointValueBody.model_validate({"parameters": {}, **told})
+def result(**fields: Any) -> PointValueBody:
+    return PointValueBody.model_validate({"parameters": {}, **fields})
 
 
 def earlier(value: float | None, **metrics: float) -> ObservationRow:
@@ -42,7 +42,7 @@ def refused(raised: pytest.ExceptionInfo[Invalid]) -> list[tuple[str, str]]:
     return [(error.pointer, error.code) for error in raised.value.errors]
 
 
-TAKEN: dict[str, tuple[tuple[Metric, ...], dict[str, Any], ObservationRow | None, dict[str, Any]]] = {
+ACCEPTED: dict[str, tuple[tuple[Metric, ...], dict[str, Any], ObservationRow | None, dict[str, Any]]] = {
     "none": (NONE, {"value": 1.0}, None, {}),
     "all, in the order of the study": (
         TWO,
@@ -90,11 +90,11 @@ TAKEN: dict[str, tuple[tuple[Metric, ...], dict[str, Any], ObservationRow | None
 }
 
 
-@pytest.mark.parametrize(("metrics", "told", "before", "expected"), TAKEN.values(), ids=TAKEN)
-def test_what_fits_is_taken(
-    metrics: tuple[Metric, ...], told: dict[str, Any], before: ObservationRow | None, expected: dict[str, Any]
+@pytest.mark.parametrize(("metrics", "fields", "before", "expected"), ACCEPTED.values(), ids=ACCEPTED)
+def test_valid_metrics_are_accepted(
+    metrics: tuple[Metric, ...], fields: dict[str, Any], before: ObservationRow | None, expected: dict[str, Any]
 ) -> None:
-    found = checked_metrics(metrics, result(**told), before)
+    found = checked_metrics(metrics, result(**fields), before)
     assert found == expected
     assert list(found.get("metrics", ())) == list(expected.get("metrics", ()))
 
@@ -158,16 +158,16 @@ REFUSED: dict[str, tuple[tuple[Metric, ...], dict[str, Any], ObservationRow | No
 }
 
 
-@pytest.mark.parametrize(("metrics", "told", "before", "expected"), REFUSED.values(), ids=REFUSED)
-def test_what_does_not_fit_is_refused_by_field(
-    metrics: tuple[Metric, ...], told: dict[str, Any], before: ObservationRow | None, expected: list[tuple[str, str]]
+@pytest.mark.parametrize(("metrics", "fields", "before", "expected"), REFUSED.values(), ids=REFUSED)
+def test_invalid_metrics_are_rejected_by_field(
+    metrics: tuple[Metric, ...], fields: dict[str, Any], before: ObservationRow | None, expected: list[tuple[str, str]]
 ) -> None:
     with pytest.raises(Invalid) as raised:
-        checked_metrics(metrics, result(**told), before)
+        checked_metrics(metrics, result(**fields), before)
     assert refused(raised) == expected
 
 
-def test_a_correction_changes_some_metrics_and_removes_errors() -> None:
+def test_corrections_change_metrics_and_remove_errors() -> None:
     was = earlier(1.0, mass=3.0)
     assert corrected_metrics(TWO, was, {"value": 2.0}) == {}
     assert corrected_metrics(TWO, was, {"metrics": {"heat": 1.0}}) == {"metrics": {"mass": 3.0, "heat": 1.0}}
@@ -189,7 +189,7 @@ def test_a_correction_changes_some_metrics_and_removes_errors() -> None:
         (SEVERAL, earlier(None), {"std_error": 1.0}, [("/std_error", "objectives")]),
     ],
 )
-def test_a_correction_that_does_not_fit_is_refused_by_field(
+def test_invalid_corrections_are_rejected_by_field(
     metrics: tuple[Metric, ...], was: ObservationRow, changes: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
     with pytest.raises(Invalid) as raised:

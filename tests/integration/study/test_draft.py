@@ -46,13 +46,13 @@ def contents(draft: Draft) -> dict[str, Any]:
     return {**copied, "waiting": draft.waiting(10), "overdue": draft.overdue(), "best": draft.best_observation()}
 
 
-def one_thing(draft: Draft) -> None:
-    draft.record("observed", told(2, 0.5), None)
+def change_once(draft: Draft) -> None:
+    draft.record("observed", observed(2, 0.5), None)
 
 
-def everything(draft: Draft) -> None:
+def change_everything(draft: Draft) -> None:
     """Change a draft in every way."""
-    draft.record("observed", told(draft.study.observations + 1, -5.0), 2)
+    draft.record("observed", observed(draft.study.observations + 1, -5.0), 2)
     correction = {"observation": 1, "value": 9.0, "std_error": None, "excluded": False}
     draft.record("corrected", correction, 1)
     leases.lease_again(draft, draft.waiting(1)[0], "w", 5.0)
@@ -64,41 +64,41 @@ def everything(draft: Draft) -> None:
     draft.keep_answer(KeyRow("s", "k", "s", "f", {}, draft.now))
 
 
-def told(seq: int, value: float) -> dict[str, Any]:
+def observed(seq: int, value: float) -> dict[str, Any]:
     point = {"x": 0.0, "y": 1.0}
     return {"observation": seq, "attempt": 1, "parameters": point, "value": value, "std_error": None}
 
 
-def test_what_is_taken_back_after_an_error_leaves_no_trace(draft: Draft) -> None:
-    one_thing(draft)
+def test_changes_rolled_back_after_an_error_leave_no_trace(draft: Draft) -> None:
+    change_once(draft)
     before = contents(draft)
     with pytest.raises(ZeroDivisionError), draft.undone_on_error():  # noqa: PT012 - what comes before the error counts
-        everything(draft)
+        change_everything(draft)
         raise ZeroDivisionError
     assert contents(draft) == before
 
 
-def test_what_is_tried_only_leaves_no_trace(draft: Draft) -> None:
-    one_thing(draft)
+def test_tentative_changes_leave_no_trace(draft: Draft) -> None:
+    change_once(draft)
     before = contents(draft)
     with draft.undone():
-        everything(draft)
+        change_everything(draft)
         assert contents(draft) != before
     assert contents(draft) == before
 
 
-def test_without_an_error_all_is_kept(draft: Draft) -> None:
+def test_changes_without_an_error_are_kept(draft: Draft) -> None:
     with draft.undone_on_error():
-        everything(draft)
+        change_everything(draft)
     assert [event.kind for event in draft.log] == ["observed", "corrected", "leased", "paused"]
     assert draft.has_effects
 
 
-def test_only_what_was_not_taken_back_is_written(draft: Draft, running: Service, database: Database) -> None:
-    one_thing(draft)
+def test_only_changes_that_were_not_rolled_back_are_written(draft: Draft, running: Service, database: Database) -> None:
+    change_once(draft)
     head = draft.study.study_seq
     with draft.undone():
-        everything(draft)
+        change_everything(draft)
     after = draft.commit()
     assert (after.study.study_seq, get(running, "s").revision) == (head, head)
     log = read.list_events(running, "s", 0, 100).items
@@ -108,21 +108,19 @@ def test_only_what_was_not_taken_back_is_written(draft: Draft, running: Service,
         assert idempotency.find(connection, "s", "k") is None
 
 
-def test_a_draft_of_a_study_that_has_changed_meanwhile_writes_nothing(draft: Draft, running: Service) -> None:
+def test_draft_of_a_study_changed_meanwhile_writes_nothing(draft: Draft, running: Service) -> None:
     observe(running, "s", Value(2.0, 2))
     before = read.list_events(running, "s", 0, 100).items
-    everything(draft)
+    change_everything(draft)
     with pytest.raises(Contention):
         draft.commit()
     assert read.list_events(running, "s", 0, 100).items == before
     assert [row.value for row in read.list_observations(running, "s", 0, 10).items] == [1.0, 2.0]
 
 
-def test_what_is_committed_is_what_the_next_draft_starts_from(
-    draft: Draft, database: Database, clock: ManualClock
-) -> None:
+def test_next_draft_starts_from_the_committed_state(draft: Draft, database: Database, clock: ManualClock) -> None:
     """Whether cached or read again."""
-    everything(draft)
+    change_everything(draft)
     after = draft.commit()
     with database.reading() as connection:
         again = read_study(connection, "s")
@@ -135,7 +133,7 @@ def test_what_is_committed_is_what_the_next_draft_starts_from(
     other.close()
 
 
-def test_a_renewed_lease_counts_as_a_change_although_it_is_no_event(draft: Draft, running: Service) -> None:
+def test_renewed_lease_counts_as_a_change_although_it_is_no_event(draft: Draft, running: Service) -> None:
     """Otherwise, it would overwrite the other server's changes of the trial."""
     observe(running, "s", Value(2.0, 3))
     draft.lease(3, 5.0, draft.now + timedelta(seconds=5))

@@ -18,7 +18,7 @@ def curve_of(values: list[float], sign: float = 1.0, rule: PatienceRule | None =
     return curve
 
 
-def test_asha_has_marks_at_the_rungs_and_a_report_competes_at_the_highest_it_has_reached() -> None:
+def test_asha_compares_at_the_highest_rung_that_a_report_has_reached() -> None:
     rule = AshaRule(rule="asha", max_steps=81, min_steps=1, eta=3)
     assert {step: mark for step in range(100) if (mark := rule.mark(step - 1, step))} == {
         rung: rung for rung in (1, 3, 9, 27)
@@ -27,7 +27,7 @@ def test_asha_has_marks_at_the_rungs_and_a_report_competes_at_the_highest_it_has
     assert rule.mark(9, 12) is None
 
 
-def test_of_each_rung_about_one_in_eta_continues_whichever_sign_is_better() -> None:
+def test_asha_continues_about_one_in_eta_for_either_direction() -> None:
     """With trials in random order."""
     rule, draw = AshaRule(rule="asha", max_steps=81, eta=3), random.Random(1)
     for sign in (1.0, -1.0):
@@ -49,7 +49,7 @@ def test_asha_stops_no_trial_before_enough_others_have_reported() -> None:
     assert rule.verdict(curve_of([9.0]), [1.0] * 4, -1.0) is not None
 
 
-def test_the_median_rule_compares_the_best_value_so_far_with_the_median_of_others() -> None:
+def test_median_rule_compares_the_best_value_with_the_median_of_others() -> None:
     rule = MedianRule(rule="median", max_steps=10, min_steps=2, after_trials=3)
     assert [rule.mark(step - 1, step) for step in (1, 2, 9, 10)] == [None, 2, 9, None]
     others = [1.0, 2.0, 3.0]
@@ -59,7 +59,7 @@ def test_the_median_rule_compares_the_best_value_so_far_with_the_median_of_other
     assert reason == "Its best value up to step 2, 2.5, is worse than 2, the median of 3 other trials at that step."
 
 
-def test_patience_ends_after_steps_without_a_gain_that_counts() -> None:
+def test_patience_ends_after_steps_without_a_sufficient_gain() -> None:
     rule = PatienceRule(rule="patience", max_steps=100, no_gain_for=3, min_gain=0.5)
     values = [5.0, 4.0, 3.75, 3.6]  # two improvements of 0.25 and 0.15 do not count separately
     assert rule.verdict(curve_of(values, -1.0, rule), [], -1.0) is None
@@ -73,18 +73,18 @@ def test_no_rule_applies_before_the_first_steps_and_at_the_last_one() -> None:
     assert [step for step in range(12) if rule.may_stop(step)] == [4, 5, 6, 7, 8]
 
 
-def test_a_stopped_trial_is_expected_to_move_as_the_completed_ones_have() -> None:
+def test_stopped_trial_is_extrapolated_from_completed_ones() -> None:
     at_mark = {1: 4.0, 2: 3.0, 3: 6.0, 4: 5.0}
     found = extrapolated(6.0, at_mark, {1: 2.0, 2: 2.0, 4: 2.0, 9: 7.0})
     assert found["value"] == 6.0 - 2.0
-    assert math.isclose(found["std_error"] ** 2, 1.0 * 4 / 3)  # the variance of the moves, and of their mean
+    assert math.isclose(found["std_error"] ** 2, 1.0 * 4 / 3)  # the variance of the changes, and of their mean
     for results, expected in (({1: 2.0}, 4.0), ({}, 6.0)):  # too few results to estimate the variance
         vague = extrapolated(6.0, at_mark, results)
         assert vague["value"] == expected
         assert math.isclose(vague["std_error"] ** 2, 1.25)
 
 
-def test_values_at_the_end_of_the_floats_give_an_estimate_that_is_finite() -> None:
+def test_estimate_of_extreme_values_is_finite() -> None:
     huge = 1.7e308
     for at_mark, results in (({1: huge, 2: -huge, 3: huge}, {1: -huge, 2: huge}), ({1: huge, 3: -huge}, {})):
         found = extrapolated(huge, at_mark, results)

@@ -1,5 +1,6 @@
 """Invariants for all sequences of calls: each acknowledged result is stored exactly once, trials are numbered without
-gaps, a lease has one holder, no budget is exceeded, and a repeated key gets exactly the same answer."""
+gaps, a lease has one holder, no budget is exceeded, and a repeated key gets exactly the same answer.
+"""
 
 from __future__ import annotations
 
@@ -116,15 +117,15 @@ picks = st.integers(0, MOST)
 """Selects a trial, a result or a call, modulo their number."""
 
 
-def has_results(life: Life) -> bool:
+def has_results(life: History) -> bool:
     return bool(life.specification.results)
 
 
-def has_sent_keys(life: Life) -> bool:
+def has_sent_keys(life: History) -> bool:
     return bool(life.sent)
 
 
-class Life(RuleBasedStateMachine):
+class History(RuleBasedStateMachine):
     """A study whose clients may call any server, each with possibly outdated caches."""
 
     def __init__(self, databases: Databases) -> None:
@@ -133,7 +134,7 @@ class Life(RuleBasedStateMachine):
         self.specification = Specification()
         self.sent: list[Call] = []
         """Sent calls with keys."""
-        self.handed_out: set[tuple[int, int]] = set()
+        self.issued: set[tuple[int, int]] = set()
         """Issued pairs of trial and attempt."""
         self._keys = map("key-{}".format, itertools.count())
         self._values = itertools.count(1)
@@ -175,11 +176,11 @@ class Life(RuleBasedStateMachine):
 
     @precondition(has_results)
     @rule(how=deliveries, pick=picks, as_corrected=st.booleans())
-    def tell_again(self, how: Delivery, pick: int, as_corrected: bool) -> None:
+    def observe_again(self, how: Delivery, pick: int, as_corrected: bool) -> None:
         """Repeat a result without a key, or with another one."""
-        told = self.specification.results[1 + pick % len(self.specification.results)]
-        value = told["value" if as_corrected else "told"]
-        self._send(how, Tell(told["trial"], told["attempt"], value))
+        known = self.specification.results[1 + pick % len(self.specification.results)]
+        value = known["value" if as_corrected else "told"]
+        self._send(how, Tell(known["trial"], known["attempt"], value))
 
     @precondition(has_results)
     @rule(how=deliveries, pick=picks, excluded=st.sampled_from([None, True, False]))
@@ -228,12 +229,12 @@ class Life(RuleBasedStateMachine):
             results = observations.page(connection, "s", 0, 100)
         expected = self.specification
         assert [shown(render.trial(row)) for row in rows] == [*map(expected.shown, range(1, len(expected.trials) + 1))]
-        told = [
+        reported = [
             {"trial": row.trial, "attempt": row.attempt, "value": row.value, "excluded": row.excluded}
             for row in results
         ]
         assert [row.seq for row in results] == list(expected.results)
-        assert told == [
+        assert reported == [
             {name: value for name, value in result.items() if name != "told"} for result in expected.results.values()
         ]
 
@@ -318,9 +319,9 @@ class Life(RuleBasedStateMachine):
     def _hold(self, trials: list[Trial]) -> None:
         """Check that no attempt is issued twice, and that no new trial exceeds the budget."""
         for trial in trials:
-            assert (trial.number, trial.attempt) not in self.handed_out
+            assert (trial.number, trial.attempt) not in self.issued
             assert trial.attempt > 1 or trial.number <= self.specification.budget
-            self.handed_out.add((trial.number, trial.attempt))
+            self.issued.add((trial.number, trial.attempt))
 
 
 @pytest.fixture
@@ -341,24 +342,24 @@ def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Databases:
     return copied
 
 
-def live(databases: Databases, examples: int, steps: int) -> None:
+def run_histories(databases: Databases, examples: int, steps: int) -> None:
     """Check a number of histories with a number of steps."""
 
-    class LifeThere(Life):
+    class HistoryThere(History):
         def __init__(self) -> None:
             super().__init__(databases)
 
     chosen = settings(max_examples=examples, stateful_step_count=steps, suppress_health_check=list(HealthCheck))
-    run_state_machine_as_test(LifeThere, settings=chosen)
+    run_state_machine_as_test(HistoryThere, settings=chosen)
 
 
 @pytest.mark.parametrize("databases", ["sqlite"], indirect=True)
-def test_every_life_of_a_study_is_that_of_a_dictionary(databases: Databases) -> None:
-    live(databases, examples=8, steps=40)
+def test_random_histories_match_the_specification(databases: Databases) -> None:
+    run_histories(databases, examples=8, steps=40)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("databases", BACKENDS, indirect=True)
-def test_thousands_of_lives_of_a_study_are_those_of_a_dictionary(databases: Databases) -> None:
-    live(databases, examples=1000, steps=60)
+def test_thousands_of_random_histories_match_the_specification(databases: Databases) -> None:
+    run_histories(databases, examples=1000, steps=60)

@@ -51,13 +51,13 @@ def counted_commits(database: Database) -> Iterator[list[sa.Connection]]:
     sa.event.remove(database.engine, "commit", note)
 
 
-def telling(value: float, trial: int | None = None, key: str | None = None) -> Request[Any]:
+def observing(value: float, trial: int | None = None, key: str | None = None) -> Request[Any]:
     parameters = None if trial else POINT
     named = None if key is None else Key("s", key, f"value {value}")
     return observation.observe("s", Value(value, trial, parameters=parameters), named)
 
 
-def asking(count: int = 1, key: str | None = None) -> Request[Any]:
+def suggesting(count: int = 1, key: str | None = None) -> Request[Any]:
     return suggestion.suggest("s", Ask(count), None if key is None else Key("s", key, "ask"))
 
 
@@ -84,19 +84,19 @@ def warm(running: Service, study: str) -> Service:
     return running
 
 
-def test_requests_that_wait_together_are_one_commit(warm: Service, database: Database) -> None:
+def test_waiting_requests_share_one_commit(warm: Service, database: Database) -> None:
     with counted_commits(database) as commits:
-        futures = together(warm, *(telling(float(value), key=f"k-{value}") for value in range(20)))
+        futures = together(warm, *(observing(float(value), key=f"k-{value}") for value in range(20)))
     assert len(commits) == 1
     assert [view.observation.seq for view in views(futures)] == list(range(2, 22))
     assert values(warm) == [1.0, *map(float, range(20))]
     assert list(examine(database)) == []
 
 
-def test_suggestions_and_results_that_wait_together_are_one_commit(warm: Service, database: Database) -> None:
+def test_waiting_suggestions_and_results_share_one_commit(warm: Service, database: Database) -> None:
     """Each sees the effects of earlier ones: two suggestions get different trials."""
     with counted_commits(database) as commits:
-        futures = together(warm, asking(), telling(2.0), telling(0.5, 2))
+        futures = together(warm, suggesting(), observing(2.0), observing(0.5, 2))
     first, _, _ = views(futures)
     assert len(commits) == 1
     assert [trial.number for trial in first.trials] == [3]
@@ -104,18 +104,19 @@ def test_suggestions_and_results_that_wait_together_are_one_commit(warm: Service
     assert list(examine(database)) == []
 
 
-def test_an_edit_of_the_space_holds_for_those_after_it_in_its_group(warm: Service, database: Database) -> None:
-    """One worker edits while others suggest and observe: prefetched points are not issued afterwards, an earlier trial
-    is completed, and suggestions that wait for the model get points of the edited space."""
+def test_edit_of_the_space_applies_to_later_requests_of_its_group(warm: Service, database: Database) -> None:
+    """One worker edits while others suggest and observe. Prefetched points are not issued afterwards, an earlier trial
+    is completed, and suggestions that wait for the model get points of the edited space.
+    """
     changes = {"parameters": [FloatParameter(name="x", kind="float", low=1.25, high=1.5).model_dump()]}
     with counted_commits(database) as commits:
         before, edit, late, refused, after = together(
             warm,
-            asking(key="before"),
+            suggesting(key="before"),
             manage.change("s", changes, None, Key("s", "edit", "edit")),
-            telling(0.25, 2),
-            telling(3.0),
-            asking(2, key="after"),
+            observing(0.25, 2),
+            observing(3.0),
+            suggesting(2, key="after"),
         )
     assert len(commits) == 2, "the group, and the last suggestion, which waits for the model"
     (first,), new = before.result().view.trials, after.result().view.trials
@@ -136,10 +137,10 @@ def half_done(draft: Draft, _: Points) -> Outcome[StudySummary]:
     raise TrialNotFound("s", 99)
 
 
-def test_a_refused_request_harms_no_other_of_its_group(warm: Service, database: Database) -> None:
+def test_refused_request_does_not_affect_others_in_its_group(warm: Service, database: Database) -> None:
     with counted_commits(database) as commits:
         before, refused, late, after = together(
-            warm, telling(2.0), telling(3.0, 99), Request("s", StudySummary, half_done), telling(0.5, 2)
+            warm, observing(2.0), observing(3.0, 99), Request("s", StudySummary, half_done), observing(0.5, 2)
         )
     assert len(commits) == 1
     assert isinstance(refused.exception(), TrialNotFound)
@@ -157,43 +158,43 @@ def end_connection(draft: Draft, _: Points) -> Outcome[StudySummary]:
 
 
 @pytest.mark.parametrize("migrated_url", ["postgresql"], indirect=True)
-def test_a_connection_that_ends_while_a_group_reads_is_an_outage_to_all_of_it(
+def test_lost_connection_during_a_read_fails_the_whole_group(
     warm: Service, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    group = together(warm, telling(2.0), Request("s", StudySummary, end_connection), telling(0.5, 2))
+    group = together(warm, observing(2.0), Request("s", StudySummary, end_connection), observing(0.5, 2))
     assert [type(future.exception()) for future in group] == [Unavailable] * 3
     assert caplog.records == []
     assert values(warm) == [1.0]
-    assert views(together(warm, telling(0.5, 2)))[0].observation.seq == 2
+    assert views(together(warm, observing(0.5, 2)))[0].observation.seq == 2
     assert list(examine(database)) == []
 
 
 @pytest.mark.parametrize("value", [2.0, 3.0])
-def test_the_same_key_twice_in_a_group_has_one_effect(warm: Service, value: float) -> None:
+def test_key_used_twice_in_a_group_has_one_effect(warm: Service, value: float) -> None:
     """With the same request or another one; once there is an answer, it is returned."""
-    first = warm.submit(telling(2.0, key="k"))
+    first = warm.submit(observing(2.0, key="k"))
     with pytest.raises(RequestInProgress):
-        warm.submit(telling(value, key="k"))
+        warm.submit(observing(value, key="k"))
     warm.scheduler.work_until(first.done)
     assert values(warm) == [1.0, 2.0]
     if value == 2.0:
-        again = warm.do(telling(value, key="k"))
+        again = warm.do(observing(value, key="k"))
         assert (again.replayed, again.view) == (True, first.result().view)
     else:
         with pytest.raises(IdempotencyKeyReused):
-            warm.do(telling(value, key="k"))
+            warm.do(observing(value, key="k"))
     assert values(warm) == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("where", ["here", "on another server"])
-def test_a_key_that_is_stored_already_is_answered_from_the_store_while_the_others_continue(
+def test_stored_key_is_answered_while_the_others_continue(
     warm: Service, database: Database, clock: ManualClock, where: str
 ) -> None:
     server = warm if where == "here" else Service(database, clock=clock)
-    stored = server.do(telling(2.0, key="k")).view
+    stored = server.do(observing(2.0, key="k")).view
     with counted_commits(database) as commits:
         before, known, between, after = together(
-            warm, telling(3.0, key="a"), telling(2.0, key="k"), telling(4.0, key="c"), telling(0.5, 2, key="b")
+            warm, observing(3.0, key="a"), observing(2.0, key="k"), observing(4.0, key="c"), observing(0.5, 2, key="b")
         )
     assert len(commits) == 1
     assert (known.result().replayed, known.result().view) == (True, stored)
@@ -202,9 +203,9 @@ def test_a_key_that_is_stored_already_is_answered_from_the_store_while_the_other
     assert list(examine(database)) == []
 
 
-def test_a_key_that_is_stored_with_another_request_is_refused_alone(warm: Service, database: Database) -> None:
-    warm.do(telling(2.0, key="k"))
-    before, refused, after = together(warm, telling(3.0), telling(4.0, key="k"), telling(0.5, 2))
+def test_stored_key_with_another_request_is_refused_alone(warm: Service, database: Database) -> None:
+    warm.do(observing(2.0, key="k"))
+    before, refused, after = together(warm, observing(3.0), observing(4.0, key="k"), observing(0.5, 2))
     assert isinstance(refused.exception(), IdempotencyKeyReused)
     assert [view.observation.seq for view in views([before, after])] == [3, 4]
     assert values(warm) == [1.0, 2.0, 3.0, 0.5]
@@ -212,12 +213,14 @@ def test_a_key_that_is_stored_with_another_request_is_refused_alone(warm: Servic
 
 
 @pytest.mark.parametrize("fingerprint", ["ask", "another request"])
-def test_a_key_is_answered_from_the_store_by_the_request_that_finds_the_study_complete(
+def test_repeated_key_on_a_complete_study_returns_the_stored_answer(
     running: Service, clock: ManualClock, fingerprint: str
 ) -> None:
-    """It issues no trial, so it has no answer to store, but it logs an expired lease and the end of the study."""
+    """The request issues no trial, so it has no answer to store, but it logs an expired lease and the end of
+    the study.
+    """
     manage.create(running, definition(max_attempts=1, budget=1))
-    first = running.do(asking(key="k"))
+    first = running.do(suggesting(key="k"))
     clock.advance(61)
     again = running.submit(suggestion.suggest("s", Ask(), Key("s", "k", fingerprint)))
     running.scheduler.work_until(again.done)
@@ -229,18 +232,18 @@ def test_a_key_is_answered_from_the_store_by_the_request_that_finds_the_study_co
     assert list(examine(running.database)) == []
 
 
-def test_a_group_that_another_server_overtakes_is_done_again_for_all_of_it(
+def test_group_overtaken_by_another_server_is_retried_completely(
     warm: Service, database: Database, clock: ManualClock
 ) -> None:
     """Based on the new state: numbers continue, and requests that have become impossible are refused."""
     other = Service(database, clock=clock)
-    waiting = [warm.submit(telling(value, key=f"k-{value}")) for value in (2.0, 3.0)]
-    waiting += [warm.submit(asking(key="ask")), warm.submit(telling(0.5, 2, key="late"))]
+    waiting = [warm.submit(observing(value, key=f"k-{value}")) for value in (2.0, 3.0)]
+    waiting += [warm.submit(suggesting(key="ask")), warm.submit(observing(0.5, 2, key="late"))]
     observe(other, "s", Value(7.0, 2))
     suggest(other, "s", Ask())
     with counted_commits(database) as commits:
         warm.scheduler.work_until(lambda: all(future.done() for future in waiting))
-    assert len(commits) == 2, "the results, and the suggestion, for which the model must know of them"
+    assert len(commits) == 2, "the results, and the suggestion, for which the model must process them"
     assert [view.observation.seq for view in views(waiting[:2])] == [3, 4]
     assert [trial.number for trial in waiting[2].result().view.trials] == [4]
     assert type(waiting[3].exception()).__name__ == "ResultConflict"
@@ -251,15 +254,15 @@ def test_a_group_that_another_server_overtakes_is_done_again_for_all_of_it(
 
 
 def test_requests_beyond_the_limit_are_refused_with_retry(warm: Service) -> None:
-    waiting = [warm.submit(telling(float(value))) for value in range(MOST_WAITING)]
+    waiting = [warm.submit(observing(float(value))) for value in range(MOST_WAITING)]
     with pytest.raises(Busy):
-        warm.submit(telling(0.0, key="k"))
+        warm.submit(observing(0.0, key="k"))
     warm.scheduler.work_until(lambda: all(future.done() for future in waiting))
-    warm.do(telling(0.0, key="k"))
+    warm.do(observing(0.0, key="k"))
     assert get(warm, "s").counts.observations == MOST_WAITING + 2
 
 
-def test_an_answer_is_of_one_moment_although_another_server_writes_while_it_is_made(
+def test_answer_is_consistent_although_another_server_writes(
     warm: Service, database: Database, clock: ManualClock
 ) -> None:
     """The server reads the study before that write, and the observation after it."""
@@ -276,19 +279,19 @@ def test_an_answer_is_of_one_moment_although_another_server_writes_while_it_is_m
     assert (answer.observation.value, answer.study.best.value) == (9.0, 9.0)
 
 
-def take_no_writes(connection: Any, *_: object) -> None:
+def forbid_writes(connection: Any, *_: object) -> None:
     connection.execute("PRAGMA query_only=ON")
 
 
 @pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)
-def test_a_server_that_cannot_write_answers_with_what_another_server_has_written(
+def test_read_only_server_answers_with_another_servers_writes(
     warm: Service, database: Database, clock: ManualClock
 ) -> None:
     """Also if storing the statistics of its model fails."""
     assert get(warm, "s").counts.observations == 1
     time.sleep(STATS_SECONDS)
     observe(Service(database, clock=clock), "s", Value(2.0, 2))
-    sa.event.listen(database.engine, "checkout", take_no_writes)
+    sa.event.listen(database.engine, "checkout", forbid_writes)
     assert get(warm, "s").counts.observations == 2
     refused = warm.submit(observation.observe("s", Failure(2)))
     warm.scheduler.work_until(refused.done)
@@ -301,7 +304,7 @@ import sqlalchemy as sa
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.study.test_group import asking, telling
+from tests.integration.study.test_group import suggesting, observing
 
 database = Database(sys.argv[1])
 running = Service(database, clock=ManualClock())
@@ -313,7 +316,7 @@ def commit_and_die(connection):
     os.kill(os.getpid(), signal.SIGKILL)
 
 database.engine.dialect.do_commit = commit_and_die
-requests = [telling(2.0, key="a"), asking(key="b"), telling(0.5, 2, key="c")]
+requests = [observing(2.0, key="a"), suggesting(key="b"), observing(0.5, 2, key="c")]
 futures = [running.submit(request) for request in requests]
 running.scheduler.work_until(lambda: all(future.done() for future in futures))
 """
@@ -323,14 +326,15 @@ running.scheduler.work_until(lambda: all(future.done() for future in futures))
 def test_unanswered_requests_to_a_killed_server_can_be_repeated(
     warm: Service, migrated_url: str, database: Database, clock: ManualClock, when: str
 ) -> None:
-    """Killed before the commit, it has done nothing; killed after it, everything. So no request has two effects or a
-    part."""
+    """Killed before the commit, it has performed nothing; killed after it, everything. So no request is performed twice
+    or in part.
+    """
     queue(warm, "s", POINT)  # a waiting trial can be issued in the same group, without the model
     dying = subprocess.run([sys.executable, "-c", DYING, migrated_url, when], env=os.environ, check=False)
     assert dying.returncode == -9
     head = get(Service(database, clock=clock), "s").revision
     repeated = together(
-        Service(database, clock=clock), telling(2.0, key="a"), asking(key="b"), telling(0.5, 2, key="c")
+        Service(database, clock=clock), observing(2.0, key="a"), suggesting(key="b"), observing(0.5, 2, key="c")
     )
     told, asked, late = views(repeated)
     assert {future.result().replayed for future in repeated} == {when == "after"}
@@ -341,15 +345,15 @@ def test_unanswered_requests_to_a_killed_server_can_be_repeated(
     assert list(examine(database)) == []
 
 
-def test_a_row_that_the_database_refuses_fails_its_request_alone(warm: Service, database: Database) -> None:
-    """At once, without retries, since no other transaction is involved."""
+def test_row_rejected_by_the_database_fails_only_its_request(warm: Service, database: Database) -> None:
+    """Immediately, without retries, since no other transaction is involved."""
     observe(warm, "s", Value(13.0, parameters=POINT))
     with database.writing() as connection:
         connection.exec_driver_sql("CREATE UNIQUE INDEX once ON observations (study_id, value)")
     begun: list[sa.Connection] = []
     note = begun.append
     sa.event.listen(database.engine, "begin", note)
-    first, refused, last = together(warm, telling(2.0), telling(13.0), telling(3.0))
+    first, refused, last = together(warm, observing(2.0), observing(13.0), observing(3.0))
     sa.event.remove(database.engine, "begin", note)
     assert [each.result().view.study.counts.observations for each in (first, last)] == [3, 4]
     with pytest.raises(sa.exc.IntegrityError):
@@ -359,28 +363,28 @@ def test_a_row_that_the_database_refuses_fails_its_request_alone(warm: Service, 
     assert list(examine(database)) == []
 
 
-def test_points_of_a_deleted_study_are_not_issued_in_a_new_one_of_its_name(running: Service, study: str) -> None:
+def test_points_of_a_deleted_study_are_not_issued_in_its_successor(running: Service, study: str) -> None:
     """The new study reaches the same position in its log through a result that arrives together with a suggestion."""
     observe(running, study, Value(1.0, parameters=POINT))
     get(running, study)  # waits until its model has prefetched a point
     trash.delete(running, study, purge=True)
     moved = [FloatParameter(name="x", kind="float", low=100.0, high=101.0)]
     manage.create(running, definition(parameters=moved))
-    told = observation.observe("s", Value(1.0, parameters={"x": 100.5}))
-    _, suggested = views(together(running, told, asking()))
+    reported = observation.observe("s", Value(1.0, parameters={"x": 100.5}))
+    _, suggested = views(together(running, reported, suggesting()))
     assert 100.0 <= suggested.trials[0].parameters["x"] <= 101.0
 
 
 @pytest.mark.parametrize("gone", ["deleted", "stored by another server"])
-def test_an_owner_has_nothing_left_to_do_once_its_figures_are_of_no_use(
+def test_owner_becomes_idle_once_its_statistics_are_outdated(
     running: Service, database: Database, clock: ManualClock, gone: str
 ) -> None:
     """So it can be dropped from the cache."""
     manage.create(running, definition())
     owner, elsewhere = Owner("s", running), Service(database, clock=clock)
-    told = owner.submit(telling(1.0))
+    pending = owner.submit(observing(1.0))
     owner.process_queues()
-    assert told.done()
+    assert pending.done()
     owner.process_queues()  # processes the model's reply
     assert not owner.is_idle
     if gone == "deleted":

@@ -20,16 +20,14 @@ from tests.integration.study.test_lifecycle import NOW, study
 @pytest.mark.parametrize(
     ("runtime", "seconds", "expected"), [(None, 30.0, 30.0), (40.0, 30.0, 30.0), (40.0, 60.0, 35.0), (None, 0.0, 1e-6)]
 )
-def test_a_lease_ends_after_its_seconds_or_with_the_runtime(
-    runtime: float | None, seconds: float, expected: float
-) -> None:
+def test_lease_ends_after_its_length_or_the_run_time(runtime: float | None, seconds: float, expected: float) -> None:
     """The lease is renewed 5 s after its begin; the shortest one lasts 1 us."""
     row = replace(study(), max_runtime_seconds=runtime)
     now = NOW + timedelta(seconds=5)
     assert (lease_end(row, NOW, now, seconds) - now).total_seconds() == expected
 
 
-def test_the_end_of_a_lease_names_the_attempt_the_worker_and_the_cause(running: Service, clock: ManualClock) -> None:
+def test_end_of_a_lease_logs_attempt_worker_and_cause(running: Service, clock: ManualClock) -> None:
     create(running, definition(max_runtime_seconds=100, max_attempts=2))
     suggest(running, "s", Ask(worker="w", lease_seconds=60))
     clock.advance(61)
@@ -39,8 +37,8 @@ def test_the_end_of_a_lease_names_the_attempt_the_worker_and_the_cause(running: 
     heartbeat(running, "s", 1, lease_seconds=90)
     clock.advance(51)
     sweep(running)
-    told = [(event.kind, event.payload) for event in read.list_events(running, "s", 0, 100).items[2:]]
-    assert told == [
+    logged = [(event.kind, event.payload) for event in read.list_events(running, "s", 0, 100).items[2:]]
+    assert logged == [
         ("expired", {"attempt": 1, "worker": "w", "cause": "lease"}),
         ("leased", {"attempt": 2, "worker": "w", "renewed": False}),
         ("expired", {"attempt": 2, "worker": "w", "cause": "max_runtime"}),

@@ -66,17 +66,17 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, str | None]]] = {
 
 
 @pytest.mark.parametrize(("columns", "expected"), STATES.values(), ids=STATES)
-def test_the_state_follows_from_the_row(columns: dict[str, Any], expected: tuple[str, str | None]) -> None:
+def test_state_follows_from_the_row(columns: dict[str, Any], expected: tuple[str, str | None]) -> None:
     row = study(**columns)
     assert status(row) == expected
     assert (room(row) > 0) == (expected == ("running", None))
-    told = summary(row)
+    shown = summary(row)
     gap = None if row.model is None else row.model["gap"]
-    assert (told.id, told.state, told.reason, told.gap, told.best) == ("s", *expected, gap, None)
+    assert (shown.id, shown.state, shown.reason, shown.gap, shown.best) == ("s", *expected, gap, None)
 
 
 @pytest.mark.parametrize(("cost", "reason"), [(4.9, None), (5.0, "budget")])
-def test_a_budget_of_costs_is_used_up_by_costs(cost: float, reason: str | None) -> None:
+def test_cost_budget_is_used_up_by_costs(cost: float, reason: str | None) -> None:
     assert spent(study(WITH_COST, cost_spent=cost)) == reason
     assert spent(study(cost_spent=cost)) is None
 
@@ -92,5 +92,5 @@ def test_a_budget_of_costs_is_used_up_by_costs(cost: float, reason: str | None) 
         ({"paused": True, "budget": 7}, 0),
     ],
 )
-def test_there_is_room_up_to_the_nearest_limit(columns: dict[str, Any], expected: int) -> None:
+def test_number_of_new_points_is_bounded_by_the_nearest_limit(columns: dict[str, Any], expected: int) -> None:
     assert room(study(**columns)) == expected

@@ -40,7 +40,7 @@ ENDED: Told = ("stopped", 1, STOPPED)
 REPORTED: Told = ("reported", 1, {"attempt": 1, "reports": [[1, 0.5]]})
 STOPPING: dict[str, Any] = {"early_stopping": {"rule": "asha", "max_steps": 9}}
 
-FITTING: dict[str, tuple[list[Told], dict[str, Any]]] = {
+CONSISTENT: dict[str, tuple[list[Told], dict[str, Any]]] = {
     "numbers in order": ([ASKED, ("queued", 2, {"parameters": POINT}), ("observed", None, RESULT)], {}),
     "a budget that is just used up": ([ASKED, ("suggested", 2, SUGGESTED)], {"budget": 2}),
     "leased after a release": ([ASKED, GIVEN_BACK, ("leased", 1, LEASED)], {}),
@@ -53,8 +53,8 @@ FITTING: dict[str, tuple[list[Told], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize(("told", "changes"), FITTING.values(), ids=FITTING)
-def test_events_that_fit_are_no_contradiction(told: list[Told], changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("told", "changes"), CONSISTENT.values(), ids=CONSISTENT)
+def test_consistent_events_give_no_contradiction(told: list[Told], changes: dict[str, Any]) -> None:
     assert replayed("s", log(*told, **changes)).contradictions == []
 
 
@@ -122,13 +122,13 @@ def test_each_contradiction_is_reported_once(told: list[Told], changes: dict[str
     assert found.startswith(expected)
 
 
-def test_an_event_that_does_not_fit_is_skipped_and_the_next_one_follows_it() -> None:
+def test_contradictory_event_is_skipped() -> None:
     state = replayed("s", log(OBSERVED, ASKED))
     assert len(state.contradictions) == 1
     assert (state.study.study_seq, state.study.active) == (3, 1)
 
 
-def test_a_gap_in_the_log_is_a_contradiction() -> None:
+def test_gap_in_the_log_is_a_contradiction() -> None:
     state = replayed("s", log(ASKED, first=3))
     assert state.contradictions == ["event 3 follows event 1"]
     assert state.study.study_seq == 3
@@ -143,7 +143,7 @@ def test_a_gap_in_the_log_is_a_contradiction() -> None:
         ([EventRow("s", 1, "created", None, {"seed": 0}, NOW)], r"event 1 \(created\) cannot be read: 'definition'"),
     ],
 )
-def test_a_log_begins_with_a_creation_that_can_be_read(events: list[EventRow], problem: str) -> None:
+def test_log_must_begin_with_a_valid_creation(events: list[EventRow], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         replayed("s", events)
 
@@ -161,7 +161,7 @@ def test_rows_are_found_by_number() -> None:
         state.observation(3)
 
 
-def test_trials_without_a_result_are_awaited_unless_they_failed() -> None:
+def test_pending_and_failed_trials_are_listed_separately() -> None:
     """Estimates of stopped trials count as results."""
     more: list[Told] = [("suggested", number, SUGGESTED) for number in (1, 2, 3, 4, 5)]
     estimated = {**STOPPED, "estimate": {"value": 1.0, "std_error": 0.5}}

@@ -18,11 +18,11 @@ from adabkb_service.operations.service import Service
 from adabkb_service.study.scheduler import Scheduler
 from tests.integration.operations.conftest import definition
 from tests.integration.operations.verbs import Value
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 
 @pytest.mark.parametrize("threads", [0, 1])
-def test_a_study_that_always_has_more_to_do_delays_another_by_one_turn(threads: int) -> None:
+def test_busy_study_delays_another_by_one_turn(threads: int) -> None:
     order: list[str] = []
     is_over = threading.Event()
 
@@ -43,7 +43,7 @@ def test_a_study_that_always_has_more_to_do_delays_another_by_one_turn(threads: 
     assert order.count("busy") == 200
 
 
-def test_two_hundred_requests_for_one_study_delay_another_study_by_one_turn(running: Service) -> None:
+def test_two_hundred_requests_delay_another_study_by_one_turn(running: Service) -> None:
     """Even if each answered request is followed by another one."""
     create(running, definition())
     create(running, definition(id="other"))
@@ -67,7 +67,7 @@ def submit(running: Service, study_id: str) -> Future[Any]:
     return running.submit(observe(study_id, Value(1.0, parameters={"x": 0.5, "y": 1.0})))
 
 
-def test_no_study_is_served_by_two_threads_and_no_call_is_forgotten() -> None:
+def test_each_study_is_served_by_one_thread_and_no_call_is_lost() -> None:
     """Work requested before a batch begins is seen by this batch or a later one."""
     names = ["a", "b", "c"]
     wanted, seen, at_work, most = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
@@ -98,14 +98,14 @@ def test_no_study_is_served_by_two_threads_and_no_call_is_forgotten() -> None:
     assert most == dict.fromkeys(names, 1)
 
 
-def test_while_one_study_takes_long_the_other_threads_serve_the_others() -> None:
-    """And calls for it in the meantime are served afterwards."""
-    goes_on, served = threading.Event(), Counter[str]()
+def test_slow_study_does_not_block_the_other_threads() -> None:
+    """Calls for it in the meantime are served afterwards."""
+    may_continue, served = threading.Event(), Counter[str]()
 
     def serve(study_id: str) -> None:
         served[study_id] += 1
         if study_id == "slow":
-            goes_on.wait(PATIENCE)
+            may_continue.wait(TIMEOUT_SECONDS)
 
     scheduler = Scheduler(serve, 2)
     scheduler.open()
@@ -117,13 +117,13 @@ def test_while_one_study_takes_long_the_other_threads_serve_the_others() -> None
         scheduler.ready(f"quick-{number}")
     wait_for(lambda: len(served) == 21)
     assert served["slow"] == 1
-    goes_on.set()
+    may_continue.set()
     wait_for(lambda: served["slow"] == 2)
     scheduler.close()
 
 
 @pytest.mark.parametrize("threads", [0, 1])
-def test_alarms_fire_not_before_their_time_and_in_order(threads: int) -> None:
+def test_alarms_fire_in_order_and_not_early(threads: int) -> None:
     fired: dict[str, float] = {}
     scheduler = Scheduler(lambda study_id: fired.update({study_id: time.monotonic()}), threads)
     scheduler.open()
@@ -139,7 +139,7 @@ def test_alarms_fire_not_before_their_time_and_in_order(threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [0, 1])
-def test_a_study_that_is_served_drops_its_alarm(threads: int) -> None:
+def test_served_study_drops_its_alarm(threads: int) -> None:
     """Each request of a busy study sets an alarm. Once the study was served, none of them serves it again."""
     served: list[str] = []
     scheduler = Scheduler(served.append, threads)
@@ -154,9 +154,10 @@ def test_a_study_that_is_served_drops_its_alarm(threads: int) -> None:
     assert served == ["s", "other"]
 
 
-def test_waiters_are_not_woken_instead_of_the_working_thread() -> None:
+def test_waiters_do_not_take_notifications_of_the_working_thread() -> None:
     """For any number of waiters, each notification leads to a batch. Otherwise, a study would wait for the next
-    event."""
+    event.
+    """
     is_over, served = threading.Event(), Counter[str]()
     scheduler = Scheduler(lambda study_id: served.update([study_id]), 1)
 
@@ -177,7 +178,7 @@ def test_waiters_are_not_woken_instead_of_the_working_thread() -> None:
     assert served == {"s": 20}
 
 
-def test_a_turn_that_fails_ends_no_thread(caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_turn_does_not_end_its_thread(caplog: pytest.LogCaptureFixture) -> None:
     served: list[str] = []
 
     def serve(study_id: str) -> None:
@@ -196,14 +197,14 @@ def test_a_turn_that_fails_ends_no_thread(caplog: pytest.LogCaptureFixture) -> N
     assert caplog.text.count("study broken: a batch failed") == 2
 
 
-class Refusing(logging.Handler):
+class FailingHandler(logging.Handler):
     """A log handler without memory for a line."""
 
     def handle(self, record: logging.LogRecord) -> bool:
         raise MemoryError(record.msg)
 
 
-def test_an_error_that_cannot_be_logged_ends_no_thread_and_the_study_is_served_again() -> None:
+def test_error_that_cannot_be_logged_does_not_end_its_thread() -> None:
     served: list[str] = []
 
     def serve(study_id: str) -> None:
@@ -211,7 +212,7 @@ def test_an_error_that_cannot_be_logged_ends_no_thread_and_the_study_is_served_a
         if len(served) == 1:
             raise MemoryError
 
-    logger, handler = logging.getLogger(Scheduler.__module__), Refusing()
+    logger, handler = logging.getLogger(Scheduler.__module__), FailingHandler()
     logger.addHandler(handler)
     scheduler = Scheduler(serve, 1)
     scheduler.open()
@@ -223,20 +224,20 @@ def test_an_error_that_cannot_be_logged_ends_no_thread_and_the_study_is_served_a
     logger.removeHandler(handler)
 
 
-def test_to_close_it_ends_its_threads_and_lets_a_turn_come_to_its_end() -> None:
+def test_close_ends_all_threads_after_their_current_turn() -> None:
     before = set(threading.enumerate())
     began, may_end, ended = threading.Event(), threading.Event(), threading.Event()
 
     def serve(_: str) -> None:
         began.set()
-        assert may_end.wait(PATIENCE)
+        assert may_end.wait(TIMEOUT_SECONDS)
         ended.set()
 
     scheduler = Scheduler(serve, 4)
     scheduler.open()
     scheduler.ready_at("never", time.monotonic() + 3600)
     scheduler.ready("s")
-    assert began.wait(PATIENCE)
+    assert began.wait(TIMEOUT_SECONDS)
     closer = threading.Timer(0.2, may_end.set)  # while close() waits for the batch
     closer.start()
     scheduler.close()

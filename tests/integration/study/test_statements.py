@@ -60,7 +60,7 @@ def pair(running: Service, number: int) -> None:
     observe(running, "s", Value(float(number % 7), trial.number), Key("s", f"tell-{number}", "f"))
 
 
-def test_a_pair_takes_so_many_statements_and_one_commit_a_call(migrated_url: str, clock: ManualClock) -> None:
+def test_statements_and_commits_of_a_pair_are_bounded(migrated_url: str, clock: ManualClock) -> None:
     """On a cached study with the profile ``auto``; the models have separate connections, as in production."""
     database, models = Database(migrated_url), Database(migrated_url)
     running = Service(database, clock=clock, inference=InProcess(models, idle_seconds=UNHURRIED))

@@ -19,7 +19,7 @@ DEPLOY = blocks.DOCS.parent / "deploy"
 *SCRAPED, LINES, PROGRAM = blocks.blocks(PAGE)
 
 
-def test_the_lines_of_the_log_are_written_as_shown() -> None:
+def test_log_lines_match_the_page() -> None:
     path = "/v1/studies/svm/suggest"
     record = logging.makeLogRecord(
         {
@@ -41,7 +41,7 @@ def test_the_lines_of_the_log_are_written_as_shown() -> None:
         assert blocks.matches(shown, line), line
 
 
-def test_the_program_runs_and_its_trace_is_sent(other_sqlite: str) -> None:
+def test_program_runs_and_its_trace_is_sent(other_sqlite: str) -> None:
     names: dict[str, Any] = {"tracer": TracerProvider().get_tracer("program")}
     with server_on(other_sqlite) as url, Client(url) as client:
         names["study"] = client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
@@ -49,7 +49,7 @@ def test_the_program_runs_and_its_trace_is_sent(other_sqlite: str) -> None:
     assert names["trial"].number == 1
 
 
-def test_prometheus_gets_its_targets() -> None:
+def test_prometheus_configuration_targets_each_recipe() -> None:
     """With a token, and in each recipe with a host name that its servers accept."""
     jobs = [job for block in SCRAPED for job in yaml.safe_load(block.text)["scrape_configs"]]
     assert all(job["authorization"].keys() == {"credentials_file"} for job in jobs)

@@ -1,4 +1,4 @@
-"""The lines of the log: each has its time and its request, and none has a token."""
+"""Log lines contain their time and request, and no tokens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.servers import server_on
 
 
 @pytest.fixture(params=[JsonLines, TextLines])
-def written(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
+def logged(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
     """Return the output of both loggers of the server, including requests."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
@@ -59,7 +59,7 @@ def _parsed(line: str) -> dict[str, Any]:
     }
 
 
-def test_a_line_of_a_request_has_time_user_address_study_trial_and_id(other_sqlite: str, written: io.StringIO) -> None:
+def test_request_log_lines_have_all_fields(other_sqlite: str, logged: io.StringIO) -> None:
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as client:
         client.post("/v1/studies", json=DEFINITION)
         body = {"name": "ann", "user": "ann", "scopes": ["admin"]}
@@ -69,17 +69,17 @@ def test_a_line_of_a_request_has_time_user_address_study_trial_and_id(other_sqli
         client.post("/v1/studies/s/observe", json={"trial": 2, "value": 1.0}, headers={"X-Request-ID": "two"})
         client.post("/v1/studies/s/observe", json={"trial": 9, "value": 1.0}, headers={"X-Request-ID": "three"})
         client.get(f"/v1/studies/s/trials/1?token={token}", headers={"X-Request-ID": "four"})
-    by_id = {line["request_id"]: line for line in read(written)}
+    by_id = {line["request_id"]: line for line in read(logged)}
     for request_id, trial, status in (("one", [1, 2], 200), ("two", 2, 200), ("three", 9, 404), ("four", 1, 422)):
         line = by_id[request_id]
         assert (line["user"], line["address"], line["study"], line["trial"]) == ("ann", "127.0.0.1", "s", trial)
         assert line["logger"] == "adabkb.access"
         assert f"{status} in " in line["message"]
         assert datetime.fromisoformat(line["time"]).tzinfo is not None
-    assert token.rpartition("_")[2] not in written.getvalue()
+    assert token.rpartition("_")[2] not in logged.getvalue()
 
 
-def test_what_goes_wrong_in_a_thread_names_its_request(other_sqlite: str, written: io.StringIO) -> None:
+def test_error_on_another_thread_logs_its_request(other_sqlite: str, logged: io.StringIO) -> None:
     """The study's definition in the database is damaged."""
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as client:
         client.post("/v1/studies", json=DEFINITION)
@@ -88,13 +88,13 @@ def test_what_goes_wrong_in_a_thread_names_its_request(other_sqlite: str, writte
             connection.exec_driver_sql("UPDATE studies SET definition = '{}'")
         database.close()
         assert client.post("/v1/studies/s/suggest", headers={"X-Request-ID": "bad"}).status_code == 500
-    lines = [line for line in read(written) if line["level"] == "ERROR"]
+    lines = [line for line in read(logged) if line["level"] == "ERROR"]
     assert [(line["request_id"], line["study"]) for line in lines] == [("bad", "s")]
-    assert "ValidationError" in written.getvalue()
+    assert "ValidationError" in logged.getvalue()
 
 
 @pytest.mark.parametrize("form", [JsonLines(), TextLines()])
-def test_no_text_makes_a_line_of_its_own_and_no_secret_is_in_one(form: logging.Formatter) -> None:
+def test_logged_text_cannot_forge_lines_or_reveal_secrets(form: logging.Formatter) -> None:
     token = mint().token
     before = FACTS.set({"user": f"x\r\n2026-01-01 INFO forged {token}"})
     try:
@@ -104,4 +104,4 @@ def test_no_text_makes_a_line_of_its_own_and_no_secret_is_in_one(form: logging.F
         FACTS.reset(before)
     assert not re.search(r"[\x00-\x1f\u2028]", line)
     assert token.rpartition("_")[2] not in line
-    assert token.rpartition("_")[0] in line, "the id stays, by which a token is found and revoked"
+    assert token.rpartition("_")[0] in line, "the id stays, to find and revoke the token"

@@ -49,7 +49,7 @@ def attributes(span: Span) -> dict[str, str]:
     return {each.key: each.value.string_value or str(each.value.int_value) for each in span.attributes}
 
 
-def test_a_trace_goes_from_the_program_to_the_commit(other_sqlite: str) -> None:
+def test_trace_covers_the_client_program_to_the_commit(other_sqlite: str) -> None:
     tracer = TracerProvider().get_tracer("program")
     with collector() as (address, spans), server_on(other_sqlite, traces=address) as url, Client(url) as client:
         study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
@@ -72,20 +72,20 @@ def test_a_trace_goes_from_the_program_to_the_commit(other_sqlite: str) -> None:
     assert [span.trace_id != trace_id for span in others] == [True]
 
 
-def test_a_collector_that_is_away_holds_up_nothing(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_collector_does_not_delay_requests(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
     with server_on(other_sqlite, traces="http://127.0.0.1:9") as url, Client(url) as client:
         study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
         assert study.suggest().number == 1
 
 
-def test_without_the_extra_the_setting_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extra_is_reported_with_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     with pytest.raises(ValueError, match=r"pip install 'adabkb-service\[otel\]'"):
         create_app(Settings(database="sqlite:///unused.db", traces="http://collector:4318"))
 
 
-def test_a_program_without_a_trace_sends_none() -> None:
+def test_program_without_a_trace_sends_no_trace_headers() -> None:
     from adabkb_client._http.transport import trace_headers
 
     assert trace.get_current_span() is trace.INVALID_SPAN

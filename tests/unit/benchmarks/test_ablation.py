@@ -1,4 +1,6 @@
-"""The ablation benchmark: mechanisms are switched off and on, and the cost of an absence comes from pairs of runs."""
+"""The ablation benchmark: mechanisms are disabled and enabled again, and the cost of disabling one comes from pairs of
+runs.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ BY_NAME = {each.name: each for each in MECHANISMS}
 
 
 @pytest.mark.long
-def test_a_short_run_compares_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_short_run_compares_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept, out = tmp_path / "runs.jsonl", tmp_path / "out.json"
     names = ["end game", "pruning of cells"]
     arguments = ["--quick", "--mechanisms", *names, "--runs", str(kept), "--out", str(out)]
@@ -43,7 +45,7 @@ def made_up(mechanism: str, seed: int, regrets: list[float], seconds: float, pro
     return Run(mechanism, "group", problem, seed, regrets, seconds)
 
 
-def test_the_cost_of_an_absence_is_the_mean_ratio_of_paired_regrets_above_the_floor() -> None:
+def test_cost_of_disabling_is_the_mean_ratio_of_paired_regrets() -> None:
     runs = [
         *(made_up(WHOLE, 0, [4.0, 1e-9], 1.0), made_up("end game", 0, [4.0, 2e-3], 3.0)),
         *(made_up(WHOLE, 1, [2.0, 1e-3], 1.0), made_up("end game", 1, [8.0, 8e-3], 3.0)),
@@ -57,7 +59,7 @@ def test_the_cost_of_an_absence_is_the_mean_ratio_of_paired_regrets_above_the_fl
     assert cell["most"] == {"problem": "f", "ratio": pytest.approx(4.0)}
 
 
-def test_a_table_marks_ratios_that_are_sure() -> None:
+def test_tables_mark_significant_ratios() -> None:
     cell = {"runs": 9, "changed": 9, "ratio": [1.0, 1.3, 1.0, 0.5], "error": [0.1] * 4, "time": 0.9}
     same = {**cell, "changed": 0}
     found = [{"name": "a", "in_paper": "b", "without": "c", "groups": {"functions": cell, "nature": same}}]
@@ -106,7 +108,7 @@ QUICK = ("pruning of cells", "warp of results")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.long) for name in BY_NAME]
 )
-def test_a_mechanism_that_is_off_changes_a_run_and_is_on_again_afterwards(name: str) -> None:
+def test_disabled_mechanism_changes_a_run_and_is_restored(name: str) -> None:
     """Except pruning, which affects no suggestion."""
     group, problem_name, seed = CHANGED[name]
     (problem,) = (each for each in GROUPS[group].problems if each.name == problem_name)
@@ -116,7 +118,7 @@ def test_a_mechanism_that_is_off_changes_a_run_and_is_on_again_afterwards(name: 
     assert again == whole
 
 
-def test_what_is_replaced_is_there_again_after_an_error() -> None:
+def test_mechanism_is_restored_after_an_error() -> None:
     mechanism, seen = BY_NAME["unknown mean"], []
 
     def present() -> list[float]:
@@ -139,7 +141,7 @@ def test_no_problem_of_a_final_set_is_used() -> None:
     assert not names & (NATURE_FINAL.keys() | FINAL_PROBLEMS.keys())
 
 
-def test_a_stopped_benchmark_has_all_problems_of_the_first_seeds() -> None:
+def test_interrupted_benchmark_has_all_problems_of_the_first_seeds() -> None:
     groups = {name: replace(group, problems=group.problems[:2]) for name, group in GROUPS.items()}
     first, both = (list(wanted(groups, MECHANISMS[:1], seeds)) for seeds in (1, 2))
     assert both[: len(first)] == first

@@ -1,4 +1,4 @@
-"""What the page says of the coverage of intervals follows from the cells."""
+"""The statements on the page about the coverage of intervals follow from the cells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def cell(coverage: list[float], *, region: str = "near", noise: float = 0.2, abo
     return {**kind, "coverage": coverage, "below": [0.04, 0.06], "above": [above, above]}
 
 
-def test_the_summary_counts_cells_beyond_the_goal_and_one_sided_rows() -> None:
+def test_summary_counts_cells_beyond_the_target_and_one_sided_rows() -> None:
     cells = [cell([0.80, 0.85]), cell([0.95, 0.96], noise=0.05, above=0.11), cell([0.84, 0.83], noise=0.001)]
     assert summary(COUNTS, cells) == (
         "2 of the 6 cells are within 85% to 95%, 1 above and 3 below; the lowest has 80%, the highest 96%. Of those "
@@ -23,7 +23,7 @@ def test_the_summary_counts_cells_beyond_the_goal_and_one_sided_rows() -> None:
     )
 
 
-def test_the_ranges_are_those_of_their_cells() -> None:
+def test_ranges_match_their_cells() -> None:
     cells = [
         cell([0.80, 0.99], region="box"),
         cell([0.90, 0.92], noise=0.05),

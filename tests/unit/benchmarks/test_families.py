@@ -14,7 +14,7 @@ from benchmarks.quality.families.final import FINAL
 
 
 @pytest.mark.parametrize("family", [*CHOSEN_BY, *FINAL], ids=lambda family: family.name)
-def test_the_minimum_is_zero_at_the_minimiser_and_nowhere_undercut(family: Family) -> None:
+def test_minimum_is_zero_and_no_value_is_below_it(family: Family) -> None:
     rng = np.random.default_rng(1)
     for seed in range(2):
         instance = family.draw(seed)
@@ -40,7 +40,7 @@ def test_the_minimum_is_zero_at_the_minimiser_and_nowhere_undercut(family: Famil
 
 
 @pytest.mark.parametrize("family", [*CHOSEN_BY, *FINAL], ids=lambda family: family.name)
-def test_a_seed_is_one_function_and_another_seed_another_one(family: Family) -> None:
+def test_seeds_determine_the_function(family: Family) -> None:
     point = np.full(family.dimension, 0.4)
     sent = pickle.loads(pickle.dumps(family))  # as passed to a run in another process
     first, again, other = family.draw(0), sent.draw(0), family.draw(1)
@@ -49,5 +49,5 @@ def test_a_seed_is_one_function_and_another_seed_another_one(family: Family) -> 
     assert values[0] != values[2]
 
 
-def test_nothing_of_the_final_table_is_chosen_by() -> None:
+def test_final_families_are_not_used_for_tuning() -> None:
     assert {family.kind for family in CHOSEN_BY}.isdisjoint(family.kind for family in FINAL)

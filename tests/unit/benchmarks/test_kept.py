@@ -1,4 +1,4 @@
-"""What a benchmark has kept is there again when it resumes."""
+"""A benchmark that resumes finds its stored outcomes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.kept import Kept
 
 
-def test_outcomes_are_there_again_after_a_stop(tmp_path: Path) -> None:
+def test_outcomes_are_stored_across_restarts(tmp_path: Path) -> None:
     path, keys = tmp_path / "runs" / "kept.jsonl", [("box", 0.001, 3), ("box", 0.001, 4)]
     before = Kept(path)
     assert keys[0] not in before

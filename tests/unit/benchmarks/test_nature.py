@@ -14,7 +14,7 @@ from benchmarks.quality.nature.measured import FLOOR, Measured
 
 
 @pytest.mark.parametrize("name", [n for n in (NATURE_CHOOSING | NATURE_FINAL) if n.startswith("measured")])
-def test_the_best_row_of_a_table_is_found_where_it_was_measured(name: str) -> None:
+def test_the_best_row_of_a_table_has_its_measured_value(name: str) -> None:
     problem = (NATURE_CHOOSING | NATURE_FINAL)[name]
     assert isinstance(problem, Measured)
     rows, sign = problem.table, -1.0 if problem.maximized else 1.0
@@ -33,7 +33,7 @@ def test_the_best_row_of_a_table_is_found_where_it_was_measured(name: str) -> No
         assert outcome.score == FLOOR
 
 
-def test_visits_of_a_row_get_all_its_measurements() -> None:
+def test_repeated_evaluations_of_a_row_return_all_its_measurements() -> None:
     problem = Measured("alkox", maximized=True)
     row = int(np.argmax([len(each) for each in problem.table.measurements]))
     measured = problem.table.measurements[row]
@@ -47,16 +47,16 @@ def test_visits_of_a_row_get_all_its_measurements() -> None:
 
 
 def test_seeds_of_a_table_differ_in_the_order_of_choices() -> None:
-    """Otherwise a method without random numbers would do the same in every run."""
+    """Otherwise, a method without random numbers would do the same in every run."""
     problem = NATURE_CHOOSING["measured_direct_arylation"]
     assert len({problem.draw(seed).space for seed in range(4)}) == 4
 
 
-def test_halves_have_no_problem_in_common() -> None:
+def test_no_problem_is_in_both_halves() -> None:
     assert not set(NATURE_CHOOSING) & set(NATURE_FINAL)
 
 
-def test_the_best_choices_of_a_laboratory_yield_the_most() -> None:
+def test_best_choices_of_a_laboratory_have_the_highest_yield() -> None:
     instance = Laboratory(2, (3, 4)).draw(0)
     best = np.unravel_index(int(np.argmax(instance.factors)), instance.levels)
     asked: dict[str, object] = {
@@ -67,7 +67,7 @@ def test_the_best_choices_of_a_laboratory_yield_the_most() -> None:
 
 
 @pytest.mark.long
-def test_the_textbook_process_finds_one_of_the_best_two_of_216_mixtures() -> None:
+def test_textbook_process_finds_one_of_the_best_two_of_216_mixtures() -> None:
     """Within 40 experiments. Random search finds one of them in 34% of runs."""
     problem = NATURE_CHOOSING["measured_fullerenes"]
     instance, method = problem.draw(0), TextbookGP(problem.draw(0).space, 0)
@@ -80,7 +80,7 @@ def test_the_textbook_process_finds_one_of_the_best_two_of_216_mixtures() -> Non
     assert min(scores) < 0.01
 
 
-def test_descriptors_follow_their_choices_into_the_order_of_each_run() -> None:
+def test_descriptors_stay_with_their_choices_in_each_run() -> None:
     """Computed descriptors belong to their choice. Useless ones change nothing else in a run."""
     for seed in range(3):
         plain, useful, useless = (

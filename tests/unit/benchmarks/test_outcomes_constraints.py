@@ -22,7 +22,7 @@ def test_no_feasible_value_is_below_the_optimum(name: str) -> None:
     assert np.isfinite(lowest)
 
 
-def test_a_short_form_runs_and_ranks_the_methods(tmp_path: Path) -> None:
+def test_short_run_ranks_the_methods(tmp_path: Path) -> None:
     file = tmp_path / "runs.json"
     found = {method: Job("G6", method, 0, 50).run() for method in ("auto", "random", "tpe")}
     for method, run in found.items():

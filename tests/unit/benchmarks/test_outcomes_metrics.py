@@ -20,7 +20,7 @@ BEST: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", list(BEST))
-def test_a_problem_has_the_optimum_of_the_literature(name: str) -> None:
+def test_problems_have_the_published_optimum(name: str) -> None:
     problem = PROBLEMS[name]
     value, measured = problem.evaluate(BEST[name], 0)
     assert value == pytest.approx(problem.minimum, rel=1e-3)
@@ -30,7 +30,7 @@ def test_a_problem_has_the_optimum_of_the_literature(name: str) -> None:
 
 
 @pytest.mark.long
-def test_a_small_run_ends_in_a_table(
+def test_short_run_produces_a_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "runs.json"

@@ -13,7 +13,7 @@ from benchmarks.quality.problems import generator
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["blend of 3", "target of 7", "blend, 3 of 7"])
-def test_no_formula_is_better_than_the_best_one_that_is_known(name: str) -> None:
+def test_no_formula_is_better_than_the_known_best(name: str) -> None:
     formula = PROBLEMS[name]
     function = formula.make(generator(f"mixture {name}", 0), formula.components)
     best, usual = ends(formula, function)
@@ -23,7 +23,7 @@ def test_no_formula_is_better_than_the_best_one_that_is_known(name: str) -> None
 
 
 @pytest.mark.parametrize("solve", [mixture, last_share])
-def test_both_declarations_evaluate_formulas_that_can_be_made(solve: type) -> None:
+def test_both_declarations_evaluate_valid_formulas(solve: type) -> None:
     formula = PROBLEMS["blend, 3 of 7"]
     shares = solve(formula, formula.make(generator("mixture", 0), 7), 0, 6)
     assert shares.sum(axis=1) == pytest.approx(1.0, abs=1e-9)
@@ -32,7 +32,7 @@ def test_both_declarations_evaluate_formulas_that_can_be_made(solve: type) -> No
 
 
 @pytest.mark.long
-def test_a_short_run_compares_the_declarations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_short_run_compares_the_declarations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--problems", "blend of 3", "--seeds", "1", "--budget", "6", "--out", str(tmp_path / "out.json")]
     assert benchmark().main(arguments) == 0
     assert "Regret after 15 evaluations, median of 1 seeds" in capsys.readouterr().out

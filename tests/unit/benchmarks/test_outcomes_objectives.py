@@ -20,13 +20,13 @@ from benchmarks.outcomes.objective_problems import PROBLEMS
         ("vehicle_safety", dict.fromkeys("abcde", 1.0), (1661.7078, 8.3046, 0.0708)),
     ],
 )
-def test_a_problem_has_known_values(name: str, point: dict[str, float], values: tuple[float, ...]) -> None:
+def test_problems_return_known_values(name: str, point: dict[str, float], values: tuple[float, ...]) -> None:
     problem = PROBLEMS[name]
     assert problem.evaluate(point) == pytest.approx(values, rel=1e-5, abs=1e-6)
     assert len(problem.objectives) == len(values)
 
 
-def test_a_small_run_ends_in_a_table(
+def test_short_run_produces_a_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, methods = tmp_path / "runs.json", ("auto", "tpe", "nsga2", "random")

@@ -11,7 +11,7 @@ from benchmarks.outcomes.periodic import PROBLEMS, benchmark
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_function_is_0_at_its_minimum_and_the_same_a_turn_farther(name: str) -> None:
+def test_functions_are_zero_at_their_minimum_and_periodic(name: str) -> None:
     dimension, function = PROBLEMS[name]
     assert function(np.zeros(dimension)) == pytest.approx(0.0, abs=1e-12)
     away = np.random.default_rng(0).uniform(-0.5, 0.5, (500, dimension))
@@ -21,7 +21,7 @@ def test_a_function_is_0_at_its_minimum_and_the_same_a_turn_farther(name: str) -
 
 
 @pytest.mark.long
-def test_a_short_run_compares_the_two_declarations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_short_run_compares_both_declarations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--problems", "hour", "--seeds", "1", "--budget", "8", "--out", str(tmp_path / "out.json")]
     assert benchmark().main(arguments) == 0
     assert "Regret after 15 evaluations, median of 1 seeds" in capsys.readouterr().out

@@ -14,7 +14,7 @@ from benchmarks.quality.nature.descriptors import ARYLATION
 
 
 @pytest.mark.parametrize("kind", SHARED)
-def test_the_wells_of_a_plate_differ_and_share_what_they_should(kind: str) -> None:
+def test_wells_of_a_plate_differ_but_share_the_plate_parameters(kind: str) -> None:
     space, names = ARYLATION.draw(0).space, SHARED[kind]
     for points in (chosen(auto.start(space, Config(), 0), names), drawn(space, names, np.random.default_rng(0))):
         wells = [space.decode(point) for point in points]
@@ -22,7 +22,7 @@ def test_the_wells_of_a_plate_differ_and_share_what_they_should(kind: str) -> No
         assert all(len({well[name] for well in wells}) == 1 for name in names)
 
 
-def test_a_short_run_compares_the_methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_short_run_compares_the_methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [
         "--problems",
         "apart, offsets of 5",

@@ -46,7 +46,7 @@ def test_every_variant_of_an_experiment_runs(experiment: str) -> None:
         assert min(run.regrets) >= 0.0
 
 
-def test_every_entry_of_few_points_makes_a_study() -> None:
+def test_every_entry_with_few_points_starts_a_study() -> None:
     """The others differ from these only in their grids."""
     every = [job for name in EXPERIMENTS for job in jobs(name, 1)]
     assert len({(job.experiment, job.problem, job.variant) for job in every}) == len(every)
@@ -60,7 +60,7 @@ def test_every_entry_of_few_points_makes_a_study() -> None:
                     entry.policy.start(space, entry.config, 0)
 
 
-def test_runs_of_other_constants_are_told_apart() -> None:
+def test_settings_distinguish_runs_with_other_constants() -> None:
     settings = [Job("functions", problem, "ada-bkb", 0, 9, 9.0).settings for problem in ("Branin", "Hartmann_3")]
     robust = Job("norm-bound", "Branin", "F = 1", 0, 9, 9.0).settings
     assert settings[0] != settings[1]
@@ -85,7 +85,7 @@ def test_falkon_is_tuned_and_tested() -> None:
         assert run.times[-1] == pytest.approx(run.seconds + run.evaluation_seconds)
 
 
-def test_a_posterior_fitted_again_is_the_one_that_was_updated() -> None:
+def test_refitted_posterior_equals_the_updated_one() -> None:
     """For an exact system, one row per evaluation gives the same posterior as one row per point with counts."""
     entry = EXPERIMENTS["gp-threds"].variants("Branin")["ada-gp-ucb"]
     state, values = ada_bkb.start(SQUARE["Branin"].space, entry.config, 0), np.random.default_rng(0).normal(size=30)
@@ -98,7 +98,7 @@ def test_a_posterior_fitted_again_is_the_one_that_was_updated() -> None:
     assert variance == pytest.approx(state.problem.config.ridge * state.summary.deviation**2, abs=1e-8)
 
 
-def test_a_system_refitted_takes_the_same_steps() -> None:
+def test_refitted_system_takes_the_same_steps() -> None:
     updated = Job("gp-threds", "Branin", "gp-threds", 0, 30, 600.0).run()
     fits: list[str] = []
     with watching({as_coded.fit: lambda _, step: fits.append(step)}):
@@ -108,7 +108,7 @@ def test_a_system_refitted_takes_the_same_steps() -> None:
 
 
 @pytest.mark.long
-def test_growth_is_measured_at_the_sizes_it_is_shown_for(tmp_path: Path) -> None:
+def test_growth_is_measured_at_the_sizes_that_are_shown(tmp_path: Path) -> None:
     sweeps = {}
     for name, system in growth.SYSTEMS.items():
         costs = [asdict(cost) for cost in growth.measure(system, 60, (10, 20, 30))]
@@ -122,19 +122,19 @@ def test_growth_is_measured_at_the_sizes_it_is_shown_for(tmp_path: Path) -> None
     assert growth.draw(sweeps, tmp_path / "growth.png").stat().st_size > 0
 
 
-def test_the_exponent_of_a_power_is_its_own() -> None:
+def test_exponent_of_a_power_law_is_recovered() -> None:
     costs = [{"T": size, "seconds": 7.0 * size**2} for size in (100, 200, 400, 800)]
     assert growth.exponent(costs, "T", itemgetter("seconds")) == pytest.approx(2.0)
 
 
-def test_a_run_is_cut_when_its_time_is_up() -> None:
+def test_run_stops_when_its_time_is_up() -> None:
     run = Job("functions", "Branin", "ada-bkb", 0, 700, 0.01).run()
     assert 0 < run.steps < 700
     assert run.at[-1] == run.steps
 
 
 def test_falkon_solves_its_equations() -> None:
-    """Conjugate gradients against the dense solution."""
+    """Conjugate gradients converge to the dense solution."""
     rng = np.random.default_rng(0)
     X, scales, penalty = rng.normal(size=(300, 3)), np.array([0.7, 1.0, 2.0]), 1e-4
     y, centres = np.sin(X.sum(axis=1)), X[:40]
@@ -149,7 +149,7 @@ def test_falkon_solves_its_equations() -> None:
     assert errors == sorted(errors, reverse=True)
 
 
-def test_the_data_sets_are_split_as_in_the_paper() -> None:
+def test_data_sets_are_split_as_in_the_paper() -> None:
     rows = {"HTRU2": (14_317, 3_581), "CASP": (32_010, 13_720), "Magic04": (15_216, 3_804)}
     for name, (training, test) in rows.items():
         task = tuning.TASKS[name]
@@ -162,7 +162,7 @@ def test_the_data_sets_are_split_as_in_the_paper() -> None:
 
 
 @pytest.mark.usefixtures("small_tasks")
-def test_no_row_is_in_two_parts_and_the_test_rows_do_not_scale() -> None:
+def test_splits_are_disjoint_and_scaling_ignores_test_rows() -> None:
     task = tuning.TASKS["HTRU2"]
     drawn, (X, _) = tuning.tuning("HTRU2", 0), task.load()
     parts = [rows for rows, _ in (drawn.training, drawn.validation, drawn.test)]
@@ -175,7 +175,7 @@ def test_no_row_is_in_two_parts_and_the_test_rows_do_not_scale() -> None:
 
 
 @pytest.mark.long
-def test_an_evaluation_that_was_stopped_continues_where_it_was(tmp_path: Path) -> None:
+def test_interrupted_evaluation_resumes(tmp_path: Path) -> None:
     out = tmp_path / "paper.json"
     options = ["run", "--parts", "shallow", "--variants", "N = 3", "--steps", "5", "--out", str(out)]
     first = CliRunner().invoke(evaluation.app, [*options, "--seeds", "1"])
@@ -201,14 +201,14 @@ def test_an_evaluation_that_was_stopped_continues_where_it_was(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("option", [["--parts", "nothing"], ["--problems", "Brainin"], ["--variants", "N = 1"]])
-def test_a_name_that_is_not_known_is_refused_with_those_that_are(option: list[str]) -> None:
+def test_unknown_names_are_rejected_with_a_list_of_known_ones(option: list[str]) -> None:
     refused = CliRunner().invoke(evaluation.app, ["run", *option])
     assert refused.exit_code == 2
     assert "known:" in refused.output
 
 
-def test_intervals_are_of_the_mean_of_few() -> None:
-    """Student's t: of five repetitions 2.776 standard errors."""
+def test_intervals_use_students_t() -> None:
+    """The half-width for five repetitions is 2.776 standard errors."""
     mean, half = interval(np.array([[1.0], [2.0], [3.0], [4.0], [5.0]]))
     assert mean == pytest.approx([3.0])
     assert half == pytest.approx([2.776 * np.sqrt(2.5 / 5)], rel=1e-3)

@@ -30,7 +30,7 @@ from benchmarks.quality.traces import Trace
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_minimum_is_attained_and_nowhere_undercut(name: str) -> None:
+def test_minimum_is_attained_and_no_value_is_below_it(name: str) -> None:
     function = FUNCTIONS[name]
     low, high = np.array(function.box).T
     assert function.regret(np.array(function.minimiser)) == pytest.approx(0.0, abs=1e-9)
@@ -42,7 +42,7 @@ def test_the_minimum_is_attained_and_nowhere_undercut(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_shifted_box_keeps_its_size_and_the_minimiser(name: str) -> None:
+def test_shifted_box_keeps_its_size_and_contains_the_minimiser(name: str) -> None:
     function = FUNCTIONS[name]
     low, high = np.array(function.box).T
     width, minimiser = high - low, np.array(function.minimiser)
@@ -69,7 +69,7 @@ def made_up(scores: dict[str, dict[str, list[float]]]) -> Results:
     )
 
 
-def test_standings_of_a_small_table() -> None:
+def test_ranks_and_ratios_of_a_small_table() -> None:
     results = made_up(
         {
             "random": {"f": [8.0] * 5, "g": [0.004] * 5},
@@ -85,7 +85,7 @@ def test_standings_of_a_small_table() -> None:
     # f: tpe, ours, random; g: random and ours tie below the noise, then tpe.
     assert [standing[name].rank for name in ("tpe", "ours", "random")] == [2.0, 1.75, 2.25]
     assert [standing[name].lowest for name in ("tpe", "ours", "random")] == [1, 1, 1]
-    # Ours is nobody's peer: tpe is compared with random and random with tpe.
+    # Our own method is not a peer: tpe is compared with random, and random with tpe.
     assert [standing[name].much_worse for name in ("tpe", "ours", "random")] == [1, 1, 1]
     assert standing["ours"].ratio == pytest.approx(np.sqrt(4.0 * 1.0))
     assert standing["tpe"].ratio == pytest.approx(np.sqrt(1 / 8 * 4.0))
@@ -98,7 +98,7 @@ def test_ties_are_statistical() -> None:
     assert tied(np.full(5, 0.01), np.full(5, 0.01))
 
 
-def test_direct_stops_when_the_run_does() -> None:
+def test_direct_stops_its_thread_when_closed() -> None:
     before = set(threading.enumerate())
     method = Direct(FUNCTIONS["Branin"].space, seed=0)
     for _ in range(5):
@@ -110,7 +110,7 @@ def test_direct_stops_when_the_run_does() -> None:
 
 
 @pytest.mark.parametrize("name", TASK_PROBLEMS)
-def test_a_task_repeats_itself_and_its_splits_differ(name: str) -> None:
+def test_tasks_are_deterministic_and_their_splits_differ(name: str) -> None:
     problem = TASK_PROBLEMS[name]
     instance, other = problem.draw(0), problem.draw(1)
     parameters = instance.space.decode([0.4] * problem.dimension)
@@ -120,14 +120,14 @@ def test_a_task_repeats_itself_and_its_splits_differ(name: str) -> None:
     assert np.isfinite([outcome.value, outcome.score]).all()
 
 
-def test_seeds_are_the_same_problem_for_every_method() -> None:
+def test_seeds_give_the_same_problem_to_every_method() -> None:
     jobs = [Job(FUNCTION_PROBLEMS["Branin"], "random", METHODS["random"], seed, 25) for seed in (0, 0, 1)]
     first, again, other = (job.run().observed for job in jobs)
     assert first == again
     assert first != other
 
 
-def test_run_resumes_and_tables_are_made(tmp_path: Path) -> None:
+def test_run_resumes_and_writes_tables(tmp_path: Path) -> None:
     out = tmp_path / "quality.json"
     command = ["run", "--methods", "random", "--problems", "Branin,logistic_cancer", "--seeds", "1", "--out", str(out)]
     for budget in ("10", "25"):
@@ -145,7 +145,7 @@ def test_run_resumes_and_tables_are_made(tmp_path: Path) -> None:
     assert "random" in sections(store.load(out))["runs"]
 
 
-def test_unknown_names_are_refused() -> None:
+def test_unknown_names_are_rejected() -> None:
     for option in ("--methods", "--problems"):
         result = CliRunner().invoke(app, ["run", option, "nothing"])
         assert result.exit_code == 2
@@ -153,17 +153,17 @@ def test_unknown_names_are_refused() -> None:
     assert len(FUNCTION_PROBLEMS) == 17
 
 
-def test_no_two_problems_have_the_same_name() -> None:
+def test_problem_names_are_unique() -> None:
     assert len(PROBLEMS) == sum(len(group) for group in GROUPS.values())
 
 
-def test_the_document_shows_the_committed_results() -> None:
+def test_document_shows_the_committed_results() -> None:
     text = DOCUMENT.read_text()
     for name, section in sections(store.load(QUALITY)).items():
         assert f"<!-- {name}:begin -->\n\n{section}\n\n<!-- {name}:end -->" in text, name
 
 
-def test_a_stop_rule_ends_a_run_after_so_many_evaluations_without_a_gain_and_is_charged_with_what_it_missed() -> None:
+def test_stop_rule_waits_for_a_number_of_evaluations_without_a_gain() -> None:
     values = [5.0, 3.0, 4.0, 3.0, 6.0, 1.0]
     run = Trace("family", "kind", 2, 0.0, values, values, [math.inf] * 6)
     assert [stopped_at(run, no_gain_for(patience)) for patience in (1, 2, 3, 4, 5)] == [3, 4, 5, 6, 6]
@@ -171,7 +171,7 @@ def test_a_stop_rule_ends_a_run_after_so_many_evaluations_without_a_gain_and_is_
     assert found == {"evaluations": pytest.approx(4 / 6), "ratio": pytest.approx(3.0), "lost_much": 1.0}
 
 
-def test_a_run_stops_as_soon_as_its_gap_is_below_the_share_and_not_before_it_is_known() -> None:
+def test_run_stops_when_its_gap_is_below_the_share() -> None:
     run = Trace("family", "kind", 2, 0.0, [5.0, 0.0, 4.0, 3.0], [1.0] * 4, [math.inf, math.inf, 0.3, 0.05])
     assert [stopped_at(run, gap_share_below(share)) for share in (0.5, 0.3, 0.1, 0.01)] == [3, 4, 4, 4]
     assert stopped_at(run.first(3), gap_share_below(0.3)) == 3
@@ -181,7 +181,7 @@ def case(gap: float | None, regret: float, count: int = 10) -> Case:
     return Case("families", "a problem", 2, False, count, gap, regret, 10.0)
 
 
-def test_a_gap_holds_if_the_regret_is_within_it_and_one_that_is_not_known_counts_for_neither() -> None:
+def test_gap_statistics_ignore_unknown_gaps() -> None:
     cases = [case(2.0, 1.0), case(1.0, 2.0), case(None, 3.0), case(4.0, 0.0, count=20)]
     found = {row[0]: row[1:] for row in rows(cases)}
     assert found["all"] == ["4", "75%", "67%", "20.0%", "2"]
@@ -190,8 +190,8 @@ def test_a_gap_holds_if_the_regret_is_within_it_and_one_that_is_not_known_counts
 
 
 @pytest.mark.parametrize("name", ["Branin", "peaks_2", "measured_snar", "emulated_snar", "laboratory_2_8"])
-def test_the_regret_that_gaps_are_judged_by_is_that_of_the_values_without_noise_and_floor(name: str) -> None:
-    """The regret falls by as much as the value does, down to 0."""
+def test_regret_excludes_noise_and_floor(name: str) -> None:
+    """The regret decreases by as much as the value does, down to 0."""
     instance = cast("WithRegret", PROBLEMS[name].draw(0))
     rng = np.random.default_rng(0)
     points = [instance.space.decode(u) for u in rng.random((50, instance.space.dimension))]

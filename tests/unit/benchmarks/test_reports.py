@@ -11,7 +11,7 @@ from benchmarks.outcomes.curves import MAX_STEPS, TASKS
 
 
 @pytest.mark.long
-def test_every_method_spends_the_steps_and_stopped_trials_cost_what_they_took(
+def test_all_methods_use_the_budget_and_stopped_trials_cost_their_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reports, "EVALUATIONS", 3)

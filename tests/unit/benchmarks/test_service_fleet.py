@@ -8,13 +8,13 @@ from benchmarks.service import fleet
 from benchmarks.service.fleet import Fleet
 
 
-def test_a_result_that_is_missing_or_stored_twice_is_counted_whatever_other_studies_have() -> None:
+def test_missing_and_duplicate_results_are_counted_per_study() -> None:
     found = fleet.kept({"a": 4, "b": 2}, {"a": 3, "b": 3})
     assert (found["results"], found["results lost"], found["surplus results"]) == (6, 1, 1)
 
 
 @pytest.mark.long
-def test_a_small_fleet_loses_nothing_and_renews_its_leases() -> None:
+def test_small_fleet_loses_nothing_and_renews_its_leases() -> None:
     small = Fleet(workers=8, studies=2, seconds=4.0, evaluation=(0.3, 0.9), renewal=0.1)
     found = fleet.measure("sqlite", small)
     assert found["results"] >= small.workers

@@ -1,4 +1,4 @@
-"""The benchmark of a killed server: it measures waits since the kill, and counts missing and duplicate results."""
+"""The benchmark of a killed server: it measures latencies since the kill, and counts missing and duplicate results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from benchmarks.service import lost
 from benchmarks.service.measured import Pair
 
 
-def test_waits_count_from_the_kill_and_stand_ins_only_after_it() -> None:
+def test_latencies_and_fallback_points_count_from_the_kill() -> None:
     studies = [
         [Pair(0, 1, 2, 3, degraded=True), Pair(9, 12, 13, 14, degraded=True), Pair(15, 16, 17, 18)],
         [Pair(0, 1, 2, 11), Pair(11, 13, 14, 15)],
@@ -17,7 +17,7 @@ def test_waits_count_from_the_kill_and_stand_ins_only_after_it() -> None:
     assert (found["quasi-random points"], found["longest call, s"]) == (1, 9)
 
 
-def test_a_result_that_is_missing_or_stored_twice_is_counted() -> None:
+def test_missing_and_duplicate_results_are_counted() -> None:
     pairs = {"s": [Pair(0, 1, 2, 3)] * 4}
     short = lost.kept(pairs, {"s": {"observations": 3, "trials": 4}})
     twice = lost.kept(pairs, {"s": {"observations": 4, "trials": 5}})

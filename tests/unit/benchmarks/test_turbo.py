@@ -14,7 +14,7 @@ from benchmarks.quality.methods.turbo import Fit, Turbo
 SQUARE = Space((FloatAxis("a", 0.0, 1.0), FloatAxis("b", 0.0, 1.0)))
 
 
-def test_the_gradient_is_that_of_the_likelihood() -> None:
+def test_gradient_of_the_likelihood_matches_finite_differences() -> None:
     rng = np.random.default_rng(0)
     points, values = rng.random((12, 3)), rng.normal(size=12)
     logs = np.log([0.5, 0.7, 0.3, 1.2, 0.01])
@@ -24,7 +24,7 @@ def test_the_gradient_is_that_of_the_likelihood() -> None:
     )
 
 
-def test_sample_paths_have_the_mean_and_the_deviation_of_the_posterior() -> None:
+def test_sample_paths_have_the_posterior_mean_and_deviation() -> None:
     rng = np.random.default_rng(1)
     points, at = rng.random((6, 2)), rng.random((4, 2))
     fit = Fit(np.array([0.4, 0.6]), 1.0, 0.01, points, np.sin(5.0 * points[:, 0]))
@@ -37,7 +37,7 @@ def test_sample_paths_have_the_mean_and_the_deviation_of_the_posterior() -> None
     assert paths.std(axis=0) == pytest.approx(np.sqrt(variance), rel=0.15, abs=0.02)
 
 
-def test_it_finds_the_bottom_of_a_bowl_and_begins_again_when_its_region_is_too_small() -> None:
+def test_turbo_finds_a_minimum_and_restarts_when_its_region_is_too_small() -> None:
     method, best = Turbo(SQUARE, seed=0), np.inf
     for _ in range(90):
         parameters = method.ask()

@@ -1,9 +1,8 @@
-"""Ada-BKB as the paper writes it: slow, literal, in loops. The oracle that the fast engine must agree with.
+"""A slow, literal implementation of Ada-BKB as in the paper; the fast engine must agree with it.
 
-Nothing is kept between steps but what Algorithm 1 keeps: the leaf set, the results, the dictionary. Every number
-is computed from scratch where it is needed, with the paper's features (Lambda^(-1/2) U' k_S(x)) and A^-1 by a
-solver. It shares with the engine only what is a convention rather than mathematics: the search space, the random
-numbers of the dictionary, and the tie rule with its tolerance.
+Like Algorithm 1, it keeps only the leaf set, the results and the dictionary between steps. It computes every number
+from scratch, from the paper's features (Lambda^(-1/2) U' k_S(x)) and A^-1 by a solver. It shares only conventions with
+the engine: the search space, the random numbers of the dictionary, and the tie rule with its tolerance.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Cell:
 
 @dataclass
 class Arm:
-    """A distinct centroid: its position in the cube (u) and in model coordinates (x), and what was observed there."""
+    """A distinct centroid: its position in the cube (u) and in model coordinates (x), and its observations."""
 
     u: list[float]
     x: list[float]
@@ -50,7 +49,7 @@ class Oracle:
         self.space, self.config, self.seed, self.max_expansions = space, config, seed, max_expansions
         d = space.dimension
         scale, h_max = config.lengthscale, config.max_depth
-        assert scale is not None, "the oracle wants every constant given"
+        assert scale is not None, "the oracle needs a value for every constant"
         assert h_max is not None
         self.h_max = h_max
         self.lengthscale = list(scale) if isinstance(scale, tuple) else [scale] * d
@@ -193,7 +192,7 @@ class Oracle:
     # -- Algorithm 1 ---------------------------------------------------------------------------------------------
 
     def suggest(self) -> Cell:
-        """Lines 4-6 and 11, until the 'else' of line 7."""
+        """Lines 4-6 and 11, up to the 'else' of line 7."""
         self.fit()
         expansions = 0
         while True:

@@ -30,9 +30,10 @@ def rkhs_function(seed: int, dimension: int, lengthscale: float) -> tuple[Array,
 
 
 @pytest.mark.parametrize("functions", [12, pytest.param(40, marks=pytest.mark.long)])
-def test_optimum_survives_pruning_and_the_gap_covers_it(functions: int) -> None:
-    """Functions drawn from the RKHS, true F and noise, theory's beta: in at least 1 - delta of the runs the cell of
-    the optimum is never pruned and the best point is within ``gap`` of it. delta = 0.1."""
+def test_pruning_keeps_the_optimum_and_the_gap_covers_it(functions: int) -> None:
+    """Functions drawn from the RKHS, with true F and noise, and beta from the theory. In at least 1 - delta of the runs
+    (delta = 0.1), the cell of the optimum is never pruned, and the best point is within ``gap`` of it.
+    """
     lengthscale, noise, delta = 0.2, 0.01, 0.1
     config = Config(
         kernel="gaussian",
@@ -65,14 +66,15 @@ def test_optimum_survives_pruning_and_the_gap_covers_it(functions: int) -> None:
         best = max(objective(u) for u in result.points)
         assert gap is not None
         covered += values.max() - best <= gap + 1e-9
-    assert pruned_something >= 0.25 * functions, "the property is empty if nothing is ever pruned"
+    assert pruned_something >= 0.25 * functions, "the test proves nothing if no cell is ever pruned"
     assert survived >= (1.0 - delta) * functions
     assert covered >= (1.0 - delta) * functions
 
 
-def test_pruning_happens_and_never_takes_the_incumbents_cell() -> None:
-    """Bounds far too small (F = 0.05), and a maximum at the root's centroid, which no child shares when N is even:
-    all children are worse by more than their bounds, and only those whose box holds the incumbent stay."""
+def test_pruning_keeps_the_incumbents_cell() -> None:
+    """Bounds are far too small (F = 0.05). The maximum is at the root's centroid, which no child shares if N is even.
+    All children are worse by more than their bounds; only those whose box contains the incumbent stay.
+    """
     config = Config(norm_bound=0.05, beta=0.01, branching=2, max_depth=8, outputs="raw", ridge=0.01, lengthscale=1.0)
     result = run(unit_space(2), config, lambda u: -20.0 * float(((u - 0.5) ** 2).sum()), 60)
     assert list(result.cells.values()).count("pruned") > 3
@@ -81,7 +83,7 @@ def test_pruning_happens_and_never_takes_the_incumbents_cell() -> None:
     assert state.tree.holding(state.points.positions.array[state.summary.incumbent]).any()
 
 
-def test_early_stop_when_one_leaf_is_left_at_full_depth() -> None:
+def test_study_stops_when_one_leaf_is_left_at_full_depth() -> None:
     config = Config(norm_bound=0.05, beta=0.01, branching=3, max_depth=3, outputs="raw", lengthscale=0.5, ridge=0.01)
     result = run(unit_space(1), config, lambda u: -9 * float(((u - 0.2) ** 2).sum()), 200)
     assert ada_bkb.stopped(result.state)
@@ -90,7 +92,7 @@ def test_early_stop_when_one_leaf_is_left_at_full_depth() -> None:
 
 
 @pytest.mark.parametrize("branching", [2, 3])
-def test_changing_units_changes_nothing_in_unit_mode(branching: int) -> None:
+def test_units_change_nothing_in_unit_mode(branching: int) -> None:
     """Other units of inputs (also huge ones) and outputs: the same cells, and predictions in the new units."""
     config = Config(branching=branching, beta=0.3)
     plain = run(unit_space(2), config, lambda u: float(np.sin(7 * u[0]) + u[1]), 40)
@@ -117,8 +119,8 @@ def restore(result: Run) -> ada_bkb_module.State:
 
 @pytest.mark.parametrize("branching", [2, 3])
 @pytest.mark.parametrize("steps", [1, 7, 40])
-def test_restored_state_continues_as_the_uninterrupted_one(branching: int, steps: int) -> None:
-    """Restored from results, cells and dictionary: the next 15 suggestions, dictionaries and leaf sets are the same."""
+def test_restored_state_continues_identically(branching: int, steps: int) -> None:
+    """From results, cells and dictionary: the next 15 suggestions, dictionaries and leaf sets are the same."""
 
     def objective(u: Array) -> float:
         return float(np.sin(9 * u[0]) * np.cos(5 * u[1]))
@@ -134,7 +136,7 @@ def test_restored_state_continues_as_the_uninterrupted_one(branching: int, steps
         assert other.cells == result.cells
 
 
-def test_pending_points_give_distinct_suggestions_and_do_not_move_the_mean() -> None:
+def test_pending_points_give_distinct_suggestions_and_keep_the_mean() -> None:
     """Eight workers ask before any result, then again later: eight different points each time."""
     state = ada_bkb.start(unit_space(2), Config(), 0)
     rng = np.random.default_rng(0)
@@ -152,8 +154,8 @@ def test_pending_points_give_distinct_suggestions_and_do_not_move_the_mean() -> 
             state = ada_bkb.observe(state, point, float(np.sin(6 * point[0]) + point[1])).state
 
 
-def test_many_at_once_are_those_of_one_after_the_other() -> None:
-    """``suggestions`` carries the fantasized posterior on; asking anew with all pending points gives the same."""
+def test_batch_equals_single_suggestions() -> None:
+    """``suggestions`` extends the fantasized posterior; single calls with all pending points give the same."""
     state = run(unit_space(2), Config(beta=0.3), lambda u: float(np.sin(7 * u[0]) + u[1]), 12).state
     pending = np.array([[0.1, 0.9]])
     together = list(islice(ada_bkb.suggestions(state, pending), 12))
@@ -164,8 +166,8 @@ def test_many_at_once_are_those_of_one_after_the_other() -> None:
     assert len({suggestion.point.tobytes() for suggestion in together}) == 12
 
 
-def test_pending_points_are_spread_not_clustered() -> None:
-    """Hallucination lowers the width around a pending point: four pending points after a short run lie apart."""
+def test_pending_points_are_spread_out() -> None:
+    """Hallucination narrows the interval around a pending point: four pending points after a short run are apart."""
     result = run(unit_space(1), Config(beta=0.5, lengthscale=0.1), lambda u: float(np.sin(12 * u[0])), 10)
     state, pending = result.state, np.zeros((0, 1))
     for _ in range(4):
@@ -176,7 +178,9 @@ def test_pending_points_are_spread_not_clustered() -> None:
 
 
 def test_corrected_record_equals_one_without_the_mistake() -> None:
-    """A wrong result is replaced: predictions are those of a study that never saw it, and what it pruned is back."""
+    """After a wrong result is replaced, predictions equal those of a study without it, and cells that it pruned are
+    restored.
+    """
 
     def objective(u: Array) -> float:
         return -float(((u - 0.7) ** 2).sum())
@@ -198,8 +202,8 @@ def test_corrected_record_equals_one_without_the_mistake() -> None:
     assert list(back.values()).count("pruned") <= list(result.cells.values()).count("pruned")
 
 
-def test_recommendation_is_by_the_posterior_not_the_luckiest_value() -> None:
-    """One lucky draw of 3 at a point whose other nine draws are 0 loses against a steady 1."""
+def test_recommendation_uses_the_posterior_mean() -> None:
+    """A point with one result of 3 and nine of 0 loses against a steady 1."""
     state = ada_bkb.start(unit_space(1), Config(lengthscale=0.05, ridge=0.1, outputs="raw"), 0)
     lucky, steady = np.array([0.2]), np.array([0.8])
     for value in [3.0] + [0.0] * 9:
@@ -213,8 +217,8 @@ def test_recommendation_is_by_the_posterior_not_the_luckiest_value() -> None:
     assert recommendation.std == pytest.approx(np.sqrt(0.1 / 10.1), rel=0.05)
 
 
-def test_discrete_axes_hand_out_values_of_their_grid_only() -> None:
-    """Integers, ordinals and categoricals as cells over the cube: every suggestion decodes and encodes to itself."""
+def test_discrete_axes_suggest_only_their_values() -> None:
+    """Integers, ordinals and categoricals are cells of the cube: every suggestion survives decoding and encoding."""
     space = Space(
         (
             IntAxis("n", 1, 1000, "log"),
@@ -232,7 +236,7 @@ def test_discrete_axes_hand_out_values_of_their_grid_only() -> None:
 
 
 def test_expansions_per_suggestion_are_capped_and_the_cap_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With F so large that refinement would never end, a suggestion is still returned, marked as capped."""
+    """With an F so large that refinement would never end, a suggestion is still returned, marked as capped."""
     monkeypatch.setattr(ada_bkb_module, "MAX_EXPANSIONS", 30)
     config = Config(norm_bound=1e9, beta=1.0, max_depth=60)
     state = ada_bkb.observe(ada_bkb.start(unit_space(2), config, 0), np.array([0.5, 0.5]), 1.0).state

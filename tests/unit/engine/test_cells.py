@@ -1,4 +1,4 @@
-"""The tree is a partition: children tile their parent, leaves tile the box minus what was pruned."""
+"""The tree is a partition: children cover their parent, and leaves and pruned cells cover the box."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.unit.engine.strategies import unit_space
     sides=st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=6),
     seed=st.integers(0, 1000),
 )
-def test_children_tile_the_parent_along_its_longest_side(branching: int, sides: list[float], seed: int) -> None:
+def test_children_partition_the_parent_along_its_longest_side(branching: int, sides: list[float], seed: int) -> None:
     rng = np.random.default_rng(seed)
     low = rng.random(len(sides))
     high = low + sides
@@ -35,13 +35,13 @@ def test_children_tile_the_parent_along_its_longest_side(branching: int, sides: 
     assert (highs[:, others] == high[others]).all()
 
 
-def test_equal_sides_are_cut_in_axis_order_whatever_the_rounding() -> None:
+def test_equal_sides_are_split_in_axis_order_despite_rounding() -> None:
     low, high = np.zeros((1, 2)), np.array([[1.0, 1.0 + 1e-15]])
     (lows,), _ = split(low, high, 3, np.ones(2))
     assert lows[1].tolist() == [1.0 / 3, 0.0]
 
 
-def test_radius_is_half_the_diagonal_at_the_middle_and_more_elsewhere() -> None:
+def test_radius_is_half_the_diagonal_at_the_centre_and_larger_elsewhere() -> None:
     low, high = np.zeros((1, 2)), np.array([[3.0, 4.0]])
     assert radius(low, high, (low + high) / 2, np.ones(2)).tolist() == [2.5]
     assert radius(low, high, low, np.ones(2)).tolist() == [5.0]
@@ -50,8 +50,8 @@ def test_radius_is_half_the_diagonal_at_the_middle_and_more_elsewhere() -> None:
 
 @pytest.mark.parametrize("branching", [2, 3, 4])
 @pytest.mark.parametrize("norm_bound", [0.3, 3.0])
-def test_leaves_and_pruned_cells_tile_the_box(branching: int, norm_bound: float) -> None:
-    """Every one of 2,000 random positions lies in exactly one leaf or pruned cell, after a run that prunes."""
+def test_leaves_and_pruned_cells_partition_the_box(branching: int, norm_bound: float) -> None:
+    """Each of 2,000 random positions lies in exactly one leaf or pruned cell, after a run that prunes."""
     space = unit_space(2)
     config = Config(branching=branching, norm_bound=norm_bound, beta=0.1, lengthscale=0.4, max_depth=9)
     result = run(space, config, lambda u: -float(((u - 0.3) ** 2).sum()), 40)
@@ -65,7 +65,7 @@ def test_leaves_and_pruned_cells_tile_the_box(branching: int, norm_bound: float)
     assert (held == 1).all()
 
 
-def test_engine_holds_the_same_boxes_as_the_keys_say() -> None:
+def test_boxes_of_the_engine_match_their_keys() -> None:
     result = run(unit_space(3), Config(branching=3, beta=0.1, max_depth=6), lambda u: float(u.sum()), 25)
     tree = result.state.tree
     for cell in tree.leaves:
@@ -75,8 +75,8 @@ def test_engine_holds_the_same_boxes_as_the_keys_say() -> None:
 
 
 @pytest.mark.parametrize(("branching", "shares"), [(2, False), (3, True), (4, False), (5, True)])
-def test_middle_child_is_its_parents_point_only_for_odd_n(branching: int, shares: bool) -> None:
-    """Identity by construction: results at the parent count for the middle child, with no float comparison."""
+def test_middle_child_shares_its_parents_point_only_for_odd_n(branching: int, shares: bool) -> None:
+    """Results at the parent count for the middle child by construction, without comparison of floats."""
     result = run(unit_space(2), Config(branching=branching, beta=0.01, max_depth=4), lambda u: float(u[0]), 12)
     tree = result.state.tree
     points = {str(k): int(p) for k, p in zip(tree.keys, tree.point, strict=True)}

@@ -1,4 +1,4 @@
-"""Conditional parameters in the engine: every point has the active parameters only."""
+"""Conditional parameters in the engine: every point has its active parameters only."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NESTED = Space(
 
 @st.composite
 def finite_spaces(draw: st.DrawFn) -> Space:
-    """Two to six axes of two or three values; some need one or two of those before, in any order of declaration."""
+    """Two to six axes of two or three values. Some depend on one or two others, declared in any order."""
     axes: list[Axis] = []
     conditions: list[Condition] = []
     for i in range(draw(st.integers(2, 6))):
@@ -65,7 +65,7 @@ def finite_spaces(draw: st.DrawFn) -> Space:
 
 
 def patterns(space: Space) -> list[dict[str, Value]]:
-    """Every point of a finite space, each once: found among all combinations of values, active or not."""
+    """All points of a finite space, each once, from all combinations of values."""
     found: dict[str, dict[str, Value]] = {}
     needs: dict[str, list[Condition]] = {axis.name: [] for axis in space.axes}
     for condition in space.conditions:
@@ -82,7 +82,7 @@ def patterns(space: Space) -> list[dict[str, Value]]:
 
 
 @given(finite_spaces(), st.data())
-def test_points_sizes_and_slices_are_those_of_all_combinations(space: Space, data: st.DataObject) -> None:
+def test_points_sizes_and_slices_match_brute_force(space: Space, data: st.DataObject) -> None:
     everything = patterns(space)
     whole = Slice(space, {})
     assert whole.size == len(whole.points) == len(everything)
@@ -100,11 +100,12 @@ TEXTS = ["x0 + x1 <= 2", "x1 != 1", "x0 == 0 or x1 > 0", "not (x1 == 0 and x0 < 
 
 
 @given(finite_spaces(), st.sets(st.sampled_from(TEXTS), min_size=1, max_size=3), st.data())
-def test_a_constraint_applies_where_all_parameters_that_it_names_are_active(
+def test_constraints_apply_where_all_their_parameters_are_active(
     space: Space, texts: set[str], data: st.DataObject
 ) -> None:
-    """Points are those that satisfy the texts by Python's own ``eval``, as far as they apply; no box that holds one is
-    excluded, and none is covered by nothing."""
+    """The points are those that Python's ``eval`` allows. No box with a feasible point is excluded, and the cover
+    contains all of them.
+    """
     space = replace(space, constraints=tuple(map(Constraint, sorted(texts))))
     allowed = [
         point
@@ -128,7 +129,7 @@ def test_a_constraint_applies_where_all_parameters_that_it_names_are_active(
     assert np.any(inside.all(axis=2), axis=1).all()
 
 
-def test_constraints_of_branches_that_exclude_each_other_are_refused_and_others_are_checked_together() -> None:
+def test_conflicting_constraints_in_separate_branches_are_accepted() -> None:
     branches = Space(
         (ChoiceAxis("kind", ("a", "b")), FloatAxis("x", 0.0, 1.0), FloatAxis("y", 0.0, 1.0)),
         conditions=(Condition("x", "kind", ("a",)), Condition("y", "kind", ("b",))),
@@ -140,7 +141,7 @@ def test_constraints_of_branches_that_exclude_each_other_are_refused_and_others_
 
 
 @given(st.lists(st.floats(0, 1), min_size=7, max_size=7))
-def test_a_position_is_a_point_of_active_parameters_and_back(u: list[float]) -> None:
+def test_positions_and_points_with_active_parameters_round_trip(u: list[float]) -> None:
     point = NESTED.decode(u)
     assert NESTED.problems(point) == {}
     assert ("momentum" in point) == (point["optimizer"] == "sgd")
@@ -177,8 +178,8 @@ def test_each_error_of_a_point_is_reported_once_at_its_parameter(
     assert NESTED.problems({"momentum": 0.5, "optimizer": "sgd"}, partial=True) == {}
 
 
-def test_many_independent_switches_are_counted_without_visiting_each_set() -> None:
-    """2^60 sets of active parameters: each switch that is on has 3 values of its own."""
+def test_points_of_many_independent_switches_are_counted_in_closed_form() -> None:
+    """2^60 sets of active parameters: each enabled switch adds a parameter with 3 values."""
     axes = [ChoiceAxis(f"use{i}", (False, True)) for i in range(60)]
     own = [IntAxis(f"n{i}", 1, 3) for i in range(60)]
     space = Space((*axes, *own), conditions=tuple(Condition(f"n{i}", f"use{i}", (True,)) for i in range(60)))
@@ -191,8 +192,8 @@ def score(u: Array) -> float:
     return float(-sum((k + 1) * (x - 0.3) ** 2 for k, x in enumerate(u)))
 
 
-def test_the_tree_cuts_parents_first_and_no_point_is_repeated() -> None:
-    """No cell is cut along an axis that is not active in all of it; the first points try every branch."""
+def test_the_tree_splits_parents_first_and_repeats_no_point() -> None:
+    """No cell is split along an axis that is inactive in a part of it, and the first points try every branch."""
     result = run(NESTED, score, 60)
     activity, domain = NESTED.activity, Domain(NESTED)
     for key in result.cells:
@@ -211,7 +212,7 @@ def test_the_tree_cuts_parents_first_and_no_point_is_repeated() -> None:
     assert auto.suggest(state, none).point.tobytes() == auto.suggest(restored, none).point.tobytes()
 
 
-def test_a_finite_space_is_searched_to_its_end_and_each_point_once() -> None:
+def test_search_of_a_finite_space_tries_each_point_once_and_ends() -> None:
     space = Space(
         (ChoiceAxis("a", (0, 1, 2)), IntAxis("n", 1, 4), StepAxis("s", 0.0, 1.0, 0.25)),
         conditions=(Condition("n", "a", (1,)), Condition("s", "a", (2,))),
@@ -221,7 +222,7 @@ def test_a_finite_space_is_searched_to_its_end_and_each_point_once() -> None:
     assert auto.exhausted(result.state, np.zeros((0, 3)))
 
 
-def test_a_slice_holds_its_parents_and_moves_what_they_make_active() -> None:
+def test_slices_keep_fixed_parents_and_vary_their_children() -> None:
     state = run(NESTED, score, 12).state
     within = Slice(NESTED, {"optimizer": "sgd", "nesterov": True})
     suggestions = auto.suggestions_within(state, within, np.zeros((0, 7)))
@@ -231,8 +232,8 @@ def test_a_slice_holds_its_parents_and_moves_what_they_make_active() -> None:
     assert len({point["delay"] for point in points}) > 1
 
 
-def test_a_parameter_matters_as_often_as_it_is_active() -> None:
-    """The mean is x where it is active, in half of the space, and 0 elsewhere: x explains 1/24 of 1/24 + 1/16."""
+def test_sensitivity_accounts_for_inactive_parameters() -> None:
+    """The mean is x in the half of the space where x is active, and 0 elsewhere: x explains 1/24 of 1/24 + 1/16."""
     space = Space(
         (ChoiceAxis("on", (False, True)), FloatAxis("x", 0.0, 1.0)), conditions=(Condition("x", "on", (True,)),)
     )
@@ -243,7 +244,7 @@ def test_a_parameter_matters_as_often_as_it_is_active() -> None:
 
 @settings(max_examples=20)
 @given(finite_spaces())
-def test_any_conditions_are_searched_without_repeats(space: Space) -> None:
+def test_search_with_any_conditions_repeats_no_point(space: Space) -> None:
     size = int(Slice(space, {}).size)
     result = run(space, score, min(size, 12), config=Config())
     assert len({str(space.decode(point)) for point in result.points}) == min(size, 12)

@@ -123,7 +123,7 @@ EVERY_KIND = Space(
         ("-" * 300 + "a <= 1", 101, "more than 100 levels"),
     ],
 )
-def test_whatever_is_not_of_the_grammar_is_refused_with_its_column(text: str, column: int, words: str) -> None:
+def test_text_outside_the_grammar_is_rejected_with_its_column(text: str, column: int, words: str) -> None:
     with pytest.raises(ConstraintError) as refusal:
         assert Constraint(text).names
     assert str(refusal.value).startswith(f"column {column}: ")
@@ -171,11 +171,12 @@ def has_numbers(text: str, point: dict[str, float]) -> bool:
 
 @settings(max_examples=200)
 @given(COMPARISONS, RANGES)
-def test_it_says_what_python_says_and_intervals_never_contradict_it(
+def test_evaluation_agrees_with_python_and_intervals_are_sound(
     text: str, ranges: list[tuple[float, float, float]]
 ) -> None:
-    """At a random point of a random box: a constraint that holds there may hold in the box. A single comparison whose
-    sides are no numbers, as after a division by 0, does not hold."""
+    """At a random point of a random box. A constraint that holds at the point must be possible in the box. A single
+    comparison does not hold if one of its sides is not a number, as after a division by 0.
+    """
     constraint, box, point = Constraint(text), {}, {}
     for name, (one, other, share) in zip("abc", ranges, strict=True):
         low, high = min(one, other), max(one, other)
@@ -189,7 +190,7 @@ def test_it_says_what_python_says_and_intervals_never_contradict_it(
     assert not holds or np.all(constraint.may_hold(box))
 
 
-def test_what_is_no_number_satisfies_nothing() -> None:
+def test_comparisons_with_nan_are_false() -> None:
     for text in ("1 / a <= 3", "log(a - 1) <= 3", "sqrt(a - 1) <= 3", "(a - 1) ** 0.5 <= 3", "exp(2000 + a) >= 1"):
         assert not Constraint(text).holds({"a": 0.0})
         assert not Constraint(f"not {text}").holds({"a": 0.0})
@@ -197,13 +198,13 @@ def test_what_is_no_number_satisfies_nothing() -> None:
     assert not Constraint("1 / a <= 3").hold_at({"a": Numbers(np.array([np.nan]))})[0]
 
 
-def test_names_may_be_quoted_and_keep_their_columns() -> None:
+def test_quoted_names_are_parsed_with_their_columns() -> None:
     assert Constraint('2 * "learning rate" + max <= max(max, "if")').names == {"learning rate": 5, "max": 23, "if": 39}
     assert Constraint("é + b <= 1").names == {"é": 1, "b": 5}
     assert Constraint("'é é' == 'è' or c not in ['d'] or e").names == {"é é": 1, "c": 17, "e": 35}
 
 
-def test_many_random_points_satisfy_all_constraints() -> None:
+def test_random_points_satisfy_all_constraints() -> None:
     """On every kind of axis, checked by independent formulas."""
     feasible = Slice(EVERY_KIND, {}).feasible
     assert feasible is not None
@@ -229,7 +230,7 @@ THIN = Space(unit_space(2).axes, (Constraint("0.3 <= x0 + x1 <= 0.3001"), Constr
 
 
 @pytest.mark.parametrize("space", [SIMPLEX, THIN], ids=["simplex in 8 dimensions", "thin"])
-def test_random_points_of_tiny_feasible_sets_are_spread_over_them(space: Space) -> None:
+def test_random_points_cover_tiny_feasible_sets(space: Space) -> None:
     feasible = Slice(space, {}).feasible
     assert feasible is not None
     found = feasible.sample((1, 1), 500)
@@ -241,8 +242,8 @@ def test_random_points_of_tiny_feasible_sets_are_spread_over_them(space: Space) 
 
 @settings(max_examples=60)
 @given(spaces(), st.floats(0.05, 1.95), SHARES, st.integers(0, 99))
-def test_boxes_that_are_left_out_have_no_feasible_point(space: Space, bound: float, share: float, seed: int) -> None:
-    """For constraints on numbers of every kind of axis: a feasible random point is in a box of the cover."""
+def test_cover_contains_every_feasible_point(space: Space, bound: float, share: float, seed: int) -> None:
+    """For constraints on numeric axes of every kind, each feasible random point is in a box of the cover."""
     numeric = [each for each in space.axes if each.decode(0.0) not in (False, True)]
     if not numeric:
         return
@@ -270,7 +271,7 @@ def test_finite_spaces_are_counted_exactly() -> None:
     assert Slice(space, {"n": 1}).size == Slice(space, {"n": 3}).size == expected / 3
 
 
-def test_an_infeasible_space_is_traced_to_the_constraints_that_exclude_all_points() -> None:
+def test_infeasible_spaces_name_the_conflicting_constraints() -> None:
     space = unit_space(3)
     assert problems(["x0 + x1 <= 1", "x2 <= 0.5"], space) == {}
     proved = problems(["x2 <= 0.5", "x0 + x1 >= 1.5", "x0 <= 0.4", "x1 <= 0.9"], space)
@@ -330,11 +331,11 @@ def test_an_infeasible_space_is_traced_to_the_constraints_that_exclude_all_point
         ("1 <= 2", "names no parameter that varies"),
     ],
 )
-def test_a_constraint_fits_the_parameters_of_the_space(text: str, sentence: str) -> None:
+def test_constraints_on_unsuitable_parameters_are_rejected(text: str, sentence: str) -> None:
     assert problems(["layers <= 12", text], Space(EVERY_KIND.parameters))[1].startswith(sentence)
 
 
-def test_a_slice_has_the_feasible_points_with_its_values() -> None:
+def test_random_points_of_a_slice_satisfy_the_constraints() -> None:
     within = Slice(EVERY_KIND, {"drop": 0.5, "layers": 16})
     assert within.feasible is not None
     found = within.feasible.sample((1, 2), 200)

@@ -1,4 +1,4 @@
-"""Degenerate inputs give correct numbers."""
+"""Degenerate inputs give accurate predictions."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def at(state: State, point: Sequence[float]) -> Prediction:
 
 
 @pytest.mark.parametrize("ridge", [1e-9, 1e-3])
-def test_at_one_point_repeated_the_mean_is_the_average(ridge: float) -> None:
-    """Of n results at one point, the posterior variance is scale^2 * ridge / (n + ridge)."""
+def test_repeated_results_at_one_point_are_averaged(ridge: float) -> None:
+    """After n results at one point, the posterior variance is scale^2 * ridge / (n + ridge)."""
     state = ada_bkb.start(unit_space(2), Config(ridge=ridge), 0)
     values = [float(i % 3) for i in range(300)]
     for value in values:
@@ -77,9 +77,9 @@ def test_near_duplicates_are_averaged(ridge: float, spacing: float) -> None:
         ada_bkb.suggest(state, np.zeros((0, 2)))
     assert_finite(state)
     fitted = ada_bkb.predict(state, np.array(points))
-    assert np.square(fitted.mean - values).mean() <= values.var() * (1 + 1e-6), "no worse than the average"
+    assert np.square(fitted.mean - values).mean() <= values.var() * (1 + 1e-6), "at least as accurate as the average"
     assert at(state, (0.9, 0.9)).std == pytest.approx(ada_bkb.report(state).scale, rel=0.01)
-    if spacing <= 1e-12:  # to the kernel, all of them are one point
+    if spacing <= 1e-12:  # the kernel cannot distinguish these points
         assert fitted.mean == pytest.approx(np.full(60, values.mean()), abs=1e-6)
         assert fitted.std == pytest.approx(np.full(60, values.std() * np.sqrt(ridge / 60)), rel=0.01)
 
@@ -111,8 +111,8 @@ def test_extreme_outputs_are_fitted_and_maximized(objective: Callable[[Array], f
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "matern"])
-def test_a_tiny_ridge_interpolates(kernel: str) -> None:
-    """lambda = 1e-9 over a long smooth run, where the Gram matrix is singular in floating point."""
+def test_posterior_with_a_tiny_ridge_interpolates(kernel: str) -> None:
+    """lambda = 1e-9 in a long smooth run, where the Gram matrix is numerically singular."""
 
     def objective(u: Array) -> float:
         return float(np.sin(4 * u[0]) + u[1] ** 2)  # at most 2, at (pi / 8, 1)
@@ -124,7 +124,7 @@ def test_a_tiny_ridge_interpolates(kernel: str) -> None:
 
 
 @pytest.mark.long
-def test_in_thirty_dimensions_with_three_hundred_levels_the_best_value_improves() -> None:
+def test_best_value_improves_in_thirty_dimensions() -> None:
     config = Config(max_depth=300, norm_bound=0.5, beta=0.01, lengthscale=2.0)
     result = run(unit_space(30), config, lambda u: -float(((u - 0.4) ** 2).sum()), 60)
     assert_fits(result.state, result.points, result.values, 0.1)
@@ -133,8 +133,8 @@ def test_in_thirty_dimensions_with_three_hundred_levels_the_best_value_improves(
     assert max(result.values) > -0.15
 
 
-def test_cells_narrower_than_the_spacing_of_points_still_lead_to_the_optimum() -> None:
-    """The axis has about a hundred points, so that cells of many levels have the same centre."""
+def test_cells_narrower_than_the_float_spacing_still_lead_to_the_optimum() -> None:
+    """The axis has about a hundred distinct floats, so cells of many levels have the same centre."""
     config = Config(max_depth=300, norm_bound=1.0, beta=1e-3, ridge=1e-4, lengthscale=0.5)
     axis = FloatAxis("x", 1e6, 1e6 + 1e-6)
     result = run(Space((axis,)), config, lambda u: -abs(float(u[0]) - 0.5), 15)

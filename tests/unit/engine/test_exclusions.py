@@ -1,4 +1,4 @@
-"""Constraints on choices: they leave the points that Python's own ``eval`` leaves, and their bounds are sound."""
+"""Constraints on choices: Python's ``eval`` allows the same points, and interval bounds are sound."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ EXPRESSIONS = st.recursive(
 )
 
 
-def said_by_python(text: str, axes: tuple[Axis | Fixed, ...]) -> list[dict[str, Any]]:
+def feasible_by_python(text: str, axes: tuple[Axis | Fixed, ...]) -> list[dict[str, Any]]:
     """The feasible points of a finite space, according to Python."""
     values = [[each.value] if isinstance(each, Fixed) else _values(each) for each in axes]
     points = [dict(zip([each.name for each in axes], row, strict=True)) for row in itertools.product(*values)]
@@ -81,9 +81,9 @@ def _values(axis: Axis) -> list[Any]:
 
 @settings(max_examples=20)
 @given(EXPRESSIONS)
-def test_the_feasible_points_of_a_finite_space_are_those_of_python(text: str) -> None:
+def test_finite_spaces_have_the_feasible_points_of_python(text: str) -> None:
     """Compares exact evaluation, arrays, interval bounds and Python, for the whole space and a slice."""
-    constraint, expected = Constraint(text), said_by_python(text, FINITE)
+    constraint, expected = Constraint(text), feasible_by_python(text, FINITE)
     whole = Slice(Space(FINITE, (constraint,)), {})
     assert whole.feasible is not None
     found = [whole.space.decode(point) for point in whole.points]
@@ -103,7 +103,9 @@ def test_the_feasible_points_of_a_finite_space_are_those_of_python(text: str) ->
 @given(EXPRESSIONS, st.integers(0, 10**6))
 @example("not not not (2 <= n < 4 <= dose + drop)", 381)  # n is up to 2, which is not below 2
 def test_bounds_over_boxes_of_several_choices_are_sound(text: str, seed: int) -> None:
-    """In a random box with a feasible point, it may hold; in a box where it surely holds, all points are feasible."""
+    """If a random box contains a feasible point, the constraint may hold in it. If the constraint surely holds in a
+    box, all its points are feasible.
+    """
     random, space = np.random.default_rng(seed), Space(FINITE)
     points = Slice(space, {}).points
     ends = np.sort(random.random((2, 12, space.dimension)), axis=0)
@@ -132,8 +134,8 @@ def test_bounds_over_boxes_of_several_choices_are_sound(text: str, seed: int) ->
     ],
     ids=str,
 )
-def test_an_interval_of_an_axis_has_all_values_in_it(axis: Axis) -> None:
-    """A few values of billions: those in comparisons, and their neighbours."""
+def test_among_is_exact_for_single_values_and_their_neighbours(axis: Axis) -> None:
+    """Checks only a few of billions of values: those in comparisons, and their neighbours."""
     assert axis.count is not None
     assert not isinstance(axis, FloatAxis)
     random = np.random.default_rng(1)
@@ -155,8 +157,10 @@ MANY: tuple[Axis, ...] = (
 ONE_LEFT = [f"c{k} == 'd'" for k in range(5)] + ["c5 not in ['a', 'b', 'e', 'f'] and x < 0.25"]
 
 
-def test_one_combination_of_thousands_is_found_and_none_is_proved() -> None:
-    """One of 15,625 combinations, for a quarter of the range of a real number."""
+def test_one_feasible_combination_of_thousands_is_found() -> None:
+    """One of 15,625 combinations is feasible, on a quarter of the range of a float. A contradiction among them is
+    proved.
+    """
     assert problems(ONE_LEFT, Space(MANY)) == {}
     feasible = Slice(Space(MANY, tuple(map(Constraint, ONE_LEFT))), {}).feasible
     assert feasible is not None
@@ -168,20 +172,20 @@ def test_one_combination_of_thousands_is_found_and_none_is_proved() -> None:
     assert contradiction[2].startswith("no point satisfies the constraints 2, 5, 6 together")
 
 
-def test_log_integers_are_cut_between_values() -> None:
-    """Without these cuts, bounds on an integer on a log scale and a real number would prove nothing."""
+def test_log_integers_are_split_between_values() -> None:
+    """Without these splits, bounds on a log-scale integer and a float would prove nothing."""
     space = Space((IntAxis("n", 1, 300, "log"), FloatAxis("x", 0.0, 1.0)))
     assert problems(["n in [7, 8]", "n == 8 and x > 0.5"], space) == {}
     assert problems(["n in [7, 8]", "n not in [7, 8] or x > 2"], space)[0].startswith("no point satisfies")
 
 
-def test_slack_is_the_distance_in_what_choices_leave() -> None:
+def test_slack_is_measured_among_points_that_satisfy_the_choices() -> None:
     axes = (CATALYST, FloatAxis("temperature", 20.0, 120.0))
     of_choices = Constraint("catalyst != 'SPhos'")
     space = Space(axes, (of_choices, Constraint("not (catalyst == 'PPh3' and temperature > 80)")))
     feasible = Slice(space, {}).feasible
     assert feasible is not None
     points = np.array([space.encode({"catalyst": each, "temperature": 60.0}) for each in CATALYST.choices])
-    assert feasible.slack(points).shape == (3, 1), "of choices alone there is none"
+    assert feasible.slack(points).shape == (3, 1), "constraints on choices alone have no slack"
     assert feasible.slack(points)[:, 0].tolist() == pytest.approx([math.inf, math.inf, 20.0])
     assert feasible.scales[0] == pytest.approx(60.0, abs=10.0)

@@ -1,4 +1,4 @@
-"""GP-ThreDS: which cells its tests accept, and that its state is a function of its results."""
+"""GP-ThreDS: which cells its tests accept, and that its state depends only on its results."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def threds(objective: Callable[[Array], float], seed: int, steps: int) -> tuple[
     return state, cells
 
 
-def test_the_cells_that_gp_threds_accepts_hold_the_optimum() -> None:
-    """Four functions with one maximum at a random place. The test allows one failure."""
+def test_cells_accepted_by_gp_threds_contain_the_optimum() -> None:
+    """Four functions with one maximum at a random position. The test allows one failure."""
     held, rejected, shallowest = 0, 0, 99
     for seed in range(4):
         optimum = np.random.default_rng(100 + seed).uniform(0.1, 0.9, 2)
@@ -68,8 +68,8 @@ def test_the_cells_that_gp_threds_accepts_hold_the_optimum() -> None:
     assert shallowest >= 2
 
 
-def test_gp_threds_is_a_function_of_its_results() -> None:
-    """Folded anew, they give the same tests; a correction gives what it would have been without the mistake."""
+def test_gp_threds_depends_only_on_its_results() -> None:
+    """A restored state has the same tests, and a correction gives the state without the mistake."""
     state, cells = threds(hills, 0, 90)
     again = gp_threds.restore(unit_space(2), THREDS, 0, state.record, cells, ())
     assert (again.cells, again.chosen, again.tested, again.tau) == (state.cells, state.chosen, state.tested, state.tau)
@@ -83,7 +83,7 @@ def test_gp_threds_is_a_function_of_its_results() -> None:
     assert all(after[key.rpartition(".")[0]] == "expanded" for key in after if "." in key)
 
 
-def test_gp_threds_issues_different_points_and_takes_their_results_in_any_order() -> None:
+def test_gp_threds_accepts_results_in_any_order() -> None:
     state, _ = threds(hills, 0, 20)
     together = [suggestion.point for suggestion in islice(gp_threds.suggestions(state, NOTHING), 6)]
     assert len({point.tobytes() for point in together}) == 6
@@ -92,7 +92,7 @@ def test_gp_threds_issues_different_points_and_takes_their_results_in_any_order(
     assert state.record.size == 26
 
 
-def test_a_result_beside_the_grid_counts_for_the_cell_that_it_is_in() -> None:
+def test_rounded_results_count_for_the_cell_that_contains_them() -> None:
     """Workers may round the values that they receive."""
     rounded, asked = gp_threds.start(unit_space(2), THREDS, 0), []
     for _ in range(40):
@@ -110,20 +110,20 @@ def test_a_result_beside_the_grid_counts_for_the_cell_that_it_is_in() -> None:
     assert np.array_equal(gp_threds.suggest(after, NOTHING).point, gp_threds.suggest(deep, NOTHING).point)
 
 
-def test_a_grid_finer_than_its_axes_has_every_point_once() -> None:
+def test_grid_finer_than_the_float_spacing_repeats_no_point() -> None:
     narrow = Space((FloatAxis("x", 1.0, 1.0 + 1e-11),))
     state = gp_threds.start(narrow, THREDS, 0)
     together = [found.point for found in islice(gp_threds.suggestions(state, np.zeros((0, 1))), 8)]
     assert len({point.tobytes() for point in together}) == 8
 
 
-def test_results_beyond_floating_point_are_refused() -> None:
+def test_results_too_large_to_square_are_rejected() -> None:
     state, _ = threds(hills, 0, 3)
     with pytest.raises(FloatingPointError):
         gp_threds.observe(state, np.array([0.5, 0.5]), 1e200)
 
 
-def test_gp_threds_ends_with_the_tree_and_repeats_its_best_point() -> None:
+def test_gp_threds_stops_at_full_depth_and_repeats_its_best_point() -> None:
     config = replace(THREDS, max_depth=2, patience=20)
     state = gp_threds.start(unit_space(2), config, 0)
     told: dict[str, str] = {}
@@ -135,7 +135,7 @@ def test_gp_threds_ends_with_the_tree_and_repeats_its_best_point() -> None:
         told |= asked.cells | taken.cells
         state = taken.state
     assert gp_threds.stopped(state)
-    assert told == state.tree, "a complete study asks for nothing more, so the last result tells"
+    assert told == state.tree, "a complete study suggests nothing, so use the last result"
     suggestion, best = gp_threds.suggest(state, NOTHING), gp_threds.recommend(state)
     assert best is not None
     assert np.array_equal(suggestion.point, best.point)
@@ -143,8 +143,8 @@ def test_gp_threds_ends_with_the_tree_and_repeats_its_best_point() -> None:
     assert gp_threds.report(state).depth == 2
 
 
-def test_it_ends_where_all_points_that_are_left_to_a_test_have_failed() -> None:
-    """One child of the root is accepted; then whatever is suggested fails, until no point is left to the test."""
+def test_gp_threds_is_exhausted_when_all_points_of_a_test_have_failed() -> None:
+    """One child of the root is accepted; then every suggestion fails, until the test has no points left."""
     small = replace(THREDS, grid=3)
     state = gp_threds.start(unit_space(2), small, 0)
     while state.test is not None and not state.test.accepted:

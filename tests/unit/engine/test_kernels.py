@@ -19,7 +19,7 @@ FORMULAS: list[tuple[Kernel, Callable[[float], float]]] = [
 
 
 @pytest.mark.parametrize(("kernel", "formula"), FORMULAS)
-def test_docstring_formula_is_the_code(kernel: Kernel, formula: Callable[[float], float]) -> None:
+def test_kernels_match_their_docstring_formulas(kernel: Kernel, formula: Callable[[float], float]) -> None:
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(5, 3)), rng.normal(size=(4, 3))
     expected = [[formula(float(np.linalg.norm(x - y))) for y in Y] for x in X]
@@ -35,11 +35,11 @@ def test_g_bounds_the_rkhs_distance_and_never_decreases(kernel: Kernel, formula:
     assert (np.diff(distance(kernel, r)) >= -1e-9).all()
     if math.isfinite(kernel.slope):
         assert (exact <= kernel.slope * r * (1 + 1e-9) + 1e-7).all()
-        # The slope is the smallest: it is attained in the limit of small r.
+        # The slope is the smallest valid one: the limit of small r attains it.
         assert exact[200] / r[200] == pytest.approx(kernel.slope, rel=0.02)
 
 
-def test_near_points_keep_their_digits() -> None:
-    """1 - k of two points 1e-6 apart, far from the origin, has the right size: no |x|^2 + |y|^2 - 2xy."""
+def test_nearby_points_keep_their_precision() -> None:
+    """1 - k of two points 1e-6 apart, far from the origin, is accurate: the code must not use |x|^2 + |y|^2 - 2xy."""
     x = np.array([[1000.0, -1000.0]])
     assert 1.0 - Gaussian()(x, x + np.array([1e-6, 0.0]))[0, 0] == pytest.approx(5e-13, rel=1e-3)

@@ -22,8 +22,8 @@ def key(path: tuple[int, ...]) -> str:
 
 @settings(max_examples=25)
 @given(case=cases())
-def test_same_decisions_as_the_transcription(case: Case) -> None:
-    """Same cells suggested, same dictionary, same leaf set, same numbers, on random problems."""
+def test_engine_makes_the_same_decisions_as_the_transcription(case: Case) -> None:
+    """On random problems: the same suggested cells, dictionary, leaf set and numbers."""
     with mock.patch.object(ada_bkb_module, "MAX_EXPANSIONS", MAX_EXPANSIONS):
         assert_same_run(case)
 

@@ -92,8 +92,8 @@ def run(study: Study, steps: int) -> Study:
     return study
 
 
-def test_preparing_changes_no_answer(study: Study) -> None:
-    """A study that prepares after each result has the same points, cells and reports as one that does not."""
+def test_prepare_does_not_change_suggestions(study: Study) -> None:
+    """A study that prepares after each result has the same points, cells and reports as one that never does."""
     other = replace(study, cells=dict(study.cells), points=[], values=[])
     for _ in range(STEPS):
         run(study, 1)
@@ -104,8 +104,8 @@ def test_preparing_changes_no_answer(study: Study) -> None:
     assert study.cells == other.cells
 
 
-def test_a_restored_study_continues_like_the_one_that_ran(study: Study) -> None:
-    """At any time, before and after a suggestion, the next points, cells and dictionaries are the same."""
+def test_restored_study_continues_identically(study: Study) -> None:
+    """Before and after each suggestion, the next points, cells and dictionaries are the same."""
     for _ in range(STEPS):
         restored = study.restored()
         point = study.ask()
@@ -117,8 +117,8 @@ def test_a_restored_study_continues_like_the_one_that_ran(study: Study) -> None:
         assert restored.policy.dictionary(restored.state) == study.policy.dictionary(study.state)
 
 
-def test_suggestions_are_distinct_points_of_the_space_and_leave_the_state_as_it_was(study: Study) -> None:
-    """Eight together, each pending for the next, as if they were asked for in turn."""
+def test_suggestions_are_distinct_and_do_not_modify_the_state(study: Study) -> None:
+    """Eight suggestions at once equal eight suggestions in turn, each with the previous ones pending."""
     run(study, 10)
     policy, state = study.policy, study.state
     together = [suggestion.point for suggestion in islice(policy.suggestions(state, NOTHING), 8)]
@@ -131,8 +131,8 @@ def test_suggestions_are_distinct_points_of_the_space_and_leave_the_state_as_it_
     assert policy.suggest(study.state, NOTHING).point.tolist() == together[0].tolist()
 
 
-def test_any_point_of_the_space_may_be_observed(study: Study) -> None:
-    """Corners, the middle and random points, before any suggestion; suggestions continue afterwards."""
+def test_any_point_of_the_space_can_be_observed(study: Study) -> None:
+    """Observes corners, the centre and random points before any suggestion; suggestions continue afterwards."""
     points = [[0.0, 0.0], [1.0, 1.0], [0.5, 0.5], *np.random.default_rng(0).random((5, 2))]
     for point in SPACE.snap(np.array(points)):
         study.tell(point)
@@ -140,8 +140,8 @@ def test_any_point_of_the_space_may_be_observed(study: Study) -> None:
     assert study.policy.report(study.state).observations == 11
 
 
-def test_predictions_and_recommendations_have_their_shapes(study: Study) -> None:
-    """Nothing is recommended before the first result; then an evaluated point."""
+def test_predictions_and_recommendations_have_the_documented_shapes(study: Study) -> None:
+    """Before the first result there is no recommendation; afterwards it is an evaluated point."""
     at = np.random.default_rng(0).random((7, 2))
     assert study.policy.recommend(study.state) is None
     for steps in (0, 1, 12):
@@ -156,8 +156,8 @@ def test_predictions_and_recommendations_have_their_shapes(study: Study) -> None
     assert recommendation.point.tolist() in [point.tolist() for point in study.points]
 
 
-def test_a_correction_gives_the_study_without_the_excluded_result(study: Study) -> None:
-    """The record is the corrected one, cells that were cut stay cut, and the study goes on."""
+def test_rebuild_removes_an_excluded_result(study: Study) -> None:
+    """The rebuilt state has the remaining results, keeps cells that were split, and the study continues."""
     run(study, 12)
     kept = record(study.points[1:], study.values[1:])
     update = study.policy.rebuild(study.state, kept, study.cells)
@@ -171,13 +171,12 @@ def test_a_correction_gives_the_study_without_the_excluded_result(study: Study) 
     run(study, 3)
 
 
-def test_neither_stopped_nor_exhausted_at_the_start(study: Study) -> None:
-    """A real box has points left."""
+def test_continuous_studies_start_neither_stopped_nor_exhausted(study: Study) -> None:
     assert not study.policy.stopped(study.state)
     assert not study.policy.exhausted(run(study, 5).state, NOTHING)
 
 
-def test_cells_are_boxes_that_hold_their_centroids(study: Study) -> None:
+def test_cells_contain_their_centroids(study: Study) -> None:
     """Checks all cells that the study ever reported."""
     run(study, 12)
     for key in study.cells:

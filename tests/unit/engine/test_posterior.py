@@ -32,8 +32,9 @@ def exact_gp(kernel: Kernel, X: Array, y: Array, at: Array, ridge: float) -> tup
 @pytest.mark.parametrize("kernel", [Gaussian(), Matern(0.5), Matern(1.5), Matern(2.5)])
 @pytest.mark.parametrize("dimension", [1, 3])
 def test_full_dictionary_equals_the_exact_gp(kernel: Kernel, dimension: int) -> None:
-    """Mean and variance to 1e-8 relative, folded one by one, with repeats as counts. Not quite where the features of
-    close points are the same in floating point, as the Gaussian kernel's are in one dimension."""
+    """Compares mean and variance after one update per result, with repeats as counts: relative error 1e-8. The Gaussian
+    kernel in one dimension gets 1e-6: close points have numerically equal features.
+    """
     tolerance = 1e-6 if isinstance(kernel, Gaussian) and dimension == 1 else 1e-8
     for seed in range(10):
         assert_exact_gp(kernel, dimension, np.random.default_rng(seed), tolerance)
@@ -70,7 +71,7 @@ def scenario(qbar: float) -> State:
 
 @pytest.mark.parametrize("qbar", [0.3, 1.0, 3.0])
 def test_incremental_updates_equal_a_factorisation_from_scratch(qbar: float) -> None:
-    """After 60 rank-one steps with members coming and going, every number is that of a fresh build."""
+    """After 60 rank-one steps that add and remove members, every number equals that of a fresh build."""
     state = scenario(qbar)
     dictionary = state.gp.sketch.dictionary
     assert len(dictionary) < len(state.points.evaluated) or qbar > 1
@@ -94,8 +95,7 @@ def test_order_of_observations_does_not_matter() -> None:
     np.testing.assert_allclose(one.std, other.std, rtol=1e-8, atol=1e-8)
 
 
-def test_with_a_fixed_dictionary_sigma_never_rises_with_data() -> None:
-    """Anywhere, for any sequence of results at any points, while the dictionary stays."""
+def test_variance_never_increases_with_data_under_a_fixed_dictionary() -> None:
     rng = np.random.default_rng(4)
     problem = Problem(unit_space(2), Config(ridge=1e-3, lengthscale=0.4), 0)
     positions = rng.random((12, 2))
@@ -110,8 +110,8 @@ def test_with_a_fixed_dictionary_sigma_never_rises_with_data() -> None:
         before = after
 
 
-def test_an_older_state_stays_valid_when_a_decision_is_thrown_away() -> None:
-    """States are immutable: an abandoned decision does not affect the state from which it was made."""
+def test_abandoned_decisions_do_not_affect_the_earlier_state() -> None:
+    """States are immutable."""
     state = scenario(1.0)
     at = np.random.default_rng(5).random((10, 3))
     before = ada_bkb.predict(state, at)
@@ -127,8 +127,8 @@ def test_an_older_state_stays_valid_when_a_decision_is_thrown_away() -> None:
     np.testing.assert_array_equal(ada_bkb.predict(kept, at).mean, ada_bkb.predict(alone, at).mean)
 
 
-def test_dictionary_draws_have_the_stated_probability() -> None:
-    """Over 400 seeds a point is drawn with frequency min(1, qbar n s2), within four standard errors."""
+def test_dictionary_members_are_drawn_with_the_stated_probability() -> None:
+    """Over 400 seeds, the frequency of each point is min(1, qbar n s2), within four standard errors."""
     rng = np.random.default_rng(6)
     positions, values = rng.random((8, 2)), rng.normal(size=8)
     config = Config(qbar=0.4, lengthscale=0.6, ridge=0.05)
@@ -147,7 +147,7 @@ def test_dictionary_draws_have_the_stated_probability() -> None:
     assert (np.abs(hits / 400 - probability) <= error).all()
 
 
-def test_blank_study_has_the_prior() -> None:
+def test_study_without_results_has_the_prior() -> None:
     prediction = ada_bkb.predict(blank(Problem(unit_space(2), Config(ridge=0.01), 0)), np.array([[0.2, 0.9]]))
     assert prediction.mean.tolist() == [0.0]
     assert prediction.std.tolist() == [1.0]

@@ -1,4 +1,4 @@
-"""Random and Sobol' points: how they are spread, and that results do not affect them."""
+"""Random and Sobol' points: their distribution, and independence of results."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def study(space: Space, design: Design, count: int, seed: int = 0) -> Array:
     return np.array(points)
 
 
-def filled(points: Array, *boxes: int) -> NDArray[np.int64]:
+def box_counts(points: Array, *boxes: int) -> NDArray[np.int64]:
     """The number of points in each non-empty box, for a grid with the given number of boxes per axis."""
     counts: NDArray[np.int64] = np.unique((points * boxes).astype(int), axis=0, return_counts=True)[1]
     return counts
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-def test_points_are_a_function_of_the_seed_and_not_of_results_or_workers(design: Design) -> None:
+def test_points_depend_only_on_the_seed(design: Design) -> None:
     space = unit_space(3)
     alone = study(space, design, 16)
     together = islice(sampling.suggestions(sampling.start(space, Config(design), 0), np.zeros((0, 3))), 16)
@@ -50,22 +50,24 @@ def test_points_are_a_function_of_the_seed_and_not_of_results_or_workers(design:
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_points_are_uniform(design: Design) -> None:
-    counts = filled(study(unit_space(2), design, 512), 4, 4)
+    counts = box_counts(study(unit_space(2), design, 512), 4, 4)
     assert len(counts) == 16
     assert counts.min() >= 15
     assert counts.max() <= 50
 
 
 def test_sobol_points_fill_the_box_more_evenly_than_random_ones() -> None:
-    """A net has the same number of 256 points in each of 256 boxes of any shape; random points leave a third empty."""
+    """Each of 256 boxes of any shape contains the same number of 256 Sobol' points; random points leave a third of the
+    boxes empty.
+    """
     for shape in ((16, 16), (4, 64), (256, 1)):
-        assert filled(study(unit_space(2), "sobol", 256), *shape).tolist() == [1] * 256
+        assert box_counts(study(unit_space(2), "sobol", 256), *shape).tolist() == [1] * 256
     designs = [qmc.discrepancy(study(unit_space(4), design, 128, seed=2)) for design in DESIGNS]
     assert designs[1] < designs[0] / 2
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-def test_constraints_are_kept_and_finite_spaces_end(design: Design) -> None:
+def test_designs_satisfy_constraints_and_exhaust_finite_spaces(design: Design) -> None:
     x, y = FloatAxis("x", 0.0, 1.0), FloatAxis("y", 0.0, 1.0)
     thin = Space((x, y), (Constraint("x + y <= 0.05"),))
     assert all(point.sum() <= 0.05 for point in study(thin, design, 20))
@@ -84,12 +86,12 @@ def test_released_and_excluded_points_are_not_repeated(design: Design) -> None:
     out = np.array([ask(state, np.zeros((0, 2)))])
     out = np.concatenate([out, ask(state, out)[None]])
     state = sampling.observe(state, out[1], 1.0).state
-    # The first point is released: one result, none issued.
+    # The first point is released: one result exists and no trial is issued.
     third = ask(state, np.zeros((0, 2)))
     assert third.tolist() not in [out[1].tolist()]
 
 
-def test_what_is_predicted_is_the_mean_of_the_results_everywhere() -> None:
+def test_predicted_mean_is_the_mean_of_all_results() -> None:
     space = unit_space(2)
     state = sampling.start(space, Config("random"), 0)
     for point, value in (([0.1, 0.2], 1.0), ([0.1, 0.2], 4.0), ([0.5, 0.5], 2.6), ([0.9, 0.9], -3.0)):

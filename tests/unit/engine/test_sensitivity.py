@@ -1,4 +1,4 @@
-"""Sobol' indices against the closed forms of functions that have one, and slices through mixed spaces."""
+"""Sobol' indices agree with closed forms, and slices through mixed spaces have the documented points."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def ishigami(positions: Array) -> Array:
     return found
 
 
-def close(found: Sensitivity | None, first: list[float], total: list[float]) -> None:
-    """Whether indices are within four standard errors, and these errors within a few percent."""
+def assert_close(found: Sensitivity | None, first: list[float], total: list[float]) -> None:
+    """Assert that indices are within four standard errors, and that these errors are below a few percent."""
     assert found is not None
     for estimate, error, exact in ((found.first, found.first_error, first), (found.total, found.total_error, total)):
         assert estimate.shape == error.shape == (len(exact),)
@@ -32,18 +32,18 @@ def close(found: Sensitivity | None, first: list[float], total: list[float]) -> 
         assert (error < 0.03).all()
 
 
-def test_the_indices_of_a_known_function_are_right_within_their_errors() -> None:
+def test_indices_of_a_known_function_are_within_their_errors() -> None:
     found = sensitivity(ishigami, CUBE)
-    close(found, [0.3139, 0.4424, 0.0], [0.5576, 0.4424, 0.2437])
+    assert_close(found, [0.3139, 0.4424, 0.0], [0.5576, 0.4424, 0.2437])
     assert found is not None
     assert found.std == pytest.approx(np.sqrt(13.8446), rel=0.03)
 
 
-def test_the_only_parameter_has_all_of_the_variance() -> None:
-    close(sensitivity(lambda positions: positions[:, 0] ** 2, Space(CUBE.parameters[:1])), [1.0], [1.0])
+def test_a_single_parameter_explains_all_variance() -> None:
+    assert_close(sensitivity(lambda positions: positions[:, 0] ** 2, Space(CUBE.parameters[:1])), [1.0], [1.0])
 
 
-def test_they_are_the_same_each_time_and_in_any_units() -> None:
+def test_indices_are_reproducible_and_independent_of_units() -> None:
     first, again = sensitivity(ishigami, CUBE), sensitivity(ishigami, CUBE)
     scaled = sensitivity(lambda positions: 1e200 * ishigami(positions), CUBE)
     assert first is not None
@@ -55,18 +55,18 @@ def test_they_are_the_same_each_time_and_in_any_units() -> None:
     assert scaled.std == pytest.approx(1e200 * first.std)
 
 
-def test_each_choice_and_each_integer_has_the_weight_of_its_bin() -> None:
-    """One of four choices brings 2 (variance 3/4), the integers -1, 0 and 1 count as they are (variance 2/3)."""
+def test_choices_and_integers_are_weighted_by_their_bins() -> None:
+    """One of four choices adds 2 (variance 3/4); the integers -1, 0 and 1 add their value (variance 2/3)."""
     space = Space((ChoiceAxis("c", ("p", "q", "r", "s")), Fixed("f", 1), IntAxis("n", -1, 1)))
 
     def mean(positions: Array) -> Array:
         points = [space.decode(u) for u in positions]
         return np.array([2.0 * (point["c"] == "q") + point["n"] for point in points])  # type: ignore[operator]
 
-    close(sensitivity(mean, space), [9 / 17, 8 / 17], [9 / 17, 8 / 17])
+    assert_close(sensitivity(mean, space), [9 / 17, 8 / 17], [9 / 17, 8 / 17])
 
 
-def test_a_constant_and_a_space_of_one_point_have_none() -> None:
+def test_constants_and_single_point_spaces_have_no_indices() -> None:
     assert sensitivity(lambda positions: np.full(len(positions), -3.0), CUBE) is None
     assert sensitivity(lambda positions: positions.sum(axis=1), Space((Fixed("f", 1),))) is None
 
@@ -85,7 +85,7 @@ def test_the_number_of_predictions_is_bounded() -> None:
     assert sum(counts) <= 1 << 15
 
 
-def test_values_along_an_axis_are_all_of_a_few_or_evenly_spread() -> None:
+def test_along_lists_few_values_and_spaces_many_evenly() -> None:
     log, whole, few = FloatAxis("x", 1e-2, 1e2, "log"), IntAxis("n", 1, 1000, "log"), ChoiceAxis("c", ("a", "b", "c"))
     assert [log.decode(u) for u in along(log, 5)] == pytest.approx([0.01, 0.1, 1.0, 10.0, 100.0])
     assert [few.decode(u) for u in along(few, 5)] == ["a", "b", "c"]

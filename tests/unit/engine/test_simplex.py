@@ -1,4 +1,4 @@
-"""The points of mixtures: projections, random points, and the decimals that are issued."""
+"""Points of mixtures: projections, random points, and the decimals that suggestions contain."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BOUNDS = {
 }
 
 
-def made(name: str, **fixed: float) -> Simplex:
+def simplex_of(name: str, **fixed: float) -> Simplex:
     bounds, total, at_most, least = BOUNDS[name]
     space = Space(tuple(FloatAxis(f"c{k}", *ends) for k, ends in enumerate(bounds)))
     return simplex(space, Mixture(tuple(f"c{k}" for k in range(len(bounds))), total, at_most, least), fixed)
@@ -48,8 +48,8 @@ def assert_are_mixtures(name: str, values: np.ndarray[tuple[int, int], np.dtype[
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_random_and_projected_points_are_mixtures_and_those_of_mixtures_stay(name: str) -> None:
-    one, rng = made(name), np.random.default_rng(0)
+def test_random_and_projected_points_are_mixtures(name: str) -> None:
+    one, rng = simplex_of(name), np.random.default_rng(0)
     drawn = one.drawn((1, 2), 300)
     assert_are_mixtures(name, drawn)
     scattered = rng.uniform(-0.5, 1.5, (300, len(one.axes))) * one.mixture.total
@@ -57,13 +57,13 @@ def test_random_and_projected_points_are_mixtures_and_those_of_mixtures_stay(nam
     positions = one.of(drawn)
     assert np.array_equal(one.moved(positions), positions)
     assert one.holds(positions).all()
-    assert np.array_equal(drawn, one.drawn((1, 2), 300)), "draws are functions of seed and step"
+    assert np.array_equal(drawn, one.drawn((1, 2), 300)), "draws must depend only on seed and step"
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_a_projection_is_the_nearest_mixture(name: str) -> None:
+def test_projection_is_the_nearest_mixture(name: str) -> None:
     """Compares with a search over all sets of components by another method."""
-    one = made(name)
+    one = simplex_of(name)
     bounds, total, at_most, least = BOUNDS[name]
     for values in np.random.default_rng(3).uniform(-0.2, 1.2, (6, len(bounds))) * total:
         nearest = np.inf
@@ -89,9 +89,9 @@ def test_a_projection_is_the_nearest_mixture(name: str) -> None:
         assert away == pytest.approx(nearest, rel=1e-5, abs=1e-9)
 
 
-def test_random_points_are_uniform_in_the_simplex_and_where_bounds_cut_it_off() -> None:
-    """The shares of three components have the density 2 (1 - x); of two with bounds they are uniform."""
-    plain = made("plain").drawn((0, 0), 20_000)
+def test_random_points_are_uniform() -> None:
+    """Each of three unbounded shares has the density 2 (1 - x). Bounded shares match rejection sampling."""
+    plain = simplex_of("plain").drawn((0, 0), 20_000)
     for share in plain.T:
         assert np.quantile(share, [0.25, 0.5, 0.75]) == pytest.approx(1.0 - np.sqrt([0.75, 0.5, 0.25]), abs=0.01)
     bounds = [(0.0, 0.5), (0.0, 0.7), (0.0, 0.4)]
@@ -103,14 +103,14 @@ def test_random_points_are_uniform_in_the_simplex_and_where_bounds_cut_it_off() 
         assert np.quantile(share, levels) == pytest.approx(np.quantile(other, levels), abs=0.02)
 
 
-def test_each_set_of_components_is_drawn_as_often() -> None:
-    """Of four components with at least 0.3 each: four sets of one, six of two and four of three."""
-    _, counts = np.unique(made("least").drawn((0, 0), 7000) > 0.0, axis=0, return_counts=True)
+def test_all_sets_of_components_are_drawn_equally_often() -> None:
+    """Four components, each at least 0.3 if present: four sets of one component, six of two and four of three."""
+    _, counts = np.unique(simplex_of("least").drawn((0, 0), 7000) > 0.0, axis=0, return_counts=True)
     assert counts / 7000 == pytest.approx([1 / 14] * 14, abs=0.015)
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_shares_are_decimals_that_sum_to_the_total_and_are_read_as_they_are_written(name: str) -> None:
+def test_shares_are_decimals_that_sum_exactly_to_the_total(name: str) -> None:
     bounds, total, at_most, least = BOUNDS[name]
     axes = tuple(FloatAxis(f"c{k}", *ends) for k, ends in enumerate(bounds))
     space = Space(axes, mixtures=(Mixture(tuple(axis.name for axis in axes), total, at_most, least),))
@@ -126,24 +126,24 @@ def test_shares_are_decimals_that_sum_to_the_total_and_are_read_as_they_are_writ
         assert np.array_equal(whole.exact(point), point)
 
 
-def test_shares_that_are_fixed_stay_and_the_others_sum_to_the_rest() -> None:
-    one = made("both", c0=0.25)
+def test_fixed_shares_are_kept_and_the_others_sum_to_the_rest() -> None:
+    one = simplex_of("both", c0=0.25)
     assert one.drawn((0, 0), 50)[:, 0] == pytest.approx(0.25, abs=0.0)
     assert_are_mixtures("both", one.drawn((0, 0), 50))
-    assert made("both", c0=0.25, c2=0.3, c4=0.2).is_empty, "four components"
-    assert made("both", c0=0.1).is_empty, "below the least share"
-    assert not made("both", c0=0.0).is_empty
-    assert made("bounded", c2=0.9, c3=0.1).is_empty, "the first one is 0.1 at least"
+    assert simplex_of("both", c0=0.25, c2=0.3, c4=0.2).is_empty, "four components"
+    assert simplex_of("both", c0=0.1).is_empty, "below the minimum share"
+    assert not simplex_of("both", c0=0.0).is_empty
+    assert simplex_of("bounded", c2=0.9, c3=0.1).is_empty, "the first share is at least 0.1"
 
 
-def test_a_cell_without_a_mixture_is_known() -> None:
-    one = made("two of five")
+def test_cells_without_a_mixture_are_detected() -> None:
+    one = simplex_of("two of five")
     low, high = np.zeros((3, 5)), np.full((3, 5), 0.15)
     high[1, 0], low[2, :3], high[2] = 0.5, 0.1, 1.0
     assert one.may_hold(low, high).tolist() == [False, True, False]
 
 
-def test_the_search_has_points_where_constraints_and_a_mixture_hold() -> None:
+def test_random_points_satisfy_constraints_and_mixture() -> None:
     axes = tuple(FloatAxis(f"c{k}", 0.0, 1.0) for k in range(6))
     mixture = Mixture(tuple(axis.name for axis in axes), 1.0, 4, 0.05)
     space = Space(axes, (Constraint("c0 >= 2 * c1 + 0.3"), Constraint("c2 * c3 <= 0.01")), mixtures=(mixture,))
@@ -171,7 +171,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("mixture", "fault"), WRONG)
-def test_the_error_of_a_non_mixture_names_its_parameters(
+def test_errors_of_invalid_mixtures_name_their_parameters(
     mixture: Mixture, fault: tuple[tuple[object, ...], str]
 ) -> None:
     parameters = (

@@ -1,4 +1,4 @@
-"""Slices of a search space: fixed parameters have exactly their values, the others take all of theirs."""
+"""Slices of a search space: fixed parameters have exactly their values, and the others take all their values."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SPACE = Space(
 
 
 @given(spaces(), st.data())
-def test_a_point_of_a_slice_is_encoded_from_its_parameters_bit_for_bit(space: Space, data: st.DataObject) -> None:
-    """Whatever is fixed: a point read from a stored trial is the point that was suggested, and has the values given."""
+def test_slice_points_survive_a_round_trip_through_parameters(space: Space, data: st.DataObject) -> None:
+    """For any fixed parameters, a point read from a stored trial equals the suggested point bit for bit."""
     u = np.array(data.draw(st.lists(st.floats(0, 1), min_size=space.dimension, max_size=space.dimension)))
     names = data.draw(st.sets(st.sampled_from([axis.name for axis in space.axes])))
     fixed = {}
@@ -41,7 +41,7 @@ def test_a_point_of_a_slice_is_encoded_from_its_parameters_bit_for_bit(space: Sp
     assert point[free].tolist() == space.snap(u[None])[0][free].tolist()
 
 
-def test_the_points_of_a_finite_slice_are_all_that_have_its_values() -> None:
+def test_finite_slices_contain_all_points_with_the_fixed_values() -> None:
     whole = Slice(SPACE, {})
     assert (whole.size, len(whole.points), len(np.unique(whole.points, axis=0))) == (100, 100, 100)
     within = Slice(SPACE, {"a": [1, 2], "s": 0.25})

@@ -38,7 +38,7 @@ AXES: list[Axis] = [
 
 @settings(max_examples=1000)
 @given(u=st.floats(0.0, 1.0), axis=st.sampled_from(AXES))
-def test_a_decoded_value_is_valid_and_bit_for_bit_itself_again(u: float, axis: Axis) -> None:
+def test_decoded_values_are_valid_and_round_trip_exactly(u: float, axis: Axis) -> None:
     value = axis.decode(u)
     assert axis.problem(value) is None
     position = axis.encode(value)
@@ -58,8 +58,8 @@ def fine_axes(draw: st.DrawFn) -> IntAxis:
 
 @settings(max_examples=500)
 @given(axis=fine_axes(), share=st.floats(0.0, 1.0))
-def test_the_maximum_number_of_integers_can_be_distinguished(axis: IntAxis, share: float) -> None:
-    """Each integer decodes to itself, and the next one is at another position."""
+def test_large_integer_ranges_have_distinct_positions(axis: IntAxis, share: float) -> None:
+    """Each integer decodes to itself, and the next integer has another position."""
     for index in {0, int(share * (axis.count - 2)), axis.count - 2}:
         value, following = axis.value(index), axis.value(index + 1)
         assert axis.decode(axis.encode(value)) == value
@@ -74,7 +74,7 @@ def test_log_axis_is_linear_in_the_logarithm_and_exact_at_its_ends() -> None:
     assert axis.encode(0.1) == pytest.approx(0.5)
 
 
-def test_every_integer_has_a_bin_of_equal_width_on_a_linear_scale() -> None:
+def test_integers_on_a_linear_scale_have_bins_of_equal_width() -> None:
     axis = IntAxis("n", 2, 11, step=3)
     u = (np.arange(4000) + 0.5) / 4000
     values, counts = np.unique([axis.decode(x) for x in u], return_counts=True)
@@ -82,7 +82,7 @@ def test_every_integer_has_a_bin_of_equal_width_on_a_linear_scale() -> None:
     assert counts.tolist() == [1000] * 4
 
 
-def test_steps_are_counted_in_decimal_from_low_up_to_high() -> None:
+def test_steps_are_counted_in_decimal_from_the_lower_bound() -> None:
     axis = StepAxis("x", 0.1, 0.75, 0.1)
     assert [axis.value(index) for index in range(axis.count)] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
     u = (np.arange(7000) + 0.5) / 7000
@@ -91,7 +91,7 @@ def test_steps_are_counted_in_decimal_from_low_up_to_high() -> None:
     assert (fifteenths.count, fifteenths.value(15)) == (16, 0.9)
 
 
-def test_a_value_with_the_rounding_errors_of_a_computation_is_one_of_the_steps() -> None:
+def test_values_with_rounding_errors_match_a_step() -> None:
     axis = StepAxis("x", 0.0, 1.0, 0.1)
     assert 3 * 0.1 != 0.3
     assert axis.problem(3 * 0.1) is None
@@ -113,11 +113,11 @@ def test_lists_are_compared_as_json() -> None:
 
 
 @pytest.mark.parametrize("axis", [FloatAxis("x", 0.0, 1.0), IntAxis("x", 0, 9), StepAxis("x", 0.0, 1.0, 0.1)])
-def test_an_integer_beyond_every_float_is_outside(axis: Axis) -> None:
+def test_integers_too_large_for_a_float_are_out_of_range(axis: Axis) -> None:
     assert "outside" in str(axis.problem(10**400))
 
 
-def test_a_fixed_parameter_is_part_of_every_point_and_no_axis() -> None:
+def test_fixed_parameters_are_in_every_point_but_have_no_axis() -> None:
     space = Space((FloatAxis("x", 0.0, 1.0), Fixed("machine", "b"), IntAxis("n", 1, 9)))
     assert space.dimension == 2
     point = space.decode([0.5, 0.0])
@@ -128,7 +128,7 @@ def test_a_fixed_parameter_is_part_of_every_point_and_no_axis() -> None:
     assert np.array_equal(space.encode(point), space.encode({"x": 0.5, "n": 1}))
 
 
-def test_log_integers_get_room_by_ratio() -> None:
+def test_log_integers_have_widths_proportional_to_ratios() -> None:
     """All decades have the same width (the first has half a step more), and small values are reachable."""
     axis = IntAxis("n", 1, 10_000, "log")
     values = [axis.decode(u) for u in (np.arange(20000) + 0.5) / 20000]
@@ -159,14 +159,14 @@ def test_booleans_are_not_integers() -> None:
         ({"x": 0.5, "n": 2}, {"n": "is 2, not 1 plus a multiple of 4"}),
     ],
 )
-def test_problems_name_the_parameter_and_say_what_is_expected(
+def test_problems_name_the_parameter_and_the_expected_value(
     parameters: dict[str, object], wrong: dict[str, str]
 ) -> None:
     space = Space((FloatAxis("x", 0.0, 1.0), IntAxis("n", 1, 9, step=4)))
     assert space.problems(parameters) == wrong
 
 
-def test_a_sentence_lists_only_as_many_names_or_choices_as_it_has_room_for() -> None:
+def test_error_messages_shorten_long_lists() -> None:
     choices = ChoiceAxis("c", tuple(f"{i:03}" * 300 for i in range(1000)))
     wide = Space((choices, *(FloatAxis(f"{i:03}".ljust(200, "n"), 0.0, 1.0) for i in range(99))))
     wrong = wide.problems({"c": "none of them", **{f"y{i}": 0 for i in range(1000)}})

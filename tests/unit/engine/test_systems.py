@@ -1,4 +1,4 @@
-"""The systems that Ada-BKB is compared with: their defining properties, and the regret that they reach."""
+"""The systems that Ada-BKB is compared with: their defining properties, and the regret they reach."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def config(request: pytest.FixtureRequest) -> Config:
     return SYSTEMS[request.param]
 
 
-def test_without_the_sketch_the_posterior_is_the_exact_one() -> None:
-    """Compares with the textbook formula, with one row per result, including repeats."""
+def test_posterior_without_a_sketch_is_exact() -> None:
+    """Compares with the textbook formula, which has one row per result, including repeats."""
     config = replace(GP_UCB, lengthscale=0.4, ridge=0.05, outputs="raw")
     result = run(unit_space(2), config, hills, 120, noise=0.1)
     assert len(np.unique(result.points, axis=0)) < 100
@@ -70,14 +70,14 @@ def test_bkb_with_a_full_dictionary_is_gp_ucb() -> None:
     assert np.array_equal(sketched.points, whole.points)
 
 
-def test_the_sketch_of_bkb_is_smaller_than_what_was_evaluated() -> None:
+def test_bkb_dictionary_is_smaller_than_the_evaluated_points() -> None:
     result = run(unit_space(2), replace(BKB, qbar=1.0, ridge=1.0, lengthscale=0.5), hills, 100, noise=0.1)
     points = result.state.points
     assert 0 < len(result.state.gp.sketch.dictionary) < 0.7 * len(points.evaluated)
 
 
 def test_gp_ucb_chooses_the_largest_upper_bound_of_its_grid() -> None:
-    """Bounds of all grid points from the prediction, which knows nothing of a grid."""
+    """Takes the bounds of all grid points from the prediction, which does not use the grid."""
     result = run(unit_space(2), GP_UCB, hills, 40, noise=0.05)
     grid = np.stack(np.meshgrid(np.linspace(0, 1, 9), np.linspace(0, 1, 9)), axis=-1).reshape(-1, 2)
     chosen = ada_bkb.suggest(result.state, NOTHING).point
@@ -86,7 +86,7 @@ def test_gp_ucb_chooses_the_largest_upper_bound_of_its_grid() -> None:
     assert upper[-1] == pytest.approx(upper.max(), rel=1e-9)
 
 
-def test_a_grid_has_all_values_of_a_short_axis_and_evenly_spaced_ones_of_the_others() -> None:
+def test_grids_have_all_values_of_short_axes_and_even_spacing_on_others() -> None:
     axes = (
         FloatAxis("x", 1.0, 100.0, "log"),
         IntAxis("n", 1, 64, "log"),
@@ -105,7 +105,7 @@ def test_a_grid_has_all_values_of_a_short_axis_and_evenly_spaced_ones_of_the_oth
     assert {(k, c) for *_, k, c in decoded} == {(k, c) for k in range(3) for c in "ab"}
 
 
-def test_random_points_are_a_function_of_the_seed() -> None:
+def test_random_points_depend_only_on_the_seed() -> None:
     drawn = np.array([Problem(unit_space(3), RANDOM_BKB, seed).fixed for seed in (1, 1, 2)])
     assert drawn.shape == (3, 150, 3)
     assert np.array_equal(drawn[0], drawn[1])
@@ -125,14 +125,14 @@ def test_only_fixed_points_are_suggested() -> None:
         assert result.cells == {"0": "leaf"}
 
 
-def test_points_that_are_issued_together_differ(config: Config) -> None:
+def test_points_suggested_together_differ(config: Config) -> None:
     result = run(unit_space(2), config, hills, 15, noise=0.05)
     together = list(islice(ada_bkb.suggestions(result.state, NOTHING), 12))
     assert len({suggestion.point.tobytes() for suggestion in together}) == 12
 
 
-def test_a_restored_study_continues_like_the_one_that_was_kept(config: Config) -> None:
-    """Restored from results, cells, dictionary and hyperparameters, at any time."""
+def test_restored_study_continues_identically(config: Config) -> None:
+    """Restores from results, cells, dictionary and hyperparameters, after each step."""
     space = unit_space(2)
     result = run(space, config, hills, 0)
     for _ in range(40):
@@ -145,8 +145,8 @@ def test_a_restored_study_continues_like_the_one_that_was_kept(config: Config) -
         assert np.array_equal(mine.point, others.point)
 
 
-def test_a_batch_is_as_far_as_it_is_from_scratch() -> None:
-    """Although known points carry features of members that have left the dictionary."""
+def test_incremental_batch_equals_one_computed_from_scratch() -> None:
+    """Known points still have features of members that have left the dictionary."""
     space, config = unit_space(2), replace(ADA_BBKB, qbar=1.0, ridge=0.1)
     result, noise = run(space, config, hills, 0), np.random.default_rng(0)
     redrawn = 0
@@ -163,22 +163,22 @@ def test_a_batch_is_as_far_as_it_is_from_scratch() -> None:
     assert 5 < redrawn < 75
 
 
-def test_bounds_of_fixed_points_certify_nothing() -> None:
-    """A peak between the points of the grid is beyond any of them."""
+def test_fixed_point_systems_report_no_gap() -> None:
+    """The grid may miss a peak between its points, so its bounds prove nothing."""
     for config in (GP_UCB, BKB, RANDOM_BKB):
         assert ada_bkb.report(run(unit_space(2), config, hills, 20).state).gap is None
     assert ada_bkb.report(run(unit_space(2), ADA_GP_UCB, hills, 20).state).gap is not None
 
 
-def test_a_grid_may_have_more_axes_than_numpy_arrays() -> None:
+def test_grids_can_have_more_axes_than_numpy_arrays() -> None:
     axes = [ChoiceAxis(f"c{i}", ("only",)) for i in range(70)]
     points = Problem(Space((*axes, FloatAxis("x", 0.0, 1.0))), Config(points_per_axis=5), seed=0).fixed
     assert points is not None
     assert sorted(points[:, -1]) == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
-def test_ada_gp_ucb_never_prunes_and_begins_with_the_root() -> None:
-    """Its leaves always tile the box."""
+def test_ada_gp_ucb_never_prunes_and_starts_with_the_root() -> None:
+    """Its leaves always cover the box without overlap."""
     result = run(unit_space(2), replace(ADA_GP_UCB, branching=3), hills, 50, noise=0.05)
     assert result.suggested[0] == "0"
     assert "pruned" not in result.cells.values()
@@ -188,8 +188,8 @@ def test_ada_gp_ucb_never_prunes_and_begins_with_the_root() -> None:
     assert "pruned" in paper.cells.values()
 
 
-def test_ada_gp_ucb_has_its_own_variation() -> None:
-    """V_h term by term, as the notes on the authors' code have it, with ln(1/delta)."""
+def test_ada_gp_ucb_variation_matches_the_formula() -> None:
+    """Computes V_h term by term, as in the notes on the authors' code, with ln(1/delta)."""
     d, N, h_max, T, c1, delta, sigma, v1, rho = 3, 3, 5, 700, 2.0, 0.1, 0.7, 1.5, 0.6
     config = replace(
         ADA_GP_UCB, kernel="gaussian", lengthscale=sigma, v1=v1, rho=rho, branching=N, max_depth=h_max, delta=delta
@@ -207,8 +207,8 @@ def test_ada_gp_ucb_has_its_own_variation() -> None:
         assert problem.variation(corner, corner + 1, corner + 0.5, h) == pytest.approx([expected])
 
 
-def test_ada_bbkb_keeps_its_dictionary_until_the_variances_may_have_changed_by_c() -> None:
-    """The factor from the dense formula: 1 + the variances, when the dictionary was drawn, of the points since."""
+def test_ada_bbkb_redraws_its_dictionary_when_the_drift_exceeds_c() -> None:
+    """Computes the drift from the dense formula: 1 + the variances of the points since the draw, as of the draw."""
     config = replace(ADA_BBKB, batch_drift=3.0, outputs="raw", lengthscale=0.5)
     result, space = run(unit_space(2), config, hills, 0), unit_space(2)
     lengths: list[int] = []
@@ -236,7 +236,7 @@ def test_ada_bbkb_keeps_its_dictionary_until_the_variances_may_have_changed_by_c
 
 
 def test_expected_improvement_is_that_of_the_best_value_of_a_cell() -> None:
-    """Against the integral, and beyond where floating point holds the integral: increasing in mean and deviation."""
+    """Matches the integral. Where that underflows, the index still increases in mean and deviation."""
     rng = np.random.default_rng(0)
     mean, std, variation, best = rng.normal(size=40), rng.uniform(0.1, 2.0, 40), rng.uniform(0.0, 0.5, 40), 1.0
     tree = replace(listed(rng.random((40, 2))), variation=variation)
@@ -252,16 +252,16 @@ def test_expected_improvement_is_that_of_the_best_value_of_a_cell() -> None:
     assert np.argmax(certain) == np.argmax(mean + variation)
 
 
-BARS = {"gp-ucb": 0.09, "bkb": 0.09, "random-bkb": 0.09, "ada-gp-ucb": 0.03, "ada-bbkb": 0.02, "ei": 0.02}
+REGRET_LIMITS = {"gp-ucb": 0.09, "bkb": 0.09, "random-bkb": 0.09, "ada-gp-ucb": 0.03, "ada-bbkb": 0.02, "ei": 0.02}
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_simple_regret_reaches_its_bar(name: str) -> None:
-    """The median of three noise seeds after 60 results with noise 0.05 on two hills of height 1 and 0.7."""
+def test_simple_regret_reaches_its_limit(name: str) -> None:
+    """Median over three noise seeds after 60 results with noise 0.05, on two hills of height 1 and 0.7."""
     best = []
     for seed in range(3):
         result = run(unit_space(2), SYSTEMS[name], hills, 60, seed=seed, noise=0.05)
         recommended = ada_bkb.recommend(result.state)
         assert recommended is not None
         best.append(1.0 - hills(recommended.point))
-    assert float(np.median(best)) < BARS[name]
+    assert float(np.median(best)) < REGRET_LIMITS[name]

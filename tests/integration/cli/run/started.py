@@ -10,7 +10,7 @@ from pathlib import Path
 
 from adabkb_client import Study
 from tests.servers import ADABKB
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 ROOT = Path(__file__).parents[4]
 Create = Callable[..., Study]
@@ -20,7 +20,8 @@ Run = Callable[..., str]
 @contextmanager
 def started(address: str, study: Study, script: str, *options: str) -> Iterator[subprocess.Popen[str]]:
     """Start the command as a separate process, for tests of its end."""
-    command = [*ADABKB, "run", study.id, "--url", address, "--grace", str(PATIENCE), *options, "--", "sh", "-c", script]
+    options = ("--grace", str(TIMEOUT_SECONDS), *options)
+    command = [*ADABKB, "run", study.id, "--url", address, *options, "--", "sh", "-c", script]
     there = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, env=there, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:

@@ -13,7 +13,7 @@ from tests.integration.cli.run.started import Create, Run, started, states
 from tests.integration.client.faults import proxy
 from tests.integration.client.leases import LEASE_SECONDS, wait_for_renewal
 from tests.processes import is_alive
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -158,6 +158,6 @@ def test_two_commands_share_a_study(create: Create, address: str) -> None:
     study = create(budget=4)
     two = ("--n-trials", "2")
     with started(address, study, "echo {layers}", *two) as one, started(address, study, "echo {layers}", *two) as other:
-        assert (one.wait(PATIENCE), other.wait(PATIENCE)) == (0, 0)
+        assert (one.wait(TIMEOUT_SECONDS), other.wait(TIMEOUT_SECONDS)) == (0, 0)
     assert states(study) == ["completed"] * 4
     assert len({trial.worker for trial in study.trials()}) == 2

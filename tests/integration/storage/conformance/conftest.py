@@ -13,7 +13,7 @@ from adabkb_service.storage.database import Database
 from tests.integration.storage.rows import study
 
 
-class Undone(Exception):
+class RollBack(Exception):
     """Rolls back a transaction."""
 
 
@@ -35,15 +35,15 @@ def database(migrated_url: str) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(module_migrated_url: str) -> Iterator[Database]:
+def shared_database(module_migrated_url: str) -> Iterator[Database]:
     """A shared database, for tests that do not commit."""
     with prepared(module_migrated_url) as opened:
         yield opened
 
 
 @pytest.fixture
-def connection(undisturbed: Database) -> Iterator[sa.Connection]:
+def connection(shared_database: Database) -> Iterator[sa.Connection]:
     """A transaction for tests of queries. It reads its own writes, and is rolled back."""
-    with suppress(Undone), undisturbed.writing() as opened:
+    with suppress(RollBack), shared_database.writing() as opened:
         yield opened
-        raise Undone
+        raise RollBack

@@ -19,7 +19,7 @@ from tests.integration.storage.writes import add_to_trash
 A, B, C = ("a" * 12, "b" * 12, "c" * 12)
 
 
-def test_a_token_is_found_as_it_was_added(connection: sa.Connection) -> None:
+def test_token_is_found_as_added(connection: sa.Connection) -> None:
     row = token(A, studies=["s", "vision-*"], expires_at=NOW + TICK, scopes=["read", "work"])
     assert not tokens.any_exist(connection)
     tokens.add(connection, row)
@@ -28,14 +28,14 @@ def test_a_token_is_found_as_it_was_added(connection: sa.Connection) -> None:
     assert tokens.any_exist(connection)
 
 
-def test_the_same_token_twice_is_contention(database: Database) -> None:
+def test_duplicate_token_raises_contention(database: Database) -> None:
     with database.writing() as connection:
         tokens.add(connection, token(A))
     with pytest.raises(Contention), database.writing() as connection:
         tokens.add(connection, token(A))
 
 
-def test_tokens_are_listed_newest_first_and_links_apart(connection: sa.Connection) -> None:
+def test_tokens_are_listed_newest_first_and_links_separately(connection: sa.Connection) -> None:
     for name, later in ((A, 0), (B, 2), (C, 1)):
         tokens.add(connection, token(name, created_at=NOW + later * TICK, link="s" if name == A else None))
     first = tokens.page(connection, None, 2)
@@ -44,7 +44,7 @@ def test_tokens_are_listed_newest_first_and_links_apart(connection: sa.Connectio
     assert [row.id for row in tokens.page(connection, None, 2, link="s")] == [A]
 
 
-def test_a_token_is_revoked_once_and_of_links_all(connection: sa.Connection) -> None:
+def test_token_is_revoked_once_and_links_together(connection: sa.Connection) -> None:
     for name, link in ((A, None), (B, "s"), (C, "t")):
         tokens.add(connection, token(name, link=link))
     tokens.revoke(connection, A, NOW)
@@ -55,7 +55,7 @@ def test_a_token_is_revoked_once_and_of_links_all(connection: sa.Connection) -> 
     assert found == {A: (NOW, NOW), B: (NOW + TICK, None), C: (None, NOW)}
 
 
-def test_only_links_that_were_revoked_together_are_restored_together(connection: sa.Connection) -> None:
+def test_only_links_revoked_together_are_restored_together(connection: sa.Connection) -> None:
     for name, link in ((A, "s"), (B, "s"), (C, "t")):
         tokens.add(connection, token(name, link=link))
     tokens.revoke(connection, A, NOW)
@@ -92,7 +92,7 @@ def test_studies_are_found_by_reader_and_id_prefix(connection: sa.Connection) ->
     assert seen(grants.visible_to("eve"), grants.named(table.c.id, ["a*"])) == set()
 
 
-def test_the_trash_numbers_studies_and_forgets_them_by_time(connection: sa.Connection) -> None:
+def test_trash_numbers_deletions_and_deletes_old_ones(connection: sa.Connection) -> None:
     for name, days in (("s", 0), ("t", 1), ("s", 2)):
         add_to_trash(connection, deletion(name, deleted_at=NOW + timedelta(days=days)), name.encode())
     last, middle, first = trash.page(connection, 0, 10)
@@ -108,7 +108,7 @@ def test_the_trash_numbers_studies_and_forgets_them_by_time(connection: sa.Conne
     assert {*containers.removable(connection, NOW, 10)} == {first.container, middle.container}
 
 
-def test_the_audit_log_is_listed_newest_first(connection: sa.Connection) -> None:
+def test_audit_log_is_listed_newest_first(connection: sa.Connection) -> None:
     entries = [
         AuditRow(NOW, "study deleted", "s", "ann", A, "192.0.2.1", {"deletion": 1}),
         AuditRow(NOW + TICK, "refused", "unknown", None, None, "192.0.2.2", count=7),

@@ -18,7 +18,7 @@ FIRST, SECOND = "1" * 32, "2" * 32
 """Writers."""
 
 
-def test_an_id_is_taken_once(connection: sa.Connection) -> None:
+def test_id_can_be_used_once(connection: sa.Connection) -> None:
     """By a study, or by content that is being written or removed."""
     containers.begin(connection, "new", FIRST, NOW)
     for name in ("s", "new"):
@@ -28,7 +28,7 @@ def test_an_id_is_taken_once(connection: sa.Connection) -> None:
             studies.create(connection, study(name))
 
 
-def test_a_container_is_removable_once_its_writer_has_let_the_time_pass(connection: sa.Connection) -> None:
+def test_container_is_removable_once_its_hold_has_expired(connection: sa.Connection) -> None:
     containers.begin(connection, "new", FIRST, NOW)
     assert containers.removable(connection, NOW + HOLD - TICK, 9) == []
     assert not containers.take_over(connection, "new", SECOND, NOW + HOLD - TICK)
@@ -39,7 +39,7 @@ def test_a_container_is_removable_once_its_writer_has_let_the_time_pass(connecti
     assert not containers.take_over(connection, "new", FIRST, NOW + HOLD + TICK)
 
 
-def test_a_writer_that_was_too_slow_is_refused(connection: sa.Connection) -> None:
+def test_writer_whose_hold_expired_is_refused(connection: sa.Connection) -> None:
     containers.begin(connection, "new", FIRST, NOW)
     assert containers.take_over(connection, "new", SECOND, NOW + HOLD)
     with pytest.raises(Contention):
@@ -47,12 +47,12 @@ def test_a_writer_that_was_too_slow_is_refused(connection: sa.Connection) -> Non
     with pytest.raises(Contention):
         containers.put_into_use(connection, "new", FIRST)
     containers.give_up(connection, "new", FIRST)
-    assert containers.removable(connection, NOW + HOLD, 9) == [], "it is the other writer's"
+    assert containers.removable(connection, NOW + HOLD, 9) == [], "it belongs to the other writer"
     containers.give_up(connection, "new", SECOND)
     assert containers.removable(connection, NOW, 9) == ["new"]
 
 
-def test_the_container_of_a_study_is_never_removable(connection: sa.Connection) -> None:
+def test_container_of_a_study_is_never_removable(connection: sa.Connection) -> None:
     containers.begin(connection, "new", FIRST, NOW)
     containers.put_into_use(connection, "new", FIRST)
     studies.add(connection, study("new"))
@@ -60,7 +60,7 @@ def test_the_container_of_a_study_is_never_removable(connection: sa.Connection) 
     assert not containers.take_over(connection, "new", SECOND, NOW + 100 * HOLD)
 
 
-def test_a_container_cannot_be_deleted_under_a_study(database: Database) -> None:
+def test_container_of_a_study_cannot_be_deleted(database: Database) -> None:
     with pytest.raises(Contention), database.writing() as connection:
         containers.remove(connection, "s")
     with database.reading() as connection:
@@ -68,7 +68,7 @@ def test_a_container_cannot_be_deleted_under_a_study(database: Database) -> None
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
-def test_a_removal_goes_through_all_tables_so_many_rows_at_a_time(connection: sa.Connection, limit: int) -> None:
+def test_removal_deletes_all_tables_in_small_steps(connection: sa.Connection, limit: int) -> None:
     """Other studies are not changed."""
     before = rows(connection)
     for name in ("removed", "other"):
@@ -80,15 +80,15 @@ def test_a_removal_goes_through_all_tables_so_many_rows_at_a_time(connection: sa
     while place is not None:
         left = sum(rows(connection).values())
         place = removal.remove_some(connection, "removed", place, limit)
-        assert left - sum(rows(connection).values()) <= limit + (place is None), "its own row comes last"
+        assert left - sum(rows(connection).values()) <= limit + (place is None), "the container row is deleted last"
     after = rows(connection)
-    assert all(after[table] > before[table] for table in BELOW), "else the other study has lost rows"
+    assert all(after[table] > before[table] for table in BELOW), "otherwise the other study has lost rows"
     assert studies.ids(connection) == ["other", "s"]
     studies.create(connection, study("removed"))
     assert rows(connection)["trials"] == after["trials"]
 
 
-def test_what_fits_into_one_transaction_is_never_seen_half(database: Database) -> None:
+def test_partly_written_study_is_never_visible(database: Database) -> None:
     """A study written in one or in several transactions is not visible until the last one."""
     for name, first in (("small", 10), ("large", 2)):
         with filling(database, name, lambda: NOW, Pace(first, first)) as container:
@@ -96,7 +96,7 @@ def test_what_fits_into_one_transaction_is_never_seen_half(database: Database) -
             with database.reading() as connection:
                 written = [row.number for row in trials.page(connection, name, state=None, after=0, limit=9)]
             assert written == list(range(1, len(written) + 1))
-            assert len(written) in ({0} if name == "small" else {2, 3, 4})  # fewer in a transaction if it took long
+            assert len(written) in ({0} if name == "small" else {2, 3, 4})  # fewer rows if a transaction took long
             with container.finishing() as connection:
                 studies.add(connection, study(name))
         with database.reading() as connection:
@@ -104,7 +104,7 @@ def test_what_fits_into_one_transaction_is_never_seen_half(database: Database) -
             assert containers.removable(connection, NOW + 2 * HOLD, 9) == []
 
 
-def test_a_filling_that_fails_is_removable_at_once(database: Database) -> None:
+def test_failed_filling_is_immediately_removable(database: Database) -> None:
     broken = (trial(12 // number, "new") for number in (3, 2, 1, 0))
     with pytest.raises(ZeroDivisionError), filling(database, "new", lambda: NOW, Pace(1, 1)) as container:
         container.add(trials.add, broken)

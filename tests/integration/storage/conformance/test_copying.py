@@ -66,14 +66,14 @@ def content(database: Database) -> dict[str, list[sa.Row[tuple[object, ...]]]]:
         }
 
 
-def test_a_copy_has_everything_as_it_was(database: Database, target: Database) -> None:
+def test_copy_contains_everything_unchanged(database: Database, target: Database) -> None:
     fill(database)
     copied = copy(database, target)
     assert content(target) == content(database)
     assert copied == {name: len(rows) for name, rows in content(database).items()}
 
 
-def test_a_copy_of_nothing_has_nothing(database: Database, target: Database) -> None:
+def test_copy_of_an_empty_database_is_empty(database: Database, target: Database) -> None:
     with database.writing() as connection:
         delete_study(connection, "s")
     names = [table.name for table in COPIED]
@@ -81,7 +81,7 @@ def test_a_copy_of_nothing_has_nothing(database: Database, target: Database) -> 
     assert row_counts(target) == {}
 
 
-def test_new_cells_come_after_those_copied(database: Database, target: Database) -> None:
+def test_new_cells_come_after_copied_ones(database: Database, target: Database) -> None:
     fill(database)
     copy(database, target)
     with target.writing() as connection:
@@ -89,14 +89,14 @@ def test_new_cells_come_after_those_copied(database: Database, target: Database)
         assert list(model.read_cells(connection, "s")) == ["0", "0.1", "0.2"]
 
 
-def test_the_first_cells_after_a_copy_without_any_are_in_order(database: Database, target: Database) -> None:
+def test_first_cells_after_an_empty_copy_are_in_order(database: Database, target: Database) -> None:
     copy(database, target)
     with target.writing() as connection:
         model.write_cells(connection, "s", {"0": "leaf", "0.1": "leaf"})
         assert list(model.read_cells(connection, "s")) == ["0", "0.1"]
 
 
-def test_new_deletions_come_after_those_copied(database: Database, target: Database) -> None:
+def test_new_deletions_come_after_copied_ones(database: Database, target: Database) -> None:
     fill(database)
     copy(database, target)
     with target.writing() as connection:
@@ -104,14 +104,14 @@ def test_new_deletions_come_after_those_copied(database: Database, target: Datab
         assert [row.study_id for row in trash.page(connection, 0, 10)] == ["v", "u"]
 
 
-def test_a_copy_in_several_steps_is_complete(database: Database, target: Database) -> None:
+def test_copy_in_several_steps_is_complete(database: Database, target: Database) -> None:
     with database.writing() as connection:
         events.add(connection, [event(seq) for seq in range(1, 2 * ROWS + 2)])
     copy(database, target)
     assert content(target)["events"] == content(database)["events"]
 
 
-def test_a_copy_is_of_one_moment(database: Database, target: Database) -> None:
+def test_copy_is_a_consistent_snapshot(database: Database, target: Database) -> None:
     """The source is changed while its first table is being copied."""
     before = content(database)
     written: list[bool] = []
@@ -129,7 +129,7 @@ def test_a_copy_is_of_one_moment(database: Database, target: Database) -> None:
     assert len(content(database)["events"]) == 1
 
 
-def test_into_a_database_that_has_the_same_study_nothing_is_copied(database: Database, target: Database) -> None:
+def test_copy_to_a_database_with_the_same_study_copies_nothing(database: Database, target: Database) -> None:
     fill(database)
     with target.writing() as connection:
         studies.create(connection, study("s", seed=7))
@@ -139,7 +139,7 @@ def test_into_a_database_that_has_the_same_study_nothing_is_copied(database: Dat
     assert content(target) == before
 
 
-def test_a_database_is_empty_without_tables_and_without_rows(database_url: str) -> None:
+def test_row_counts_of_an_empty_database_are_empty(database_url: str) -> None:
     database = Database(database_url)
     assert row_counts(database) == {}
     migration.upgrade(database)

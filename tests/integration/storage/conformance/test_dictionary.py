@@ -14,11 +14,11 @@ def after(connection: sa.Connection, added: list[int], removed: list[int]) -> tu
     return model.read_dictionary(connection, "s")
 
 
-def test_the_dictionary_of_a_new_study_is_empty(connection: sa.Connection) -> None:
+def test_dictionary_of_a_new_study_is_empty(connection: sa.Connection) -> None:
     assert model.read_dictionary(connection, "s") == ()
 
 
-def test_the_dictionary_is_rising_whatever_order_it_was_written_in(connection: sa.Connection) -> None:
+def test_dictionary_is_sorted_whatever_the_order_of_writes(connection: sa.Connection) -> None:
     assert after(connection, [10, 2, 0], []) == (0, 2, 10)
     assert after(connection, [7, 1], []) == (0, 1, 2, 7, 10)
 
@@ -28,18 +28,18 @@ def test_points_are_added_and_removed_together(connection: sa.Connection) -> Non
     assert after(connection, [4, 5], [1, 3]) == (2, 4, 5)
 
 
-def test_a_point_that_was_removed_can_be_added_again(connection: sa.Connection) -> None:
+def test_removed_point_can_be_added_again(connection: sa.Connection) -> None:
     after(connection, [1, 2], [])
     after(connection, [], [1])
     assert after(connection, [1], []) == (1, 2)
 
 
-def test_a_point_may_be_removed_and_added_by_one_change(connection: sa.Connection) -> None:
+def test_one_change_can_remove_and_add_a_point(connection: sa.Connection) -> None:
     after(connection, [1], [])
     assert after(connection, [1], [1]) == (1,)
 
 
-def test_changing_nothing_changes_nothing(connection: sa.Connection) -> None:
+def test_empty_change_changes_nothing(connection: sa.Connection) -> None:
     after(connection, [1, 2], [])
     assert after(connection, [], []) == (1, 2)
 
@@ -49,14 +49,14 @@ def test_removing_a_missing_row_changes_nothing(connection: sa.Connection) -> No
     assert after(connection, [], [7]) == (1, 2)
 
 
-def test_a_large_dictionary_is_written_and_removed_completely(connection: sa.Connection) -> None:
-    """With more points than a statement may have parameters in some databases."""
+def test_large_dictionary_is_written_and_removed_completely(connection: sa.Connection) -> None:
+    """It has more points than some databases allow parameters in a statement."""
     many = list(range(3000))
     assert after(connection, many, []) == tuple(many)
     assert after(connection, [], many[:-1]) == (2999,)
 
 
-def test_the_dictionary_is_of_one_study(connection: sa.Connection) -> None:
+def test_dictionary_belongs_to_one_study(connection: sa.Connection) -> None:
     studies.create(connection, study("S"))
     model.write_dictionary(connection, "S", added=[1, 2], removed=[])
     after(connection, [1, 2], [])

@@ -58,11 +58,11 @@ def killed_after_line(program: str, lines: int, *arguments: str) -> list[str]:
     """Kill a process after a line of output. Return its output; it may have done more than that."""
     with process(program, *arguments) as running:
         assert running.stdout is not None
-        said = [running.stdout.readline() for _ in range(lines)]
+        printed = [running.stdout.readline() for _ in range(lines)]
         running.send_signal(signal.SIGKILL)
-        said += running.stdout.readlines()
+        printed += running.stdout.readlines()
         running.wait(60)
-    return [line.strip() for line in said if line.endswith("\n")]
+    return [line.strip() for line in printed if line.endswith("\n")]
 
 
 def log(database: Database) -> list[int]:
@@ -70,35 +70,35 @@ def log(database: Database) -> list[int]:
         return [event.seq for event in events.page(connection, "s", 0)]
 
 
-def test_a_commit_outlives_the_process_that_made_it(migrated_url: str, database: Database) -> None:
+def test_commit_survives_its_process(migrated_url: str, database: Database) -> None:
     assert killed_after_line(COMMIT, 1, migrated_url) == ["committed"]
     with database.reading() as connection:
         assert studies.get(connection, "s").budget == 5
 
 
-def test_of_a_process_killed_before_its_commit_nothing_is_left(migrated_url: str, database: Database) -> None:
+def test_uncommitted_data_of_a_killed_process_is_lost(migrated_url: str, database: Database) -> None:
     assert killed_after_line(WRITE, 1, migrated_url) == ["written"]
     with database.reading() as connection:
         assert studies.get(connection, "s").budget is None
 
 
 def test_every_commit_of_a_killed_process_is_complete(migrated_url: str, database: Database) -> None:
-    said = killed_after_line(APPEND, 20, migrated_url, "100000")
+    printed = killed_after_line(APPEND, 20, migrated_url, "100000")
     found = log(database)
-    assert len(found) - len(said) in {0, 1}, "the last commit may be one it had no time to speak of"
+    assert len(found) - len(printed) in {0, 1}, "the process may be killed before it prints its last commit"
     assert found == list(range(1, len(found) + 1))
     with database.reading() as connection:
         assert studies.get(connection, "s").study_seq == len(found)
 
 
-def test_several_processes_append_to_one_log_without_gaps(migrated_url: str, database: Database) -> None:
+def test_processes_append_to_one_log_without_gaps(migrated_url: str, database: Database) -> None:
     running = [process(APPEND, migrated_url, "20") for _ in range(2)]
-    said = [int(line) for each in running for line in each.communicate(timeout=60)[0].split()]
+    printed = [int(line) for each in running for line in each.communicate(timeout=60)[0].split()]
     assert [each.returncode for each in running] == [0, 0]
-    assert sorted(said) == log(database) == list(range(1, 41))
+    assert sorted(printed) == log(database) == list(range(1, 41))
 
 
-def test_a_database_that_is_closed_and_opened_again_is_the_same(migrated_url: str, database: Database) -> None:
+def test_reopened_database_is_unchanged(migrated_url: str, database: Database) -> None:
     with database.reading() as connection:
         before = studies.get(connection, "s")
     database.close()

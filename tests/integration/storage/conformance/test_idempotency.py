@@ -27,24 +27,24 @@ def names(connection: sa.Connection) -> list[str]:
     return [row.key for row in idempotency.of_study(connection, "s")]
 
 
-def test_an_unused_key_is_not_found(connection: sa.Connection) -> None:
+def test_unused_key_is_not_found(connection: sa.Connection) -> None:
     add(connection, other=0)
     assert idempotency.find(connection, "s", "k") is None
 
 
-def test_a_key_is_found_in_its_scope_only(connection: sa.Connection) -> None:
+def test_key_is_found_only_in_its_scope(connection: sa.Connection) -> None:
     studies.create(connection, study("S"))
     add(connection, k=0)
     assert idempotency.find(connection, "s", "k") == key("k")
     assert [idempotency.find(connection, scope, "k") for scope in ("", "S", "k")] == [None, None, None]
 
 
-def test_keys_of_a_study_come_oldest_first_and_by_name_at_the_same_moment(connection: sa.Connection) -> None:
+def test_keys_of_a_study_are_ordered_by_age_and_name(connection: sa.Connection) -> None:
     add(connection, b=1, c=0, d=2, a=1)
     assert names(connection) == ["d", "a", "b", "c"]
 
 
-def test_keys_of_a_study_include_the_one_it_was_created_with(connection: sa.Connection) -> None:
+def test_keys_of_a_study_include_the_one_of_its_creation(connection: sa.Connection) -> None:
     studies.create(connection, study("S"))
     idempotency.add(connection, [key("k", "S")])
     assert idempotency.of_study(connection, "s") == []
@@ -53,34 +53,34 @@ def test_keys_of_a_study_include_the_one_it_was_created_with(connection: sa.Conn
     assert idempotency.of_study(connection, "s") == [creating]
 
 
-def test_where_there_are_no_keys_none_is_outdated(connection: sa.Connection) -> None:
+def test_empty_database_has_no_outdated_keys(connection: sa.Connection) -> None:
     assert idempotency.outdated(connection, NOW, 10) == []
 
 
-def test_a_key_is_outdated_after_the_moment_and_not_at_it(connection: sa.Connection) -> None:
+def test_key_is_outdated_only_after_the_cutoff(connection: sa.Connection) -> None:
     add(connection, k=0)
     assert idempotency.outdated(connection, NOW, 10) == []
     assert idempotency.outdated(connection, NOW + TICK, 10) == [("s", "k")]
 
 
-def test_outdated_keys_come_oldest_first(connection: sa.Connection) -> None:
+def test_outdated_keys_are_listed_oldest_first(connection: sa.Connection) -> None:
     add(connection, b=1, c=0, d=2, a=3)
     assert idempotency.outdated(connection, NOW + SECOND, 10) == [("s", name) for name in "adbc"]
 
 
-def test_outdated_keys_up_to_the_limit_are_the_oldest(connection: sa.Connection) -> None:
+def test_limited_list_has_the_oldest_outdated_keys(connection: sa.Connection) -> None:
     add(connection, b=1, c=0, d=2, a=3)
     assert idempotency.outdated(connection, NOW + SECOND, 2) == [("s", "a"), ("s", "d")]
 
 
-def test_outdated_keys_are_of_all_studies_and_scopes(connection: sa.Connection) -> None:
+def test_outdated_keys_include_all_studies_and_scopes(connection: sa.Connection) -> None:
     studies.create(connection, study("S"))
     for row in (key("k"), key("k", "S"), key("k", "S", scope="")):
         idempotency.add(connection, [row])
     assert sorted(idempotency.outdated(connection, NOW + TICK, 10)) == [("", "k"), ("S", "k"), ("s", "k")]
 
 
-def test_forgetting_deletes_the_keys_named_and_no_others(connection: sa.Connection) -> None:
+def test_forget_deletes_only_the_given_keys(connection: sa.Connection) -> None:
     add(connection, a=0, b=0, c=0)
     idempotency.add(connection, [key("a", scope="")])
     idempotency.forget(connection, [("s", "a"), ("s", "c")], LATER)
@@ -95,7 +95,7 @@ def test_forgetting_a_missing_row_changes_nothing(connection: sa.Connection) -> 
     assert names(connection) == ["a"]
 
 
-def test_forgetting_what_is_outdated_until_nothing_is_leaves_the_rest(connection: sa.Connection) -> None:
+def test_forgetting_outdated_keys_in_steps_keeps_the_others(connection: sa.Connection) -> None:
     add(connection, **{f"k{seconds}": seconds for seconds in range(10)})
     for _ in range(3):
         idempotency.forget(connection, idempotency.outdated(connection, NOW - 4 * SECOND, 2), LATER)
@@ -103,31 +103,31 @@ def test_forgetting_what_is_outdated_until_nothing_is_leaves_the_rest(connection
     assert names(connection) == ["k4", "k3", "k2", "k1", "k0"]
 
 
-def test_a_forgotten_key_can_be_used_again(connection: sa.Connection) -> None:
+def test_forgotten_key_can_be_used_again(connection: sa.Connection) -> None:
     add(connection, k=0)
     idempotency.forget(connection, [("s", "k")], LATER)
     add(connection, k=1)
     assert names(connection) == ["k"]
 
 
-def test_a_key_added_meanwhile_is_not_deleted(connection: sa.Connection) -> None:
+def test_key_added_meanwhile_is_not_deleted(connection: sa.Connection) -> None:
     add(connection, k=0)
     idempotency.forget(connection, [("s", "k")], NOW)
     assert names(connection) == ["k"]
 
 
-def test_before_any_key_was_forgotten_there_is_no_cutoff(connection: sa.Connection) -> None:
+def test_there_is_no_cutoff_before_keys_are_deleted(connection: sa.Connection) -> None:
     assert retention_cutoffs.find(connection, "idempotency keys") is None
 
 
-def test_the_cutoff_is_where_it_was_moved_last(connection: sa.Connection) -> None:
+def test_cutoff_is_the_last_one_set(connection: sa.Connection) -> None:
     """Forward or back."""
     for at in (NOW, NOW + TICK, NOW - SECOND):
         retention_cutoffs.move(connection, "idempotency keys", at)
         assert retention_cutoffs.find(connection, "idempotency keys") == at
 
 
-def test_servers_that_move_the_cutoff_at_once_leave_it_where_one_of_them_moved_it(database: Database) -> None:
+def test_concurrent_cutoff_moves_leave_one_of_their_values(database: Database) -> None:
     def move(seconds: int) -> None:
         with database.writing() as connection:
             retention_cutoffs.move(connection, "idempotency keys", NOW + seconds * SECOND)
@@ -141,7 +141,7 @@ def test_servers_that_move_the_cutoff_at_once_leave_it_where_one_of_them_moved_i
     assert NOW < moved <= NOW + 20 * SECOND
 
 
-def test_the_oldest_key_is_that_of_any_study_and_scope(connection: sa.Connection) -> None:
+def test_oldest_key_is_found_in_any_study_and_scope(connection: sa.Connection) -> None:
     assert idempotency.oldest(connection) is None
     studies.create(connection, study("S"))
     add(connection, a=1, b=3, c=2)
@@ -152,7 +152,7 @@ def test_the_oldest_key_is_that_of_any_study_and_scope(connection: sa.Connection
     assert idempotency.oldest(connection) == NOW - 2 * SECOND
 
 
-def test_keys_stored_together_are_all_stored_or_none(database: Database) -> None:
+def test_keys_are_stored_together_or_not_at_all(database: Database) -> None:
     with database.writing() as connection:
         idempotency.add(connection, [key("b")])
     with pytest.raises(Contention), database.writing() as connection:
@@ -161,7 +161,7 @@ def test_keys_stored_together_are_all_stored_or_none(database: Database) -> None
         assert names(connection) == ["b"]
 
 
-def test_the_keys_of_a_study_are_not_found_from_its_deletion_on(connection: sa.Connection) -> None:
+def test_keys_of_a_deleted_study_are_not_found(connection: sa.Connection) -> None:
     """Although they are removed later, and one of them is not in the scope of a study."""
     idempotency.add(connection, [key("k"), key("k", scope="")])
     studies.remove(connection, "s", "w", NOW)

@@ -23,7 +23,7 @@ WRITES: dict[str, Callable[[sa.Connection], Any]] = {
 }
 
 
-def test_the_same_key_twice_is_contention(database: Database) -> None:
+def test_duplicate_key_raises_contention(database: Database) -> None:
     for write in WRITES.values():
         with database.writing() as connection:
             write(connection)
@@ -31,7 +31,7 @@ def test_the_same_key_twice_is_contention(database: Database) -> None:
             write(connection)
 
 
-def test_the_same_key_twice_in_one_transaction_is_contention(database: Database) -> None:
+def test_duplicate_key_in_one_transaction_raises_contention(database: Database) -> None:
     def write_twice(write: Callable[[sa.Connection], Any]) -> None:
         with database.writing() as connection:
             write(connection)
@@ -42,7 +42,7 @@ def test_the_same_key_twice_in_one_transaction_is_contention(database: Database)
             write_twice(write)
 
 
-def test_of_rows_added_together_one_that_is_there_already_keeps_all_out(database: Database) -> None:
+def test_duplicate_in_a_group_of_rows_rejects_the_whole_group(database: Database) -> None:
     with database.writing() as connection:
         events.add(connection, [event(2)])
     with pytest.raises(Contention), database.writing() as connection:
@@ -51,7 +51,7 @@ def test_of_rows_added_together_one_that_is_there_already_keeps_all_out(database
         assert [row.seq for row in events.page(connection, "s", 0)] == [2]
 
 
-def test_two_studies_have_numbers_of_their_own(connection: sa.Connection) -> None:
+def test_studies_have_separate_numbers(connection: sa.Connection) -> None:
     studies.create(connection, study("t"))
     for name in ("s", "t"):
         trials.add(connection, [trial(1, name)])
@@ -62,14 +62,14 @@ def test_two_studies_have_numbers_of_their_own(connection: sa.Connection) -> Non
     assert [trials.get(connection, name, 1).study_id for name in ("s", "t")] == ["s", "t"]
 
 
-def test_two_scopes_have_keys_of_their_own(connection: sa.Connection) -> None:
+def test_scopes_have_separate_keys(connection: sa.Connection) -> None:
     for scope in ("", "s"):
         idempotency.add(connection, [key("k", scope=scope, answer={"in": scope})])
     found = [idempotency.find(connection, scope, "k") for scope in ("", "s")]
     assert [row.answer["in"] for row in found if row] == ["", "s"]
 
 
-def test_what_must_be_there_cannot_be_left_out(database: Database) -> None:
+def test_required_columns_cannot_be_null(database: Database) -> None:
     with database.writing() as connection:
         trials.add(connection, [trial(1)])
         observations.add(connection, [observation(1)])

@@ -29,7 +29,7 @@ def beyond(connection: sa.Connection, now: datetime = NOW) -> list[int]:
     return sorted(row.number for row in trials.leased_beyond(connection, now))
 
 
-def test_a_lease_has_expired_after_its_last_moment_and_not_at_it(connection: sa.Connection) -> None:
+def test_lease_expires_after_its_last_moment(connection: sa.Connection) -> None:
     trials.add(connection, [trial(1, leased_until=NOW)])
     for now in (NOW - TICK, NOW):
         assert (overdue(connection, now), trials.studies_with_overdue(connection, now)) == ([], [])
@@ -46,7 +46,7 @@ def test_only_active_trials_are_overdue(connection: sa.Connection) -> None:
     assert trials.next_expiry(connection, "s") == NOW - SECOND
 
 
-def test_the_next_lease_to_end_is_the_first_of_the_study_whether_it_has_expired_or_not(
+def test_next_expiry_is_the_earliest_of_the_study(
     connection: sa.Connection,
 ) -> None:
     studies.create(connection, study("S"))
@@ -60,19 +60,19 @@ def test_the_next_lease_to_end_is_the_first_of_the_study_whether_it_has_expired_
     assert trials.next_expiry(connection, "nobody") is None
 
 
-def test_a_trial_without_a_lease_is_never_overdue(connection: sa.Connection) -> None:
+def test_trial_without_a_lease_is_never_overdue(connection: sa.Connection) -> None:
     trials.add(connection, [trial(1, leased_until=None)])
     assert overdue(connection) == []
     assert trials.studies_with_overdue(connection, NOW) == []
 
 
-def test_of_a_new_study_nothing_is_overdue(connection: sa.Connection) -> None:
+def test_new_study_has_no_overdue_trials(connection: sa.Connection) -> None:
     assert overdue(connection) == []
     assert trials.studies_with_overdue(connection, NOW) == []
     assert beyond(connection) == []
 
 
-def test_overdue_trials_are_in_order_of_number_whenever_their_leases_expired(connection: sa.Connection) -> None:
+def test_overdue_trials_are_ordered_by_number(connection: sa.Connection) -> None:
     ago = {3: 1, 1: 2, 4: 3, 2: 4}
     trials.add(connection, [trial(number, leased_until=NOW - many * SECOND) for number, many in ago.items()])
     assert overdue(connection) == [1, 2, 3, 4]
@@ -84,14 +84,14 @@ def test_overdue_trials_are_complete_rows(connection: sa.Connection) -> None:
     assert trials.overdue(connection, "s", NOW) == [row]
 
 
-def test_overdue_trials_are_of_one_study(connection: sa.Connection) -> None:
+def test_overdue_trials_belong_to_one_study(connection: sa.Connection) -> None:
     for name in ("s.b", "S"):
         studies.create(connection, study(name))
         trials.add(connection, [trial(1, name, leased_until=NOW - SECOND)])
     assert overdue(connection) == []
 
 
-def test_a_study_with_many_overdue_trials_is_named_once(connection: sa.Connection) -> None:
+def test_study_with_many_overdue_trials_is_listed_once(connection: sa.Connection) -> None:
     for name in ("t", "S", "none"):
         studies.create(connection, study(name))
     for name in ("s", "t", "S"):
@@ -100,7 +100,7 @@ def test_a_study_with_many_overdue_trials_is_named_once(connection: sa.Connectio
     assert sorted(trials.studies_with_overdue(connection, NOW)) == ["S", "s", "t"]
 
 
-def test_a_lease_may_last_as_long_as_it_is_and_no_longer(connection: sa.Connection) -> None:
+def test_lease_may_not_exceed_its_length(connection: sa.Connection) -> None:
     left = {1: -SECOND, 2: 60 * SECOND, 3: 60 * SECOND + TICK}
     rows = [trial(number, lease_seconds=60.0, leased_until=NOW + each) for number, each in left.items()]
     trials.add(connection, rows)
@@ -115,14 +115,14 @@ def test_each_lease_has_its_own_length(connection: sa.Connection) -> None:
     assert beyond(connection) == [1]
 
 
-def test_only_active_trials_last_too_long(connection: sa.Connection) -> None:
+def test_only_active_trials_have_too_long_leases(connection: sa.Connection) -> None:
     trials.add(connection, in_all_states(leased_until=NOW + timedelta(days=1), but="active"))
     assert beyond(connection) == []
     trials.add(connection, [trial(99, leased_until=NOW + timedelta(days=1))])
     assert beyond(connection) == [99]
 
 
-def test_leases_that_last_too_long_are_of_all_studies(connection: sa.Connection) -> None:
+def test_too_long_leases_are_found_in_all_studies(connection: sa.Connection) -> None:
     studies.create(connection, study("t"))
     trials.add(connection, [trial(1, name, leased_until=NOW + timedelta(days=1)) for name in ("s", "t")])
     assert sorted(row.study_id for row in trials.leased_beyond(connection, NOW)) == ["s", "t"]

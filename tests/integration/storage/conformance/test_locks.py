@@ -19,7 +19,7 @@ from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
 from tests.integration.storage.rows import INCARNATION, event, study
 from tests.integration.storage.writes import change, delete_study, lock
-from tests.waiting import PATIENCE
+from tests.waiting import TIMEOUT_SECONDS
 
 LOCK_SECONDS = 0.3
 
@@ -38,48 +38,48 @@ HOLDERS: dict[str, Callable[[sa.Connection], Any]] = {
 
 
 @pytest.fixture
-def impatient(migrated_url: str, database: Database) -> Iterator[Database]:
+def short_timeout(migrated_url: str, database: Database) -> Iterator[Database]:
     """The same database with a short lock timeout."""
-    del database  # it has its study
+    del database  # it already has the study
     opened = Database(migrated_url, lock_seconds=LOCK_SECONDS)
     yield opened
     opened.close()
 
 
 @pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
-def test_a_lock_that_is_not_obtained_is_busy_after_lock_seconds(
-    database: Database, impatient: Database, hold: Callable[[sa.Connection], Any]
+def test_waiting_for_a_lock_raises_busy_after_lock_seconds(
+    database: Database, short_timeout: Database, hold: Callable[[sa.Connection], Any]
 ) -> None:
     with database.writing() as connection:
         hold(connection)
         for wait in WAITERS.values():
             began = time.monotonic()
-            with pytest.raises(Busy), impatient.writing() as other:
+            with pytest.raises(Busy), short_timeout.writing() as other:
                 wait(other)
             assert time.monotonic() - began >= 0.9 * LOCK_SECONDS
 
 
-def test_a_thread_of_the_same_process_is_busy_too(impatient: Database) -> None:
+def test_threads_of_one_process_wait_for_each_other(short_timeout: Database) -> None:
     def wait() -> None:
-        with impatient.writing() as connection:
+        with short_timeout.writing() as connection:
             lock(connection, "s")
 
-    with impatient.writing() as connection, ThreadPoolExecutor(1) as pool:
+    with short_timeout.writing() as connection, ThreadPoolExecutor(1) as pool:
         lock(connection, "s")
         with pytest.raises(Busy):
             pool.submit(wait).result()
 
 
-def test_a_refused_request_gets_the_lock_once_it_is_free(database: Database, impatient: Database) -> None:
+def test_refused_request_gets_the_lock_once_it_is_released(database: Database, short_timeout: Database) -> None:
     with database.writing() as connection:
         lock(connection, "s")
-        with pytest.raises(Busy), impatient.writing() as other:
+        with pytest.raises(Busy), short_timeout.writing() as other:
             lock(other, "s")
-    with impatient.writing() as other:
+    with short_timeout.writing() as other:
         assert change(other, "s", budget=5) == study("s", budget=5, version=2)
 
 
-def test_a_lock_is_let_go_by_a_block_that_raises(database: Database, impatient: Database) -> None:
+def test_block_that_raises_releases_its_lock(database: Database, short_timeout: Database) -> None:
     def lock_and_fail() -> None:
         with database.writing() as connection:
             lock(connection, "s")
@@ -87,7 +87,7 @@ def test_a_lock_is_let_go_by_a_block_that_raises(database: Database, impatient: 
 
     with pytest.raises(LookupError):
         lock_and_fail()
-    with impatient.writing() as other:
+    with short_timeout.writing() as other:
         assert studies.commit_if_unchanged(other, study("s"), budget=5)
 
 
@@ -117,20 +117,20 @@ def outcome_after(
         return waiting.result()
 
 
-def test_a_waiting_writer_of_a_changed_study_writes_nothing(database: Database) -> None:
-    """It would be based on an outdated study."""
+def test_writer_that_waited_for_another_writer_writes_nothing(database: Database) -> None:
+    """Its write would be based on an outdated study."""
     assert not outcome_after(database, HOLDERS["compare and swap"], WAITERS["compare and swap"], fails=False)
     with database.reading() as connection:
         assert studies.get(connection, "s") == study("s", budget=5, version=1)
 
 
-def test_a_writer_waiting_for_one_that_fails_writes(database: Database) -> None:
+def test_writer_that_waited_for_a_failed_one_writes(database: Database) -> None:
     assert outcome_after(database, HOLDERS["compare and swap"], WAITERS["compare and swap"], fails=True)
     with database.reading() as connection:
         assert studies.get(connection, "s") == study("s", budget=7, version=1)
 
 
-def test_a_writer_waiting_for_the_storage_of_the_model_writes(database: Database) -> None:
+def test_writer_that_waited_for_a_model_to_be_stored_writes(database: Database) -> None:
     """Storing a model does not force requests to be repeated."""
 
     def store(connection: sa.Connection) -> None:
@@ -142,49 +142,49 @@ def test_a_writer_waiting_for_the_storage_of_the_model_writes(database: Database
         assert studies.get(connection, "s") == study("s", budget=7, model_seq=3, checkpoint={}, version=1)
 
 
-def test_a_server_waiting_to_store_a_model_sees_another_servers_rows(database: Database) -> None:
+def test_server_that_waited_to_store_a_model_sees_newer_rows(database: Database) -> None:
     def store(connection: sa.Connection) -> None:
         studies.save_model(connection, "s", INCARNATION, model_seq=3, checkpoint={})
 
     assert outcome_after(database, store, WAITERS["store the model"], fails=False) == 3
 
 
-def test_a_waiting_writer_of_a_deleted_study_writes_nothing(database: Database) -> None:
+def test_writer_that_waited_for_a_deletion_writes_nothing(database: Database) -> None:
     assert not outcome_after(database, WAITERS["delete"], WAITERS["compare and swap"], fails=False)
     with database.reading() as connection:
         assert studies.ids(connection) == []
 
 
-def test_a_lost_compare_and_swap_locks_nothing_on_postgresql(other_postgresql: str) -> None:
+def test_failed_compare_and_swap_locks_nothing_on_postgresql(other_postgresql: str) -> None:
     database = prepared(other_postgresql)
     with database.writing() as connection:
         assert not studies.commit_if_unchanged(connection, study("s", version=7))
-        with database.writing() as other:  # would be Busy
+        with database.writing() as other:  # would raise Busy
             assert studies.commit_if_unchanged(other, study("s"))
     database.close()
 
 
-def test_reading_waits_for_no_writer(database: Database, impatient: Database) -> None:
+def test_readers_do_not_wait_for_writers(database: Database, short_timeout: Database) -> None:
     with database.writing() as connection:
         change(connection, "s", budget=5)
-        with impatient.reading() as other:
+        with short_timeout.reading() as other:
             assert studies.get(other, "s").budget is None
             assert studies.is_current(other, study("s"))
 
 
-def test_writing_waits_for_no_reader(database: Database, impatient: Database) -> None:
+def test_writers_do_not_wait_for_readers(database: Database, short_timeout: Database) -> None:
     with database.reading() as connection:
         studies.get(connection, "s")
-        with impatient.writing() as other:
+        with short_timeout.writing() as other:
             change(other, "s", budget=5)
-        with impatient.reading() as other:
+        with short_timeout.reading() as other:
             assert studies.get(other, "s").budget == 5
-        assert studies.get(connection, "s").budget is None, "the reader was there before"
+        assert studies.get(connection, "s").budget is None, "the reader started earlier"
         assert studies.is_current(connection, study("s"))
 
 
-def test_when_all_connections_are_in_use_it_is_busy(migrated_url: str, database: Database) -> None:
-    del database  # it has its study
+def test_exhausted_connections_raise_busy(migrated_url: str, database: Database) -> None:
+    del database  # it already has the study
     small = Database(migrated_url, lock_seconds=LOCK_SECONDS, connections=1)
     with small.reading(), pytest.raises(Busy, match="connections"), small.reading():
         pass
@@ -193,23 +193,23 @@ def test_when_all_connections_are_in_use_it_is_busy(migrated_url: str, database:
     small.close()
 
 
-def test_two_studies_do_not_block_one_another_on_postgresql(other_postgresql: str) -> None:
+def test_studies_do_not_block_each_other_on_postgresql(other_postgresql: str) -> None:
     database = prepared(other_postgresql)
     with database.writing() as connection:
         lock(connection, "s")
         events.add(connection, [event(1)])
-        with database.writing() as other:  # would be Busy
+        with database.writing() as other:  # would raise Busy
             lock(other, "t")
             events.add(other, [event(1, "t")])
         with database.reading() as other:
-            assert [len(events.page(other, name, 0)) for name in ("s", "t")] == [0, 1], "the first goes on"
+            assert [len(events.page(other, name, 0)) for name in ("s", "t")] == [0, 1], "the first writer continues"
     with database.reading() as connection:
         assert [len(events.page(connection, name, 0)) for name in ("s", "t")] == [1, 1]
     database.close()
 
 
-def test_a_deadlock_ends_with_one_winner_on_postgresql(other_postgresql: str) -> None:
-    database, both = prepared(other_postgresql, lock_seconds=PATIENCE), threading.Barrier(2)
+def test_deadlock_ends_with_one_winner_on_postgresql(other_postgresql: str) -> None:
+    database, both = prepared(other_postgresql, lock_seconds=TIMEOUT_SECONDS), threading.Barrier(2)
 
     def write(first: str, second: str) -> str:
         try:

@@ -16,13 +16,13 @@ from adabkb_service.storage.database import Database
 
 
 @pytest.mark.parametrize("url", ["", "adabkb.db", "sqlite://", "sqlite:///:memory:", "mysql://localhost/x"])
-def test_a_url_that_cannot_work_is_refused_with_one_that_can(url: str) -> None:
+def test_invalid_url_is_rejected_with_a_valid_example(url: str) -> None:
     with pytest.raises(ValueError, match="sqlite:///"):
         Database(url)
 
 
 @pytest.mark.parametrize("url", ["sqlite:////nowhere/x.db", "postgresql://nobody@127.0.0.1:1/nothing"])
-def test_a_database_that_does_not_exist_is_unavailable(url: str) -> None:
+def test_nonexistent_database_is_unavailable(url: str) -> None:
     database = Database(url)
     with pytest.raises(Unavailable), database.reading():
         pass
@@ -30,7 +30,7 @@ def test_a_database_that_does_not_exist_is_unavailable(url: str) -> None:
     database.close()
 
 
-def test_the_clock_is_in_utc_and_goes_forward(database: Database) -> None:
+def test_clock_is_in_utc_and_never_decreases(database: Database) -> None:
     first, second = database.now(), database.now()
     assert first.utcoffset() == timedelta(0)
     assert first <= second
@@ -46,7 +46,7 @@ def held(tmp_path: Path) -> Iterator[tuple[str, sqlite3.Connection]]:
         yield f"sqlite:///{file}", holder
 
 
-def test_a_file_that_another_server_is_opening_is_waited_for(held: tuple[str, sqlite3.Connection]) -> None:
+def test_opening_waits_for_a_server_that_opens_the_file(held: tuple[str, sqlite3.Connection]) -> None:
     url, holder = held
     database = Database(url)
     threading.Timer(0.3, holder.rollback).start()
@@ -55,7 +55,7 @@ def test_a_file_that_another_server_is_opening_is_waited_for(held: tuple[str, sq
     database.close()
 
 
-def test_a_file_that_another_program_keeps_is_busy(held: tuple[str, sqlite3.Connection]) -> None:
+def test_file_locked_by_another_program_is_busy(held: tuple[str, sqlite3.Connection]) -> None:
     url, _ = held
     database = Database(url, lock_seconds=0.2)
     with pytest.raises(Busy), database.reading():

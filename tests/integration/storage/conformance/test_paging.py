@@ -69,13 +69,11 @@ def listing(request: pytest.FixtureRequest) -> Listing:
     return LISTINGS[request.param]
 
 
-def test_an_empty_list_has_an_empty_page(connection: sa.Connection, listing: Listing) -> None:
+def test_empty_list_has_an_empty_page(connection: sa.Connection, listing: Listing) -> None:
     assert listing.page(connection, 0, 10) == []
 
 
-def test_pages_of_any_length_are_together_the_list_in_order_of_its_cursor(
-    connection: sa.Connection, listing: Listing
-) -> None:
+def test_pages_of_any_length_cover_the_list_in_cursor_order(connection: sa.Connection, listing: Listing) -> None:
     listing.fill(connection, "s")
     whole = listing.page(connection, 0, 1000)
     cursors = [listing.cursor(row) for row in whole]
@@ -98,14 +96,14 @@ def pages_of(connection: sa.Connection, listing: Listing, limit: int) -> Iterato
         after = listing.cursor(page[-1])
 
 
-def test_beyond_the_end_there_is_nothing(connection: sa.Connection, listing: Listing) -> None:
+def test_page_after_the_end_is_empty(connection: sa.Connection, listing: Listing) -> None:
     listing.fill(connection, "s")
     last = listing.cursor(listing.page(connection, 0, 1000)[-1])
     assert listing.page(connection, last, 10) == []
     assert listing.page(connection, BEYOND, 10) == []
 
 
-def test_a_list_is_of_one_study(connection: sa.Connection, listing: Listing) -> None:
+def test_list_contains_one_study_only(connection: sa.Connection, listing: Listing) -> None:
     for name in ("s.b", "S", "ss"):
         studies.create(connection, study(name))
         listing.fill(connection, name)
@@ -114,9 +112,7 @@ def test_a_list_is_of_one_study(connection: sa.Connection, listing: Listing) -> 
     assert {row.study_id for row in listing.page(connection, 0, 1000)} == {"s"}
 
 
-def test_what_is_added_meanwhile_comes_after_the_page_that_was_read(
-    connection: sa.Connection, listing: Listing
-) -> None:
+def test_rows_added_meanwhile_follow_the_page_that_was_read(connection: sa.Connection, listing: Listing) -> None:
     listing.fill(connection, "s")
     first = listing.page(connection, 0, ROWS - 1)
     model.write_cells(connection, "s", {"0.99": "leaf"})
@@ -128,8 +124,8 @@ def test_what_is_added_meanwhile_comes_after_the_page_that_was_read(
     assert first + rest == listing.page(connection, 0, 1000)
 
 
-def test_pages_of_studies_together_are_all_studies(connection: sa.Connection) -> None:
-    """Including studies created at the same moment."""
+def test_pages_of_studies_contain_all_studies(connection: sa.Connection) -> None:
+    """Including studies created at the same time."""
     for number in NUMBERS:
         studies.create(connection, study(f"t{number}", created_at=NOW + timedelta(seconds=number // 3)))
     whole = studies.bounded_page(connection, None, 1000).rows
@@ -144,7 +140,7 @@ def test_pages_of_studies_together_are_all_studies(connection: sa.Connection) ->
 
 
 @pytest.mark.parametrize("most", [1, 1_999, 2_000, 2_001, 10_000])
-def test_a_page_ends_after_so_many_bytes(connection: sa.Connection, most: int) -> None:
+def test_page_size_is_limited_in_bytes(connection: sa.Connection, most: int) -> None:
     """A page has at least one row of any size, and says whether there are more."""
     written = [event(seq, payload={"text": "x" * 988}) for seq in NUMBERS]  # 1,000 bytes as JSON
     events.add(connection, written)
@@ -162,7 +158,7 @@ def test_a_page_ends_after_so_many_bytes(connection: sa.Connection, most: int) -
     assert found == written
 
 
-def test_a_page_tells_that_it_is_the_last(connection: sa.Connection) -> None:
+def test_last_page_is_marked(connection: sa.Connection) -> None:
     events.add(connection, [event(seq) for seq in NUMBERS])
     assert [events.bounded_page(connection, "s", 0, limit).is_last for limit in (1, ROWS - 1, ROWS + 1)] == [
         False,

@@ -55,23 +55,23 @@ def rows(connection: sa.Connection) -> dict[str, int]:
     return {name: connection.execute(count).scalar_one() for name, count in counts.items()}
 
 
-def test_these_are_all_tables() -> None:
+def test_all_tables_are_covered() -> None:
     others = {"containers", "studies", "retention_cutoffs", "tokens", "people", "trash", "parts", "audit", "servers"}
     assert others.union(BELOW) == set(metadata.tables)
 
 
-def test_nothing_can_be_written_below_a_study_that_does_not_exist(database: Database) -> None:
+def test_rows_of_a_nonexistent_study_are_rejected(database: Database) -> None:
     for write in BELOW.values():
         with pytest.raises(Contention), database.writing() as connection:
             write(connection, "nobody")
 
 
-def test_an_observation_of_a_trial_that_does_not_exist_is_refused(database: Database) -> None:
+def test_observation_of_a_nonexistent_trial_is_rejected(database: Database) -> None:
     with pytest.raises(Contention), database.writing() as connection:
         observations.add(connection, [observation(1, trial=7)])
 
 
-def test_an_observation_of_another_studys_trial_is_refused(database: Database) -> None:
+def test_observation_of_another_studys_trial_is_rejected(database: Database) -> None:
     with database.writing() as connection:
         studies.create(connection, study("t"))
         trials.add(connection, [trial(7, "t")])
@@ -79,7 +79,7 @@ def test_an_observation_of_another_studys_trial_is_refused(database: Database) -
         observations.add(connection, [observation(1, trial=7)])
 
 
-def test_a_trial_that_has_results_cannot_be_deleted(database: Database) -> None:
+def test_trial_with_results_cannot_be_deleted(database: Database) -> None:
     with database.writing() as connection:
         trials.add(connection, [trial(1)])
         observations.add(connection, [observation(1, trial=1)])
@@ -87,13 +87,13 @@ def test_a_trial_that_has_results_cannot_be_deleted(database: Database) -> None:
         connection.execute(sa.delete(metadata.tables["trials"]))
 
 
-def test_deleting_a_study_deletes_everything_below_it(connection: sa.Connection) -> None:
+def test_deleting_a_study_deletes_all_its_rows(connection: sa.Connection) -> None:
     fill(connection, "s")
     delete_study(connection, "s")
     assert rows(connection) == dict.fromkeys(metadata.tables, 0)
 
 
-def test_deleting_a_study_leaves_the_others_as_they_were(connection: sa.Connection) -> None:
+def test_deleting_a_study_leaves_the_others_unchanged(connection: sa.Connection) -> None:
     fill(connection, "s")
     before = rows(connection)
     for name in ("s.b", "S", "t"):
@@ -104,15 +104,15 @@ def test_deleting_a_study_leaves_the_others_as_they_were(connection: sa.Connecti
     assert rows(connection) == before
 
 
-def test_deleting_studies_leaves_the_cutoffs(connection: sa.Connection) -> None:
+def test_deleting_studies_keeps_the_cutoffs(connection: sa.Connection) -> None:
     """They belong to the keys of all studies."""
     retention_cutoffs.move(connection, "idempotency keys", NOW)
     delete_study(connection, "s")
     assert retention_cutoffs.find(connection, "idempotency keys") == NOW
 
 
-def test_deleting_a_study_deletes_the_key_it_was_created_with(connection: sa.Connection) -> None:
-    """Although it is not in the scope of a study."""
+def test_deleting_a_study_deletes_the_key_of_its_creation(connection: sa.Connection) -> None:
+    """Although that key is not in the scope of a study."""
     idempotency.add(connection, [key("k", scope="")])
     delete_study(connection, "s")
     assert idempotency.find(connection, "", "k") is None
@@ -125,7 +125,7 @@ def test_deleting_a_missing_row_changes_nothing(connection: sa.Connection) -> No
     assert rows(connection) == before
 
 
-def test_an_id_can_be_given_again_after_its_study_is_gone(connection: sa.Connection) -> None:
+def test_id_can_be_reused_after_its_study_is_deleted(connection: sa.Connection) -> None:
     fill(connection, "s")
     delete_study(connection, "s")
     studies.create(connection, study("s", seed=7))

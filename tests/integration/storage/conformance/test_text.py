@@ -70,7 +70,7 @@ def test_keys_keep_their_text(connection: sa.Connection) -> None:
     assert [idempotency.find(connection, "s", row.key) for row in rows] == rows
 
 
-def test_an_answer_that_is_rendered_already_is_stored_verbatim(connection: sa.Connection) -> None:
+def test_rendered_answer_is_stored_verbatim(connection: sa.Connection) -> None:
     """Including spaces, the order of keys, and the form of numbers."""
     rendered = '{"z":1,  "a": [1.0, 1e2, -0.0],\n"text": "\u00e9 \\u00e9 \\" 🧪", "z2": {}}'
     idempotency.add(connection, [key("k", answer=JsonText(rendered))])
@@ -91,25 +91,25 @@ ALIKE = ["a", "A", "a ", " a", "a.b", "a_b", "a%b", "ä", "a\u0308", "ａ", "0",
 """All different, although some databases and collations consider some of them equal."""
 
 
-def test_study_ids_that_look_alike_are_different_studies(connection: sa.Connection) -> None:
+def test_similar_study_ids_are_distinct(connection: sa.Connection) -> None:
     for seed, name in enumerate(ALIKE):
         studies.create(connection, study(name, seed=seed))
     assert [studies.get(connection, name).seed for name in ALIKE] == list(range(len(ALIKE)))
 
 
-def test_keys_that_look_alike_are_different_keys(connection: sa.Connection) -> None:
+def test_similar_keys_are_distinct(connection: sa.Connection) -> None:
     for name in ALIKE:
         idempotency.add(connection, [key(name, answer={"of": name})])
     found = [idempotency.find(connection, "s", name) for name in ALIKE]
     assert [row.answer["of"] for row in found if row] == ALIKE
 
 
-def test_cells_that_look_alike_are_different_cells(connection: sa.Connection) -> None:
+def test_similar_cells_are_distinct(connection: sa.Connection) -> None:
     model.write_cells(connection, "s", dict.fromkeys(ALIKE, "leaf"))
     assert list(model.read_cells(connection, "s")) == ALIKE
 
 
-def test_a_text_that_means_something_to_sql_finds_nothing(connection: sa.Connection) -> None:
+def test_sql_wildcards_and_injections_match_nothing(connection: sa.Connection) -> None:
     for name in ["%", "_", "s ", "S", "' OR '1'='1"]:
         assert studies.find(connection, name) is None
         assert idempotency.find(connection, name, name) is None

@@ -34,30 +34,30 @@ def stored(connection: sa.Connection, when: datetime) -> datetime:
     return change(connection, "s", updated_at=when).updated_at
 
 
-def test_a_time_is_read_back_to_the_microsecond(connection: sa.Connection) -> None:
+def test_times_are_stored_to_the_microsecond(connection: sa.Connection) -> None:
     for name, when in TIMES.items():
         assert stored(connection, when) == when, name
 
 
-def test_a_time_is_read_back_in_utc_whatever_zone_it_was_given_in(connection: sa.Connection) -> None:
+def test_times_are_returned_in_utc(connection: sa.Connection) -> None:
     for name, zone in ZONES.items():
         found = stored(connection, NOW.astimezone(zone))
         assert (found, found.utcoffset()) == (NOW, timedelta(0)), name
 
 
-def test_the_repeated_hour_of_a_clock_change_is_unambiguous(connection: sa.Connection) -> None:
+def test_repeated_hour_of_a_clock_change_is_unambiguous(connection: sa.Connection) -> None:
     for fold in (0, 1):
         when = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Rome"), fold=fold)
         assert stored(connection, when) == when.astimezone(UTC)
 
 
-def test_no_time_is_read_back_as_none(connection: sa.Connection) -> None:
+def test_missing_time_is_returned_as_none(connection: sa.Connection) -> None:
     trials.add(connection, [trial(1, leased_until=None, finished_at=None)])
     found = trials.get(connection, "s", 1)
     assert (found.leased_until, found.finished_at) == (None, None)
 
 
-def test_a_time_in_another_zone_is_compared_as_the_moment_it_is(connection: sa.Connection) -> None:
+def test_times_in_other_zones_are_compared_correctly(connection: sa.Connection) -> None:
     """Overdue leases do not depend on the time zone of the clock."""
     trials.add(connection, [trial(1, leased_until=NOW)])
     for zone in ZONES.values():
@@ -65,8 +65,7 @@ def test_a_time_in_another_zone_is_compared_as_the_moment_it_is(connection: sa.C
         assert trials.overdue(connection, "s", (NOW + TICK).astimezone(zone)) != []
 
 
-def test_times_of_all_sizes_are_in_order(connection: sa.Connection) -> None:
-    """With and without microseconds, in any year."""
+def test_times_with_any_precision_and_year_are_in_order(connection: sa.Connection) -> None:
     names = sorted(TIMES, key=lambda name: TIMES[name])
     idempotency.add(connection, [key(name, created_at=when) for name, when in TIMES.items()])
     found = idempotency.outdated(connection, datetime(9999, 12, 31, tzinfo=UTC), 100)

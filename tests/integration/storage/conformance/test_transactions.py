@@ -24,13 +24,13 @@ def budget(database: Database) -> int | None:
         return studies.get(connection, "s").budget
 
 
-def test_what_a_block_wrote_is_there_afterwards(database: Database) -> None:
+def test_writes_of_a_block_are_committed(database: Database) -> None:
     with database.writing() as connection:
         change(connection, "s", budget=5)
     assert budget(database) == 5
 
 
-def test_a_block_that_raises_leaves_nothing_behind_in_any_table(database: Database) -> None:
+def test_block_that_raises_writes_nothing_to_any_table(database: Database) -> None:
     def write_and_fail() -> None:
         with database.writing() as connection:
             studies.create(connection, study("t"))
@@ -52,7 +52,7 @@ def test_a_block_that_raises_leaves_nothing_behind_in_any_table(database: Databa
         assert idempotency.of_study(connection, "s") == []
 
 
-def test_a_collision_undoes_what_came_before_it(database: Database) -> None:
+def test_collision_rolls_back_earlier_writes(database: Database) -> None:
     def write_and_collide() -> None:
         with database.writing() as connection:
             change(connection, "s", budget=5)
@@ -63,7 +63,7 @@ def test_a_collision_undoes_what_came_before_it(database: Database) -> None:
     assert budget(database) is None
 
 
-def test_after_a_block_that_raised_the_next_one_starts_afresh(migrated_url: str, database: Database) -> None:
+def test_block_after_one_that_raised_starts_a_new_transaction(migrated_url: str, database: Database) -> None:
     """On the same connection, since there is only one."""
     alone = Database(migrated_url, connections=1)
     with pytest.raises(Contention), alone.writing() as connection:
@@ -74,26 +74,26 @@ def test_after_a_block_that_raised_the_next_one_starts_afresh(migrated_url: str,
     assert budget(database) == 5
 
 
-def test_a_transaction_reads_what_it_has_written(database: Database) -> None:
+def test_transaction_reads_its_own_writes(database: Database) -> None:
     with database.writing() as connection:
         change(connection, "s", budget=5)
         assert studies.get(connection, "s").budget == 5
 
 
-def test_what_is_not_committed_is_not_seen_by_others(database: Database) -> None:
+def test_uncommitted_writes_are_invisible_to_others(database: Database) -> None:
     with database.writing() as connection:
         change(connection, "s", budget=5)
         assert budget(database) is None
     assert budget(database) == 5
 
 
-def test_a_reading_transaction_writes_nothing(database: Database) -> None:
+def test_reading_transaction_writes_nothing(database: Database) -> None:
     with database.reading() as connection:
         change(connection, "s", budget=5)
     assert budget(database) is None
 
 
-def test_reading_sees_one_state_while_others_write(database: Database) -> None:
+def test_reader_sees_one_state_while_others_write(database: Database) -> None:
     with database.reading() as connection:
         before = studies.get(connection, "s")
         with database.writing() as other:
@@ -101,7 +101,7 @@ def test_reading_sees_one_state_while_others_write(database: Database) -> None:
         assert studies.get(connection, "s") == before
 
 
-def test_reading_sees_one_state_of_all_tables(database: Database) -> None:
+def test_reader_sees_one_state_of_all_tables(database: Database) -> None:
     """Including tables that it first reads after others have written."""
     with database.reading() as connection:
         assert studies.get(connection, "s").study_seq == 0
@@ -111,7 +111,7 @@ def test_reading_sees_one_state_of_all_tables(database: Database) -> None:
         assert events.page(connection, "s", 0) == []
 
 
-def test_a_snapshot_outlives_the_study_it_shows(database: Database) -> None:
+def test_snapshot_survives_the_deletion_of_its_study(database: Database) -> None:
     with database.reading() as connection:
         before = studies.get(connection, "s")
         with database.writing() as other:
@@ -121,7 +121,7 @@ def test_a_snapshot_outlives_the_study_it_shows(database: Database) -> None:
         studies.get(connection, "s")
 
 
-def test_reading_within_reading_sees_what_was_committed_between(database: Database) -> None:
+def test_nested_reader_sees_commits_in_between(database: Database) -> None:
     with database.reading() as outer:
         studies.get(outer, "s")
         with database.writing() as connection:
@@ -131,7 +131,7 @@ def test_reading_within_reading_sees_what_was_committed_between(database: Databa
         assert studies.get(outer, "s").budget is None
 
 
-def test_a_writer_sees_the_latest_commit_after_a_reader_on_the_same_connection(
+def test_writer_sees_the_latest_commit_after_a_reader_on_the_same_connection(
     migrated_url: str, database: Database
 ) -> None:
     """The next transaction does not get the reader's snapshot."""
@@ -146,7 +146,7 @@ def test_a_writer_sees_the_latest_commit_after_a_reader_on_the_same_connection(
     alone.close()
 
 
-def test_of_many_threads_that_read_and_then_write_no_change_is_lost(database: Database) -> None:
+def test_no_concurrent_update_is_lost(database: Database) -> None:
     def increment(connection: sa.Connection, before: StudyRow) -> bool:
         values = {"budget": (before.budget or 0) + 1, "study_seq": before.study_seq + 1}
         if not studies.commit_if_unchanged(connection, before, **values):
@@ -162,7 +162,7 @@ def test_of_many_threads_that_read_and_then_write_no_change_is_lost(database: Da
         assert [event.seq for event in events.page(connection, "s", 0)] == list(range(1, 81))
 
 
-def test_of_many_that_write_to_the_same_study_as_they_have_read_it_one_does(database: Database) -> None:
+def test_only_one_of_many_concurrent_writers_succeeds(database: Database) -> None:
     with database.reading() as connection:
         before = studies.get(connection, "s")
 
@@ -198,7 +198,7 @@ def test_readers_never_see_half_of_a_transaction(database: Database) -> None:
         list(writing)
 
 
-def test_of_many_that_create_the_same_study_one_does(database: Database) -> None:
+def test_only_one_of_many_concurrent_creations_succeeds(database: Database) -> None:
     def create(seed: int) -> bool:
         try:
             with database.writing() as connection:

@@ -47,12 +47,12 @@ def put(connection: sa.Connection, **values: Any) -> StudyRow:
     return change(connection, "s", **values)
 
 
-def test_a_float_in_a_column_is_read_back_bit_for_bit(connection: sa.Connection) -> None:
+def test_floats_in_columns_are_stored_bit_for_bit(connection: sa.Connection) -> None:
     found = [put(connection, tolerance=value).tolerance for value in FLOATS]
     assert [value.hex() for value in found if value is not None] == [value.hex() for value in FLOATS]
 
 
-def test_a_float_in_json_is_read_back_bit_for_bit(connection: sa.Connection) -> None:
+def test_floats_in_json_are_stored_bit_for_bit(connection: sa.Connection) -> None:
     """A stored point is exactly the suggested one."""
     values = [*filter(math.isfinite, FLOATS), -0.0]
     found = put(connection, best={"parameters": values}).best
@@ -60,31 +60,31 @@ def test_a_float_in_json_is_read_back_bit_for_bit(connection: sa.Connection) -> 
     assert [float(value).hex() for value in found["parameters"]] == [value.hex() for value in values]
 
 
-def test_negative_zero_in_a_column_is_read_back_as_a_zero(connection: sa.Connection) -> None:
+def test_negative_zero_in_a_column_is_returned_as_zero(connection: sa.Connection) -> None:
     """SQLite does not store its sign, so nothing may depend on it."""
     tolerance = put(connection, tolerance=-0.0).tolerance
     assert tolerance == 0.0
 
 
-def test_an_integral_float_stays_a_float(connection: sa.Connection) -> None:
-    """Although SQLite writes it as an integer."""
+def test_integral_floats_stay_floats(connection: sa.Connection) -> None:
+    """Although SQLite writes them as integers."""
     assert isinstance(put(connection, tolerance=3.0).tolerance, float)
     assert isinstance(put(connection, tags={"value": 3.0}).tags["value"], float)
 
 
-def test_a_seed_may_take_64_bits_and_a_count_32(connection: sa.Connection) -> None:
+def test_seeds_have_64_bits_and_counts_32(connection: sa.Connection) -> None:
     for seed in (0, -1, 2**31, 2**53 + 1, 2**63 - 1, -(2**63)):
         assert put(connection, seed=seed).seed == seed
     for number in (2**31 - 1, 0, -1):
         assert put(connection, budget=number).budget == number
 
 
-def test_a_boolean_is_read_back_as_a_boolean(connection: sa.Connection) -> None:
+def test_booleans_are_returned_as_booleans(connection: sa.Connection) -> None:
     assert put(connection, paused=True).paused is True
     assert put(connection, paused=False).paused is False
 
 
-def test_json_is_read_back_as_it_was_written(connection: sa.Connection) -> None:
+def test_json_documents_are_returned_unchanged(connection: sa.Connection) -> None:
     for name, document in DOCUMENTS.items():
         assert put(connection, tags=document).tags == document, name
 
@@ -94,13 +94,13 @@ def test_json_keeps_the_order_of_keys(connection: sa.Connection) -> None:
     assert list(found) == ["z", "a", "m", "B"]
 
 
-def test_json_tells_integers_from_floats_and_booleans(connection: sa.Connection) -> None:
+def test_json_distinguishes_integers_floats_and_booleans(connection: sa.Connection) -> None:
     found = put(connection, best={"parameters": [1, 1.0, True], "value": 0}).best
     assert found is not None
     assert [type(value) for value in found["parameters"]] == [int, float, bool]
 
 
-def test_no_model_no_checkpoint_and_no_best_are_null_for_sql_too(connection: sa.Connection) -> None:
+def test_missing_model_checkpoint_and_best_are_sql_nulls(connection: sa.Connection) -> None:
     put(connection, model={"gap": 1.0}, checkpoint={}, best={"value": 1.0})
     assert put(connection, model=None, checkpoint=None, best=None).model is None
     assert is_null(connection, "model", "checkpoint", "best")
@@ -109,7 +109,7 @@ def test_no_model_no_checkpoint_and_no_best_are_null_for_sql_too(connection: sa.
     assert is_null(connection, "checkpoint")
 
 
-def test_a_json_null_is_not_null_for_sql(connection: sa.Connection) -> None:
+def test_json_null_is_not_an_sql_null(connection: sa.Connection) -> None:
     put(connection, tags=None)
     assert not is_null(connection, "tags")
 
@@ -161,13 +161,13 @@ FULL_TRIAL = trial(
 FULL_OBSERVATION = observation(1, 0.5, trial=1, attempt=2, std_error=0.25, excluded=True)
 
 
-def test_a_study_is_read_back_as_it_was_written(connection: sa.Connection) -> None:
+def test_study_is_returned_as_written(connection: sa.Connection) -> None:
     for row in (study("t"), FULL_STUDY):
         studies.create(connection, row)
         assert studies.get(connection, row.id) == row
 
 
-def test_rows_with_few_columns_and_with_all_are_read_back_as_they_were_written(connection: sa.Connection) -> None:
+def test_minimal_and_complete_rows_are_returned_as_written(connection: sa.Connection) -> None:
     bare = trial(2, cell=None, worker=None, leased_until=None, started_at=None)
     for trial_row in (FULL_TRIAL, bare):
         trials.add(connection, [trial_row])
@@ -183,7 +183,7 @@ def test_rows_with_few_columns_and_with_all_are_read_back_as_they_were_written(c
         assert idempotency.find(connection, row.scope, "k") == row
 
 
-def test_rows_added_together_are_read_back_as_if_they_were_added_one_by_one(connection: sa.Connection) -> None:
+def test_rows_added_together_are_returned_as_written(connection: sa.Connection) -> None:
     """For any combination of empty columns."""
     rows = [FULL_TRIAL, trial(2, cell=None, leased_until=None), trial(3)]
     trials.add(connection, rows)

@@ -53,8 +53,11 @@ class Run:
     def steps(
         self, count: int, at_once: int, objective: Callable[[Array], float], failing: int
     ) -> Iterator[tuple[list[Array], Array]]:
-        """At each step the points that are suggested, so many at once in every fifth step, and those that have failed,
-        (f, d). Then the first one, which is what ``ask`` gives, is evaluated; at one step it fails."""
+        """Record the suggested points of each step: a batch of ``at_once`` in every fifth step, together with failed
+        points (f, d).
+
+        Then evaluate the first point, which is what ``ask`` returns. At step ``failing`` the evaluation fails.
+        """
         none = np.zeros((0, self.state.problem.space.dimension))
         failed = none
         for step in range(count):
@@ -69,7 +72,7 @@ class Run:
                 self.tell(point, objective(point))
 
     def of_results_alone(self) -> State:
-        """The state of a study with the same results and an equal tree, and without any other history."""
+        """The state of a study with the same results and an equal tree, but no other history."""
         plain = auto.start(self.state.problem.space, Config(), 0)
         state = replace(plain, tree=self.state.tree, cells_learned_from=self.state.cells_learned_from)
         for point, value in zip(self.points, self.values, strict=True):

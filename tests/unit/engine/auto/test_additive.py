@@ -1,4 +1,4 @@
-"""The additive part of the kernel: it is used for sums, not for other functions, and only in revision 4."""
+"""The additive part of the kernel: used for sums, not for other functions, and only in revision 4."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def error(state: State, objective: Objective) -> float:
     return float(np.std(auto.predict(state, X).mean - y) / np.std(y))
 
 
-def test_a_sum_is_found_where_the_kernel_without_the_part_sees_none(plain: Callable[[], None]) -> None:
+def test_additive_part_finds_a_sum_that_the_plain_kernel_misses(plain: Callable[[], None]) -> None:
     """With 150 random points of a function with 5^6 optima."""
     found = learned(waves, 150)
     plain()
@@ -79,8 +79,8 @@ def test_a_sum_is_found_where_the_kernel_without_the_part_sees_none(plain: Calla
     assert error(without, waves) > 0.5
 
 
-def test_a_function_that_is_no_sum_is_left_alone(plain: Callable[[], None]) -> None:
-    """Hyperparameters and predictions are bit-identical to those of the kernel without the part."""
+def test_non_additive_functions_do_not_use_the_additive_part(plain: Callable[[], None]) -> None:
+    """Hyperparameters and predictions are bit-identical to those of the kernel without it."""
     found = learned(slanted, 150)
     plain()
     without = learned(slanted, 150)
@@ -89,9 +89,10 @@ def test_a_function_that_is_no_sum_is_left_alone(plain: Callable[[], None]) -> N
     assert np.array_equal(found.surrogate.weights, without.surrogate.weights)
 
 
-def test_the_part_has_to_raise_the_likelihood_a_thousandfold() -> None:
-    """With few results of a sum it does not, with more it does; where it is kept, the
-    likelihoods say so, beside the form without it with a warp and without one."""
+def test_additive_part_requires_a_thousandfold_likelihood() -> None:
+    """Few results of a sum do not reach it; more results do. Where the part is kept, its likelihood exceeds those of
+    the kernel without it, with a warp and without one.
+    """
     kept = []
     for count in (22, 40, 80, 150):
         found = learned(waves, count)
@@ -114,8 +115,8 @@ def test_the_part_has_to_raise_the_likelihood_a_thousandfold() -> None:
     assert kept[-1] is True
 
 
-def test_the_likelihood_of_results_in_other_units_is_the_same() -> None:
-    """A warp is a change of units: times 1000, the sum of log slopes falls by log 1000 per result, and nothing else."""
+def test_additive_shares_are_independent_of_units() -> None:
+    """A warp changes units: for results times 1000, only the sum of log slopes changes, by log 1000 per result."""
     once, thousandfold = (learned(lambda u, s=s: s * waves(u), 150) for s in (1.0, 1000.0))  # type: ignore[misc]
     one, other = (state.checkpoint.hyperparameters for state in (once, thousandfold))
     assert one.additive is not None
@@ -133,8 +134,8 @@ def sum_of(seed: int, d: int) -> surrogate.Surrogate:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_optimum_of_a_sum_is_found_axis_by_axis(seed: int) -> None:
-    """Of 5^8 optima the ascents from 6 random starts find some, the search axis by axis the valley of the best one."""
+def test_axis_by_axis_search_finds_the_optimum_of_a_sum(seed: int) -> None:
+    """Among 5^8 optima, ascents from 6 random starts find some; the search axis by axis finds the best valley."""
     view, space = sum_of(seed, 8), unit_space(8)
     everywhere = Slice(space, {})
 
@@ -154,8 +155,8 @@ def test_the_optimum_of_a_sum_is_found_axis_by_axis(seed: int) -> None:
         assert view.mean(along).max() <= view.mean(end)[0] + 1e-3
 
 
-def test_a_sum_is_optimized_and_is_not_without_the_part(plain: Callable[[], None]) -> None:
-    """After 150 evaluations of a function with 5^6 optima, the distance from the optimum is a tenth or less."""
+def test_only_the_additive_part_optimizes_a_sum(plain: Callable[[], None]) -> None:
+    """After 150 evaluations of a function with 5^6 optima, the regret is at most a tenth of that without the part."""
     found = run(unit_space(6), waves, 150)
     plain()
     without = run(unit_space(6), waves, 150)
@@ -164,8 +165,8 @@ def test_a_sum_is_optimized_and_is_not_without_the_part(plain: Callable[[], None
     assert max(found.values) > 0.1 * max(without.values)
 
 
-def told(space: Space, count: int) -> Run:
-    """A state after random points of the sum and 3 suggestions."""
+def run_with_random_results(space: Space, count: int) -> Run:
+    """A run after random points of the sum and 3 suggestions."""
     result = Run(auto.start(space, Config(), 0))
     for point in np.random.default_rng(2).random((count, space.dimension)):
         exact = space.snap(point[None])[0]
@@ -184,19 +185,19 @@ def told(space: Space, count: int) -> Run:
         pytest.param(WITH_CHOICES, 95, id="choices-earlier", marks=pytest.mark.long),
     ],
 )
-def test_a_restored_state_continues_identically_with_the_part_on(space: Space, count: int) -> None:
-    """Next points, single and several at once, and hyperparameters are bit-identical."""
-    lived, again = told(space, count), told(space, count)
-    assert lived.state.checkpoint.hyperparameters.additive is not None
-    restored = lived.restored()
+def test_restored_state_with_an_additive_part_continues_identically(space: Space, count: int) -> None:
+    """Next points, single and in batches, and hyperparameters are bit-identical."""
+    original, again = run_with_random_results(space, count), run_with_random_results(space, count)
+    assert original.state.checkpoint.hyperparameters.additive is not None
+    restored = original.restored()
     for _ in range(12):
-        for each in (lived, again, restored):
+        for each in (original, again, restored):
             each.step(waves)
-    assert np.array_equal(lived.points, restored.points)
-    assert np.array_equal(lived.points, again.points)
-    assert auto.learned(lived.state) == auto.learned(restored.state)
+    assert np.array_equal(original.points, restored.points)
+    assert np.array_equal(original.points, again.points)
+    assert auto.learned(original.state) == auto.learned(restored.state)
     none = np.zeros((0, space.dimension))
-    together, restored = auto.suggestions(lived.state, none), lived.restored()
+    together, restored = auto.suggestions(original.state, none), original.restored()
     pending = none
     for _ in range(3):
         suggestion = auto.suggest(restored.state, pending)
@@ -204,8 +205,8 @@ def test_a_restored_state_continues_identically_with_the_part_on(space: Space, c
         restored.state, pending = suggestion.state, np.vstack([pending, suggestion.point])
 
 
-def test_the_part_is_kept_with_what_was_learned() -> None:
-    kept = auto.learned(told(unit_space(6), 95).state)
+def test_learned_additive_part_is_stored() -> None:
+    kept = auto.learned(run_with_random_results(unit_space(6), 95).state)
     checkpoint = from_json(json.loads(json.dumps(kept)))
     assert checkpoint is not None
     part = checkpoint.hyperparameters.additive
@@ -213,8 +214,8 @@ def test_the_part_is_kept_with_what_was_learned() -> None:
     assert {"shares": part.shares.tolist(), "lengthscale": part.lengthscale} == kept["additive"]
 
 
-def test_more_results_than_are_exact_go_through_a_dictionary_with_the_part_on() -> None:
-    """900 results, of which 500 are inducing points: the predictions stay those of a sum."""
+def test_large_studies_with_an_additive_part_use_a_dictionary() -> None:
+    """Of 900 results, 500 are inducing points; predictions remain as accurate as for a sum."""
     found = learned(waves, 900)
     assert found.checkpoint.dictionary is not None
     assert found.checkpoint.hyperparameters.additive is not None

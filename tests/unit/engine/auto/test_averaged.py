@@ -60,8 +60,9 @@ def noisy(count: int, level: float = 0.3) -> tuple[Array, Array]:
 
 
 def test_draws_of_a_member_have_its_moments() -> None:
-    """20,000 draws at 5 points, given 300 results: mean and standard deviation are those of the posterior (its
-    parameters are learned from 100, which leave many degrees of freedom), and neighbours go together."""
+    """20,000 draws at 6 points, given 300 results. Mean and standard deviation match the posterior, and neighbours are
+    correlated. Parameters are learned from 100 results, which give many degrees of freedom.
+    """
     (member,) = learned(*noisy(AVERAGED + 100)).members
     at = np.vstack([np.random.default_rng(1).random((4, 2)), [[0.5, 0.5]], [[0.5, 0.5001]]])
     drawn = member.draws(at, (0, 1), 20_000)
@@ -72,9 +73,10 @@ def test_draws_of_a_member_have_its_moments() -> None:
 
 
 @pytest.mark.parametrize(("power", "linear"), [(1.0, True), (6.0, False)])
-def test_results_choose_the_warp(power: float, linear: bool) -> None:
-    """60 results of a smooth function have linear members; those of a power of it, whose bad results lie far off, have
-    none."""
+def test_results_determine_the_warp(power: float, linear: bool) -> None:
+    """60 results of a smooth function have linear members. For a power of it, whose bad results are far from the
+    others, no member is linear.
+    """
     X = np.random.default_rng(1).random((60, 2))
     smooth = 2.0 + np.sin(3.0 * X[:, 0]) + np.cos(2.0 * X[:, 1])
     found = learned(X, -(smooth**power)).members
@@ -89,7 +91,7 @@ def test_members_differ_in_their_hyperparameters() -> None:
     assert max(lengthscales) > 2.0 * min(lengthscales)
 
 
-def test_the_quantiles_of_a_single_member_are_those_of_its_t_distribution() -> None:
+def test_quantiles_of_a_single_member_follow_its_t_distribution() -> None:
     found = learned(*noisy(40))
     alone = replace(found, members=found.members[:1])
     at, levels = np.random.default_rng(1).random((50, 2)), (0.0625, 0.5125, 0.9375)
@@ -101,8 +103,8 @@ def test_the_quantiles_of_a_single_member_are_those_of_its_t_distribution() -> N
 
 @given(spaces(), st.integers(0, 2**32), st.integers(1, 30))
 @settings(max_examples=40)
-def test_quantiles_rise_the_mean_is_among_them_and_probabilities_agree(space: Space, seed: int, count: int) -> None:
-    """In any space and for any results, also few or equal ones."""
+def test_quantiles_are_ordered_and_consistent_with_probabilities(space: Space, seed: int, count: int) -> None:
+    """In any space and for any results, including few or equal ones."""
     rng = np.random.default_rng(seed)
     X, values = space.snap(rng.random((count, space.dimension))), np.round(rng.normal(size=count), int(seed % 3))
     found, at = learned(X, values, space), np.ascontiguousarray(space.snap(rng.random((20, space.dimension))))
@@ -120,9 +122,10 @@ def test_quantiles_rise_the_mean_is_among_them_and_probabilities_agree(space: Sp
             assert shares[index] == pytest.approx(0.95, abs=0.03)
 
 
-def test_predictions_stay_within_a_multiple_of_the_results_range() -> None:
-    """Results over 12 orders of magnitude, under warps close to a logarithm: without a limit the lower ends of
-    the intervals are up to 99 times the range below the worst result."""
+def test_predictions_stay_within_a_multiple_of_the_result_range() -> None:
+    """Results span 12 orders of magnitude, under warps close to a logarithm. Without a limit, lower ends of intervals
+    are up to 99 times the range below the worst result.
+    """
     X = np.random.default_rng(3).random((12, 2))
     values = -np.exp(28.0 * np.linalg.norm(X - X[0], axis=1))
     found = learned(X, values).mean_and_quantiles(np.random.default_rng(4).random((500, 2)), [0.05, 0.95])
@@ -131,8 +134,8 @@ def test_predictions_stay_within_a_multiple_of_the_results_range() -> None:
     assert values.max() + FARTHEST * spread >= found.max()
 
 
-def test_a_further_result_changes_members_as_if_it_had_been_there() -> None:
-    """After 30 results and 5 more, each member equals the process with its parameters conditioned on all 35."""
+def test_adding_a_result_equals_conditioning_on_all() -> None:
+    """After 30 results and 5 more, each member equals the process with its parameters, conditioned on all 35."""
     X, values = noisy(35)
     problem = Problem(unit_space(2), Config(), 0)
     record = of(X, values, np.zeros(35))
@@ -150,7 +153,7 @@ def test_a_further_result_changes_members_as_if_it_had_been_there() -> None:
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
 
 
-def test_an_outlier_makes_all_members_learn_again() -> None:
+def test_outlier_makes_all_members_learn_again() -> None:
     X, values = noisy(30)
     problem = Problem(unit_space(2), Config(), 0)
     found = learned(X, values)
@@ -159,7 +162,7 @@ def test_an_outlier_makes_all_members_learn_again() -> None:
     assert with_result(problem, found, record) is None
 
 
-def test_members_have_the_form_of_the_search_s_kernel() -> None:
+def test_members_have_the_kernel_form_of_the_search() -> None:
     """With a smooth kernel, and with an additive part, whose parameters differ between members."""
     X, values = noisy(60)
     problem = Problem(unit_space(2), Config(), 0)
@@ -182,9 +185,10 @@ def test_members_have_the_form_of_the_search_s_kernel() -> None:
 
 
 @pytest.mark.parametrize("every", [1, 7])
-def test_it_does_not_depend_on_when_it_was_asked_for(every: int) -> None:
-    """A study that was asked after every result, or after some, says what one says that was never asked before, to the
-    last bit, also after a result that is far from the others."""
+def test_reports_do_not_depend_on_earlier_reads(every: int) -> None:
+    """Predictions are bit-identical whether the study was read after every result, after some, or never, also after an
+    outlier.
+    """
     X, values = noisy(40)
     values[27] = -1e4
     result, at = Run(auto.start(unit_space(2), Config(), 0)), np.random.default_rng(4).random((30, 2))
@@ -201,8 +205,8 @@ def test_it_does_not_depend_on_when_it_was_asked_for(every: int) -> None:
         assert auto.report(state).gap == gap
 
 
-def test_several_threads_may_ask_at_once() -> None:
-    """The states share cached values, as in a model process that answers questions while it decides."""
+def test_several_threads_can_predict_at_once() -> None:
+    """The states share cached values, as in a model process that answers reads while it suggests."""
     X, values = noisy(60)
     result, at, states = Run(auto.start(unit_space(2), Config(), 0)), X[:3], []
     for x, y in zip(X, values, strict=True):
@@ -225,7 +229,7 @@ def test_several_threads_may_ask_at_once() -> None:
         sys.setswitchinterval(before)
 
 
-def test_the_parameters_are_learned_when_a_quarter_of_the_results_is_new_and_when_there_is_a_gap() -> None:
+def test_parameters_are_relearned_after_a_quarter_of_new_results_and_at_the_first_gap() -> None:
     """In two dimensions, a gap exists from nine results on."""
     found = [learned_with(Problem(unit_space(2), Config(), 0), count) for count in range(1, 1000)]
     assert found[:11] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10]
@@ -234,7 +238,7 @@ def test_the_parameters_are_learned_when_a_quarter_of_the_results_is_new_and_whe
     assert len(set(found)) < 35
 
 
-def test_where_the_search_goes_through_a_dictionary_its_posterior_is_the_only_member() -> None:
+def test_large_studies_have_the_search_posterior_as_the_only_member() -> None:
     X, values = noisy(50)
     problem = Problem(unit_space(2), Config(), 0)
     checkpoint = Checkpoint(50, likelihood.prior_of(problem.domain), dictionary=tuple(range(20)))
@@ -243,8 +247,8 @@ def test_where_the_search_goes_through_a_dictionary_its_posterior_is_the_only_me
     assert member.posterior is state.surrogate
 
 
-def test_a_record_without_a_model_has_the_prior() -> None:
-    """One result: the interval far from it is wider than twice its size."""
+def test_one_result_gives_the_prior() -> None:
+    """The interval far from it is wider than twice its size."""
     found = learned(np.array([[0.5, 0.5]]), np.array([3.0]))
     _, lcb, ucb = found.mean_and_quantiles(np.array([[0.0, 0.0]]), (0.05, 0.95))
     assert lcb[0] < -3.0
@@ -253,7 +257,7 @@ def test_a_record_without_a_model_has_the_prior() -> None:
 
 @given(spaces(), st.integers(0, 2**32))
 @settings(max_examples=50)
-def test_of_results_that_are_apart_every_other_one_is_near_a_better_one(space: Space, seed: int) -> None:
+def test_thinned_results_are_near_a_better_kept_one(space: Space, seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem, middle = Problem(space, Config(), 0), rng.random(space.dimension)
     steps = rng.normal(size=(40, space.dimension)) * rng.choice([0.02, 0.5], (40, 1))

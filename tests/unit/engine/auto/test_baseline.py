@@ -43,7 +43,7 @@ def result() -> Run:
     return found
 
 
-def test_what_does_not_matter_stays_as_it_is(result: Run) -> None:
+def test_irrelevant_parameters_keep_their_baseline(result: Run) -> None:
     """The point is as good, and states what its changes gain."""
     near = recommended(result, BASELINE)
     assert near.point[1:].tolist() == [0.2, 0.9, 0.5, 0.5]
@@ -55,20 +55,20 @@ def test_what_does_not_matter_stays_as_it_is(result: Run) -> None:
     assert near.mean == pytest.approx(objective(near.point), abs=0.02)
 
 
-def test_a_baseline_of_some_parameters_leaves_the_others_where_they_are(result: Run) -> None:
+def test_partial_baseline_changes_no_other_parameter(result: Run) -> None:
     found, near = auto.recommend(result.state), recommended(result, {2: 0.9})
     assert found is not None
     assert near.changes == ()
     assert near.point.tolist() == [*found.point[:2], 0.9, *found.point[3:]]
 
 
-def test_a_tolerance_leaves_more_as_it_is(result: Run) -> None:
+def test_larger_tolerance_keeps_more_of_the_baseline(result: Run) -> None:
     near = recommended(result, BASELINE, tolerance=30.0)
     assert near.changes == ()
     assert near.point.tolist() == list(BASELINE.values())
 
 
-def test_what_the_model_knows_little_of_is_not_taken_for_as_good() -> None:
+def test_uncertain_baseline_is_not_recommended() -> None:
     """All results are far from the baseline, so the objective near it is unknown."""
     few = Run(auto.start(Space(SPACE.axes[:2]), Config(), 0))
     for a, b in np.random.default_rng(0).uniform(0.6, 1.0, (12, 2)):
@@ -78,7 +78,7 @@ def test_what_the_model_knows_little_of_is_not_taken_for_as_good() -> None:
     assert [each.axis for each in near.changes] == [0, 1]
 
 
-def test_the_point_satisfies_constraints_and_stays_in_its_slice() -> None:
+def test_baseline_recommendation_satisfies_constraints_and_slice() -> None:
     tied = Space(SPACE.axes, (Constraint("a + d >= 1.3"),))
     result = run(tied, objective, 25)
     near = recommended(result, BASELINE)
@@ -91,8 +91,10 @@ def test_the_point_satisfies_constraints_and_stays_in_its_slice() -> None:
     assert inside.point[0] + inside.point[3] >= 1.3
 
 
-def test_a_choice_that_is_put_back_brings_the_baseline_of_what_depends_on_it() -> None:
-    """Both branches are as good at their best: the baseline's is taken, with its own parameter as in the baseline."""
+def test_restored_choice_brings_its_conditional_baseline() -> None:
+    """Both branches have equal optima: the baseline's branch is recommended, with the baseline's value of its own
+    parameter.
+    """
     axes = (ChoiceAxis("kind", ("p", "q")), FloatAxis("p1", 0.0, 1.0), FloatAxis("q1", 0.0, 1.0))
     space = Space(axes, conditions=(Condition("p1", "kind", ("p",)), Condition("q1", "kind", ("q",))))
 

@@ -1,4 +1,4 @@
-"""Rows of a catalogue: which ones are suggested first and later, and how few are examined to find the best."""
+"""Which rows of a catalogue are suggested first and later, and how few rows must be examined to find the best."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def searched(given: Table, count: int, seed: int = 0) -> tuple[State, list[int]]
     return state, found
 
 
-def test_a_search_finds_about_the_largest_bound_among_all_rows() -> None:
+def test_search_finds_nearly_the_largest_bound_of_all_rows() -> None:
     given = rows(30_000)
     state, found = searched(given, 25)
     domain, axis = state.problem.domain, CatalogueAxis("row", given)
@@ -80,7 +80,7 @@ def test_the_best_rows_are_found_among_many(count: int) -> None:
     assert sorted(ranks)[2] <= count // 1000
 
 
-def test_no_row_is_repeated_and_no_withdrawn_one_is_suggested() -> None:
+def test_rows_are_not_repeated_and_withdrawn_rows_not_suggested() -> None:
     gone = (0, 3, 17)
     state, found = searched(rows(20, withdrawn=gone), 17)
     assert sorted([*found, *gone]) == list(range(20))
@@ -88,7 +88,7 @@ def test_no_row_is_repeated_and_no_withdrawn_one_is_suggested() -> None:
         auto.suggest(state, NOTHING)
 
 
-def test_the_last_rows_of_a_long_catalogue_are_found_though_all_near_the_best_are_taken() -> None:
+def test_last_free_rows_of_a_long_catalogue_are_found() -> None:
     given = rows(1500)
     axis = CatalogueAxis("row", given)
     state = auto.start(Space((axis,)), Config(), 0)
@@ -100,11 +100,11 @@ def test_the_last_rows_of_a_long_catalogue_are_found_though_all_near_the_best_ar
     assert found == left
 
 
-def test_the_first_rows_are_farther_apart_than_random_ones() -> None:
+def test_first_rows_are_farther_apart_than_random_ones() -> None:
     given = rows(400)
     places, axis = places_of(given), CatalogueAxis("row", given)
 
-    def apart(chosen: NDArray[np.int64]) -> float:
+    def distance(chosen: NDArray[np.int64]) -> float:
         here = places[chosen]
         away = np.sqrt(((here[:, None] - here[None]) ** 2).sum(axis=2))
         return float(away[away > 0.0].min())
@@ -112,16 +112,16 @@ def test_the_first_rows_are_farther_apart_than_random_ones() -> None:
     spread, drawn = [], []
     for seed in range(20):
         first = auto.suggestions(auto.start(Space((axis,)), Config(), seed), NOTHING)
-        spread.append(apart(np.array([axis.rows(next(first).point)[0] for _ in range(8)])))
-        drawn.append(apart(np.random.default_rng(seed).choice(400, 8, replace=False)))
+        spread.append(distance(np.array([axis.rows(next(first).point)[0] for _ in range(8)])))
+        drawn.append(distance(np.random.default_rng(seed).choice(400, 8, replace=False)))
     assert np.median(spread) > 1.1 * np.median(drawn)
 
 
-def test_units_of_columns_make_no_difference() -> None:
+def test_column_units_make_no_difference() -> None:
     assert (places_of(rows(300)) == places_of(rows(300, scale=1024.0))).all()
 
 
-def test_a_suggestion_is_that_of_its_results_whether_they_came_together_or_not() -> None:
+def test_suggestion_is_the_same_after_a_restore() -> None:
     given = rows(5000)
     state, _ = searched(given, 12)
     restored = auto.restore(
@@ -130,7 +130,7 @@ def test_a_suggestion_is_that_of_its_results_whether_they_came_together_or_not()
     assert (auto.suggest(state, NOTHING).point == auto.suggest(restored, NOTHING).point).all()
 
 
-def test_further_parameters_of_a_suggestion_move_uphill() -> None:
+def test_other_parameters_of_a_suggestion_are_optimized() -> None:
     given = rows(5000)
     axis = CatalogueAxis("row", given)
     space = Space((axis, FloatAxis("x", 0.0, 1.0)))
@@ -161,9 +161,7 @@ APART = 'not (row == "r5001" and x > 0.1)'
     ("texts", "mixtures"),
     [((FEW, APART), ()), (("x + y <= 0.3",), ()), ((FEW, APART), (Mixture(("x", "y")),)), ((), (Mixture(("x", "y")),))],
 )
-def test_every_suggestion_has_a_row_that_satisfies_the_constraints(
-    texts: tuple[str, ...], mixtures: tuple[Mixture, ...]
-) -> None:
+def test_every_suggested_row_satisfies_the_constraints(texts: tuple[str, ...], mixtures: tuple[Mixture, ...]) -> None:
     space = constrained(rows(6000, withdrawn=(3,)), *texts, mixtures=mixtures)
     state, found = auto.start(space, Config(), 0), set[str]()
     for step in range(9):
@@ -177,25 +175,25 @@ def test_every_suggestion_has_a_row_that_satisfies_the_constraints(
     assert found == {"r5001", "r5999"} if FEW in texts else len(found) >= 4
 
 
-def test_only_rows_that_the_constraints_allow_count_for_the_end_of_the_search() -> None:
+def test_search_ends_when_all_allowed_rows_are_tried() -> None:
     space = Space((CatalogueAxis("row", rows(6000)),), (Constraint(FEW),))
     assert Slice(space, {}).size == 3
     assert len(list(auto.suggestions(auto.start(space, Config(), 0), NOTHING))) == 3
 
 
-def test_the_first_rows_under_constraints_are_farther_apart_than_random_ones() -> None:
+def test_first_rows_under_constraints_are_farther_apart_than_random_ones() -> None:
     given = rows(400)
     space, axis = constrained(given, 'row != "r0"', "x + y <= 1"), CatalogueAxis("row", given)
-    apart = []
+    distances = []
     for seed in range(20):
         suggestions = auto.suggestions(auto.start(space, Config(), seed), np.zeros((0, 3)))
         first = np.array([axis.rows(next(suggestions).point[:1])[0] for _ in range(2)])
         drawn = np.random.default_rng(seed).choice(400, 2, replace=False)
-        apart.append([np.linalg.norm(np.subtract(*places_of(given)[pair])) for pair in (first, drawn)])
-    assert np.median(np.array(apart), axis=0)[0] > 1.1 * np.median(np.array(apart), axis=0)[1]
+        distances.append([np.linalg.norm(np.subtract(*places_of(given)[pair])) for pair in (first, drawn)])
+    assert np.median(np.array(distances), axis=0)[0] > 1.1 * np.median(np.array(distances), axis=0)[1]
 
 
-def test_a_parameter_may_depend_on_the_row() -> None:
+def test_parameters_can_depend_on_the_row() -> None:
     given = rows(60)
     space = constrained(given, conditions=(Condition("x", "row", ("r1", "r2")),))
     state, seen = auto.start(space, Config(), 0), set[bool]()
@@ -208,7 +206,7 @@ def test_a_parameter_may_depend_on_the_row() -> None:
     assert seen == {True, False}
 
 
-def test_an_older_study_says_which_row_is_tried_second() -> None:
+def test_an_older_study_determines_the_second_row() -> None:
     given = rows(6000)
     axis = CatalogueAxis("row", given)
     best = int(np.argmax([value(numbers) for numbers in given.numbers[:50]]))
@@ -220,15 +218,15 @@ def test_an_older_study_says_which_row_is_tried_second() -> None:
     assert value(given.numbers[axis.rows(second.point)[0]]) >= value(given.numbers[best]) - 0.05
 
 
-def test_the_mean_of_an_older_study_knows_its_rows() -> None:
-    """Although the snapshot rounds positions, and the rows have no numbers to tell them apart."""
+def test_mean_of_an_older_study_identifies_its_rows() -> None:
+    """The snapshot rounds positions, and the rows have no numbers to distinguish them."""
     axis = CatalogueAxis("row", table([f"r{row}" for row in range(7)], ["n"], np.zeros((7, 1)), digest="equal"))
     exact = axis.positions(np.arange(7))
     older = Older("old", (0,), tuple((float(u),) for u in exact.round(6)), (0.0, 0.0, 9.0, 0.0, 0.0, 0.0, 0.0))
     assert learned(older, Domain(Space((axis,)))).mean(exact[:, None]).argmax() == 2
 
 
-def test_the_best_rows_of_older_studies_are_among_the_candidates() -> None:
+def test_best_rows_of_older_studies_are_candidates() -> None:
     axis = CatalogueAxis("row", rows(30_000))
     domain, needle = Domain(Space((axis,))), axis.positions(np.array([12_345]))[None]
 
@@ -244,7 +242,7 @@ def test_the_best_rows_of_older_studies_are_among_the_candidates() -> None:
     assert found(None) != needle[0, 0]
 
 
-def test_a_withdrawn_row_with_the_best_result_is_not_suggested_in_another_mixture() -> None:
+def test_withdrawn_row_is_not_suggested_in_another_mixture() -> None:
     space = constrained(rows(6000, withdrawn=(5,)), mixtures=(Mixture(("x", "y")),))
     state = auto.start(space, Config(), 0)
     for row in (1, 2, 5, 9, 11, 12, 14, 17):

@@ -1,4 +1,4 @@
-"""Choices of categorical parameters with the ``auto`` profile: each is tried early or ruled out by evidence."""
+"""Choices of categorical parameters with the ``auto`` profile: each is tried early or excluded by evidence."""
 
 from __future__ import annotations
 
@@ -45,10 +45,12 @@ class Laboratory:
     [(*AMOUNTS, SOLVENTS), (*AMOUNTS, BASES, ChoiceAxis("acid", tuple("abcd"))), (LIGANDS, BASES)],
     ids=["8", "4 x 4", "12 x 4, without numbers"],
 )
-def test_every_choice_is_tried_or_ruled_out_within_a_third_of_a_budget_of_six_evaluations_each(
+def test_every_choice_is_tried_or_excluded_early(
     axes: tuple[FloatAxis | ChoiceAxis, ...],
 ) -> None:
-    """A choice is ruled out by evidence when its bound, at three deviations, is below the mean at the best point."""
+    """Within a third of a budget of six evaluations for each choice. A choice is excluded if its bound, at three
+    deviations, is below the mean at the best point.
+    """
     space = Space(axes)
     most = Domain(space).most_choices
     for seed in range(3):
@@ -61,7 +63,7 @@ def test_every_choice_is_tried_or_ruled_out_within_a_third_of_a_budget_of_six_ev
         assert state.surrogate.ucb(at[untried(at)], betas.UNTRIED).max() < best
 
 
-def test_a_cell_that_is_evaluated_has_one_choice_of_each_category() -> None:
+def test_evaluated_cells_have_one_choice_of_each_category() -> None:
     """A suggestion in the cell has the same choices, so the centroid's choices are those of the whole cell."""
     space = Space((*AMOUNTS, SOLVENTS, BASES))
     result = run(space, Laboratory(space, 0), 20)
@@ -74,8 +76,8 @@ def test_a_cell_that_is_evaluated_has_one_choice_of_each_category() -> None:
         assert domain.exact(point).tolist() == point.tolist()
 
 
-def test_in_a_small_space_of_choices_the_point_of_the_largest_bound_is_suggested() -> None:
-    """It is not the centroid of its cell, which has the middle of three levels."""
+def test_small_space_suggests_the_point_with_the_largest_bound() -> None:
+    """This is not the centroid of its cell, which has the middle of three levels."""
     space = Space((SOLVENTS, BASES, IntAxis("temperature", 0, 2)))
     domain, levels = Domain(space), []
     state = auto.start(space, Config(), 0)
@@ -92,7 +94,7 @@ def test_in_a_small_space_of_choices_the_point_of_the_largest_bound_is_suggested
     assert levels.count(2) > 6
 
 
-def test_a_cell_is_cut_along_parents_before_other_categories() -> None:
+def test_cells_are_split_along_parents_before_other_categories() -> None:
     method = ChoiceAxis("method", ("heat", "light"))
     space = Space((SOLVENTS, method, BASES), conditions=(Condition("base", "method", ("heat",)),))
     box = whole(Domain(space))
@@ -102,7 +104,7 @@ def test_a_cell_is_cut_along_parents_before_other_categories() -> None:
     assert box.part(1, 1).part(0, 3).undecided() is None
 
 
-def test_a_choice_that_appears_in_a_pending_point_counts_as_tried() -> None:
+def test_choices_of_pending_points_count_as_tried() -> None:
     """Eight workers that ask at once get a different choice each."""
     space = Space((*AMOUNTS, SOLVENTS))
     pending: list[Array] = []

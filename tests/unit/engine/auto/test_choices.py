@@ -1,4 +1,4 @@
-"""Categories of many choices are cut into groups first, so that a suggestion leaves few cells."""
+"""Categories of many choices are split into groups first, so that a suggestion creates few cells."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def space_of(*sizes: int) -> Space:
 
 
 @pytest.mark.parametrize("size", [2, 7, 64, 65, 81, 82, 980, 1000])
-def test_every_choice_is_reached_by_one_cut_or_by_two_of_few_parts(size: int) -> None:
-    """The parts of a cut follow each other without gap or overlap. Up to 64 choices there is one cut."""
+def test_every_choice_is_reached_by_at_most_two_splits(size: int) -> None:
+    """The parts of a split are contiguous and do not overlap. Up to 64 choices need one split."""
     domain = Domain(space_of(size))
     for index in range(size):
         position, box, tree, cell, kept = np.array([domain.position(0, index)]), whole(domain), root(), 0, 0
@@ -42,9 +42,10 @@ def test_every_choice_is_reached_by_one_cut_or_by_two_of_few_parts(size: int) ->
         assert kept <= (size if size <= 64 else 2 * math.ceil(math.sqrt(size)))
 
 
-def test_a_suggestion_leaves_few_cells_and_has_one_choice_of_each_category() -> None:
-    """Of three categories of 980 choices at most 189 for each suggestion, where each choice had a cell before. A server
-    that starts anew has the same tree."""
+def test_a_suggestion_creates_few_cells_and_decides_all_categories() -> None:
+    """Three categories of 980 choices: at most 189 cells for each suggestion, not one for each choice. A restored study
+    has the same tree.
+    """
     space, sizes = space_of(980, 980, 980), 3 * [980]
     result = run(space, lambda point: -float(np.abs(point - 0.3).sum()), 12)
     assert len(result.cells) <= 1 + 12 * sum(2 * math.ceil(math.sqrt(size)) for size in sizes)

@@ -1,5 +1,6 @@
-"""Descriptors of choices under the ``auto`` profile: what they become, what the model learns by them, and that they do
-no harm where they say nothing."""
+"""Descriptors of choices under the ``auto`` profile: their coordinates, what the model learns from them, and that
+uninformative ones do no harm.
+"""
 
 from __future__ import annotations
 
@@ -40,34 +41,34 @@ def places(*descriptors: Array) -> Array:
     return domain.components.of((np.arange(12)[:, None] + 0.5) / 12)
 
 
-def apart(at: Array) -> Array:
+def distances(at: Array) -> Array:
     """Distances between all ligands, (12, 12)."""
     found: Array = np.linalg.norm(at[:, None] - at[None], axis=2)
     return found
 
 
-def test_many_correlated_descriptors_become_few_coordinates() -> None:
-    """200 descriptors that follow two quantities are two components, which have the distances of the two."""
+def test_many_correlated_descriptors_give_few_coordinates() -> None:
+    """200 descriptors that depend on two quantities give two components, with the distances of these quantities."""
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(12, 2))
     mixing = rng.normal(size=(2, 200))
     found = places(*(hidden @ mixing).T)
     assert found.shape == (12, 2)
-    assert np.corrcoef(apart(found).ravel(), apart(hidden).ravel())[0, 1] > 0.9
+    assert np.corrcoef(distances(found).ravel(), distances(hidden).ravel())[0, 1] > 0.9
     assert places(*rng.normal(size=(50, 12))).shape == (12, components.MOST)
 
 
-def test_units_and_repetitions_do_not_matter_and_constants_say_nothing() -> None:
+def test_units_duplicates_and_constants_do_not_change_distances() -> None:
     """Degrees Celsius or Fahrenheit, a duplicate descriptor and a huge unit leave the distances unchanged."""
     other = np.random.default_rng(1).normal(size=12)
-    plain = apart(places(SIZE, other))
-    np.testing.assert_allclose(apart(places(1.8 * SIZE + 32, -other)), plain, atol=1e-8)
-    np.testing.assert_allclose(apart(places(1e300 * SIZE, other, np.full(12, 7.0))), plain, atol=1e-8)
-    np.testing.assert_allclose(apart(places(SIZE, SIZE)), apart(places(SIZE)), atol=1e-8)
+    plain = distances(places(SIZE, other))
+    np.testing.assert_allclose(distances(places(1.8 * SIZE + 32, -other)), plain, atol=1e-8)
+    np.testing.assert_allclose(distances(places(1e300 * SIZE, other, np.full(12, 7.0))), plain, atol=1e-8)
+    np.testing.assert_allclose(distances(places(SIZE, SIZE)), distances(places(SIZE)), atol=1e-8)
     assert places(np.full(12, 0.1), np.zeros(12)).shape == (12, 0)
 
 
-def test_descriptors_that_are_constant_change_no_suggestion() -> None:
+def test_constant_descriptors_change_no_suggestion() -> None:
     def objective(point: Array) -> float:
         return float(-((point[0] - 0.3) ** 2) - SIZE[int(point[1] * 12)] / 12)
 
@@ -99,9 +100,9 @@ def learned(descriptor: Array, seed: int) -> tuple[likelihood.Hyperparameters, f
     return found, float(np.sqrt(np.mean((predicted * scale + mean - truth[unknown]) ** 2)))
 
 
-def test_a_descriptor_that_counts_predicts_choices_that_were_never_tried() -> None:
-    """The error at four untried ligands is at most a quarter of that without descriptors, in each of five sets of
-    results. Along useless descriptors the lengthscale is longer than along one that counts; that of names is shorter.
+def test_relevant_descriptor_predicts_untried_choices() -> None:
+    """In each of five sets of results, the error at four untried ligands is at most a quarter of that without
+    descriptors. A relevant descriptor has a shorter lengthscale than an irrelevant one; that of the names is longer.
     """
     for seed in range(5):
         useful, error = learned(SIZE, seed)
@@ -113,7 +114,7 @@ def test_a_descriptor_that_counts_predicts_choices_that_were_never_tried() -> No
 
 
 def hill(space: Space) -> Callable[[Array], float]:
-    """An objective: a hill over the numbers, higher for ligands of middle size."""
+    """An objective: a hill over the numbers, higher for ligands of medium size."""
     ligand = [axis.name for axis in space.axes].index("ligand")
 
     def objective(point: Array) -> float:
@@ -138,15 +139,15 @@ SPACES = {
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_a_study_is_restored_bit_for_bit(name: str) -> None:
-    """After 45 results, with restarts in between, all that a store keeps gives the same next suggestion."""
+def test_study_with_descriptors_is_restored_bit_for_bit(name: str) -> None:
+    """After 45 results with restarts, the stored state gives the same next suggestion."""
     space = SPACES[name]
     done = run(space, hill(space), 45)
     assert len({tuple(point) for point in done.points}) == 45
     np.testing.assert_array_equal(done.restored().ask(), done.ask())
 
 
-def test_what_was_learned_for_other_descriptors_is_refused() -> None:
+def test_parameters_learned_for_other_descriptors_are_rejected() -> None:
     """Otherwise, the model would read beyond the end of an array."""
     space = SPACES["numbers"]
     done = run(space, hill(space), 8)
@@ -157,8 +158,8 @@ def test_what_was_learned_for_other_descriptors_is_refused() -> None:
         checkpoint.hyperparameters.kernel(domain)
 
 
-def test_results_of_an_older_study_are_seen_along_the_descriptors_of_shared_choices() -> None:
-    """The older study had ligands of two sizes only: the search begins at those that are like the better ones."""
+def test_older_studies_transfer_along_descriptors() -> None:
+    """The older study had ligands of two sizes only: the search begins at ligands similar to the better ones."""
     space = Space((FloatAxis("x", 0.0, 1.0), described(SIZE)))
     order = np.argsort(SIZE)
     tried = np.concatenate([order[:5], order[-3:]])
@@ -169,8 +170,10 @@ def test_results_of_an_older_study_are_seen_along_the_descriptors_of_shared_choi
     assert SIZE[int(done.points[1][1] * 12)] >= 7
 
 
-def test_a_choice_unlike_all_others_is_tried_first() -> None:
-    """In a small finite space: 11 ligands are alike and one is not; it is among the first four points of each run."""
+def test_choice_unlike_all_others_is_tried_early() -> None:
+    """In a small finite space of 11 similar ligands and a different one, that one is among the first four points of
+    each run.
+    """
     outlier = np.append(np.linspace(0.0, 0.5, 11), 5.0)
     space = Space((described(outlier), ChoiceAxis("base", tuple("abcd"))))
     for seed in range(10):
@@ -178,7 +181,7 @@ def test_a_choice_unlike_all_others_is_tried_first() -> None:
         assert 11 in [int(point[0] * 12) for point in points]
 
 
-def test_a_small_space_is_explored_while_a_choice_with_descriptors_is_untried() -> None:
+def test_small_space_is_explored_until_all_described_choices_are_tried() -> None:
     """From the fifth point on, each point explores or is next to the best one."""
     space = SPACES["small and finite"]
     done = run(space, hill(space), 4)
@@ -189,7 +192,7 @@ def test_a_small_space_is_explored_while_a_choice_with_descriptors_is_untried() 
 
 
 def test_all_choices_are_tried_even_if_descriptors_mislead() -> None:
-    """The best ligand is the one that descriptors put among the worst ones: it is found within 48 steps."""
+    """The best ligand has descriptors similar to the worst ones; the search finds it within 48 steps."""
     misleading = np.arange(12.0)
     space = Space((described(misleading), *(ChoiceAxis(f"c{k}", tuple("abcd")) for k in range(3))))
 

@@ -102,7 +102,7 @@ def bowl(u: Array) -> float:
     ],
 )
 def test_no_suggestion_violates_a_constraint(space: Space, objective: Callable[[Array], float]) -> None:
-    """In all phases, one by one and in batches, with a failed point; no point is suggested twice."""
+    """In all phases, singly and in batches, with a failed point; no point is suggested twice."""
     result, whole = Run(auto.start(space, Config(), 3)), Slice(space, {})
     if objective is flat:
         for step in range(41):
@@ -116,7 +116,7 @@ def test_no_suggestion_violates_a_constraint(space: Space, objective: Callable[[
 
 
 @pytest.mark.parametrize("fixed", [{"drop": 0.5}, {"layers": 16, "kernel": "rbf"}, {"a": 0.123456789012345678}])
-def test_points_with_parameters_fixed_satisfy_the_constraints_with_their_values(fixed: dict[str, Value]) -> None:
+def test_suggestions_with_fixed_parameters_satisfy_the_constraints(fixed: dict[str, Value]) -> None:
     state, within = run(EVERY_KIND, corner, 8).state, Slice(EVERY_KIND, fixed)
     found = [each.point for each in islice(auto.suggestions_within(state, within, np.zeros((0, 7))), 4)]
     assert within.holds(np.array(found)).all()
@@ -136,7 +136,7 @@ def test_every_feasible_point_of_a_finite_space_is_suggested_once() -> None:
     assert list(auto.suggestions(result.state, np.zeros((0, 3)))) == []
 
 
-def test_an_optimum_on_a_curved_boundary_is_found() -> None:
+def test_optimum_on_a_curved_boundary_is_found() -> None:
     """Within 1e-3 of the optimum on a fine grid of the boundary, after 25 evaluations."""
     angles = np.linspace(0.0, np.pi / 2, 100_001)
     boundary = 0.7 * np.column_stack([np.cos(angles), np.sin(angles)])
@@ -144,8 +144,8 @@ def test_an_optimum_on_a_curved_boundary_is_found() -> None:
     assert best - max(run(DISK, bowl, 25, seed=0).values) < 1e-3
 
 
-def test_an_optimum_on_the_boundary_that_one_choice_has_is_found() -> None:
-    """With PPh3 the temperature is limited, by the time as well: the best point is on that line."""
+def test_optimum_on_a_boundary_of_one_choice_is_found() -> None:
+    """With PPh3, temperature and time are limited together: the best point is on that line."""
     limits = Constraint("not (catalyst == 'PPh3' and temperature + 40 * time > 80)")
     space = Space((CHOICES.axes[0], *CHOICES.axes[3:]), (limits, Constraint("catalyst != 'SPhos'")))
 
@@ -159,24 +159,25 @@ def test_an_optimum_on_the_boundary_that_one_choice_has_is_found() -> None:
     assert -1e-9 <= best - max(result.values) < 1e-3
 
 
-def test_cells_without_feasible_points_are_pruned_for_good_and_a_restored_study_continues_identically() -> None:
-    lived = run(DISK, bowl, 40)
-    tree, domain = lived.state.tree, lived.state.problem.domain
-    outside = {key for key in lived.cells if (box_of(domain, key).low ** 2).sum() > 0.49}
+def test_infeasible_cells_stay_pruned_in_a_restored_study() -> None:
+    original = run(DISK, bowl, 40)
+    tree, domain = original.state.tree, original.state.problem.domain
+    outside = {key for key in original.cells if (box_of(domain, key).low ** 2).sum() > 0.49}
     assert {tree.key(int(cell)) for cell in np.flatnonzero(tree.axis == INFEASIBLE)} == outside != set()
-    restored = lived.restored()
+    restored = original.restored()
     assert restored.state.tree.axis.tolist() == tree.axis.tolist()
     for _ in range(8):
-        lived.step(bowl)
+        original.step(bowl)
         restored.step(bowl)
-    assert [point.tolist() for point in restored.points] == [point.tolist() for point in lived.points]
-    assert restored.cells == lived.cells
-    assert {lived.cells[key] for key in outside} == {"pruned"}
+    assert [point.tolist() for point in restored.points] == [point.tolist() for point in original.points]
+    assert restored.cells == original.cells
+    assert {original.cells[key] for key in outside} == {"pruned"}
 
 
-def test_every_branch_with_feasible_points_is_tried_and_the_optimum_on_the_boundary_of_one_is_found() -> None:
-    """The network is best at learning rate * epochs = 5, the more epochs the better; the cells of the branch without
-    feasible points are closed, and a restored study goes on alike."""
+def test_all_feasible_branches_are_tried_and_the_boundary_optimum_is_found() -> None:
+    """The network is best at learning rate * epochs = 5 with many epochs. Cells of the infeasible branch are pruned,
+    and a restored study continues identically.
+    """
 
     def learned(u: Array) -> float:
         point = BRANCHES.decode(u)
@@ -185,22 +186,24 @@ def test_every_branch_with_feasible_points_is_tried_and_the_optimum_on_the_bound
         dose = float(point["learning rate"]) * int(point["epochs"])  # type: ignore[arg-type]
         return float(dose / 5.0 - (u[1] - 0.5) ** 2 - (u[5] - 0.3) ** 2)
 
-    lived = run(BRANCHES, learned, 30)
-    models = [BRANCHES.decode(point)["model"] for point in lived.points]
+    original = run(BRANCHES, learned, 30)
+    models = [BRANCHES.decode(point)["model"] for point in original.points]
     assert set(models[:5]) == {"net", "forest"}
     best = max(1.0 - (math.log10(1000.0 * 5.0 / epochs) / 3.0 - 0.5) ** 2 for epochs in range(5, 101))
-    assert -1e-9 <= best - max(lived.values) < 1e-3
-    tree = lived.state.tree
+    assert -1e-9 <= best - max(original.values) < 1e-3
+    tree = original.state.tree
     assert len(np.flatnonzero(tree.axis == INFEASIBLE))
-    restored = lived.restored()
+    restored = original.restored()
     for _ in range(6):
-        lived.step(learned)
+        original.step(learned)
         restored.step(learned)
-    assert [point.tolist() for point in restored.points] == [point.tolist() for point in lived.points]
+    assert [point.tolist() for point in restored.points] == [point.tolist() for point in original.points]
 
 
-def test_the_gap_is_to_the_best_feasible_point() -> None:
-    """Beyond the constraint the objective is better by 5, which the model knows: points there would add to the gap."""
+def test_gap_ignores_infeasible_points() -> None:
+    """Beyond the constraint, the objective is better by 5, which the model knows: points there would increase
+    the gap.
+    """
     space = Space(unit_space(2).axes, (Constraint("x0 <= 0.49"),))
     result = run(space, lambda u: 10.0 * float(u[0]), 40)
     gap = auto.report(result.state).gap
@@ -208,7 +211,7 @@ def test_the_gap_is_to_the_best_feasible_point() -> None:
     assert 4.9 - max(result.values) - 1e-6 <= gap < 1.0
 
 
-def test_points_asked_for_together_are_those_asked_for_in_turn() -> None:
+def test_batch_under_constraints_equals_suggestions_in_turn() -> None:
     state = run(DISK, bowl, 9).state
     together = list(islice(auto.suggestions(state, np.zeros((0, 2))), 4))
     pending = np.zeros((0, 2))
@@ -218,13 +221,13 @@ def test_points_asked_for_together_are_those_asked_for_in_turn() -> None:
         state, pending = one.state, np.concatenate([pending, each.point[None]])
 
 
-def test_unnamed_parameters_are_searched_as_ever() -> None:
+def test_unconstrained_parameters_are_still_optimized() -> None:
     space = Space((*unit_space(2).axes, FloatAxis("z", 0.0, 1.0)), (Constraint("x0 + x1 <= 1"),))
     result = run(space, lambda u: float(u[0] + 0.5 * u[1] - 4.0 * (u[2] - 0.7) ** 2), 30)
     assert max(result.values) > 0.99
 
 
-def test_restarts_look_at_the_edges_of_the_feasible_set_too() -> None:
+def test_restarts_include_the_edges_of_the_feasible_set() -> None:
     """In a disk, restarts alternate between any point, a point on the edge, and the outermost point in a direction."""
     feasible = Slice(DISK, {}).feasible
     assert feasible is not None
@@ -240,8 +243,8 @@ def test_restarts_look_at_the_edges_of_the_feasible_set_too() -> None:
     assert min(np.abs(first - corner).max(axis=1).min() for corner in ([0.0, 0.7], [0.7, 0.0], [0.0, 0.0])) < 0.01
 
 
-def test_an_optimum_in_a_corner_of_the_feasible_set_is_found_though_another_one_is_found_first() -> None:
-    """Rosenbrock's valley, of which the constraints leave both ends, (0, 0) and the better (1, 1): 100 evaluations."""
+def test_second_optimum_in_a_corner_of_the_feasible_set_is_found() -> None:
+    """Within 100 evaluations. The constraints keep both ends of Rosenbrock's valley: (0, 0), and the better (1, 1)."""
     box = (FloatAxis("x", -1.5, 1.5), FloatAxis("y", -0.5, 2.5))
     space = Space(box, (Constraint("(x - 1) ** 3 - y + 1 <= 0"), Constraint("x + y <= 2")))
 

@@ -26,7 +26,7 @@ BAD = Slice(SPACE, {"z": 1.0})
 
 
 def state(config: Config) -> State:
-    """Results in two contexts, of which one has much worse values: the front is at x from 0.3 to 0.7 in both."""
+    """Results in two contexts, one with much worse values: the front is at x from 0.3 to 0.7 in both."""
     found = auto.start(SPACE, config, 0)
     for z in (0.0, 1.0):
         for x in (0.05, 0.25, 0.5, 0.75, 0.95):
@@ -43,13 +43,13 @@ def view(config: Config, within: Slice | None) -> View:
     return for_step(search_view(known, known.surrogate, known.warp, known.record.values, out, within).view, 0, 3)
 
 
-def test_with_several_objectives_a_gain_in_a_bad_context_is_a_gain() -> None:
+def test_front_gains_in_a_bad_context_count() -> None:
     points = np.column_stack([LINE, np.ones(101)])
     assert view(TWO, BAD).ucb(points, 1.0).max() > 0.0
     assert view(TWO, None).ucb(points, 1.0).max() < 0.0
 
 
-def test_per_cost_the_gain_is_that_over_the_best_of_the_context() -> None:
+def test_gain_per_cost_is_relative_to_the_best_of_the_context() -> None:
     there = state(PER_COST).record.positions.copy()
     there[:, 1] = 1.0
     found = view(PER_COST, BAD)
@@ -57,7 +57,7 @@ def test_per_cost_the_gain_is_that_over_the_best_of_the_context() -> None:
     assert found.best == pytest.approx(found.mean(there).max())
 
 
-def test_the_front_of_a_context_is_what_the_model_expects_there() -> None:
+def test_front_of_a_context_is_predicted_there() -> None:
     known = state(TWO)
     found = auto.front(known, within=BAD)
     assert len(found.points) >= 1

@@ -1,8 +1,8 @@
-"""Short runs on textbook functions, and what is recommended under noise.
+"""Short runs on textbook functions, and recommendations under noise.
 
-The boxes are shifted, the noise is 0.01. Thresholds have a margin to what seeds 0 to 9 gave in November 2026: at the
-stated budgets the regret was below the limit in 10, 6, 10, 8 and 10 of them (Hartmann 3 has a second minimum 0.77
-above the first, where the others were stuck).
+The boxes are shifted, and the noise is 0.01. Thresholds leave a margin to the results of seeds 0 to 9 in November 2026:
+at the stated budgets, the regret was below the limit in 10, 6, 10, 8 and 10 of them. The other runs on Hartmann 3 ended
+at a second minimum, 0.77 above the first one.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def optimised(instance: Instance, seed: int, steps: int, noise: float) -> tuple[
     ],
 )
 def test_regret_after_a_short_run(name: str, steps: int, limit: float, succeed: int) -> None:
-    """At least so many of 4 seeds end below the limit, and the geometric mean of the best regrets (floored at 1e-3) is
-    a fifth of random search's or less, with as many evaluations on the same boxes."""
+    """At least ``succeed`` of 4 seeds end below the limit. The geometric mean of the best regrets (at least 1e-3 each)
+    is at most a fifth of random search's, with as many evaluations on the same boxes.
+    """
     found, at_random = [], []
     for seed in SEEDS:
         instance = FUNCTION_PROBLEMS[name].draw(seed)
@@ -59,9 +60,11 @@ def test_regret_after_a_short_run(name: str, steps: int, limit: float, succeed: 
     assert ratio < 1 / 5, (found, at_random)
 
 
-def test_the_recommended_point_is_better_than_the_luckiest() -> None:
-    """60 random observations with noise of 0.3 of the function's standard deviation, 30 functions of 1 to 3 dimensions
-    drawn from the prior: the regret of the best posterior mean is lower on average than that of the best value."""
+def test_recommended_point_beats_the_best_observed_value() -> None:
+    """60 random observations with noise of 0.3 of the function's standard deviation, on 30 functions of 1 to 3
+    dimensions drawn from the prior. On average, the point with the best posterior mean has less regret than the one
+    with the best value.
+    """
     recommended, luckiest = [], []
     for seed in range(30):
         dimension, rng = 1 + seed % 3, np.random.default_rng([seed, 4])

@@ -34,8 +34,8 @@ AXES = 2
 NONE = np.zeros((0, 2))
 
 
-def test_the_quadratic_model_gets_three_steps_in_a_row_while_they_gain() -> None:
-    """The ball's radius doubles up to its maximum."""
+def test_quadratic_model_gets_three_steps_in_a_row_while_it_gains() -> None:
+    """The radius of the ball doubles up to its maximum."""
     turns, found = NEW, []
     for _ in range(3):
         assert turns.is_models(AXES)
@@ -48,7 +48,7 @@ def test_the_quadratic_model_gets_three_steps_in_a_row_while_they_gain() -> None
     assert turns.is_models(AXES)
 
 
-def test_without_a_gain_every_second_step_is_the_models_and_its_ball_shrinks() -> None:
+def test_model_without_gains_gets_every_second_step_and_a_smaller_ball() -> None:
     turns, radii = NEW, []
     for step in range(6):
         assert turns.is_models(AXES) == (step % 2 == 0)
@@ -59,7 +59,7 @@ def test_without_a_gain_every_second_step_is_the_models_and_its_ball_shrinks() -
 
 
 @pytest.mark.parametrize(("gains", "others_before"), [(2, 1), (1, 11)])
-def test_few_gains_make_its_steps_rare(gains: int, others_before: int) -> None:
+def test_model_with_few_gains_gets_few_steps(gains: int, others_before: int) -> None:
     """A third of its last d + 4 steps (here six) must gain."""
     last = (True,) * gains + (False,) * (AXES + MEMORY - gains)
     for before in ((), (True, True, True)):
@@ -70,25 +70,25 @@ def test_few_gains_make_its_steps_rare(gains: int, others_before: int) -> None:
     assert Turns(last[1:] if gains == 2 else (False,) * 5, others=1).is_models(AXES), "fewer than six do not count"
 
 
-def test_steps_of_restarts_and_without_a_result_count_no_gain() -> None:
+def test_steps_of_restarts_or_without_a_result_count_no_gain() -> None:
     turns = Turns((True,), in_a_row=1, others=0, radius=2.0)
     assert turns.after(AXES, is_restarts=True, gained=True) == Turns((True,), 0, 1, 2.0)
     assert turns.after(AXES, is_restarts=False, gained=None) == Turns((True,), 0, 0, 2.0)
     many = Turns((False,) * (MOST_AXES + MEMORY), others=11).after(MOST_AXES, is_restarts=False, gained=True)
-    assert many.gains == (False,) * (MOST_AXES + MEMORY - 1) + (True,), "the oldest is forgotten"
+    assert many.gains == (False,) * (MOST_AXES + MEMORY - 1) + (True,), "the oldest is dropped"
 
 
-def test_one_step_in_three_is_not_of_a_restart() -> None:
+def test_every_third_step_is_not_a_restart() -> None:
     assert [is_restarts(50, step) for step in range(60, 66)] == [False, True, True] * 2
     assert not any(is_restarts(None, step) for step in range(6))
 
 
-def test_a_quadratic_function_of_two_axes_needs_seven_results() -> None:
+def test_quadratic_model_of_two_axes_needs_seven_results() -> None:
     assert (coefficients(2), fewest_for_model(2), coefficients(1)) == (6, 7, 3)
 
 
-def test_a_neighbourhood_extends_along_relevant_axes_only() -> None:
-    """Its edge is outside. Points there do not count towards a restart."""
+def test_neighbourhood_extends_along_relevant_axes_only() -> None:
+    """Its edge is outside. Points inside do not count towards a restart."""
     domain, best = Domain(unit_space(2)), np.zeros(2)
     positions = np.array([[0.0, 0.0], [0.04, 1.0], [0.05, 0.0], [0.05, 0.05], [0.0, 0.08]])
     first, both = np.array([True, False]), np.array([True, True])
@@ -99,21 +99,21 @@ def test_a_neighbourhood_extends_along_relevant_axes_only() -> None:
     assert restart.size(positions, domain) == 3 + 3
 
 
-def test_a_plateau_reaches_as_far_as_its_width() -> None:
-    """A point whose result no other one equals has none."""
+def test_plateau_extends_by_its_width() -> None:
+    """A point without an equal result has no plateau."""
     points, reach = np.array([[0.0], [1.0]]), 0.25 * REACHES[0]
     known = Plateaus(Domain(unit_space(1)), np.ones(1), points, np.array([0.25, 0.0]))
     assert known.hold(np.array([[reach], [np.nextafter(reach, 1.0)], [1.0]]), 0).tolist() == [True, False, False]
 
 
-def test_a_step_is_counted_by_results_and_by_points_that_are_out_or_failed() -> None:
+def test_step_number_counts_results_and_pending_and_failed_points() -> None:
     state = run(unit_space(2), lambda u: float(u[0]), 3).state
     out = handed_out(state, np.ones((2, 2)), np.zeros((4, 2)), np.ones((8, 2)))
     assert step_of(state, out) == 3 + 2 + 4
     assert len(out.positions) == 2 + 4 + 8
 
 
-def test_a_point_between_a_failed_one_and_a_result_is_tried() -> None:
+def test_is_nearest_to_failed_compares_distances() -> None:
     domain, failed, results = Domain(unit_space(1)), np.array([[0.25]]), np.array([[0.75]])
     near = [is_nearest_to_failed(domain, np.array([x]), results, failed) for x in (0.25, 0.49, 0.5, 0.51)]
     assert near == [True, True, False, False]
@@ -129,14 +129,15 @@ def test_a_point_between_a_failed_one_and_a_result_is_tried() -> None:
         ({"of_rows": True}, [3.0] * 4, [0.5, 1.5, 1.5, 3.0]),
     ],
 )
-def test_confidence_widths_take_turns(options: dict[str, bool], early: list[float], late: list[float]) -> None:
+def test_confidence_widths_alternate(options: dict[str, bool], early: list[float], late: list[float]) -> None:
     assert [betas.beta(step, **options) for step in range(4)] == early
     assert [betas.beta(step, **options) for step in range(16, 24)] == early + late
 
 
-def test_the_phase_tells_what_a_point_is_for() -> None:
-    """Near the best point it polishes, elsewhere it explores if the width is large. The quadratic model polishes, too,
-    and the first points are for a start."""
+def test_phase_describes_the_purpose_of_a_suggestion() -> None:
+    """Points near the best one polish, and others explore if the width is large. The quadratic model also polishes, and
+    the first points start the study.
+    """
     result, seen = Run(auto.start(unit_space(2), Config(), 0)), set[str]()
     for step in range(36):
         state = result.state
@@ -155,8 +156,10 @@ def test_the_phase_tells_what_a_point_is_for() -> None:
     assert seen == {"start", "polish", "explore", "search"}
 
 
-def test_averaged_parameters_are_learned_when_a_quarter_of_the_results_is_new() -> None:
-    """And at the first moment when there are enough for a gap: three per parameter of two, and of the mean."""
+def test_averaged_parameters_are_relearned_after_a_quarter_of_new_results() -> None:
+    """They are also learned when there are enough results for a gap: three for each of two parameters, and three for
+    the mean.
+    """
     problem = auto.start(unit_space(2), Config(), 0).problem
     assert fewest_results(problem) == 9
     assert [learned_with(problem, count) for count in range(20)] == [
@@ -164,8 +167,8 @@ def test_averaged_parameters_are_learned_when_a_quarter_of_the_results_is_new() 
     ]  # fmt: skip
 
 
-def test_reports_use_the_averaged_posterior_and_add_results_between_its_checkpoints() -> None:
-    """Learned from 10 results, then with one more; a posterior that was added to is that of all results."""
+def test_averaged_posterior_adds_results_between_checkpoints() -> None:
+    """Learned from 10 results, then with one more: an extended posterior uses all results."""
     result = run(unit_space(2), lambda u: -float(((u - 0.4) ** 2).sum()), 10)
     learned = averaged(result.state)
     assert learned is averaged_at(result.state, 10)
@@ -178,8 +181,8 @@ def test_reports_use_the_averaged_posterior_and_add_results_between_its_checkpoi
     assert averaged(result.state) is added
 
 
-def test_parameters_that_are_never_active_together_need_fewer_results_for_a_gap() -> None:
-    """Of three parameters, two at most are active: three results for each of them, and three more."""
+def test_exclusive_branches_need_fewer_results_for_a_gap() -> None:
+    """At most two of three parameters are active: three results for each of them, and three more."""
     kind = ChoiceAxis("kind", ("a", "b"))
     axes = (kind, FloatAxis("x", 0.0, 1.0), FloatAxis("y", 0.0, 1.0))
     space = Space(axes, conditions=(Condition("x", "kind", ("a",)), Condition("y", "kind", ("b",))))

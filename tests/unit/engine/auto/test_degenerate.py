@@ -32,8 +32,8 @@ def assert_finite(state: State) -> None:
 
 
 @pytest.mark.parametrize("spacing", [0.0, 1e-16, 1e-12, 1e-8, 1e-4])
-def test_one_point_repeated_or_nearly_so(spacing: float) -> None:
-    """120 results at one point, or along a line of points so close that their rows are the same in floating point."""
+def test_repeated_and_nearly_repeated_points(spacing: float) -> None:
+    """120 results at one point, or along a line of points so close that their rows are numerically equal."""
     state = auto.start(unit_space(2), Config(), 0)
     for i in range(120):
         state = auto.observe(state, np.array([0.3, 0.3]) + i * spacing, float(i % 3)).state
@@ -68,8 +68,8 @@ def test_extreme_outputs(objective: Callable[[Array], float]) -> None:
     assert max(point[0] for point in result.points) > 0.95
 
 
-def test_a_long_noise_free_run_in_a_narrow_place() -> None:
-    """100 noise-free results close to a sharp optimum, where the covariance matrix is nearly singular."""
+def test_long_noise_free_run_near_a_sharp_optimum() -> None:
+    """After 100 noise-free results close to the optimum, the covariance matrix is nearly singular."""
     result = run(unit_space(2), lambda u: -(float(np.abs(u - 0.377).sum()) ** 0.5), 100)
     assert_finite(result.state)
     assert len(np.unique(np.array(result.points), axis=0)) == 100

@@ -1,4 +1,4 @@
-"""Results that contradict the others are found and measured again; a confirmed result is no longer doubted."""
+"""Results that contradict the others are detected and measured again; a confirmed result is no longer doubted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def bowl(u: Array) -> float:
     return -float(((u - 0.4) ** 2).sum())
 
 
-def told(seed: int, wrong: dict[int, float], noise: float = 0.01, count: int = 20) -> Record:
+def results_with_errors(seed: int, wrong: dict[int, float], noise: float = 0.01, count: int = 20) -> Record:
     """Results at random points, some with an error of the given size."""
     rng = np.random.default_rng(seed)
     points = rng.random((count, 2))
@@ -47,27 +47,27 @@ def study(known: Record, config: Config = ROBUST) -> State:
 
 
 @pytest.mark.parametrize("off", [0.8, 3.0])
-def test_a_wrong_result_is_found_and_hardly_any_other(off: float) -> None:
-    found = [doubted(told(seed, {7: off})) for seed in range(5)]
+def test_wrong_result_is_detected_with_few_false_positives(off: float) -> None:
+    found = [doubted(results_with_errors(seed, {7: off})) for seed in range(5)]
     assert sum(7 in rows for rows in found) >= 4
     assert sum(len(set(rows) - {7}) for rows in found) <= 1
 
 
-def test_two_wrong_results_are_found() -> None:
-    assert sum(doubted(told(seed, {3: 0.6, 11: -0.8})) == [3, 11] for seed in range(5)) >= 4
+def test_two_wrong_results_are_detected() -> None:
+    assert sum(doubted(results_with_errors(seed, {3: 0.6, 11: -0.8})) == [3, 11] for seed in range(5)) >= 4
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.05])
-def test_hardly_any_sound_result_is_doubted(noise: float) -> None:
-    assert sum(len(doubted(told(seed, {}, noise))) for seed in range(12)) <= 1
+def test_correct_results_are_rarely_doubted(noise: float) -> None:
+    assert sum(len(doubted(results_with_errors(seed, {}, noise))) for seed in range(12)) <= 1
 
 
-def test_results_are_doubted_only_where_the_study_wants_it() -> None:
-    assert doubted(told(0, {7: 0.6}), Config()) == []
+def test_results_are_doubted_only_in_robust_studies() -> None:
+    assert doubted(results_with_errors(0, {7: 0.6}), Config()) == []
 
 
-def test_a_replicate_confirms_or_refutes() -> None:
-    known = told(0, {7: 0.6})
+def test_replicates_confirm_or_refute_a_result() -> None:
+    known = results_with_errors(0, {7: 0.6})
     point, value = known.positions[7], float(known.values[7])
     assert doubted(known.add(point, value + 0.01, 0.0)) == []
     refuted, problem = known.add(point, bowl(point), 0.0), Problem(unit_space(2), ROBUST, 0)
@@ -76,8 +76,8 @@ def test_a_replicate_confirms_or_refutes() -> None:
     assert list(awaiting_replicates(problem, refuted)) == []
 
 
-def test_a_doubted_result_weighs_less() -> None:
-    known = told(0, {7: 0.6})
+def test_doubted_result_has_less_weight() -> None:
+    known = results_with_errors(0, {7: 0.6})
     point = known.positions[7]
     robust, plain = (auto.predict(study(known, config), point[None]).mean[0] for config in (ROBUST, Config()))
     assert abs(robust - bowl(point)) < 0.1 < abs(plain - bowl(point))
@@ -87,8 +87,8 @@ def test_a_doubted_result_weighs_less() -> None:
     assert found.tails[7] < 1e-3
 
 
-def test_its_point_is_suggested_again_once() -> None:
-    state = study(told(0, {7: 0.6}))
+def test_doubted_point_is_suggested_again_once() -> None:
+    state = study(results_with_errors(0, {7: 0.6}))
     none = np.zeros((0, 2))
     first, second = islice(auto.suggestions(state, none), 2)
     assert (first.point.tobytes(), first.phase) == (state.record.positions[7].tobytes(), "repeat")
@@ -99,7 +99,7 @@ def test_its_point_is_suggested_again_once() -> None:
     assert next(auto.suggestions_within(state, elsewhere, none)).phase != "repeat"
 
 
-def test_while_nothing_is_doubted_suggestions_are_the_same_to_the_bit() -> None:
+def test_robust_studies_without_doubts_suggest_the_same_bits() -> None:
     runs = [Run(auto.start(unit_space(2), config, 3)) for config in (ROBUST, Config())]
     for _ in range(25):
         for run in runs:
@@ -107,8 +107,8 @@ def test_while_nothing_is_doubted_suggestions_are_the_same_to_the_bit() -> None:
     assert [point.tobytes() for point in runs[0].points] == [point.tobytes() for point in runs[1].points]
 
 
-def test_a_restored_study_suggests_what_it_would_have() -> None:
-    known = told(1, {7: 0.6}, count=28)
+def test_restored_robust_study_continues_identically() -> None:
+    known = results_with_errors(1, {7: 0.6}, count=28)
     run = Run(auto.start(unit_space(2), ROBUST, 0))
     for point, value in zip(known.positions, known.values.tolist(), strict=True):
         run.tell(point, value)

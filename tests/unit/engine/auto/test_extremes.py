@@ -18,23 +18,23 @@ from tests.unit.engine.strategies import unit_space
 NOTHING = np.zeros((0, 2))
 
 
-def test_more_workers_than_points_share_them_where_noise_is_declared() -> None:
-    """When all points are issued, the next suggestion is a replicate of one of them."""
+def test_extra_workers_get_replicates_under_declared_noise() -> None:
+    """When all points are issued, the next suggestion replicates one of them."""
     state = auto.start(Space((ChoiceAxis("b", (False, True)),)), Config(noise_std=0.1), 0)
     points = [suggestion.point for suggestion in islice(auto.suggestions(state, np.zeros((0, 1))), 3)]
     assert len({float(point[0]) for point in points}) == 2
 
 
 @pytest.mark.parametrize("outlier", [-1e6, -1e13, -1e20, -1e300, 1e13, 1e300])
-def test_results_keep_their_resolution_beside_an_outlier(outlier: float) -> None:
+def test_other_results_keep_their_resolution_next_to_an_outlier(outlier: float) -> None:
     """The other results still spread over more than one standard deviation of the model's outputs."""
     values = np.random.default_rng(0).standard_normal(20)
     assert np.ptp(warp.fit(np.append(values, outlier)).forward(values)) > 1.0
 
 
 @pytest.mark.parametrize("penalty", [-1e6, -1e12, -1e15, -1e300])
-def test_the_search_survives_a_penalty(penalty: float) -> None:
-    """A diverged training at the fourth of 30 steps on a parabola; the optimum is found all the same."""
+def test_search_recovers_from_a_penalty(penalty: float) -> None:
+    """Training diverges at the fourth of 30 steps on a parabola; the search still finds the optimum."""
     state, best = auto.start(unit_space(2), Config(), 0), -np.inf
     for step in range(30):
         suggestion = auto.suggest(state, NOTHING)
@@ -46,8 +46,8 @@ def test_the_search_survives_a_penalty(penalty: float) -> None:
 
 @pytest.mark.parametrize("shape", [lambda x: x, np.exp, lambda x: -np.exp(x)], ids=["line", "exp", "-exp"])
 @pytest.mark.parametrize("value", [-1e300, 1e300, -1e100, 1e100])
-def test_an_extreme_result_after_ordinary_ones_is_taken(shape: Callable[[float], float], value: float) -> None:
-    """Nothing overflows (a warning is an error in these tests), predictions stay finite, points still come."""
+def test_extreme_results_cause_no_overflow(shape: Callable[[float], float], value: float) -> None:
+    """A warning would fail the test. Predictions stay finite, and suggestions continue."""
     rng = np.random.default_rng(0)
     state = auto.start(unit_space(2), Config(), 0)
     for x in rng.random((12, 2)):
@@ -58,7 +58,7 @@ def test_an_extreme_result_after_ordinary_ones_is_taken(shape: Callable[[float],
     assert np.isfinite([found.mean, found.std, found.lcb, found.ucb]).all()
 
 
-def test_results_over_the_whole_range_of_floats() -> None:
+def test_results_can_span_the_whole_range_of_floats() -> None:
     state = auto.start(unit_space(2), Config(), 0)
     for x in np.random.default_rng(0).random((12, 2)):
         state = auto.observe(state, x, 1.7e308 * float(2 * x[0] - 1)).state
@@ -67,8 +67,8 @@ def test_results_over_the_whole_range_of_floats() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
-def test_an_optimum_on_the_edge_of_the_box_is_not_asked_for_again_and_again(noise: float) -> None:
-    """No centroid lies on the edge. Once its cell is too narrow to be cut, the search continues elsewhere."""
+def test_optimum_on_the_edge_is_not_suggested_repeatedly(noise: float) -> None:
+    """No centroid lies on the edge. Once its cell is too narrow to split, the search continues elsewhere."""
     state, rng = auto.start(unit_space(1), Config(), 0), np.random.default_rng(0)
     points = []
     for _ in range(60):
@@ -81,15 +81,15 @@ def test_an_optimum_on_the_edge_of_the_box_is_not_asked_for_again_and_again(nois
 
 
 @pytest.mark.parametrize("values", [[12345.0], [3.0] * 10, [998.0, 1000.0]])
-def test_there_is_no_gap_before_anything_is_known_of_how_the_objective_varies(values: list[float]) -> None:
-    """One result or equal results give no gap; otherwise, a study with a tolerance would end at once."""
+def test_constant_results_have_no_gap(values: list[float]) -> None:
+    """If one result or equal results gave a gap, a study with a tolerance would end at once."""
     state, rng = auto.start(unit_space(2), Config(), 0), np.random.default_rng(0)
     for value in values:
         state = auto.observe(state, rng.random(2), value).state
     assert auto.report(state).gap is None
 
 
-def test_results_declared_to_be_worthless_are_worth_nothing_and_harm_nothing() -> None:
+def test_results_with_huge_errors_are_ignored() -> None:
     """Every second result has a standard error of 1e300."""
     state, rng = auto.start(unit_space(2), Config(), 0), np.random.default_rng(0)
     for step in range(25):
@@ -102,8 +102,8 @@ def test_results_declared_to_be_worthless_are_worth_nothing_and_harm_nothing() -
     assert np.isfinite(auto.report(state).effective_dimension)
 
 
-def test_a_finite_space_of_very_many_parameters_is_listed() -> None:
-    """More axes than an array can have, most of one value."""
+def test_finite_spaces_of_many_parameters_are_enumerated() -> None:
+    """There are more axes than a numpy array can have, most with a single value."""
     axes = [ChoiceAxis(f"c{i}", ("only",)) for i in range(70)]
     space = Space((ChoiceAxis("a", (False, True)), *axes, ChoiceAxis("b", ("x", "y", "z"))))
     suggested = list(auto.suggestions(auto.start(space, Config(), 0), np.zeros((0, 72))))

@@ -1,4 +1,4 @@
-"""Failed evaluations: the search avoids regions in which they occur, and ignores scattered ones."""
+"""Failed evaluations: the search avoids regions of failures, and ignores scattered ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 def objective(u: Array) -> float:
-    """Better towards the region in which evaluations fail."""
+    """Larger towards the region in which evaluations fail."""
     return float(u[0] - (u[1] - 0.5) ** 2)
 
 
@@ -36,13 +36,13 @@ def share_of_failures(seed: int, steps: int = 80) -> float:
     return len(failed) / steps
 
 
-def test_fewer_points_fail_once_it_is_learned_where(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_learning_where_evaluations_fail_reduces_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     learned = [share_of_failures(seed) for seed in range(3)]
     monkeypatch.setattr(failing, "FEWEST", 10**9)
     assert np.mean(learned) < 0.8 * np.mean([share_of_failures(seed) for seed in range(3)])
 
 
-def test_it_is_known_which_points_finish() -> None:
+def test_failing_region_is_predicted() -> None:
     rng = np.random.default_rng(0)
     points = rng.random((60, 2))
     failed = np.array([fails(point) for point in points])
@@ -54,5 +54,5 @@ def test_it_is_known_which_points_finish() -> None:
 
 
 @pytest.mark.parametrize(("finished", "failed", "many"), [(0, 2, False), (0, 3, True), (4, 3, True), (5, 3, False)])
-def test_some_failures_are_no_region(finished: int, failed: int, *, many: bool) -> None:
+def test_few_failures_do_not_make_a_region(finished: int, failed: int, *, many: bool) -> None:
     assert failing.are_many(finished, failed) == many

@@ -21,10 +21,11 @@ def hill(u: Array) -> float:
 
 
 @pytest.mark.parametrize("functions", [12, pytest.param(40, marks=pytest.mark.long)])
-def test_the_gap_holds_on_functions_drawn_from_the_prior_and_says_something(functions: int) -> None:
-    """Half of the functions in one dimension and half in two, of lengthscales 0.15, 0.4 and 1, after 16 and 28 results
-    (the gap is as of 15 and 27): no point is better than the recommended one by more than the gap in 33 of 40 at least
-    (36 if it holds in nine of ten), and the median gap is below a third of the range of the results."""
+def test_gap_is_valid_on_functions_drawn_from_the_prior(functions: int) -> None:
+    """Half of the functions have one dimension and half two, with lengthscales 0.15, 0.4 and 1, after 16 and 28 results
+    (the gap is as of 15 and 27). In at least 33 of 40, no point is better than the recommended one by more than the gap
+    (36 are expected). The median gap is below a third of the range of the results, so the gap is informative.
+    """
     held, widths = 0, []
     for seed in range(functions):
         d = 1 if seed < functions // 2 else 2
@@ -46,8 +47,8 @@ def test_the_gap_holds_on_functions_drawn_from_the_prior_and_says_something(func
     assert np.median(widths) < 1.0 / 3.0
 
 
-def test_the_gap_narrows_as_the_objective_becomes_known() -> None:
-    """A parabola in two dimensions: after 60 steps the gap is below a fifth of what it was after 12."""
+def test_gap_narrows_with_more_results() -> None:
+    """A parabola in two dimensions: after 60 steps, the gap is below a fifth of that after 12."""
     result = run(unit_space(2), hill, 12)
     early = auto.report(result.state).gap
     for _ in range(48):
@@ -58,28 +59,28 @@ def test_the_gap_narrows_as_the_objective_becomes_known() -> None:
     assert late < early / 5.0
 
 
-def test_the_gap_is_not_known_before_there_are_three_results_for_each_parameter_and_three_more() -> None:
-    """A parabola in three dimensions: from 12 results on."""
+def test_gap_requires_enough_results() -> None:
+    """Three per parameter and three more: 12 in three dimensions."""
     result = run(unit_space(3), hill, 11)
     assert auto.report(result.state).gap is None
     result.step(hill)
     assert auto.report(result.state).gap is not None
 
 
-def test_a_gap_larger_than_the_range_of_the_results_is_not_known() -> None:
-    """A straight line rises beyond the results, all of which lie in the lowest tenth of it."""
+def test_gap_larger_than_the_result_range_is_not_reported() -> None:
+    """A straight line rises beyond the results, all of which lie in its lowest tenth."""
     state, rng = auto.start(unit_space(1), Config(), 0), np.random.default_rng(0)
     for u in 0.1 * rng.random((12, 1)):
         state = auto.observe(state, u, float(u[0])).state
     assert auto.report(state).gap is None
-    for u in (1.0, 0.9, 0.95):  # then a quarter of the results is new
+    for u in (1.0, 0.9, 0.95):  # now a quarter of the results is new
         state = auto.observe(state, np.array([u]), u).state
     assert auto.report(state).gap is not None
 
 
 @pytest.mark.parametrize("scale", [1000.0, 1e-7])
-def test_the_gap_is_in_the_users_units(scale: float) -> None:
-    """Costs of log-normal spread, so that the warp bends: results times 1000, gap times 1000."""
+def test_gap_is_in_the_users_units(scale: float) -> None:
+    """Costs of log-normal spread, so that the warp is not linear: results times 1000, gap times 1000."""
 
     def objective(u: Array) -> float:
         return -float(np.exp(4 * ((u - 0.3) ** 2).sum()))
@@ -91,8 +92,8 @@ def test_the_gap_is_in_the_users_units(scale: float) -> None:
     assert other == pytest.approx(scale * one, rel=1e-3)
 
 
-def test_one_result_far_better_than_all_others_is_no_difference_of_infinite_numbers() -> None:
-    """Under the warps that follow from it, a part of the draws is beyond the largest float at both points."""
+def test_gap_with_one_far_better_result_does_not_overflow() -> None:
+    """Under the fitted warps, some draws exceed the largest float at both points."""
     X = np.array([0.5995, 0.5299, 0.4449, 0.5804, 0.8141, 0.2175])
     values = [-1.436e-3, -1.777e-3, -1.621e-3, -2.208e-3, 2.372, 1.742e-4]
     for seed in range(8):
@@ -114,9 +115,10 @@ def test_declared_noise_widens_the_gap() -> None:
     assert wide is None or wide > 2.0 * narrow
 
 
-def test_a_choice_that_was_never_tried_keeps_the_gap_open() -> None:
-    """Two choices with the same parabola, of which one has all 20 results: the gap is far above that of the parabola
-    without choices."""
+def test_untried_choice_keeps_the_gap_wide() -> None:
+    """Two choices with the same parabola; one has all 20 results. The gap is far above that of the parabola without
+    choices.
+    """
     axes = (FloatAxis("x", 0.0, 1.0), ChoiceAxis("c", ("a", "b")))
     state, plain = auto.start(Space(axes), Config(), 0), auto.start(Space(axes[:1]), Config(), 0)
     first = state.problem.domain.position(1, 0)
@@ -128,8 +130,10 @@ def test_a_choice_that_was_never_tried_keeps_the_gap_open() -> None:
     assert open_gap is None or open_gap > 10.0 * closed
 
 
-def test_asking_for_the_gap_changes_nothing_and_a_restored_study_has_the_same_one() -> None:
-    """For 45 results, the gap is read after each of them or never. It changes only at checkpoints."""
+def test_reading_the_gap_changes_nothing() -> None:
+    """For 45 results, one study reads the gap after each of them, and the other never. It changes only at checkpoints,
+    and a restored study has the same gap.
+    """
     asked, plain = (Run(auto.start(unit_space(2), Config(), 3)) for _ in range(2))
     gaps = []
     for _ in range(45):

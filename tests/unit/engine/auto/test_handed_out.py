@@ -17,24 +17,24 @@ SPACE = unit_space(3)
 POINTS = np.random.default_rng(3).random((12, 3))
 
 
-def seen(state: State, pending: Array) -> SearchView:
+def with_pending(state: State, pending: Array) -> SearchView:
     out = handed_out(state, pending, np.full((1, 3), 0.5), None)
     return search_view(state, state.surrogate, state.warp, state.record.values, out)
 
 
-def test_points_asked_for_in_turn_are_imagined_as_those_asked_for_together_bit_for_bit() -> None:
+def test_pending_points_added_in_turn_equal_a_batch_exactly() -> None:
     state = run(SPACE, wave, 15).state
-    together, one_by_one = seen(state, POINTS), seen(state, POINTS[:1])
+    together, one_by_one = with_pending(state, POINTS), with_pending(state, POINTS[:1])
     for count in range(2, len(POINTS) + 1):
         one_by_one = one_by_one.with_pending(state, POINTS[:count])
     for one, other in zip(one_by_one.view.mean_and_std(POINTS), together.view.mean_and_std(POINTS), strict=True):
         assert one.tobytes() == other.tobytes()
 
 
-def test_all_at_once_is_what_one_by_one_would_be_up_to_rounding() -> None:
+def test_pending_batch_equals_single_updates_up_to_rounding() -> None:
     """The mean stays and the deviation falls."""
     state = run(SPACE, wave, 15).state
-    found = seen(state, POINTS)
+    found = with_pending(state, POINTS)
     view, noise = found.given, np.array([state.checkpoint.hyperparameters.noise_ratio])
     for point in POINTS:
         view = view.condition(point[None], None, noise)

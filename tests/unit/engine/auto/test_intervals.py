@@ -25,8 +25,9 @@ TESTED = 200
 
 
 def coverage(seed: int) -> tuple[float, float]:
-    """Shares of 200 random points whose true value lies within mean +- std, and within [lcb, ucb], after 5 to 60
-    random observations of a Matern 3/2 path; lengthscales within a factor e of the prior's centre."""
+    """The shares of 200 random points whose true value is within mean +- std, and within [lcb, ucb], after 5 to 60
+    random observations of a Matern 3/2 path. Lengthscales are within a factor e of the prior's centre.
+    """
     dimension, level = 1 + seed % 3, NOISES[seed // 3 % 3]
     rng = np.random.default_rng([seed, 9])
     count = int(COUNTS[seed % len(COUNTS)])
@@ -44,19 +45,20 @@ def coverage(seed: int) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("functions", [18, pytest.param(72, marks=pytest.mark.long)])
-def test_intervals_cover_what_they_say(functions: int) -> None:
-    """Averaged over functions of 1, 2 and 3 dimensions and three noise levels: that of 90% between 85% and 95%, that
-    of one standard deviation, 68%, between 60% and 75%."""
+def test_intervals_have_their_nominal_coverage(functions: int) -> None:
+    """Averaged over functions of 1, 2 and 3 dimensions and three noise levels: the 90% interval covers 85% to 95%, and
+    one standard deviation (68%) covers 60% to 75%.
+    """
     covered = np.array([coverage(seed) for seed in range(functions)])
     assert 0.60 <= covered[:, 0].mean() <= 0.75
     assert 0.85 <= covered[:, 1].mean() <= 0.95
 
 
 @pytest.mark.parametrize("functions", [8, pytest.param(40, marks=pytest.mark.long)])
-def test_near_the_best_point_of_a_search_and_far_from_it_intervals_hold_what_they_say(functions: int) -> None:
-    """After 40 suggested points, on functions of 3 dimensions with noise, at random points more than 0.3 away from
-    the best one and at those within 0.05 of it: between 85% and 95%. The search's own posterior covers less than 80%
-    near it."""
+def test_intervals_near_and_far_from_the_best_point_have_their_coverage(functions: int) -> None:
+    """Coverage is between 85% and 95% after 40 suggested points on noisy functions of 3 dimensions, both within 0.05 of
+    the best point and more than 0.3 away from it. The search's own posterior covers less than 80% near it.
+    """
     noise = 0.2
     far: list[float] = []
     near: list[float] = []
@@ -84,8 +86,9 @@ def test_near_the_best_point_of_a_search_and_far_from_it_intervals_hold_what_the
 
 @pytest.mark.parametrize("cost", ["normal", "log-normal"])
 def test_bounds_and_mean_are_quantiles_of_one_distribution(cost: str) -> None:
-    """Also where the warp bends: lcb < mean < ucb everywhere, the interval is as wide as about 3.3 std, and for skewed
-    costs its longer arm is mostly on the worse side."""
+    """Also under a nonlinear warp: lcb < mean < ucb everywhere, and the interval is about 3.3 std wide. For skewed
+    costs, it extends farther towards worse values.
+    """
     rng = np.random.default_rng(0)
     X = rng.random((40, 2))
     f = sample_path(rng, X, np.array([0.4, 0.8]))
@@ -102,9 +105,10 @@ def test_bounds_and_mean_are_quantiles_of_one_distribution(cost: str) -> None:
         assert ((found.mean - found.lcb) > (found.ucb - found.mean)).mean() > 0.8
 
 
-def test_intervals_stay_in_the_users_range_of_numbers() -> None:
-    """A bounded transform has no inverse beyond its range; predictions are finite all the same, far from any result
-    and at 1.645 deviations: with an outlier of 1e6, after five results."""
+def test_intervals_are_finite_far_from_all_results() -> None:
+    """A bounded transform has no inverse beyond its range. Predictions are still finite 1.645 deviations from the mean,
+    after five results and an outlier of 1e6.
+    """
     result = Run(auto.start(unit_space(2), Config(), 0))
     for x, y in zip(np.random.default_rng(0).random((6, 2)), (0.0, 1.0, 0.5, 0.2, 0.9, -1e6), strict=True):
         result.tell(x, y)

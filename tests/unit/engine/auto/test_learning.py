@@ -1,4 +1,4 @@
-"""When learned hyperparameters take effect; learning them in advance changes no result."""
+"""When learned hyperparameters take effect. Learning them in advance changes no result."""
 
 from __future__ import annotations
 
@@ -52,8 +52,9 @@ def assert_equal(one: State, other: State) -> None:
 
 @pytest.mark.parametrize("space", [unit_space(2), MIXED], ids=["2-d", "mixed"])
 def test_preparing_changes_nothing(monkeypatch: pytest.MonkeyPatch, space: Space) -> None:
-    """40 results, with a dictionary from the 21st on. One study prepares at random moments, before or after 0 to 3
-    suggestions; the other never does. Points, cells and every number are the same."""
+    """40 results, with a dictionary from the 21st on. One study prepares at random times, before or after 0 to 3
+    suggestions; the other never does. Points, cells and all numbers are the same.
+    """
     monkeypatch.setattr(learning, "EXACT", 20)
     monkeypatch.setattr(learning, "DICTIONARY", 10)
     monkeypatch.setattr(learning, "GROWTH", 6)
@@ -81,8 +82,8 @@ def test_preparing_changes_nothing(monkeypatch: pytest.MonkeyPatch, space: Space
     assert plain.state.checkpoint.dictionary is not None
 
 
-def test_a_second_call_computes_the_gap_in_advance() -> None:
-    """30 results: the first call learns, the second one computes the gap if it is due, so that no report does."""
+def test_second_prepare_call_computes_the_gap() -> None:
+    """30 results: the first call learns, the second one computes the gap if it is due, so that no report has to."""
     result, computed = run(unit_space(2), wave, learning.SMALL), 0
     for _ in range(30 - learning.SMALL):
         learned = auto.prepare(result.state)
@@ -98,9 +99,10 @@ def test_a_second_call_computes_the_gap_in_advance() -> None:
     assert computed >= 2
 
 
-def test_a_study_restored_after_suggestions_learns_as_the_one_that_ran_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Suggestions between result and next result cut the tree; what is learned does not see the cuts, though every cell
-    is opened. 30 results, each observed by the study itself, prepared beforehand, and by one restored in between."""
+def test_study_restored_after_suggestions_learns_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Suggestions between results split the tree, but learning does not use these splits, although every cell is
+    opened. Each of 30 results is observed by the study itself, by a prepared copy, and by a copy restored in between.
+    """
     monkeypatch.setattr(pruning, "OPENED", 10_000)
     result = run(unit_space(3), wave, 3)
     for _ in range(27):
@@ -116,9 +118,10 @@ def test_a_study_restored_after_suggestions_learns_as_the_one_that_ran_on(monkey
         assert_equal(restored.state, result.state)
 
 
-def test_what_is_learned_from_n_results_takes_effect_with_the_next(searches: list[int]) -> None:
-    """Beyond a small study the hyperparameters are those of one of the results before the last; of the last but one
-    wherever a tenth was new by then."""
+def test_hyperparameters_apply_from_the_next_result(searches: list[int]) -> None:
+    """Beyond the size of a small study, hyperparameters are never fitted to the latest result. If a tenth of the
+    results is new, they are fitted to all results but the latest.
+    """
     result = run(unit_space(2), wave, learning.SMALL + 1)
     for count in range(learning.SMALL + 2, 90):
         due = auto.prepare(result.state).prepared is not None
@@ -132,8 +135,10 @@ def test_what_is_learned_from_n_results_takes_effect_with_the_next(searches: lis
     assert len(searches) > 15
 
 
-def test_no_search_runs_in_an_observation_that_was_prepared(searches: list[int]) -> None:
-    """Nor in a suggestion; the state says whether it must be prepared. 30 results, one far from the others."""
+def test_observing_after_prepare_runs_no_search(searches: list[int]) -> None:
+    """Nor do suggestions. ``learns_next`` is true exactly if preparing runs a search. 30 results, one of them an
+    outlier.
+    """
     result = run(unit_space(2), wave, learning.SMALL)
     for step in range(30):
         searches.clear()
@@ -147,8 +152,10 @@ def test_no_search_runs_in_an_observation_that_was_prepared(searches: list[int])
 
 
 @pytest.mark.parametrize("size", [20, 40])
-def test_an_outlier_is_fitted_at_once_under_the_known_hyperparameters(size: int) -> None:
-    """After an outlier, the warp fits all results, before any search has used the outlier."""
+def test_warp_includes_an_outlier_immediately(size: int) -> None:
+    """After an outlier, the warp is fitted to all results under the known hyperparameters, before any search uses the
+    outlier.
+    """
     result = run(unit_space(2), wave, size)
     result.state = auto.prepare(result.state)
     known = result.state.prepared.checkpoint if result.state.prepared else result.state.checkpoint
@@ -160,8 +167,8 @@ def test_an_outlier_is_fitted_at_once_under_the_known_hyperparameters(size: int)
     assert auto.prepare(result.state).prepared is not None, "the outlier requires a search"
 
 
-def test_a_search_that_fails_leaves_the_hyperparameters() -> None:
-    """A failed search refuses no later result; it is skipped until the next one is due."""
+def test_failed_search_keeps_the_hyperparameters() -> None:
+    """Later results are accepted; the next search runs when it is due."""
     failed: list[str] = []
 
     def fail(_: FrameType, step: str) -> None:
@@ -177,8 +184,8 @@ def test_a_search_that_fails_leaves_the_hyperparameters() -> None:
     assert "call" in failed
 
 
-def test_a_small_study_learns_at_once(searches: list[int]) -> None:
-    """Each of the first results brings a checkpoint of all of them, and nothing is ever prepared."""
+def test_small_studies_learn_immediately(searches: list[int]) -> None:
+    """Each of the first results creates a checkpoint of all results, and nothing is prepared."""
     result = Run(auto.start(unit_space(2), Config(), 0))
     for count in range(1, learning.SMALL):
         assert auto.prepare(result.state) is result.state
@@ -188,8 +195,8 @@ def test_a_small_study_learns_at_once(searches: list[int]) -> None:
     assert searches
 
 
-def test_parameters_of_another_engine_revision_are_learned_again() -> None:
-    """From the results alone: the points that were cut and evaluated stay."""
+def test_parameters_of_another_engine_revision_are_relearned() -> None:
+    """From the results alone; splits and evaluated points stay."""
     result = run(unit_space(2), wave, 30)
     kept = {**auto.learned(result.state), "revision": REVISION - 1, "noise": "in other units"}
     problem, record = result.state.problem, result.state.record
@@ -201,9 +208,10 @@ def test_parameters_of_another_engine_revision_are_learned_again() -> None:
     auto.suggest(restored, np.zeros((0, 2)))
 
 
-def test_what_is_pruned_follows_from_the_tree_as_of_the_result() -> None:
-    """What is prepared prunes the cells that a study without suggestions since would prune, though more could be said
-    of the later cuts."""
+def test_pruning_uses_the_tree_as_of_the_result() -> None:
+    """Preparation prunes the cells that a study without later suggestions would prune, although later splits would
+    allow more.
+    """
     result = run(unit_space(1), wave, 38, seed=1)
     before = result.state
     pending: list[Array] = []

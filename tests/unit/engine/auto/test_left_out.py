@@ -35,8 +35,8 @@ def wave(X: Array, noise: float, seed: int) -> Array:
     return smooth + noise * rng.normal(size=len(X))
 
 
-def test_a_prediction_is_that_of_the_process_without_the_result() -> None:
-    """For one member: condition a new process on all other rows, with the scale that these rows have."""
+def test_leave_one_out_equals_a_process_without_the_result() -> None:
+    """For one member, conditions a new process on all other rows, with the scale of these rows."""
     X = np.random.default_rng(0).random((12, 2))
     X[7] = X[3]  # if one of the two is left out, the other one remains
     state = state_of(X, wave(X, 0.1, 0))
@@ -65,7 +65,7 @@ def test_a_prediction_is_that_of_the_process_without_the_result() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.3])
-def test_intervals_hold_about_nine_results_in_ten(noise: float) -> None:
+def test_intervals_cover_about_nine_of_ten_results(noise: float) -> None:
     """20 functions of two and four parameters, 25 results each."""
     inside = []
     for seed in range(20):
@@ -77,7 +77,7 @@ def test_intervals_hold_about_nine_results_in_ten(noise: float) -> None:
     assert 0.85 < np.mean(inside) <= 0.99
 
 
-def test_intervals_hold_on_a_table_of_real_experiments() -> None:
+def test_intervals_cover_measured_reactions() -> None:
     """Five random samples of 60 of 1728 measured reactions: yields in percent, many of them 0."""
     measured = table("direct_arylation")
     choices = tuple(tuple(dict.fromkeys(column)) for column in measured.columns)
@@ -96,7 +96,7 @@ def test_intervals_hold_on_a_table_of_real_experiments() -> None:
 
 
 @pytest.mark.parametrize("size", [4.0, 10.0])
-def test_a_result_that_is_too_good_is_improbable_and_no_other(size: float) -> None:
+def test_outlier_is_the_only_improbable_result(size: float) -> None:
     """One outlier among 30 results; without it, no result is improbable."""
     X = np.random.default_rng(1).random((30, 2))
     values = wave(X, 0.05, 1)
@@ -111,7 +111,7 @@ def test_a_result_that_is_too_good_is_improbable_and_no_other(size: float) -> No
     assert 30 * found.tails[11] < 0.05
 
 
-def test_of_many_results_a_part_is_left_out() -> None:
+def test_large_studies_leave_out_a_sample_of_results() -> None:
     X = np.random.default_rng(2).random((1200, 2))
     values = wave(X, 0.2, 2)
     found = left_out(state_of(X, values))
@@ -123,14 +123,14 @@ def test_of_many_results_a_part_is_left_out() -> None:
     assert 0.8 < np.mean((found.predicted.lcb <= of_rows) & (of_rows <= found.predicted.ucb)) < 0.97
 
 
-def test_what_cannot_be_judged_is_none() -> None:
+def test_too_few_or_equal_results_give_none() -> None:
     X = np.random.default_rng(3).random((6, 2))
     assert left_out(state_of(X[:3], np.arange(3.0))) is None
     assert left_out(state_of(X, np.full(6, 2.0))) is None
 
 
-def test_noise_is_told_where_it_is_declared() -> None:
-    """It is at least what the user declares, and next to it where the function is smooth."""
+def test_noise_is_reported_where_it_is_declared() -> None:
+    """It is at least the declared noise, and close to it where the function is smooth."""
     X = np.random.default_rng(4).random((40, 2))
     found = left_out(state_of(X, wave(X, 0.2, 4), noise=0.2))
     assert found is not None

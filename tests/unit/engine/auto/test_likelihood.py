@@ -1,4 +1,4 @@
-"""Learning the hyperparameters: the gradient is that of the loss, and its optimum finds what is known to be true."""
+"""Learning of hyperparameters: the gradient is that of the loss, and known hyperparameters are recovered."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ BOUNDS = np.log(np.array([LENGTHSCALES, NOISES]))
 
 def evidence(kind: str, seed: int, n: int = 25) -> Evidence:
     """Smooth outputs with noise: in the cube (also with a smooth kernel), on every kind of axis, or with known noises
-    that differ."""
+    that differ.
+    """
     rng = np.random.default_rng(seed)
     space = MIXED if kind == "mixed" else unit_space(3)
     domain = Domain(space)
@@ -34,7 +35,7 @@ def evidence(kind: str, seed: int, n: int = 25) -> Evidence:
 
 
 def parameters(where: str, dimension: int, seed: int) -> Array:
-    """log (l_1 .. l_d, nu): anywhere within the bounds, or each a little inside one of its two bounds."""
+    """log (l_1 .. l_d, nu): anywhere within the bounds, or each close to one of its two bounds."""
     rng = np.random.default_rng(seed)
     low, high = np.array([BOUNDS[0]] * dimension + [BOUNDS[1]]).T
     share = rng.random(dimension + 1) if where == "anywhere" else rng.choice([0.001, 0.999], dimension + 1)
@@ -63,8 +64,8 @@ def with_part(at: Array, seed: int) -> Array:
 @pytest.mark.parametrize("kind", ["continuous", "smooth", "mixed", "heteroscedastic"])
 @pytest.mark.parametrize("part", ["plain", "additive"])
 @pytest.mark.parametrize("where", ["anywhere", "near the bounds"])
-def test_gradient_is_that_of_the_loss(kind: str, where: str, part: str) -> None:
-    """Against central differences, for 12 data sets and parameter vectors: to 1e-5 of the gradient's size."""
+def test_gradient_matches_finite_differences(kind: str, where: str, part: str) -> None:
+    """Central differences for 12 data sets and parameter vectors, to 1e-5 of the gradient's size."""
     for seed in range(12):
         data = evidence(kind, seed)
         at = parameters(where, data.positions.shape[1], seed)
@@ -73,8 +74,8 @@ def test_gradient_is_that_of_the_loss(kind: str, where: str, part: str) -> None:
         assert np.abs(gradient - expected).max() <= 1e-5 * (1.0 + np.abs(expected).max()), (seed, gradient, expected)
 
 
-def test_gradient_where_the_output_variance_is_at_its_floor() -> None:
-    """For outputs so small that sigma_f^2 is clamped, the gradient treats it as constant."""
+def test_gradient_treats_a_clamped_variance_as_constant() -> None:
+    """The outputs are so small that sigma_f^2 is at its lower limit."""
     data = evidence("continuous", 0)
     tiny = Evidence(data.positions, 1e-6 * data.outputs, data.extra, data.categorical)
     at = parameters("anywhere", 3, 1)
@@ -84,8 +85,8 @@ def test_gradient_where_the_output_variance_is_at_its_floor() -> None:
 
 @pytest.mark.parametrize("part", ["plain", "additive"])
 @pytest.mark.parametrize("kind", ["continuous", "mixed", "heteroscedastic"])
-def test_loss_is_the_formula(kind: str, part: str) -> None:
-    """Marginal likelihood with sigma_f^2 profiled and the priors, from a kernel matrix built by loops."""
+def test_loss_matches_the_formula(kind: str, part: str) -> None:
+    """Marginal likelihood with profiled sigma_f^2 and the priors, from a kernel matrix built by loops."""
     data = evidence(kind, 3, n=12)
     n, d = data.positions.shape
     at = parameters("anywhere", d, 5)
@@ -126,8 +127,8 @@ def learned(data: Evidence) -> Hyperparameters:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_an_axis_that_does_not_matter_gets_a_long_lengthscale(seed: int) -> None:
-    """60 results of a wave along the first of 4 axes: the other lengthscales exceed the box, the first does not."""
+def test_irrelevant_axes_get_long_lengthscales(seed: int) -> None:
+    """60 results of a wave along the first of 4 axes: only the first lengthscale is shorter than the box."""
     rng = np.random.default_rng(seed)
     X = rng.random((60, 4))
     y = np.sin(7 * X[:, 0]) + 0.02 * rng.standard_normal(60)
@@ -137,8 +138,10 @@ def test_an_axis_that_does_not_matter_gets_a_long_lengthscale(seed: int) -> None
     assert found[1:].min() > 1.0
 
 
-def test_a_choice_that_does_not_matter_gets_a_long_lengthscale_and_one_that_does_a_short_one() -> None:
-    """Two categorical axes of three choices: another wave for each choice of the first, the same for the second's."""
+def test_only_relevant_choices_get_short_lengthscales() -> None:
+    """Two categorical axes of three choices: each choice of the first one has another wave; the second one has no
+    effect.
+    """
     rng = np.random.default_rng(0)
     X = np.stack([(rng.integers(0, 3, 80) + 0.5) / 3, (rng.integers(0, 3, 80) + 0.5) / 3, rng.random(80)], axis=1)
     y = np.sin(7 * X[:, 2] + 7 * X[:, 0]) + 0.02 * rng.standard_normal(80)
@@ -147,8 +150,8 @@ def test_a_choice_that_does_not_matter_gets_a_long_lengthscale_and_one_that_does
 
 
 @pytest.mark.parametrize("ratio", [0.003, 0.03, 0.3])
-def test_the_noise_is_found(ratio: float) -> None:
-    """150 results of functions drawn from the prior with noise of a known variance: within a factor 1.5, 5 times."""
+def test_noise_variance_is_recovered(ratio: float) -> None:
+    """150 results of functions drawn from the prior with known noise variance: within a factor of 1.5, for 5 seeds."""
     for seed in range(5):
         rng = np.random.default_rng([seed, 1])
         X = rng.random((150, 2))
@@ -157,7 +160,7 @@ def test_the_noise_is_found(ratio: float) -> None:
         assert ratio / 1.5 < found.noise_ratio * found.variance < ratio * 1.5, seed
 
 
-def test_declared_noise_is_not_learned_once_more() -> None:
+def test_declared_noise_is_not_learned_twice() -> None:
     """For results with a declared noise variance of 0.2, less than a hundredth of it is learned in addition."""
     rng = np.random.default_rng(0)
     X = rng.random((120, 2))
@@ -168,8 +171,8 @@ def test_declared_noise_is_not_learned_once_more() -> None:
     assert declared.noise_ratio * declared.variance < 0.002
 
 
-def test_of_two_optima_the_better_is_kept_whichever_start_finds_it() -> None:
-    """Few noisy results of a wave fit a slow trend with noise or a fast wave without; either start may be better."""
+def test_the_better_of_two_optima_is_kept_for_either_start() -> None:
+    """Few noisy results of a wave fit a slow trend with noise, or a fast wave without; either start may be better."""
     slow, fast = Hyperparameters(np.array([20.0]), 0.5, 1.0), Hyperparameters(np.array([0.03]), 1e-6, 1.0)
     winners = set()
     for seed in (0, 5):
@@ -181,15 +184,16 @@ def test_of_two_optima_the_better_is_kept_whichever_start_finds_it() -> None:
             data.negative_log_posterior(np.log([*found.lengthscales, found.noise_ratio]))[0]
             for found in (likelihood.learn(data, starts) for starts in ([slow], [fast], [slow, fast], [fast, slow]))
         ]
-        assert abs(losses[0] - losses[1]) > 1.0, "the property is empty if both starts end in the same optimum"
+        assert abs(losses[0] - losses[1]) > 1.0, "the test proves nothing if both starts end in the same optimum"
         winners.add(losses[0] < losses[1])
         assert losses[2] == losses[3] == min(losses[:2])
     assert winners == {True, False}
 
 
-def test_cuts_go_along_the_axis_that_matters() -> None:
-    """A wave along the first of 4 axes, from the 11th to the 40th evaluation: less than half of the cuts are along
-    the three others (three quarters if cuts were blind)."""
+def test_splits_prefer_the_relevant_axis() -> None:
+    """A wave along the first of 4 axes, evaluations 11 to 40: more than half of the splits are along it (a quarter
+    would be by chance).
+    """
     cut: Counter[int] = Counter()
     for seed in range(2):
         result = run(unit_space(4), lambda u: float(np.sin(7 * u[0])), 10, seed=seed)

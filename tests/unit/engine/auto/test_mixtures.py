@@ -1,4 +1,4 @@
-"""Mixtures: every suggestion is a mixture, also with other features in use, and the best formulas are found."""
+"""Mixtures: every suggestion is a mixture, also with other features, and the search finds the best formulas."""
 
 from __future__ import annotations
 
@@ -75,8 +75,9 @@ def flat(u: Array) -> float:
 )
 @pytest.mark.parametrize("objective", [slope, pytest.param(flat, marks=pytest.mark.long)])
 def test_every_suggestion_is_a_mixture(kind: str, objective: Callable[[Array], float]) -> None:
-    """First points, search, end game and restarts, one by one and in batches, beside a failed point; none comes
-    twice."""
+    """Checks first points, search, final search and restarts, singly and in batches, next to a failed point. No point
+    is repeated.
+    """
     space = KINDS[kind]
     result, whole = Run(auto.start(space, Config(), 3)), Slice(space, {})
     if objective is flat:
@@ -91,7 +92,7 @@ def test_every_suggestion_is_a_mixture(kind: str, objective: Callable[[Array], f
 
 
 @pytest.mark.parametrize("fixed", [{"c0": 0.3}, {"c1": 0.0, "d0": 12.5}, {"mill": "jet", "c2": 1.0}])
-def test_points_with_shares_fixed_are_mixtures_with_these_shares(fixed: dict[str, float | str]) -> None:
+def test_suggestions_with_fixed_shares_are_mixtures(fixed: dict[str, float | str]) -> None:
     state, within = run(BESIDE, slope, 6).state, Slice(BESIDE, fixed)
     for each in islice(auto.suggestions_within(state, within, np.zeros((0, BESIDE.dimension))), 3):
         assert within.holds(each.point[None]).all()
@@ -111,7 +112,7 @@ def test_points_with_shares_fixed_are_mixtures_with_these_shares(fixed: dict[str
     ids=["bounds", "objectives", "noise"],
 )
 @pytest.mark.parametrize("kind", ["plain", "beside"])
-def test_every_suggestion_is_a_mixture_beside_bounds_objectives_and_noise(config: Config, kind: str) -> None:
+def test_suggestions_with_bounds_objectives_or_noise_are_mixtures(config: Config, kind: str) -> None:
     space = KINDS[kind]
     state, none = auto.start(space, config, 1), np.zeros((0, space.dimension))
     for _ in range(9):
@@ -131,16 +132,16 @@ def test_restarts_suggest_mixtures() -> None:
 
 
 def formula(best: Array) -> Callable[[Array], float]:
-    """Smooth, with its best value of 0 at some shares."""
+    """A smooth function with its maximum of 0 at the given shares."""
     return lambda u: -float(((1.0 + np.arange(len(best))) * (u[: len(best)] - best) ** 2).sum())
 
 
-def test_the_last_digits_of_a_best_formula_are_found() -> None:
+def test_optimum_of_a_smooth_mixture_is_found_precisely() -> None:
     best = np.array([0.15, 0.55, 0.3])
     assert max(run(PLAIN, formula(best), 30).values) > -1e-12
 
 
-def test_a_best_formula_at_an_edge_is_found() -> None:
+def test_optimum_on_an_edge_is_found() -> None:
     for seed in range(2):
         assert max(run(PLAIN, formula(np.array([0.0, 0.4, 0.6])), 25, seed=seed).values) > -1e-6
 
@@ -150,7 +151,7 @@ def test_the_best_pair_of_components_is_found() -> None:
     assert max(run(SPARSE, formula(best), 40, seed=0).values) > -1e-3
 
 
-def test_the_first_points_are_spread_over_the_formulas() -> None:
+def test_first_points_are_spread_over_the_mixtures() -> None:
     """Each share is large in some of the first points; the very first point is in the middle."""
     space = Space(FIVE, mixtures=(Mixture(names(FIVE)),))
     points = np.array(run(space, flat, 12).points)
@@ -158,8 +159,8 @@ def test_the_first_points_are_spread_over_the_formulas() -> None:
     assert (points.max(axis=0) > 0.35).all()
 
 
-def test_a_share_of_many_components_has_a_shorter_lengthscale_before_results() -> None:
-    """Because shares of 15 components differ less than those of 3."""
+def test_prior_lengthscale_of_shares_shrinks_with_the_number_of_components() -> None:
+    """Shares of 15 components differ less than those of 3."""
     of_many = shares(15)
     learned = []
     for axes in (THREE, of_many):
@@ -170,18 +171,18 @@ def test_a_share_of_many_components_has_a_shorter_lengthscale_before_results() -
     assert learned[1] == pytest.approx(0.22, abs=0.03)
 
 
-def test_cells_without_a_mixture_are_pruned_for_good_and_a_restored_study_continues_identically() -> None:
-    lived = run(SPARSE, formula(np.array([0.0, 0.35, 0.0, 0.65, 0.0])), 30)
-    tree, domain = lived.state.tree, lived.state.problem.domain
-    for key, status in lived.cells.items():
+def test_infeasible_cells_stay_pruned_in_a_restored_study() -> None:
+    original = run(SPARSE, formula(np.array([0.0, 0.35, 0.0, 0.65, 0.0])), 30)
+    tree, domain = original.state.tree, original.state.problem.domain
+    for key, status in original.cells.items():
         low, high = box_of(domain, key).ends()
         if high.sum() < 1.0 - 1e-3 or low.sum() > 1.0 + 1e-3 or (low > 1e-3).sum() > 2:
             assert status in ("pruned", "expanded")
             assert status == "expanded" or tree.axis[tree.cell(key)] == INFEASIBLE
-    restored = lived.restored()
+    restored = original.restored()
     for _ in range(4):
-        one, other = lived.ask(), restored.ask()
+        one, other = original.ask(), restored.ask()
         assert one.tobytes() == other.tobytes()
-        lived.tell(one, slope(one))
+        original.tell(one, slope(one))
         restored.tell(other, slope(other))
-    assert auto.learned(lived.state) == auto.learned(restored.state)
+    assert auto.learned(original.state) == auto.learned(restored.state)

@@ -94,8 +94,8 @@ def points(space: Space, count: int, seed: int) -> Array:
     return Domain(space).snap(np.random.default_rng(seed).random((count, space.dimension)))
 
 
-def test_the_kernel(space: Space) -> None:
-    """Accurate to 1e-14, for distances from 0 to those at which it is 0."""
+def test_kernel(space: Space) -> None:
+    """Accurate to 1e-14, from distance 0 to distances at which it is 0."""
     for shift in np.linspace(-6.0, 2.0, 9):
         kernel = kernel_of(space, np.full(space.dimension, math.exp(shift)))
         X, Y = (kernel.scaled(points(space, count, count)) for count in (31, 70))
@@ -109,7 +109,6 @@ def test_the_kernel(space: Space) -> None:
 
 
 def test_mean_deviation_ucb_and_gradient(view: Surrogate, space: Space) -> None:
-    """At 50 positions."""
     at = points(space, 50, 2)
     for found, expected in zip(view.mean_and_std(at), reference.mean_and_std(view, at), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
@@ -121,7 +120,7 @@ def test_mean_deviation_ucb_and_gradient(view: Surrogate, space: Space) -> None:
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-7, atol=1e-8)
 
 
-def test_the_ascent_ends_at_the_same_points(view: Surrogate, space: Space) -> None:
+def test_ascent_ends_at_the_same_points(view: Surrogate, space: Space) -> None:
     """From 6 starts, up to accumulated rounding errors. Starts without a free axis do not move."""
     starts = points(space, 6, 3)
     free = np.ones(space.dimension, dtype=np.bool_)
@@ -131,7 +130,7 @@ def test_the_ascent_ends_at_the_same_points(view: Surrogate, space: Space) -> No
     assert (view.ucb(ends, 1.5) >= view.ucb(starts, 1.5)).all()
 
 
-def test_snapping_and_the_axis_to_cut(view: Surrogate, space: Space) -> None:
+def test_snapping_and_the_axis_to_split(view: Surrogate, space: Space) -> None:
     """For 30 targets and centroids, with floors from generous to none."""
     bound, oracle = refine.UpperBound(view, 1.5), reference.AnyBound(lambda X: reference.ucb(view, X, 1.5))
     rng = np.random.default_rng(4)
@@ -146,7 +145,7 @@ def test_snapping_and_the_axis_to_cut(view: Surrogate, space: Space) -> None:
             assert gains[0] == gains[1]
 
 
-def test_the_negative_log_posterior_and_its_gradient(space: Space) -> None:
+def test_negative_log_posterior_and_its_gradient(space: Space) -> None:
     """At 20 parameter vectors within the bounds, with declared noises."""
     rng = np.random.default_rng(7)
     data = evidence_of(space, points(space, 30, 8), rng.normal(size=30), 0.2 * rng.random(30))
@@ -161,8 +160,8 @@ def test_the_negative_log_posterior_and_its_gradient(space: Space) -> None:
         np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-5)
 
 
-def test_the_minimum_that_is_found_is_one(space: Space) -> None:
-    """From the prior: no component of the gradient that a bound does not hold is worth a step of a tenth."""
+def test_likelihood_search_ends_at_a_minimum(space: Space) -> None:
+    """Starting from the prior, no step of a tenth within the bounds improves the posterior."""
     rng, columns = np.random.default_rng(9), space.dimension + len(Domain(space).components)
     for seed in range(5):
         X = points(space, 25, seed)
@@ -179,8 +178,9 @@ def test_the_minimum_that_is_found_is_one(space: Space) -> None:
 
 
 def test_bounds_of_boxes(view: Surrogate, space: Space) -> None:
-    """f~ at the middle plus norm times the kernel's distance to the farthest corner, box by box; of components the
-    farthest choice of the box counts."""
+    """Each bound is f~ at the middle plus norm times the kernel's distance to the farthest corner; for components, to
+    the farthest choice of the box.
+    """
     first, second = points(space, 20, 11), points(space, 20, 12)
     lows, highs, kernel = np.minimum(first, second), np.maximum(first, second), view.kernel
     found = pruning.bounds_between(view, 1.5, 2.0, lows, highs)
@@ -202,8 +202,8 @@ def test_bounds_of_boxes(view: Surrogate, space: Space) -> None:
 FORMS = [EVERY_PROCESSOR, *([AVX2] if AVX2.exists() and opened(EVERY_PROCESSOR).has_avx2() else [])]
 
 
-def test_all_forms_of_the_library_compute_the_same_bits(view: Surrogate, space: Space) -> None:
-    """Bounds with gradients, and the likelihood, which between them run every loop that is vectorized."""
+def test_all_builds_of_the_library_are_bit_identical(view: Surrogate, space: Space) -> None:
+    """Bounds with gradients, and the likelihood, together run every vectorized loop."""
     at, found = points(space, 50, 13), set()
     for form in FORMS:
         library, values, gradient = opened(form), np.empty(50), np.empty(at.shape)
@@ -213,8 +213,8 @@ def test_all_forms_of_the_library_compute_the_same_bits(view: Surrogate, space: 
     assert len(found) == 1
 
 
-def test_an_array_of_another_kind_is_refused() -> None:
-    """C code would misinterpret its bytes."""
+def test_arrays_of_another_type_are_rejected() -> None:
+    """C code would misinterpret their bytes."""
     for wrong in (np.zeros(4, dtype=np.float32), np.zeros((4, 4))[:, 0]):
         with pytest.raises(TypeError, match="contiguous array of float64"):
             reals(wrong)  # type: ignore[arg-type]
@@ -237,14 +237,14 @@ print(view.ucb(at[:10], 1.0).shape)
 """
 
 
-def test_without_memory_a_call_raises_and_the_next_one_works() -> None:
-    """The process is limited to 64 MB more, and needs 320 MB for a matrix of 200,000 rows."""
+def test_out_of_memory_raises_and_the_next_call_works() -> None:
+    """The process may allocate 64 MB more, but needs 320 MB for a matrix of 200,000 rows."""
     done = subprocess.run([sys.executable, "-c", NO_MEMORY], capture_output=True, text=True, check=True)
     assert done.stdout == "MemoryError\n(10,)\n"
 
 
-def test_the_address_is_that_of_the_first_number() -> None:
-    """Also of a read-only array, of a part of an array, and of an array without numbers."""
+def test_address_is_that_of_the_first_number() -> None:
+    """Also for a read-only array, a part of an array, and an empty array."""
     fixed = np.ones(3)
     fixed.flags.writeable = False
     for array in (np.ones((3, 2)), np.ones((3, 2))[1:], fixed, np.zeros((0, 2))):

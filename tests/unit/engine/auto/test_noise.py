@@ -31,7 +31,7 @@ def slope(u: Array) -> float:
     return float(u.sum())
 
 
-def told(objective: Callable[[Array], float], noise: float, seed: int) -> State:
+def study_with_results(objective: Callable[[Array], float], noise: float, seed: int) -> State:
     """A study with results at 30 random points of the square."""
     run, measured = Run(auto.start(unit_space(2), Config(), seed)), with_noise(objective, noise, seed)
     for u in np.random.default_rng([seed, 1]).random((30, 2)):
@@ -39,24 +39,24 @@ def told(objective: Callable[[Array], float], noise: float, seed: int) -> State:
     return run.state
 
 
-def seeming_noisy(objective: Callable[[Array], float], noise: float) -> int:
-    """The number of studies, of nine, whose results seem noisy."""
-    return sum(told(objective, noise, seed).seems_noisy for seed in range(SEEDS))
+def count_noisy(objective: Callable[[Array], float], noise: float) -> int:
+    """The number of studies, of nine, in which noise is detected."""
+    return sum(study_with_results(objective, noise, seed).seems_noisy for seed in range(SEEDS))
 
 
 def test_noise_is_distinguished_from_roughness() -> None:
     """Noise of a tenth of the range is detected in at least two of three studies; without noise, in none."""
-    assert seeming_noisy(bowl, 0.05) >= 2 * SEEDS // 3
-    assert seeming_noisy(bowl, 0.0) == 0
-    assert seeming_noisy(ridge, 0.0) == 0
+    assert count_noisy(bowl, 0.05) >= 2 * SEEDS // 3
+    assert count_noisy(bowl, 0.0) == 0
+    assert count_noisy(ridge, 0.0) == 0
 
 
-def test_no_model_of_the_last_digits_is_fitted_to_noise() -> None:
-    """The model suggests points for studies without noise, and none for those with noise."""
+def test_quadratic_model_is_not_used_for_noisy_results() -> None:
+    """The model suggests points in studies without noise, and none in studies with noise."""
     noisy = [state for state in states(0.05) if state.seems_noisy]
     assert noisy
-    assert not any(map(has_models_point, noisy))
-    assert any(map(has_models_point, states(0.0)))
+    assert not any(map(has_model_point, noisy))
+    assert any(map(has_model_point, states(0.0)))
 
 
 def states(noise: float) -> Iterator[State]:
@@ -74,14 +74,14 @@ def with_noise(objective: Callable[[Array], float], noise: float, seed: int) -> 
     return lambda u: objective(u) + noise * float(rng.standard_normal())
 
 
-def has_models_point(state: State) -> bool:
+def has_model_point(state: State) -> bool:
     nothing = np.zeros((0, 2))
     return quadratic.proposal(state, handed_out(state, nothing, nothing, nothing)) is not None
 
 
 @pytest.mark.parametrize("direction", [-1.0, 1.0])
-def test_an_edge_is_suggested_where_noisy_results_rise_towards_it(direction: float) -> None:
-    """The corner itself, which is no centroid, is among 40 points of each study."""
+def test_corner_is_suggested_when_noisy_results_increase_towards_it(direction: float) -> None:
+    """The corner, which is not a centroid, is among 40 points of each study."""
     for seed in range(4):
         run = Run(auto.start(unit_space(2), Config(), seed))
         measured = with_noise(lambda u: direction * slope(u), 0.1, seed)

@@ -48,7 +48,7 @@ def run(
     return state, np.array(points)
 
 
-def test_the_search_finds_the_front_and_the_model_says_so() -> None:
+def test_search_finds_the_front() -> None:
     state, points = run(30)
     values = np.array([distances(point) for point in points])
     random = np.array([distances(point) for point in np.random.default_rng(0).random((30, 2))])
@@ -65,7 +65,7 @@ def test_the_search_finds_the_front_and_the_model_says_so() -> None:
     assert auto.report(state).gap is None
 
 
-def test_a_restored_state_is_the_same_and_decides_alike() -> None:
+def test_restored_state_makes_the_same_decisions() -> None:
     cells = {"0": "leaf"}
     state, points = run(24, cells=cells)
     values = np.array([distances(point) for point in points])
@@ -79,7 +79,7 @@ def test_a_restored_state_is_the_same_and_decides_alike() -> None:
     assert others == [first, first]
 
 
-def test_outcome_constraints_are_kept_beside_the_objectives() -> None:
+def test_outcome_constraints_hold_with_several_objectives() -> None:
     state, points = run(24, LOW)
     kept = points[:, 0] <= 0.5
     assert kept[8:].mean() > 0.5
@@ -88,9 +88,10 @@ def test_outcome_constraints_are_kept_beside_the_objectives() -> None:
     assert (found.points[:, 0] <= 0.5).all()
 
 
-def test_the_front_under_constraints_is_found_and_no_point_violates_them() -> None:
-    """Points are above the line from (0, 0.6) to (1, 0.4): the front is on it, between the points nearest to the two
-    optima."""
+def test_front_under_constraints_is_found() -> None:
+    """Feasible points are above the line from (0, 0.6) to (1, 0.4). The front is on it, between the points nearest to
+    the two optima.
+    """
     line = Constraint("x1 + 0.2 * x0 >= 0.6")
     state, points = run(30, LOW, constraints=(line,))
     assert all(state.problem.space.admits(state.problem.space.decode(point)) for point in points)
@@ -100,14 +101,14 @@ def test_the_front_under_constraints_is_found_and_no_point_violates_them() -> No
     assert pareto.hypervolume(values, -np.ones(2)) > 0.95 * ideal
 
 
-def test_parameters_can_be_held_fixed() -> None:
+def test_parameters_can_be_fixed() -> None:
     state, _ = run(6)
     within = Slice(unit_space(2), {"x0": 0.25})
     found = next(auto.suggestions_within(state, within, NONE))
     assert found.point[0] == 0.25
 
 
-def test_the_index_has_the_gradient_that_it_says() -> None:
+def test_gradient_of_the_index_matches_finite_differences() -> None:
     state, _ = run(12)
     out = handed_out(state, NONE, None, None)
     view = search_view(state, state.surrogate, state.warp, state.record.values, out).view
@@ -121,7 +122,7 @@ def test_the_index_has_the_gradient_that_it_says() -> None:
         np.testing.assert_allclose(gradient[0], numeric, rtol=1e-3, atol=1e-5)
 
 
-def test_without_a_reference_it_is_the_worst_result() -> None:
+def test_default_reference_is_the_worst_result() -> None:
     free = Config(objective=Metric("a", goal=1.0), metrics=(Metric("b", goal=-1.0),))
     state = auto.start(unit_space(2), free, 1)
     for value, other in ((1.0, 5.0), (2.0, 4.0), (0.0, 9.0)):

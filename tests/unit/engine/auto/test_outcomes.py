@@ -1,4 +1,4 @@
-"""Metrics with bounds in the engine: the search, the gap and the recommendation take them into account."""
+"""Metrics with bounds in the engine: the search, the gap and the recommendation use them."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ def study() -> Study:
     return Study((SUM, FREE)).run(30)
 
 
-def test_the_constrained_optimum_is_found_and_the_bound_is_kept_by_many(study: Study) -> None:
+def test_constrained_optimum_is_found(study: Study) -> None:
     best = max(hill(point) for point, kept in zip(study.points, study.feasible, strict=True) if kept)
     assert -0.18 >= best > -0.19
     assert sum(study.feasible) >= 10
 
 
-def test_the_optimum_under_a_constraint_and_a_bound_is_found_where_both_meet() -> None:
-    """At (0.3, 0.7), with -0.26: the bound alone leaves -0.18, and the constraint alone -0.25."""
+def test_optimum_under_a_constraint_and_a_bound_is_found() -> None:
+    """At (0.3, 0.7), with -0.26. The bound alone would allow -0.18, and the constraint alone -0.25."""
     space = Space(unit_space(2).axes, (Constraint("x0 <= 0.3"),))
     found = Study((SUM,), space).run(30)
     assert all(point[0] <= 0.3 for point in found.points)
@@ -105,7 +105,7 @@ def test_the_optimum_under_a_constraint_and_a_bound_is_found_where_both_meet() -
     assert gap < 0.1
 
 
-def test_a_region_that_is_feasible_nowhere_else_is_found() -> None:
+def test_small_feasible_region_is_found() -> None:
     """x - 2 y >= 0 and x + y <= 1: a triangle of a third of the square; its best point is (2/3, 1/3)."""
     found = Study((SUM, RATIO)).run(30)
     best = max(hill(point) for point, kept in zip(found.points, found.feasible, strict=True) if kept)
@@ -113,17 +113,17 @@ def test_a_region_that_is_feasible_nowhere_else_is_found() -> None:
     assert optimum >= best > optimum - 0.02
 
 
-def test_the_gap_holds_and_cells_beyond_a_bound_are_pruned(study: Study) -> None:
+def test_gap_is_valid_and_infeasible_cells_are_pruned(study: Study) -> None:
     report = auto.report(study.state)
     best = max(hill(point) for point, kept in zip(study.points, study.feasible, strict=True) if kept)
     assert report.gap is not None
-    assert -0.18 - best <= report.gap < 0.09  # half of what points beyond the bound are better
+    assert -0.18 - best <= report.gap < 0.09  # half of the points beyond the bound are better
     pruned = [key for key, status in study.cells.items() if status == "pruned"]
     lows = np.array([auto.cell_box(study.state, key).low for key in pruned])
     assert (lows.sum(axis=1) >= 1.0).any()  # only the bound excludes this region; the objective is best there
 
 
-def test_there_is_no_gap_before_a_point_keeps_the_bounds() -> None:
+def test_there_is_no_gap_before_a_feasible_result() -> None:
     impossible = Study((Metric("sum", upper=-1.0),)).run(12)
     assert auto.report(impossible.state).gap is None
     found = auto.recommend(impossible.state)
@@ -132,8 +132,8 @@ def test_there_is_no_gap_before_a_point_keeps_the_bounds() -> None:
     assert min(sums) <= 0.1  # the search looks for the smallest violation, and finds it
 
 
-def test_a_restored_study_continues_as_the_one_that_was_kept() -> None:
-    """Also when a checkpoint was learned ahead of the result that it takes effect with."""
+def test_restored_study_with_metrics_continues_identically() -> None:
+    """Also if a checkpoint was learned before the result that activates it."""
     kept = Study((SUM, FREE)).run(23)
     learned, dictionary = auto.learned(kept.state), auto.dictionary(kept.state)
     config = Config(metrics=kept.metrics)
@@ -147,7 +147,7 @@ def test_a_restored_study_continues_as_the_one_that_was_kept() -> None:
         assert auto.learned(other.state) == auto.learned(one.state)
 
 
-def test_points_asked_for_together_are_those_asked_for_in_turn(study: Study) -> None:
+def test_batch_with_metrics_equals_suggestions_in_turn(study: Study) -> None:
     together = [found.point.tolist() for found in islice(auto.suggestions(study.state, np.zeros((0, 2))), 4)]
     state, pending = study.state, np.zeros((0, 2))
     for point in together:
@@ -156,18 +156,19 @@ def test_points_asked_for_together_are_those_asked_for_in_turn(study: Study) -> 
         state, pending = suggestion.state, np.concatenate([pending, suggestion.point[None]])
 
 
-def test_the_recommended_point_has_the_probability_that_is_asked_for(study: Study) -> None:
+def test_recommended_point_has_the_required_probability(study: Study) -> None:
     for required in (0.5, 0.95):
         found = auto.recommend(study.state, required)
         assert found is not None
         assert feasible_probability(study.state, found.point[None])[0] >= required
-    safest = auto.recommend(study.state, 1.0)  # no point has it, so the one with the highest probability
+    # No point has this probability, so the point with the highest one is recommended.
+    safest = auto.recommend(study.state, 1.0)
     assert safest is not None
     likeliest = feasible_probability(study.state, np.array(study.points)).max()
     assert feasible_probability(study.state, safest.point[None])[0] == likeliest
 
 
-def test_predictions_of_metrics_are_those_of_their_results(study: Study) -> None:
+def test_metric_predictions_match_their_results(study: Study) -> None:
     where = np.array([[0.5, 0.4], [0.2, 0.3]])
     found = auto.predict(study.state, where)
     assert found.metrics[0].mean == pytest.approx([-0.9, -0.5], abs=0.05)  # larger is better
@@ -177,7 +178,7 @@ def test_predictions_of_metrics_are_those_of_their_results(study: Study) -> None
     assert auto.predict(study.state, np.array([[0.9, 0.9]])).feasible == pytest.approx([0.0], abs=0.05)
 
 
-def test_the_index_refines_as_the_bound_of_the_objective_does_where_no_metric_binds(study: Study) -> None:
+def test_index_without_a_binding_metric_refines_like_the_bound(study: Study) -> None:
     view = study.state.surrogate
     index = IndexBound(Constrained(view, (Bounded(view, -np.inf, 1e9, 1e-4),)), 1.5)
     bound = UpperBound(view, 1.5)
@@ -193,7 +194,7 @@ def test_the_index_refines_as_the_bound_of_the_objective_does_where_no_metric_bi
         )
 
 
-def test_a_failed_or_a_pending_point_and_a_slice_change_nothing_about_the_bounds(study: Study) -> None:
+def test_bounds_hold_beside_failed_and_pending_points_and_in_slices(study: Study) -> None:
     away = np.array([[0.45, 0.45], [0.4, 0.6]])
     found = auto.suggest(study.state, away[:1], away[1:])
     assert not (found.point == away).all(axis=1).any()

@@ -1,4 +1,4 @@
-"""Fronts and hypervolumes against their definitions."""
+"""Fronts and hypervolumes agree with their definitions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def by_inclusion_and_exclusion(values: Array) -> float:
 
 @given(points())
 @settings(max_examples=60, deadline=None)
-def test_the_volume_is_that_of_the_union_of_boxes_and_grows_to_it(values: Array) -> None:
+def test_hypervolume_is_that_of_the_union_of_boxes(values: Array) -> None:
     zero = np.zeros(values.shape[1])
     assert pareto.hypervolume(values, zero) == pytest.approx(by_inclusion_and_exclusion(values))
     expected = [by_inclusion_and_exclusion(values[: count + 1]) for count in range(len(values))]
@@ -43,14 +43,14 @@ def test_the_volume_is_that_of_the_union_of_boxes_and_grows_to_it(values: Array)
 
 @given(points())
 @settings(max_examples=40, deadline=None)
-def test_the_front_is_what_nothing_dominates(values: Array) -> None:
+def test_front_contains_the_nondominated_points(values: Array) -> None:
     dominated = [any((other >= one).all() and (other > one).any() for other in values) for one in values]
     assert pareto.front(values).tolist() == [not each for each in dominated]
 
 
-def test_the_probability_of_being_on_the_front_is_that_of_the_draws() -> None:
+def test_front_probability_matches_the_draws() -> None:
     means, normals = np.array([[1.0, 1.0], [0.0, 0.0]]), np.random.default_rng(0).normal(size=(4000, 2, 2))
     sure = pareto.on_front_probability(means, np.zeros((2, 2)), normals)
     assert sure.tolist() == [1.0, 0.0]
     alike = pareto.on_front_probability(np.zeros((2, 2)), np.ones((2, 2)), normals)
-    np.testing.assert_allclose(alike, 0.75, atol=0.03)  # either dominates the other with probability 1/4
+    np.testing.assert_allclose(alike, 0.75, atol=0.03)  # either point dominates the other with probability 1/4

@@ -1,4 +1,4 @@
-"""Suggestions per cost: their index, the preference for cheap evaluations, and independence of all else."""
+"""Suggestions per cost: their index, the preference for cheap evaluations, and compatibility with other features."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def view_of(state: State) -> PerCost:
     return view
 
 
-def test_the_index_is_as_the_formula_says_and_its_gradient_its_slope() -> None:
+def test_index_matches_the_formula_and_its_gradient() -> None:
     state = Study(Config(metrics=COST, per_cost=True)).run(12).state
     view, positions = view_of(state), np.random.default_rng(0).random((30, 2))
     bound, cost = state.surrogate.ucb(positions, 1.5), view.cost.relative(positions)
@@ -99,7 +99,7 @@ def test_the_index_is_as_the_formula_says_and_its_gradient_its_slope() -> None:
         assert np.median(np.abs(gradient[:, axis] - slope)) < 1e-2
 
 
-def test_cost_counts_less_as_the_budget_is_spent() -> None:
+def test_cost_matters_less_as_the_budget_is_spent() -> None:
     study = Study(Config(metrics=COST, per_cost=True, cost_budget=60.0)).run(6)
     spent = sum(map(price, study.points))
     assert view_of(study.state).share == pytest.approx(1.0 - spent / 60.0)
@@ -107,7 +107,7 @@ def test_cost_counts_less_as_the_budget_is_spent() -> None:
     assert view_of(study.state).share == 0.0
 
 
-def test_what_is_cheap_comes_first() -> None:
+def test_cheap_evaluations_come_first() -> None:
     """With costs, a run that explores spends less on the same number of evaluations."""
     plain, per_cost = (Study(Config(metrics=COST, per_cost=each), objective=flat).run(12) for each in (False, True))
     assert sum(map(price, per_cost.points)) < 0.75 * sum(map(price, plain.points))
@@ -117,7 +117,7 @@ def height(u: Array) -> float:
     return float(u[1])
 
 
-def test_with_several_objectives_the_gain_of_hypervolume_is_divided() -> None:
+def test_hypervolume_gain_is_divided_by_cost() -> None:
     """So cheap evaluations come first."""
     several = Config(objective=Metric("hills", goal=1.0), metrics=(Metric("height", goal=1.0), *COST), per_cost=True)
     study = Study(several, other=height).run(12)
@@ -131,22 +131,22 @@ def test_with_several_objectives_the_gain_of_hypervolume_is_divided() -> None:
     assert sum(map(price, study.points)) < 0.75 * sum(map(price, plain.points))
 
 
-def test_bounds_of_metrics_are_kept_by_suggestions_per_cost() -> None:
-    """The bound cuts through both hills, above whose tops it leaves the better half."""
+def test_suggestions_per_cost_satisfy_metric_bounds() -> None:
+    """The bound cuts through both hills, and leaves the better half of each."""
     study = Study(Config(metrics=(Metric("height", lower=0.45), *COST), per_cost=True), other=height).run(25)
     kept = [point for point in study.points if height(point) >= 0.45]
     assert len(kept) > 12
     assert max(map(hills, kept)) > 0.99
 
 
-def test_a_study_is_restored_bit_for_bit() -> None:
+def test_study_with_costs_is_restored_bit_for_bit() -> None:
     study = Study(Config(metrics=COST, per_cost=True, cost_budget=300.0)).run(26)
     learned = json.loads(json.dumps(auto.learned(study.state)))
     state = auto.restore(study.space, study.config, 1, study.record(), study.cells, (), learned)
     assert np.array_equal(auto.suggest(state, NONE).point, auto.suggest(study.state, NONE).point)
 
 
-def test_it_goes_with_a_prior_and_with_constraints() -> None:
+def test_costs_work_with_a_prior_and_constraints() -> None:
     triangle = Space(unit_space(2).axes, (Constraint("x0 + x1 <= 1"),))
     prior = Prior((Around(0, 0.7, 0.05),), ())
     study = Study(Config(metrics=COST, per_cost=True, prior=prior), triangle).run(10)

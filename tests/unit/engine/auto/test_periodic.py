@@ -1,4 +1,4 @@
-"""Periodic axes with the ``auto`` profile: for the model and the search, they have no ends."""
+"""Periodic axes with the ``auto`` profile: the model and the search treat their ends as one point."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def turned(positions: Array, by: float) -> Array:
     return found
 
 
-def near_the_seam(u: Array) -> float:
-    """Largest at a hundredth of a turn before the seam of the first axis, and at 0.3 of the second."""
+def near_the_wrap(u: Array) -> float:
+    """Largest a hundredth of a turn before the wrap-around of the first axis, and at 0.3 of the second."""
     return float(np.cos(2.0 * np.pi * (u[0] + 0.01)) - 3.0 * (u[1] - 0.3) ** 2)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_kernel_is_as_its_formula_says(form: str) -> None:
+def test_kernel_matches_its_formula(form: str) -> None:
     """Compares with a loop over pairs, for all kinds of axes."""
     kernel, X, Y = kernel_of(MIXED, form), points(MIXED, 5, 1), points(MIXED, 6, 2)
     scales, places = kernel.lengthscales, kernel.components.places[0]
@@ -90,13 +90,13 @@ def test_the_kernel_is_as_its_formula_says(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_kernel_is_positive_definite(form: str) -> None:
+def test_kernel_is_positive_definite(form: str) -> None:
     kernel, X = kernel_of(MIXED, form), points(MIXED, 150, 5)
     assert np.linalg.eigvalsh(kernel.gram(kernel.scaled(X), kernel.scaled(X))).min() > 0.0
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_where_an_axis_begins_makes_no_difference(form: str) -> None:
+def test_origin_of_a_periodic_axis_makes_no_difference(form: str) -> None:
     """For exact and compressed posteriors, and for bounds over cells."""
     rng, kernel, X, at = np.random.default_rng(0), kernel_of(MIXED, form), points(MIXED, 40, 1), points(MIXED, 30, 2)
     outputs, noises = rng.normal(size=40), rng.uniform(0.01, 0.2, 40)
@@ -108,7 +108,7 @@ def test_where_an_axis_begins_makes_no_difference(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_gradient_of_the_bound_is_its_slope_also_over_the_seam(form: str) -> None:
+def test_gradient_of_the_bound_is_continuous_across_the_wrap(form: str) -> None:
     view, at = posterior(MIXED, form), points(MIXED, 12, 4)
     at[:4, 1], at[2:6, 4] = [0.0, 1e-9, 1.0 - 1e-9, 1.0], [0.0, 1e-9, 1.0 - 1e-9, 1.0]
     values, gradient = view.ucb_and_gradient(at, 1.5)
@@ -120,7 +120,7 @@ def test_the_gradient_of_the_bound_is_its_slope_also_over_the_seam(form: str) ->
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_gradient_of_the_likelihood_is_its_slope(form: str) -> None:
+def test_gradient_of_the_likelihood_matches_finite_differences(form: str) -> None:
     domain, X, rng = Domain(MIXED), points(MIXED, 30, 1), np.random.default_rng(0)
     z = rng.normal(size=30)
     evidence = Evidence(
@@ -143,7 +143,7 @@ def test_the_gradient_of_the_likelihood_is_its_slope(form: str) -> None:
         assert gradient[index] == pytest.approx((above - below) / 2e-5, rel=1e-4, abs=1e-5)
 
 
-def test_lengthscales_are_learned_as_of_other_axes() -> None:
+def test_lengthscales_of_periodic_axes_are_learned() -> None:
     """They are short along the axis with many waves, and long along the axis with one."""
     space = Space((ANGLE, TIME))
     domain, X = Domain(space), np.random.default_rng(0).random((80, 2))
@@ -154,9 +154,10 @@ def test_lengthscales_are_learned_as_of_other_axes() -> None:
     assert long > 3.0 * short
 
 
-def test_a_cell_bound_holds_up_to_its_corners() -> None:
-    """With norm 1 it is f~ in the middle, and the kernel's distance to the farthest corner, in cells up to a whole
-    turn."""
+def test_cell_bound_reaches_its_corners() -> None:
+    """With norm 1, it is f~ in the middle plus the kernel's distance to the farthest corner, in cells of up to a whole
+    turn.
+    """
     view, rng = posterior(PLANE, "rough"), np.random.default_rng(0)
     for _ in range(20):
         low = rng.random(2) * 0.5
@@ -169,7 +170,7 @@ def test_a_cell_bound_holds_up_to_its_corners() -> None:
         assert bounds_between(view, 1.5, 1.0, low[None], high[None])[0] == pytest.approx(expected, rel=1e-9)
 
 
-def test_an_ascent_goes_over_the_seam() -> None:
+def test_ascent_crosses_the_wrap() -> None:
     X = np.column_stack([np.linspace(0.0, 0.95, 20), np.full(20, 0.5)])
     outputs = np.cos(2.0 * np.pi * (X[:, 0] - 0.06))
     view = exact(
@@ -179,7 +180,7 @@ def test_an_ascent_goes_over_the_seam() -> None:
     assert ends[:, 0] == pytest.approx(0.06, abs=0.02)
 
 
-def test_candidates_around_a_point_lie_on_both_sides_of_the_seam() -> None:
+def test_candidates_around_a_point_lie_on_both_sides_of_the_wrap() -> None:
     local = candidates(Domain(PLANE), np.array([0.01, 0.01]), (0, 5))[-100:]
     assert ((local >= 0.0) & (local < 1.0)).all()
     assert ((local[:, 0] > 0.7) & (local[:, 0] < 1.0)).sum() >= 10
@@ -187,7 +188,7 @@ def test_candidates_around_a_point_lie_on_both_sides_of_the_seam() -> None:
     assert (local[:, 1] == 0.0).sum() >= 10
 
 
-def test_the_neighbourhood_of_a_point_and_the_nearest_failed_one_reach_over_the_seam() -> None:
+def test_neighbourhoods_extend_across_the_wrap() -> None:
     domain, best = Domain(PLANE), np.array([0.99, 0.5])
     positions = np.array([[0.02, 0.5], [0.5, 0.5]])
     every = np.ones(2, dtype=np.bool_)
@@ -195,8 +196,8 @@ def test_the_neighbourhood_of_a_point_and_the_nearest_failed_one_reach_over_the_
     assert is_nearest_to_failed(domain, best, positions[1:], positions[:1])
 
 
-def test_the_quadratic_model_goes_over_the_seam() -> None:
-    """Positions next to the best one, also beyond the cube: only along the other axis is there a face."""
+def test_quadratic_model_crosses_the_wrap() -> None:
+    """Positions next to the best one may lie beyond the cube; only the other axis has a face."""
     rng = np.random.default_rng(0)
     positions = np.column_stack([rng.uniform(-0.2, 0.2, 30), rng.uniform(0.0, 0.4, 30)])
     optimum = np.array([-0.03, 0.1])
@@ -206,22 +207,22 @@ def test_the_quadratic_model_goes_over_the_seam() -> None:
     assert found == pytest.approx(optimum, abs=1e-9)
 
 
-def test_an_optimum_next_to_the_seam_is_found() -> None:
-    """The search looks on both sides of the seam."""
-    result = run(PLANE, near_the_seam, 20)
+def test_optimum_next_to_the_wrap_is_found() -> None:
+    """The search looks on both sides of the wrap-around."""
+    result = run(PLANE, near_the_wrap, 20)
     positions = np.array(result.points)
-    assert near_the_seam(positions[np.argmax(result.values)]) > 1.0 - 1e-4
+    assert near_the_wrap(positions[np.argmax(result.values)]) > 1.0 - 1e-4
     near = positions[4:, 0]
     assert (near < 0.1).any()
     assert (near > 0.9).any()
 
 
-def test_no_suggestion_is_at_the_end_that_is_the_beginning() -> None:
-    """With and without constraints and a prior, the values are in [low, high), and a restored run goes on alike."""
+def test_no_suggestion_is_at_the_upper_end() -> None:
+    """With and without constraints and a prior, values are in [low, high), and a restored run continues identically."""
     tied = replace(PLANE, constraints=(Constraint("x + angle / 360 <= 1.2"),))
     for space, prior in ((PLANE, None), (tied, None), (PLANE, Prior((Around(0, 0.99, 0.05, is_periodic=True),), ()))):
-        config = replace(Run(run(PLANE, near_the_seam, 0).state).state.problem.config, prior=prior)
-        result = run(space, near_the_seam, 14, config=config)
+        config = replace(Run(run(PLANE, near_the_wrap, 0).state).state.problem.config, prior=prior)
+        result = run(space, near_the_wrap, 14, config=config)
         angles = [space.decode(each)["angle"] for each in result.points]
         assert all(isinstance(angle, float) and -180.0 <= angle < 180.0 for angle in angles)
         assert all((space.encode(space.decode(each)) == each).all() for each in result.points)
@@ -229,8 +230,8 @@ def test_no_suggestion_is_at_the_end_that_is_the_beginning() -> None:
         assert (restored.ask() == result.ask()).all()
 
 
-def test_the_end_is_the_beginning() -> None:
-    """The value at the end, or one that rounds to it, is stored as the value at the beginning."""
+def test_upper_end_equals_lower_end() -> None:
+    """The upper end, or a value that rounds to it, is stored as the lower end."""
     assert ANGLE.problem(180.0) is None
     assert ANGLE.canonical(180.0) == -180.0
     assert ANGLE.encode(180.0) == ANGLE.encode(-180.0) == 0.0
@@ -238,7 +239,7 @@ def test_the_end_is_the_beginning() -> None:
     assert ANGLE.problem(180.1) is not None
 
 
-def test_a_prior_at_the_seam_favours_both_sides() -> None:
+def test_prior_at_the_wrap_favours_both_sides() -> None:
     prior = Prior((Around(0, 0.99, 0.05, is_periodic=True),), ())
     at = np.array([[0.99, 0.5], [0.94, 0.5], [0.04, 0.5], [0.49, 0.5]])
     found, slopes = prior.log_density_and_gradient(PLANE, at)
@@ -251,9 +252,9 @@ def test_a_prior_at_the_seam_favours_both_sides() -> None:
     assert ((drawn >= 0.0) & (drawn < 1.0)).all()
 
 
-def test_a_plateau_reaches_over_the_seam() -> None:
-    """A plateau of equal results on both sides is as wide as their distance across the seam."""
-    result = run(PLANE, near_the_seam, 0)
+def test_plateau_extends_across_the_wrap() -> None:
+    """A plateau of equal results on both sides is as wide as their distance across the wrap-around."""
+    result = run(PLANE, near_the_wrap, 0)
     for angle, value in [(0.97, 1.0), (0.03, 1.0), (0.97, 1.0001), (0.5, 0.1), (0.3, 0.2), (0.7, 0.3)]:
         result.tell(np.array([angle, 0.5 if value != 1.0001 else 0.9]), value)
     known = plateaus(result.state)

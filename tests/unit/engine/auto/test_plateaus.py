@@ -1,4 +1,4 @@
-"""Objectives with steps: what a result implies for the points around it."""
+"""Objectives with steps: what equal results imply for the points around them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def found(result: Run) -> Plateaus:
     return plateaus(result.state)
 
 
-def told(space: Space, *results: tuple[list[float], float], config: Config | None = None) -> Run:
+def study_with_results(space: Space, *results: tuple[list[float], float], config: Config | None = None) -> Run:
     """A study with these results."""
     result = Run(auto.start(space, config or Config(), 0))
     for point, value in results:
@@ -48,7 +48,7 @@ def told(space: Space, *results: tuple[list[float], float], config: Config | Non
 
 
 @pytest.mark.parametrize("dimension", [3, 4])
-def test_no_point_on_a_known_plateau_of_a_table_is_suggested(dimension: int) -> None:
+def test_points_on_known_plateaus_are_not_suggested(dimension: int) -> None:
     """Neither by the search, nor by a restart, nor by the quadratic model."""
     table = Table(dimension, 1)
     result, plateaus_met, restarted = Run(auto.start(unit_space(dimension), Config(), 0)), 0, False
@@ -62,8 +62,8 @@ def test_no_point_on_a_known_plateau_of_a_table_is_suggested(dimension: int) -> 
     assert restarted
 
 
-def test_a_point_is_known_between_equal_results_and_as_far_around_them_as_they_are_apart() -> None:
-    result = told(unit_space(2), ([0.2, 0.2], 1.0), ([0.4, 0.2], 1.0), ([0.9, 0.9], 0.0))
+def test_plateaus_extend_between_and_around_equal_results() -> None:
+    result = study_with_results(unit_space(2), ([0.2, 0.2], 1.0), ([0.4, 0.2], 1.0), ([0.9, 0.9], 0.0))
     asked = np.array([[0.3, 0.2], [0.05, 0.2], [0.4, 0.35], [0.65, 0.2], [0.9, 0.8]])
     for step, known in ((0, [True, True, True, False, False]), (1, [True, False, False, False, False])):
         assert found(result).hold(asked, step).tolist() == known
@@ -71,13 +71,13 @@ def test_a_point_is_known_between_equal_results_and_as_far_around_them_as_they_a
 
 
 def test_the_nearest_result_decides() -> None:
-    """A result of another value ends a plateau."""
-    result = told(unit_space(2), ([0.2, 0.2], 1.0), ([0.8, 0.2], 1.0), ([0.5, 0.2], 0.0))
+    """A result with another value ends a plateau."""
+    result = study_with_results(unit_space(2), ([0.2, 0.2], 1.0), ([0.8, 0.2], 1.0), ([0.5, 0.2], 0.0))
     asked = np.array([[0.3, 0.2], [0.45, 0.2], [0.7, 0.2]])
     assert found(result).hold(asked, 0).tolist() == [True, False, True]
 
 
-def test_a_better_step_inside_of_another_one_is_found() -> None:
+def test_better_step_inside_another_one_is_found() -> None:
     """The equal results around the best step are farther from each other than from it."""
 
     def terraces(point: Array) -> float:
@@ -87,16 +87,16 @@ def test_a_better_step_inside_of_another_one_is_found() -> None:
         assert max(run(unit_space(2), terraces, 40, seed=seed).values) == 0.0
 
 
-def test_results_of_another_choice_are_not_equal_ones() -> None:
-    result = told(MIXED, ([0.25, 0.2, 0.2], 1.0), ([0.75, 0.4, 0.2], 1.0), ([0.25, 0.9, 0.9], 0.0))
+def test_results_of_different_choices_form_no_plateau() -> None:
+    result = study_with_results(MIXED, ([0.25, 0.2, 0.2], 1.0), ([0.75, 0.4, 0.2], 1.0), ([0.25, 0.9, 0.9], 0.0))
     assert not found(result).are_found
     result.tell(np.array([0.25, 0.4, 0.2]), 1.0)
     asked = np.array([[0.25, 0.3, 0.2], [0.75, 0.35, 0.2]])
     assert found(result).hold(asked, 0).tolist() == [True, False]
 
 
-def test_an_axis_that_does_not_matter_makes_no_plateau() -> None:
-    """All results along it are equal, and the search goes on along the others."""
+def test_irrelevant_axis_makes_no_plateau() -> None:
+    """All results along it are equal, and the search continues along the others."""
 
     def bowl(point: Array) -> float:
         return -float(((point[:2] - 0.37) ** 2).sum())
@@ -113,21 +113,21 @@ def test_an_axis_that_does_not_matter_makes_no_plateau() -> None:
     ],
     ids=["noise", "finite"],
 )
-def test_there_are_none_where_equal_results_say_nothing(space: Space, config: Config | None) -> None:
+def test_no_plateaus_where_equal_results_prove_nothing(space: Space, config: Config | None) -> None:
     half = float(space.encode(space.decode(np.array([0.5, 0.5])))[0])
     near = float(space.encode(space.decode(np.array([0.7, 0.5])))[0])
     results = [([half, half], 1.0), ([near, half], 1.0), ([near, near], 0.0)]
-    assert not found(told(space, *results, config=config)).are_found
-    assert found(told(unit_space(2), *results)).are_found
+    assert not found(study_with_results(space, *results, config=config)).are_found
+    assert found(study_with_results(unit_space(2), *results)).are_found
 
 
-def test_results_without_equals_have_none() -> None:
+def test_distinct_results_have_no_plateaus() -> None:
     assert not found(run(unit_space(2), lambda point: -float(((point - 0.4) ** 2).sum()), 30)).are_found
 
 
-def test_positions_on_plateaus_are_left_out_together_and_not_one_by_one() -> None:
+def test_known_plateaus_are_excluded_in_one_call() -> None:
     """If known plateaus cover the whole space, a search checks thousands of positions without finding one."""
-    result = told(unit_space(2), *(([x, 0.5], -abs(x - 0.5)) for x in (0.1, 0.5, 0.8)))
+    result = study_with_results(unit_space(2), *(([x, 0.5], -abs(x - 0.5)) for x in (0.1, 0.5, 0.8)))
     domain, asked = result.state.problem.domain, []
 
     def taken(point: Array) -> bool:

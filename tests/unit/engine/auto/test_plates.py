@@ -32,7 +32,7 @@ def truth(positions: Array) -> Array:
 
 
 def same_plate() -> Array:
-    """[same plate], (12, 12), written out."""
+    """[same plate], (12, 12), as an explicit matrix."""
     return np.array(
         [
             [float(i == j or (one == other and one >= 0)) for j, other in enumerate(PLATES)]
@@ -49,7 +49,7 @@ def moments(view: Surrogate) -> tuple[Array, Array]:
     return view.mean_and_std(AT)
 
 
-def test_the_posterior_is_that_of_a_dense_computation_for_a_new_plate() -> None:
+def test_posterior_for_a_new_plate_matches_a_dense_computation() -> None:
     own = kernel()
     view = surrogate.exact(own, 1.0, POSITIONS, OUTPUTS, np.full(12, NOISE), PLATES)
     rows, at = own.scaled(POSITIONS), own.scaled(AT)
@@ -61,7 +61,7 @@ def test_the_posterior_is_that_of_a_dense_computation_for_a_new_plate() -> None:
     assert deviation == pytest.approx(np.sqrt(variance), rel=1e-6)
 
 
-def test_rows_that_follow_one_by_one_and_compressed_rows_give_the_same_posterior() -> None:
+def test_incremental_and_compressed_rows_give_the_same_posterior() -> None:
     own, noises = kernel(), np.full(12, NOISE)
     together = moments(surrogate.exact(own, 1.0, POSITIONS, OUTPUTS, noises, PLATES))
     follows = surrogate.empty(own, 1.0)
@@ -75,7 +75,7 @@ def test_rows_that_follow_one_by_one_and_compressed_rows_give_the_same_posterior
 
 
 @pytest.mark.parametrize("is_mixed", [False, True])
-def test_the_gradient_is_the_difference_quotient(is_mixed: bool) -> None:
+def test_gradient_matches_finite_differences(is_mixed: bool) -> None:
     evidence = Evidence(POSITIONS, OUTPUTS, np.zeros(12), np.zeros(2, dtype=bool), plates=PLATES)
     part = additive.first(2) if is_mixed else None
     at = Hyperparameters(np.array([0.4, 0.7]), 0.01, 1.0, part, plates=TAU).parameters()
@@ -85,7 +85,7 @@ def test_the_gradient_is_the_difference_quotient(is_mixed: bool) -> None:
         assert gradient[axis] == pytest.approx((ahead - behind) / (2.0 * step), abs=1e-4)
 
 
-def test_the_likelihood_has_the_offsets_in_its_covariance() -> None:
+def test_likelihood_includes_plate_offsets() -> None:
     """Compares the difference for two values of tau with a dense computation."""
     evidence = Evidence(POSITIONS, OUTPUTS, np.zeros(12), np.zeros(2, dtype=bool), plates=PLATES)
 
@@ -104,8 +104,8 @@ def test_the_likelihood_has_the_offsets_in_its_covariance() -> None:
     assert found(0.5) - found(0.02) == pytest.approx(dense(0.5) - dense(0.02), rel=1e-6)
 
 
-def told(*, has_plates: bool, offset: float, seed: int = 0, count: int = 40) -> State:
-    """A state after results on plates of five, whose offsets have this standard deviation."""
+def study_on_plates(*, has_plates: bool, offset: float, seed: int = 0, count: int = 40) -> State:
+    """A state after results on plates of five, whose offsets have the given standard deviation."""
     rng = np.random.default_rng(seed)
     state = auto.start(SPACE, Config(has_plates=has_plates), 0)
     offsets = offset * rng.normal(size=count // 5 + 1)
@@ -115,27 +115,27 @@ def told(*, has_plates: bool, offset: float, seed: int = 0, count: int = 40) -> 
     return state
 
 
-def test_the_size_of_the_offsets_is_learned() -> None:
+def test_variance_of_the_offsets_is_learned() -> None:
     shares = []
     for offset in (0.0, 0.5, 2.0):
-        found = told(has_plates=True, offset=offset).checkpoint.hyperparameters
+        found = study_on_plates(has_plates=True, offset=offset).checkpoint.hyperparameters
         assert found.plates is not None
         shares.append(found.plates * found.variance)
     assert shares[0] < 0.1 * shares[1] < 0.1 * shares[2]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_differences_are_predicted_better_with_plates(seed: int) -> None:
+def test_plates_improve_predicted_differences(seed: int) -> None:
     at = np.random.default_rng(99).random((50, 2))
     errors = []
     for has_plates in (True, False):
-        found = auto.predict(told(has_plates=has_plates, offset=2.0, seed=seed), at).mean - truth(at)
+        found = auto.predict(study_on_plates(has_plates=has_plates, offset=2.0, seed=seed), at).mean - truth(at)
         errors.append(float(np.std(found)))
     assert errors[0] < 0.5 * errors[1]
 
 
-def test_a_restored_state_is_the_same_to_the_bit() -> None:
-    state = told(has_plates=True, offset=1.0, count=33)
+def test_restored_state_is_bit_identical() -> None:
+    state = study_on_plates(has_plates=True, offset=1.0, count=33)
     cells = dict.fromkeys(["0"], "leaf")
     again = auto.restore(SPACE, Config(has_plates=True), 0, state.record, cells, (), auto.learned(state))
     assert again.checkpoint.hyperparameters.plates == state.checkpoint.hyperparameters.plates
@@ -143,6 +143,6 @@ def test_a_restored_state_is_the_same_to_the_bit() -> None:
         assert np.array_equal(one, other)
 
 
-def test_a_study_without_plates_has_no_variance_of_plates() -> None:
-    state = told(has_plates=False, offset=1.0)
+def test_study_without_plates_has_no_plate_variance() -> None:
+    state = study_on_plates(has_plates=False, offset=1.0)
     assert (state.record.plates, state.checkpoint.hyperparameters.plates, state.surrogate.plates) == (None, None, None)

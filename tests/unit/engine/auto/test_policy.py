@@ -43,7 +43,7 @@ def finite_score(u: Array) -> float:
 
 
 def test_every_point_of_a_finite_space_is_suggested_exactly_once() -> None:
-    """For 48 points on int, bool and categorical axes, ``suggestions`` yields each once and reports the end."""
+    """For 48 points on int, bool and categorical axes, ``suggestions`` yields each once and then stops."""
     result = Run(auto.start(FINITE, Config(), 0))
     for _ in range(48):
         assert not auto.exhausted(result.state, np.zeros((0, 3)))
@@ -67,8 +67,8 @@ def test_pending_and_failed_points_count_as_taken() -> None:
     assert not auto.exhausted(result.state, np.array(awaiting + rest[1:]))
 
 
-def test_a_repeated_result_does_not_exhaust_a_space() -> None:
-    """4 results at 2 of 4 points: the two others are left."""
+def test_repeated_results_do_not_exhaust_a_space() -> None:
+    """4 results at 2 of 4 points leave two points."""
     space = Space((ChoiceAxis("a", (False, True)), ChoiceAxis("b", (False, True))))
     state = auto.start(space, Config(), 0)
     for _ in range(2):
@@ -79,8 +79,10 @@ def test_a_repeated_result_does_not_exhaust_a_space() -> None:
 
 
 @pytest.mark.parametrize("declared", ["by the study", "by its results"])
-def test_with_declared_noise_a_finite_space_gives_replicates(declared: str) -> None:
-    """6 points, 60 steps of noise 1: it does not end, points come again, and the best is among the most frequent."""
+def test_finite_space_with_declared_noise_gets_replicates(declared: str) -> None:
+    """6 points, 60 steps of noise 1: the study does not end, points are repeated, and the best is among the most
+    frequent.
+    """
     space = Space((IntAxis("n", 1, 3), ChoiceAxis("b", (False, True))))
     rng = np.random.default_rng(0)
     state = auto.start(space, Config(noise_std=1.0 if declared == "by the study" else None), 0)
@@ -97,8 +99,10 @@ def test_with_declared_noise_a_finite_space_gives_replicates(declared: str) -> N
     assert (0.5, 0.75) in {point for _, point in counts[:2]}
 
 
-def test_large_finite_spaces_give_no_point_twice_either() -> None:
-    """More points than are listed one by one: 40 steps, 40 different points, though the optimum is in a corner."""
+def test_large_finite_spaces_repeat_no_point() -> None:
+    """There are more points than can be listed: 40 steps give 40 different points, although the optimum is in a
+    corner.
+    """
     space = Space((IntAxis("n", 1, 200, "log"), IntAxis("m", 0, 90, step=3), ChoiceAxis("c", ("x", "y"))))
     assert not auto.start(space, Config(), 0).problem.domain.whole.size <= 4096
     result = run(space, lambda u: -float(u.sum()), 40)
@@ -108,7 +112,7 @@ def test_large_finite_spaces_give_no_point_twice_either() -> None:
 # --- parameters ---
 
 
-def test_no_point_is_repeated_in_a_space_with_a_real_axis() -> None:
+def test_no_point_is_repeated_in_a_space_with_a_float() -> None:
     """Without noise, no known point is evaluated again, even long after the optimum was found."""
     space = Space((FloatAxis("x", 0.0, 1.0), IntAxis("n", 1, 6), ChoiceAxis("c", ("a", "b", "c"))))
     optimum = space.encode({"x": 0.3, "n": 4, "c": "b"})
@@ -121,7 +125,8 @@ def test_no_point_is_repeated_in_a_space_with_a_real_axis() -> None:
 
 def test_suggestions_are_valid_parameters_of_mixed_spaces() -> None:
     """40 steps on log integers, steps, ordinals, categoricals and booleans: every suggestion decodes to valid
-    parameters, encodes back to itself, and all are different."""
+    parameters, encodes back to itself, and all are different.
+    """
     result = run(MIXED, lambda u: float(np.sin(5 * u).sum()), 40)
     for point in result.points:
         parameters = MIXED.decode(point)
@@ -131,7 +136,7 @@ def test_suggestions_are_valid_parameters_of_mixed_spaces() -> None:
 
 
 def test_thirty_mixed_parameters() -> None:
-    """Ten each of real, integer and categorical ones, 15 steps: valid points, all different, and a finite model."""
+    """Ten floats, ten integers and ten categoricals, 15 steps: valid points, all different, and a finite model."""
     axes: list[Axis] = []
     for i in range(10):
         axes += [FloatAxis(f"x{i}", 0.0, 1.0), IntAxis(f"n{i}", 1, 100, "log"), ChoiceAxis(f"c{i}", ("a", "b", "c"))]
@@ -144,8 +149,8 @@ def test_thirty_mixed_parameters() -> None:
 
 
 @pytest.mark.parametrize("space", [unit_space(2), MIXED, FINITE], ids=["2-d", "mixed", "finite"])
-def test_the_first_suggestion_is_the_centre(space: Space) -> None:
-    """Without results, the suggestion has some choice of each category, and the tree is cut along categories only."""
+def test_first_suggestion_is_the_centre(space: Space) -> None:
+    """Without results, the suggestion has some choice of each category, and the tree is split along categories only."""
     suggestion = auto.suggest(auto.start(space, Config(), 5), np.zeros((0, space.dimension)))
     problem = suggestion.state.problem
     numeric = ~problem.domain.categorical
@@ -160,8 +165,8 @@ def test_the_first_suggestion_is_the_centre(space: Space) -> None:
 
 @pytest.mark.parametrize("space", [unit_space(1), unit_space(3), MIXED], ids=["1-d", "3-d", "mixed"])
 @pytest.mark.parametrize("steps", [0, 3, 12])
-def test_many_at_once_are_those_of_one_after_the_other(space: Space, steps: int) -> None:
-    """8 suggestions from one call are different, and those of asking one by one with the earlier ones pending."""
+def test_batch_equals_single_suggestions(space: Space, steps: int) -> None:
+    """8 suggestions from one call are different, and equal single suggestions with the earlier ones pending."""
     state = run(space, wave, steps).state
     pending = state.problem.domain.exact(np.full(space.dimension, 0.9))[None]
     together = list(islice(auto.suggestions(state, pending), 8))
@@ -173,9 +178,10 @@ def test_many_at_once_are_those_of_one_after_the_other(space: Space, steps: int)
     assert len({suggestion.point.tobytes() for suggestion in together}) == 8
 
 
-def test_a_pending_point_moves_the_search_away_and_the_mean_nowhere() -> None:
-    """The point that would be suggested, made pending: another comes, farther than a hundredth of the box; and the
-    predictions of the state do not change."""
+def test_pending_point_moves_the_search_but_not_the_mean() -> None:
+    """If the next suggestion is made pending, another point at least a hundredth of the box away is suggested.
+    Predictions do not change.
+    """
     for seed in range(5):
         state = run(unit_space(2), wave, 8, seed=seed).state
         at = np.random.default_rng(0).random((10, 2))
@@ -185,8 +191,8 @@ def test_a_pending_point_moves_the_search_away_and_the_mean_nowhere() -> None:
         np.testing.assert_array_equal(auto.predict(second.state, at).mean, auto.predict(state, at).mean)
 
 
-def test_parallel_points_spread() -> None:
-    """Four points at once after five results in 2-d: no two closer than a hundredth of the box."""
+def test_parallel_points_are_spread_out() -> None:
+    """Four points at once after five results in 2-d: no two are closer than a hundredth of the box."""
     for seed in range(5):
         state = run(unit_space(2), wave, 5, seed=seed).state
         points = np.array([s.point for s in islice(auto.suggestions(state, np.zeros((0, 2))), 4)])
@@ -198,7 +204,7 @@ def test_parallel_points_spread() -> None:
 
 
 def test_failed_points_are_not_suggested_again() -> None:
-    """Every other evaluation fails; 30 steps in a mixed space: 30 different points."""
+    """Every other evaluation fails: 30 steps in a mixed space give 30 different points."""
     result = Run(auto.start(MIXED, Config(), 0))
     failed: list[Array] = []
     for i in range(30):
@@ -210,7 +216,7 @@ def test_failed_points_are_not_suggested_again() -> None:
     assert len({point.tobytes() for point in [*result.points, *failed]}) == 30
 
 
-def test_all_failed_still_gives_new_points() -> None:
+def test_study_of_failures_still_gets_new_points() -> None:
     """If all evaluations fail from the start, 12 different points spread over the box are still suggested."""
     state = auto.start(unit_space(2), Config(), 0)
     failed = np.zeros((0, 2))
@@ -221,9 +227,10 @@ def test_all_failed_still_gives_new_points() -> None:
     assert (np.ptp(failed, axis=0) > 0.5).all()
 
 
-def test_a_failing_region_is_left() -> None:
-    """A peak of 3 whose upper half fails, rising to 1.5 at the edge of what works, and a hill of 1.6 elsewhere. Of the
-    first 30 evaluations some fail, of the last 20 less than a twentieth; and the hill is found."""
+def test_search_leaves_a_failing_region() -> None:
+    """A peak of 3 whose upper half fails, with values up to 1.5 at its edge, and a hill of 1.6 elsewhere. Some of the
+    first 30 evaluations fail, but fewer than a twentieth of the last 20, and the search finds the hill.
+    """
     spurious, hill = np.array([0.3, 0.35]), np.array([0.8, 0.75])
     outcomes = []
     for seed in range(5):
@@ -239,22 +246,22 @@ def test_a_failing_region_is_left() -> None:
                 result.tell(point, max(3.0 - 10.0 * distance, 1.6 - 8.0 * float(((point - hill) ** 2).sum())))
         outcomes.append(fails)
         assert max(result.values) > 1.59
-    assert np.mean(outcomes, axis=0)[:30].mean() > 0.01, "the property is empty if nothing fails"
+    assert np.mean(outcomes, axis=0)[:30].mean() > 0.01, "the test proves nothing if no evaluation fails"
     assert np.mean(outcomes, axis=0)[30:].mean() < 0.05
 
 
 # --- values and repeats ---
 
 
-def test_the_same_seed_gives_the_same_run_and_another_one_another() -> None:
-    """Points and values bit for bit over 20 steps."""
+def test_runs_are_reproducible_by_seed() -> None:
+    """Points and values are bit-identical over 20 steps."""
     one, same, other = (run(unit_space(3), wave, 20, seed=seed) for seed in (1, 1, 2))
     assert [p.tolist() for p in one.points] == [p.tolist() for p in same.points]
     assert [p.tolist() for p in one.points] != [p.tolist() for p in other.points]
 
 
-def test_an_older_state_stays_valid_when_a_decision_is_thrown_away() -> None:
-    """States are immutable: an abandoned decision does not affect the state from which it was made."""
+def test_abandoned_decisions_do_not_affect_the_earlier_state() -> None:
+    """States are immutable."""
     state = run(unit_space(2), wave, 15).state
     at = np.random.default_rng(5).random((10, 2))
     before, nothing = auto.predict(state, at), np.zeros((0, 2))
@@ -269,8 +276,8 @@ def test_an_older_state_stays_valid_when_a_decision_is_thrown_away() -> None:
 # --- restoring ---
 
 
-def assert_goes_on_alike(one: Run, other: Run, objective: Callable[[Array], float], steps: int = 10) -> None:
-    """The same predictions, reports and next suggestions, bit for bit."""
+def assert_continue_identically(one: Run, other: Run, objective: Callable[[Array], float], steps: int = 10) -> None:
+    """Assert the same predictions, reports and next suggestions, bit for bit."""
     dimension = one.state.problem.space.dimension
     at = np.random.default_rng(0).random((20, dimension))
     for _ in range(steps):
@@ -289,14 +296,15 @@ def assert_goes_on_alike(one: Run, other: Run, objective: Callable[[Array], floa
 
 @pytest.mark.parametrize("space", [unit_space(2), MIXED], ids=["2-d", "mixed"])
 @pytest.mark.parametrize("steps", [0, pytest.param(3, marks=pytest.mark.long), 25])
-def test_a_restored_state_continues_as_the_uninterrupted_one(space: Space, steps: int) -> None:
-    """Restored from record, cells, dictionary and what was learned, through JSON: the next ten suggestions and every
-    number in between are the same bit for bit."""
+def test_restored_state_continues_identically(space: Space, steps: int) -> None:
+    """Restored through JSON from record, cells, dictionary and learned parameters: the next ten suggestions and all
+    numbers in between are bit-identical.
+    """
     result = run(space, wave, steps, noise=0.1)
-    assert_goes_on_alike(result, result.restored(), wave)
+    assert_continue_identically(result, result.restored(), wave)
 
 
-def test_a_long_study_restored_between_two_checkpoints() -> None:
+def test_long_study_is_restored_between_two_checkpoints() -> None:
     """140 results, a few of them since the last checkpoint."""
     rng = np.random.default_rng(0)
     result = run(unit_space(3), wave, 5)
@@ -304,28 +312,30 @@ def test_a_long_study_restored_between_two_checkpoints() -> None:
         result.tell(point, wave(point) + 0.1 * float(rng.standard_normal()))
     while result.state.checkpoint.count == result.state.record.size or len(result.values) < 140:
         result.step(wave)
-    assert_goes_on_alike(result, result.restored(), wave)
+    assert_continue_identically(result, result.restored(), wave)
 
 
 @pytest.mark.parametrize("steps", [29, 30, 31, 36, 45])
-def test_a_restored_state_continues_identically_around_the_limit_of_exactness(
+def test_state_restored_around_the_start_of_compression_continues_identically(
     monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
-    """Compression begins with the result after 31, with a dictionary of 15 that grows by 6 before it is drawn anew:
-    restored just before, at, and after it begins, the study goes on bit for bit."""
+    """Compression begins after 31 results, with a dictionary of 15 that grows by 6 before it is redrawn. The study is
+    restored just before, at, and after this.
+    """
     monkeypatch.setattr(learning, "EXACT", 30)
     monkeypatch.setattr(learning, "DICTIONARY", 15)
     monkeypatch.setattr(learning, "GROWTH", 6)
     result = run(unit_space(2), wave, steps, noise=0.1)
     assert (result.state.checkpoint.dictionary is not None) == (steps > 31)
     assert len(auto.dictionary(result.state)) <= 31
-    assert_goes_on_alike(result, result.restored(), wave, steps=8)
+    assert_continue_identically(result, result.restored(), wave, steps=8)
     assert result.state.checkpoint.dictionary is not None
 
 
-def test_a_dictionary_is_as_large_as_stated_and_grows_by_every_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the limit the posterior's points are DICTIONARY at a checkpoint plus one per result since, GROWTH at most;
-    ``dictionary`` names as many of the distinct points, rising."""
+def test_dictionary_has_the_stated_size_and_grows_with_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a compressed study, the posterior has DICTIONARY points at a checkpoint, plus one per later result, at most
+    GROWTH. ``dictionary`` lists the same number of distinct points in ascending order.
+    """
     monkeypatch.setattr(learning, "EXACT", 30)
     monkeypatch.setattr(learning, "DICTIONARY", 15)
     monkeypatch.setattr(learning, "GROWTH", 3)
@@ -339,8 +349,8 @@ def test_a_dictionary_is_as_large_as_stated_and_grows_by_every_result(monkeypatc
         assert list(named) == sorted(set(named))
 
 
-def test_recorded_errors_are_restored_with_the_results() -> None:
-    """Results with standard errors of their own: a restored state predicts bit for bit the same."""
+def test_standard_errors_are_restored_with_the_results() -> None:
+    """A restored state predicts the same, bit for bit."""
     rng = np.random.default_rng(0)
     state = auto.start(unit_space(2), Config(), 0)
     for point in rng.random((17, 2)):
@@ -363,9 +373,10 @@ def test_recorded_errors_are_restored_with_the_results() -> None:
 # --- corrections ---
 
 
-def test_a_corrected_record_equals_one_without_the_mistake() -> None:
-    """A wrong result, noticed later and replaced: predictions are bit for bit those learned afresh from the right
-    record, near those of the study that never had it, and far from those with the mistake."""
+def test_corrected_record_equals_one_without_the_mistake() -> None:
+    """A wrong result is replaced later. Predictions are bit-identical to those learned from the corrected record, close
+    to those of a study without the mistake, and far from those with it.
+    """
     blank = auto.start(unit_space(2), Config(), 0)
     result = Run(blank)
     for point in np.random.default_rng(1).random((30, 2)):
@@ -395,8 +406,8 @@ def test_a_corrected_record_equals_one_without_the_mistake() -> None:
     )
 
 
-def test_a_correction_keeps_the_cuts_and_reports_the_marks_it_changes() -> None:
-    """Cells of the rebuilt state are those of the state before; the update's cells turn one marking into the other."""
+def test_correction_keeps_splits_and_reports_changed_cells() -> None:
+    """The rebuilt state has the cells of the state before, and the update lists the cells whose status changed."""
     result = run(unit_space(2), lambda u: -20.0 * float(((u - 0.4) ** 2).sum()), 30)
     values = np.array(result.values)
     update = auto.rebuild(result.state, record(result.points, -values), result.cells)
@@ -408,8 +419,8 @@ def test_a_correction_keeps_the_cuts_and_reports_the_marks_it_changes() -> None:
     assert set(update.cells) <= set(result.cells)
 
 
-def test_removing_every_result_leaves_the_prior_and_the_cuts() -> None:
-    """After a correction that voids all results the next suggestion is possible, and the model is the prior."""
+def test_excluding_all_results_leaves_the_prior_and_the_splits() -> None:
+    """The next suggestion is still possible, and the model is the prior."""
     result = run(unit_space(2), wave, 10)
     state = auto.rebuild(result.state, record(np.zeros((0, 2)), []), result.cells).state
     assert state.record.size == 0
@@ -424,8 +435,8 @@ def test_removing_every_result_leaves_the_prior_and_the_cuts() -> None:
 # --- recommendation ---
 
 
-def test_recommendation_is_by_the_posterior_not_the_luckiest_value() -> None:
-    """One lucky draw of 3 at a point whose other nine draws are 0 loses against a steady 1."""
+def test_recommendation_uses_the_posterior_mean() -> None:
+    """A point with one result of 3 and nine of 0 loses against a steady 1."""
     state = auto.start(unit_space(1), Config(), 0)
     lucky, steady = np.array([0.2]), np.array([0.8])
     for value in [3.0] + [0.0] * 9:

@@ -32,11 +32,11 @@ OF_MIXED = Prior((Around(0, 0.3, 0.1), Around(1, 0.5, 0.2)), (Weighted(2, (1.0, 
 
 
 def near(at: float) -> Callable[[Array], float]:
-    """A function with its maximum at one place of each axis."""
+    """A function with its maximum at the same position on each axis."""
     return lambda u: -float(((u - at) ** 2).sum())
 
 
-def test_the_density_is_as_the_formula_says_and_its_gradient_its_slope() -> None:
+def test_density_matches_the_formula_and_its_gradient() -> None:
     positions = np.random.default_rng(0).random((20, 3))
     found, gradient = OF_MIXED.log_density_and_gradient(MIXED, positions)
     assert OF_MIXED.log_density(MIXED, positions).tolist() == found.tolist()
@@ -50,7 +50,7 @@ def test_the_density_is_as_the_formula_says_and_its_gradient_its_slope() -> None
     assert not gradient[:, 2].any()
 
 
-def test_the_gradient_of_the_index_is_its_slope() -> None:
+def test_gradient_of_the_weighted_index_matches_finite_differences() -> None:
     """The ascent relies on this."""
     view = PriorWeighted(run(unit_space(2), near(0.3), 8).state.surrogate, unit_space(2), CORNER, 0.5)
     positions = np.random.default_rng(1).random((5, 2))
@@ -61,8 +61,8 @@ def test_the_gradient_of_the_index_is_its_slope() -> None:
         assert gradient[:, axis] == pytest.approx(slope, rel=1e-3, abs=1e-5)
 
 
-def test_the_first_point_is_near_the_mode_and_the_second_is_free() -> None:
-    """Also of a batch, and with choices; without the prior the first is the middle of the box."""
+def test_first_point_is_near_the_mode_and_the_second_ignores_the_prior() -> None:
+    """Also in a batch, and with choices. Without the prior, the first point is the middle of the box."""
     points = run(unit_space(2), near(0.9), 2, config=Config(prior=CORNER)).points
     assert np.abs(points[0] - 0.9).max() < 0.05
     assert np.abs(points[1] - 0.9).max() > 0.2
@@ -74,13 +74,13 @@ def test_the_first_point_is_near_the_mode_and_the_second_is_free() -> None:
 
 
 @pytest.mark.parametrize("at", [0.9, 0.1], ids=["good", "misleading"])
-def test_whatever_the_prior_the_optimum_is_found(at: float) -> None:
+def test_the_optimum_is_found_under_any_prior(at: float) -> None:
     """A prior never excludes a point."""
     found = run(unit_space(2), near(at), 25, config=Config(prior=CORNER))
     assert max(found.values) > -1e-3
 
 
-def test_results_decide_on_whether_the_prior_counts() -> None:
+def test_results_decide_whether_the_prior_is_trusted() -> None:
     good, misled = (run(unit_space(2), near(at), 8, config=Config(prior=CORNER)).state for at in (0.9, 0.1))
     trusted, other = (
         is_trusted(unit_space(2), CORNER, each.record.positions, best_quarter(each.record)) for each in (good, misled)
@@ -89,8 +89,8 @@ def test_results_decide_on_whether_the_prior_counts() -> None:
     assert not other
 
 
-def of_both(prior: Prior | None, steps: int) -> list[Array]:
-    """The points of a study with two objectives, whose front is the way from (0.2, 0.2) to (0.6, 0.6)."""
+def run_two_objectives(prior: Prior | None, steps: int) -> list[Array]:
+    """The points of a study with two objectives, whose front is the line from (0.2, 0.2) to (0.6, 0.6)."""
     config = Config(objective=Metric("one", goal=1.0), metrics=(Metric("other", goal=1.0),), prior=prior)
     state, points = auto.start(unit_space(2), config, 1), []
     for _ in range(steps):
@@ -101,21 +101,25 @@ def of_both(prior: Prior | None, steps: int) -> list[Array]:
     return points
 
 
-def test_with_several_objectives_the_prior_says_where_the_front_is() -> None:
-    """The search begins there, does without it in the second step, and finds the front whether it is there or not."""
+def test_prior_with_several_objectives_guides_the_search_to_the_front() -> None:
+    """The search begins at the prior, ignores it in the second step, and finds the front whether or not it is there."""
     good, wrong = Prior((Around(0, 0.4, 0.05), Around(1, 0.4, 0.05)), ()), CORNER
     for prior, middle in ((good, 0.4), (wrong, 0.9)):
-        points = of_both(prior, 24)
+        points = run_two_objectives(prior, 24)
         assert np.abs(points[0] - middle).max() < 0.05
         assert np.abs(points[1] - middle).max() > 0.2
         on_front = [point for point in points if abs(point[0] - point[1]) < 0.1 and 0.2 <= point.mean() <= 0.6]
         assert len(on_front) >= 6
-    assert np.abs(np.array(of_both(good, 8)) - 0.4).mean() < np.abs(np.array(of_both(None, 8)) - 0.4).mean()
+    assert (
+        np.abs(np.array(run_two_objectives(good, 8)) - 0.4).mean()
+        < np.abs(np.array(run_two_objectives(None, 8)) - 0.4).mean()
+    )
 
 
-def test_a_prior_and_an_older_study_each_have_a_first_step_without_the_other() -> None:
-    """The first point is where the prior is largest, the second where the older study was best; from then on both
-    count, and the optimum between them is found."""
+def test_prior_and_older_study_get_one_first_step_each() -> None:
+    """The first point has the largest prior density; the second one was best in the older study. Later both count, and
+    the search finds the optimum between them.
+    """
     positions = np.random.default_rng(5).random((25, 2))
     positions[0] = 0.1
     values = np.array([near(0.1)(position) for position in positions])
@@ -132,7 +136,7 @@ def test_a_prior_and_an_older_study_each_have_a_first_step_without_the_other() -
     assert np.array_equal(found.ask(), found.restored().ask())
 
 
-def test_the_posterior_and_the_gap_do_not_know_the_prior() -> None:
+def test_posterior_and_gap_ignore_the_prior() -> None:
     """With the same results and an equal tree, all numbers of the model are equal."""
     with_prior = run(unit_space(2), near(0.6), 12, config=Config(prior=CORNER))
     state = with_prior.of_results_alone()
@@ -141,12 +145,12 @@ def test_the_posterior_and_the_gap_do_not_know_the_prior() -> None:
     assert report(state).gap == report(with_prior.state).gap is not None
 
 
-def test_a_study_with_a_prior_is_restored_bit_for_bit() -> None:
+def test_study_with_a_prior_is_restored_bit_for_bit() -> None:
     found = run(unit_space(3), near(0.4), 30, config=Config(prior=CORNER))
     assert np.array_equal(found.ask(), found.restored().ask())
 
 
-def test_a_prior_goes_with_constraints_conditions_and_metrics() -> None:
+def test_prior_works_with_constraints_conditions_and_metrics() -> None:
     """With each of these, the first point is the feasible point with the largest prior density."""
     triangle = Space(unit_space(2).axes, (Constraint("x0 + x1 <= 1"),))
     (first,) = run(triangle, near(0.9), 1, config=Config(prior=CORNER)).points

@@ -61,7 +61,7 @@ class Draw:
 
 
 def draw(seed: int, dimension: int, lengthscale: float, told: int, steps: int) -> Draw:
-    """Points told at random, then suggested ones; of 300 grid points in one dimension, 22 by 22 in two."""
+    """Random points first, then suggested ones. The grid has 300 points in one dimension, and 22 by 22 in two."""
     count = {1: 300, 2: 22}[dimension]
     space = Space(tuple(IntAxis(f"n{i}", 0, count - 1) for i in range(dimension)))
     state = auto.start(space, Config(), seed)
@@ -86,8 +86,10 @@ def draws() -> list[Draw]:
     ]
 
 
-def test_the_optimum_survives_pruning_on_functions_drawn_from_the_prior(draws: list[Draw]) -> None:
-    """Cells are pruned in some runs; that of the function's best point in at most 1 of 20, learned or known."""
+def test_pruning_keeps_the_optimum_of_functions_drawn_from_the_prior(draws: list[Draw]) -> None:
+    """Cells are pruned in some runs. The cell of the function's best point is pruned in at most 1 of 20, with learned
+    or known hyperparameters.
+    """
     pruned = lost = 0
     for drawn in draws:
         for state in (drawn.state, drawn.with_known_hyperparameters()):
@@ -95,7 +97,7 @@ def test_the_optimum_survives_pruning_on_functions_drawn_from_the_prior(draws: l
             pruned += bool((tree.axis == PRUNED).any())
             cell, _ = tree.find(state.problem.root, drawn.grid[np.argmax(drawn.values)])
             lost += bool(tree.axis[cell] == PRUNED)
-    assert pruned >= 10, "the property is empty if nothing is ever pruned"
+    assert pruned >= 10, "the test proves nothing if no cell is ever pruned"
     assert lost <= 2
 
 
@@ -104,7 +106,7 @@ def hill(u: Array) -> float:
 
 
 def dense(lengthscale: float, tree: Tree | None = None) -> State:
-    """A parabola known at 65 even points, and 64 even cells, under a lengthscale: enough for much to be pruned."""
+    """A parabola known at 65 evenly spaced points, and 64 equal cells, under a lengthscale that lets many be pruned."""
     state = auto.start(unit_space(1), Config(), 0)
     if tree is None:
         tree, level = root(), [0]
@@ -119,9 +121,10 @@ def dense(lengthscale: float, tree: Tree | None = None) -> State:
     return with_pruning(fitted(state.problem, record(X, [hill(u) for u in X]), tree, learned))
 
 
-def test_pruned_cells_hold_no_good_point() -> None:
+def test_pruned_cells_contain_no_good_point() -> None:
     """A parabola known at 65 points: more than half of the box is pruned, and no point of it is as good as the best
-    result."""
+    result.
+    """
     state = dense(1.0)
     tree, domain = state.tree, state.problem.domain
     boxes = [box_of(domain, tree.key(int(cell))) for cell in np.flatnonzero(tree.axis == PRUNED)]
@@ -131,9 +134,10 @@ def test_pruned_cells_hold_no_good_point() -> None:
         assert all(hill(u) < best for u in grid[(grid[:, 0] >= box.low[0]) & (grid[:, 0] <= box.high[0])])
 
 
-def test_pruned_cells_come_back_when_the_constants_change() -> None:
-    """What a lengthscale of 1 pruned is back, cell by cell, under one of 0.05, which makes bounds far wider; under the
-    old one it is pruned as before. The cuts stay."""
+def test_pruned_cells_are_restored_when_hyperparameters_change() -> None:
+    """Cells pruned under a lengthscale of 1 are leaves under one of 0.05, whose bounds are far wider. Under the old
+    one, they are pruned again. Splits stay.
+    """
     smooth = dense(1.0)
     rough = dense(0.05, smooth.tree)
     again = dense(1.0, rough.tree)
@@ -144,9 +148,10 @@ def test_pruned_cells_come_back_when_the_constants_change() -> None:
     np.testing.assert_array_equal(rough.tree.axis >= 0, smooth.tree.axis >= 0)
 
 
-def test_a_checkpoint_reports_the_cells_that_come_back() -> None:
-    """Through the policy: a result that contradicts the smooth model makes a checkpoint due, which takes effect with
-    the next result; that update names every cell that is a leaf again."""
+def test_checkpoint_reports_the_restored_cells() -> None:
+    """A result that contradicts the smooth model makes a checkpoint due, which applies from the next result. That
+    update names every cell that is a leaf again.
+    """
     contradicted = auto.observe(dense(1.0), np.array([0.05]), 1e4).state
     update = auto.observe(contradicted, np.array([0.95]), 0.0)
     before, after = contradicted.tree, update.state.tree
@@ -155,9 +160,10 @@ def test_a_checkpoint_reports_the_cells_that_come_back() -> None:
     assert {after.key(int(cell)) for cell in back} == {key for key, mark in update.cells.items() if mark == "leaf"}
 
 
-def test_what_was_pruned_before_does_not_matter() -> None:
-    """The marks are functions of the hyperparameters, the results and the cuts: with all uncut cells pruned before, or
-    none, they are the same."""
+def test_pruning_does_not_depend_on_earlier_pruning() -> None:
+    """Marks depend only on hyperparameters, results and splits: they are the same whether all uncut cells were pruned
+    before, or none.
+    """
     state = dense(0.2)
     uncut = np.flatnonzero(state.tree.axis < 0).astype(np.int32)
     one, other = (with_pruning(replace(state, tree=state.tree.mark(uncut, mark))) for mark in (LEAF, PRUNED))
@@ -166,9 +172,10 @@ def test_what_was_pruned_before_does_not_matter() -> None:
     assert (one.tree.axis == LEAF).any()
 
 
-def test_the_incumbents_cell_is_never_pruned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of the best lower bound, at any checkpoint, though bounds are far too small (a norm of 0): all else may go,
-    and only the rule protects it."""
+def test_incumbents_cell_is_never_pruned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The incumbent has the best lower bound. With a norm of 0, bounds are far too small, and only this rule protects
+    its cell.
+    """
     monkeypatch.setattr(pruning, "NORM_SAFETY", 0.0)
     count = 0
     for seed in range(3):
@@ -183,10 +190,10 @@ def test_the_incumbents_cell_is_never_pruned(monkeypatch: pytest.MonkeyPatch) ->
                 best = state.record.positions[prepared.pruning.incumbent]
                 cell, _ = state.tree.find(state.problem.root, best)
                 assert state.tree.axis[cell] == LEAF
-    assert count > 50, "the property is empty if nothing is ever pruned"
+    assert count > 50, "the test proves nothing if no cell is ever pruned"
 
 
-def test_the_recommended_points_cell_is_a_leaf() -> None:
+def test_recommended_points_cell_is_a_leaf() -> None:
     """For every lengthscale, however much is pruned."""
     for lengthscale in (3.0, 1.0, 0.2, 0.05):
         state = dense(lengthscale)
@@ -196,10 +203,10 @@ def test_the_recommended_points_cell_is_a_leaf() -> None:
 
 
 @given(spaces(), st.integers(0, 2**32))
-def test_bounds_of_boxes_bound_the_posterior_mean_over_them(space: Space, seed: int) -> None:
-    """With the mean's own norm and beta 0, with an additive part or without: at 30 points of any box of a space of any
-    kind the posterior mean is below the box's bound. (Cauchy and Schwarz: the reach of the box is measured to its
-    farthest point.)"""
+def test_box_bounds_exceed_the_posterior_mean_in_the_box(space: Space, seed: int) -> None:
+    """With the mean's own norm and beta 0, with and without an additive part, at 30 points of random boxes of any
+    space. (By Cauchy-Schwarz; the distance is measured to the farthest point of the box.)
+    """
     rng = np.random.default_rng(seed)
     state = auto.start(space, Config(), 0)
     domain, d = state.problem.domain, space.dimension

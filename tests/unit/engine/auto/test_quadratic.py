@@ -41,7 +41,7 @@ def mixed(point: Array) -> float:
 
 
 def model_steps(gains: list[bool], axes: int = 2) -> list[int]:
-    """The number of the model's steps among a number of steps, which all gain or all do not."""
+    """The steps of the model among a number of steps that all gain or all do not."""
     found, turns = [], NEW
     for step, gained in enumerate(gains):
         if turns.is_models(axes):
@@ -55,8 +55,10 @@ def model_steps(gains: list[bool], axes: int = 2) -> list[int]:
     "kind",
     ["ellipsoid_2", "ellipsoid_3", "ellipsoid_5", "flat_valley_3", pytest.param("bowl_5", marks=pytest.mark.long)],
 )
-def test_smooth_optima_are_found_to_the_last_digits(kind: str) -> None:
-    """A millionth of the range within 25 evaluations per axis, which the search alone does not reach on most."""
+def test_smooth_optima_are_found_to_high_precision(kind: str) -> None:
+    """To a millionth of the range within 25 evaluations per axis. The search alone does not reach this on most
+    problems.
+    """
     problem = SMOOTH_PROBLEMS[f"smooth_{kind}"]
     instance = problem.draw(100)
     space = instance.space
@@ -68,8 +70,10 @@ def test_smooth_optima_are_found_to_the_last_digits(kind: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_smallest_point_of_a_ball_is_that_of_a_search_over_it(seed: int) -> None:
-    """Quadratic functions with curvatures of both signs, also one whose gradient has no part along the least."""
+def test_minimum_over_a_ball_matches_a_search(seed: int) -> None:
+    """Quadratic functions with curvatures of both signs, including one whose gradient is orthogonal to the direction of
+    least curvature.
+    """
     rng = np.random.default_rng(seed)
     hessian = rng.normal(size=(3, 3))
     hessian, gradient, radius = hessian + hessian.T, rng.normal(size=3), float(rng.uniform(0.1, 3.0))
@@ -88,7 +92,7 @@ def test_the_smallest_point_of_a_ball_is_that_of_a_search_over_it(seed: int) -> 
     assert value(found[None])[0] <= value(others).min() + 1e-6
 
 
-def test_the_model_of_a_quadratic_function_is_exact() -> None:
+def test_model_of_a_quadratic_function_is_exact() -> None:
     rng = np.random.default_rng(0)
     positions, optimum = rng.uniform(0.2, 0.8, (30, 2)), np.array([0.45, 0.55])
     offsets = (positions - optimum) @ np.array([[1.0, 0.4], [-0.4, 1.0]]) * [1.0, 30.0]
@@ -96,9 +100,10 @@ def test_the_model_of_a_quadratic_function_is_exact() -> None:
     assert found == pytest.approx(optimum, abs=1e-9)
 
 
-def test_the_model_goes_along_a_face_on_which_the_best_point_lies() -> None:
-    """The objective falls beyond the face, at an angle to it: the move has no part across it, and its full length along
-    it."""
+def test_model_moves_along_the_face_of_the_best_point() -> None:
+    """The objective decreases beyond the face, at an angle to it. The step stays on the face and has its full length
+    along it.
+    """
     rng = np.random.default_rng(0)
     positions = np.vstack([rng.uniform(0.0, 0.6, (30, 2)), [0.4, 0.0]])
     values = -((positions[:, 0] - 0.45) ** 2) - 3.0 * positions[:, 1] - positions[:, 0] * positions[:, 1]
@@ -106,7 +111,7 @@ def test_the_model_goes_along_a_face_on_which_the_best_point_lies() -> None:
     assert found == pytest.approx([0.45, 0.0], abs=1e-9)
 
 
-def test_a_pending_minimum_gives_another_point_of_the_same_ball() -> None:
+def test_pending_minimum_gives_another_point_of_the_same_ball() -> None:
     rng = np.random.default_rng(0)
     positions = rng.uniform(0.2, 0.8, (30, 2))
     values = np.array([bowl(each) for each in positions])
@@ -118,14 +123,14 @@ def test_a_pending_minimum_gives_another_point_of_the_same_ball() -> None:
 
 
 @pytest.mark.parametrize("spread", [0.0, 1e-3])
-def test_equal_results_and_the_last_digits_leave_nothing_to_gain(spread: float) -> None:
+def test_negligible_gains_give_no_model_step(spread: float) -> None:
     positions = np.random.default_rng(0).random((12, 2))
     values = np.zeros(12) if not spread else -1e-3 * np.linspace(0.0, 1.0, 12)
     assert minimum(positions, values, NONE, 1.0, spread, (0, 12)) is None
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
-def test_one_point_with_many_results_does_not_end_a_study(axes: int) -> None:
+def test_repeated_results_at_one_point_do_not_end_a_study(axes: int) -> None:
     """No quadratic function fits them; the search continues and still comes near the optimum."""
     rng, same = np.random.default_rng(0), np.full(axes, 0.25)
     result = Run(auto.start(unit_space(axes), Config(), 0))
@@ -137,14 +142,14 @@ def test_one_point_with_many_results_does_not_end_a_study(axes: int) -> None:
     assert max(result.values) > -0.1
 
 
-def test_without_gains_few_steps_are_the_models() -> None:
-    """After d + 4 steps without a gain, one of ``PERIOD_WITHOUT_GAIN`` steps is the model's."""
+def test_model_gets_few_steps_without_gains() -> None:
+    """After d + 4 steps without a gain, the model gets one of ``PERIOD_WITHOUT_GAIN`` steps."""
     steps = model_steps([False] * 200)
     assert np.diff(steps[:6]).tolist() == [PERIOD] * 5
     assert set(np.diff(steps[6:]).tolist()) == {PERIOD_WITHOUT_GAIN}
 
 
-def test_with_gains_most_steps_are_the_models_but_never_all() -> None:
+def test_model_gets_most_steps_while_it_gains() -> None:
     """A fixed number of steps in a row, then one step of the search."""
     steps = model_steps([True] * 100)
     runs = np.split(steps, np.flatnonzero(np.diff(steps) > 1) + 1)
@@ -152,8 +157,8 @@ def test_with_gains_most_steps_are_the_models_but_never_all() -> None:
     assert max(np.diff(steps)) == PERIOD
 
 
-def test_while_the_search_has_stalled_two_of_three_steps_are_those_of_restarts() -> None:
-    """However much the model gains, it shares the third one with the search."""
+def test_restarts_get_two_of_three_steps_in_a_stalled_search() -> None:
+    """However much the model gains, it shares the third step with the search."""
     turns = NEW
     for step in range(60, 90):
         restarts_turn = is_restarts(50, step)
@@ -165,15 +170,15 @@ def test_while_the_search_has_stalled_two_of_three_steps_are_those_of_restarts()
 @pytest.mark.parametrize(("space", "objective"), [(unit_space(2), valley), (MIXED, mixed)], ids=["2-d", "mixed"])
 def test_a_restored_study_continues_identically(space: Space, objective: object) -> None:
     assert callable(objective)
-    lived = run(space, objective, 13)
-    restored = lived.restored()
+    original = run(space, objective, 13)
+    restored = original.restored()
     for _ in range(12):
-        lived.step(objective)
+        original.step(objective)
         restored.step(objective)
-    assert np.array_equal(lived.points, restored.points)
+    assert np.array_equal(original.points, restored.points)
 
 
-def test_many_at_once_are_those_of_one_after_the_other_and_differ() -> None:
+def test_batch_equals_single_suggestions_and_has_no_repeats() -> None:
     state, pending = run(unit_space(2), valley, 23).state, NONE
     together = auto.suggestions(state, pending)
     for _ in range(12):
@@ -183,7 +188,7 @@ def test_many_at_once_are_those_of_one_after_the_other_and_differ() -> None:
     assert len(np.unique(pending, axis=0)) == 12
 
 
-def test_its_points_differ_from_the_best_one_along_continuous_axes_only() -> None:
+def test_model_points_differ_from_the_best_along_continuous_axes_only() -> None:
     result, own = Run(auto.start(MIXED, Config(), 0)), 0
     for _ in range(40):
         if result.values and proposal(result.state, handed_out(result.state, np.zeros((0, 3)), None, None)) is not None:
@@ -197,14 +202,14 @@ def test_its_points_differ_from_the_best_one_along_continuous_axes_only() -> Non
     assert -max(result.values) < 1e-12
 
 
-def test_declared_noise_leaves_the_step_to_the_search() -> None:
+def test_model_is_not_used_with_declared_noise() -> None:
     state = run(unit_space(2), bowl, 7).state
     noisy = replace(state, problem=replace(state.problem, config=Config(noise_std=0.1)))
     assert proposal(state, handed_out(state, NONE, None, None)) is not None
     assert proposal(noisy, handed_out(noisy, NONE, None, None)) is None
 
 
-def test_a_failed_point_bars_its_neighbourhood() -> None:
+def test_failed_point_blocks_its_neighbourhood() -> None:
     state = run(unit_space(2), bowl, 7).state
     free = proposal(state, handed_out(state, NONE, None, None))
     assert free is not None

@@ -58,7 +58,7 @@ def refined(
 
 
 def assert_centroid(domain: Domain, found: Refined) -> None:
-    """The point is the centroid of the uncut cell, whose ancestors up to the first cut are those that were cut."""
+    """The point is the centroid of a leaf, whose ancestors up to the first split are the split cells."""
     cell, box = found.tree.find(whole(domain), found.point)
     assert cell == found.cell
     assert found.tree.axis[cell] < 0
@@ -69,24 +69,25 @@ def assert_centroid(domain: Domain, found: Refined) -> None:
 
 
 @given(spaces(), st.integers(0, 2**32), st.sampled_from([1e-4, 0.01, 0.3]))
-def test_it_ends_at_a_centroid_that_is_almost_as_good(space: Space, seed: int, tolerance: float) -> None:
-    """The bound at the centroid is at most the tolerance below that at the target, unless the cap on cuts says
-    otherwise, or the target is all but the centroid."""
+def test_refinement_ends_at_a_centroid_that_is_almost_as_good(space: Space, seed: int, tolerance: float) -> None:
+    """The bound at the centroid is at most the tolerance below that at the target, unless the cap on splits is reached,
+    or the target nearly equals the centroid.
+    """
     domain = Domain(space)
     target = domain.snap(np.random.default_rng(seed).random((1, space.dimension)))[0]
     bound = bumps(seed, space.dimension)
     found = refined(domain, target, tolerance, bound, np.zeros((0, space.dimension)))
     assert_centroid(domain, found)
     shortfall = float(bound(target[None])[0] - bound(found.point[None])[0])
-    # Along an axis that is not listed the target lies anywhere in its value's bin.
+    # Along an axis that is not listed, the target may lie anywhere in its value's bin.
     off = max(NEAR, 1 / LISTED if any(size and size > LISTED for size in domain.sizes) else 0.0)
     assert found.capped or shortfall <= tolerance + SLOPE * space.dimension * off
     assert len(found.cuts) <= CUTS_PER_AXIS * space.dimension
     assert found.capped <= (len(found.cuts) == CUTS_PER_AXIS * space.dimension)
 
 
-def test_a_generous_tolerance_needs_no_cut_and_a_small_one_some() -> None:
-    """If the bound is flat, the root's centroid suffices; otherwise, the tree is cut towards the target."""
+def test_smaller_tolerances_need_more_splits() -> None:
+    """If the bound is flat, the root's centroid suffices; otherwise, the tree is split towards the target."""
     domain, target = Domain(unit_space(2)), np.array([0.8, 0.3])
     nothing = np.zeros((0, 2))
 
@@ -100,8 +101,8 @@ def test_a_generous_tolerance_needs_no_cut_and_a_small_one_some() -> None:
 
 
 @pytest.mark.parametrize("steep", [0, 1, 2])
-def test_the_axis_with_the_most_to_gain_is_cut_first(steep: int) -> None:
-    """The step to the target gains along each of three axes, ten times as much along one: that is the first cut."""
+def test_axis_with_the_largest_gain_is_split_first(steep: int) -> None:
+    """The step to the target gains along each of three axes, ten times as much along one of them."""
     domain, target = Domain(unit_space(3)), np.array([0.9, 0.83, 0.1])
     weights = np.where(np.arange(3) == steep, 10.0, 1.0)
     found = refined(domain, target, 1e-4, lambda X: -((X - target) ** 2) @ weights, np.zeros((0, 3)))
@@ -109,8 +110,8 @@ def test_the_axis_with_the_most_to_gain_is_cut_first(steep: int) -> None:
     assert {int(cut.axis) for cut in found.cuts} == {0, 1, 2}
 
 
-def test_an_axis_along_which_the_bound_is_flat_is_not_cut() -> None:
-    """The bound depends on the second of three axes alone: all cuts are along it."""
+def test_axis_along_which_the_bound_is_flat_is_not_split() -> None:
+    """The bound depends on the second of three axes alone: all splits are along it."""
     domain, target = Domain(unit_space(3)), np.array([0.9, 0.83, 0.1])
     found = refined(domain, target, 1e-5, lambda X: -((X[:, 1] - 0.83) ** 2), np.zeros((0, 3)))
     assert len(found.cuts) > 3
@@ -118,9 +119,8 @@ def test_an_axis_along_which_the_bound_is_flat_is_not_cut() -> None:
 
 
 @given(spaces(), st.integers(0, 2**32))
-def test_it_never_ends_at_a_taken_point(space: Space, seed: int) -> None:
-    """12 targets in turn, each with a tolerance so generous that the present centroid would do: no point comes twice,
-    unless a target was itself taken."""
+def test_refinement_never_ends_at_a_taken_point(space: Space, seed: int) -> None:
+    """12 targets in turn, each with a tolerance so large that the present centroid would do: no point is repeated."""
     domain, bound = Domain(space), bumps(seed, space.dimension)
     rng = np.random.default_rng(seed)
     tree, taken = root(), np.zeros((0, space.dimension))
@@ -134,8 +134,8 @@ def test_it_never_ends_at_a_taken_point(space: Space, seed: int) -> None:
         tree, taken = found.tree, np.vstack([taken, found.point])
 
 
-def test_a_target_all_but_at_a_taken_centroid_is_reached_nevertheless() -> None:
-    """A taken centroid 1e-7 away, nearer than NEAR: the tree is cut on until another centroid is found."""
+def test_refinement_works_for_a_target_next_to_a_taken_centroid() -> None:
+    """The taken centroid is 1e-7 away, less than NEAR: the tree is split until another centroid is found."""
     domain, centre = Domain(unit_space(2)), np.array([[0.5, 0.5]])
     target = np.array([0.5 + 1e-7, 0.5])
     found = refined(domain, target, 0.1, lambda X: -np.abs(X - target).sum(axis=1), centre)
@@ -143,8 +143,8 @@ def test_a_target_all_but_at_a_taken_centroid_is_reached_nevertheless() -> None:
     assert not records.holds(centre, found.point)
 
 
-def test_the_cap_ends_it_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At a corner, which no centroid reaches, and without tolerance, it ends after the allowed cuts and says so."""
+def test_refinement_reports_that_it_reached_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a corner, which no centroid reaches, and with zero tolerance."""
     domain, target = Domain(unit_space(2)), np.array([1.0, 1.0])
     monkeypatch.setattr(module, "CUTS_PER_AXIS", 2)
     found = refined(domain, target, 0.0, lambda X: X.sum(axis=1), np.zeros((0, 2)))
@@ -153,8 +153,8 @@ def test_the_cap_ends_it_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_centroid(domain, found)
 
 
-def test_the_cap_does_not_end_it_at_a_taken_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One cut is allowed, and the centroid it leads to is taken, as is the next: it goes on to the first free one."""
+def test_cap_does_not_end_at_a_taken_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One split is allowed, but the next two centroids are taken: refinement continues to the first free one."""
     domain, target = Domain(unit_space(1)), np.array([1.0])
     monkeypatch.setattr(module, "CUTS_PER_AXIS", 1)
     taken = np.array([[0.5], [0.75], [0.875]])
@@ -167,7 +167,7 @@ def test_the_cap_does_not_end_it_at_a_taken_point(monkeypatch: pytest.MonkeyPatc
     "space", [unit_space(1), unit_space(2), unit_space(6), MIXED], ids=["1-d", "2-d", "6-d", "mixed"]
 )
 def test_keys_stay_short(space: Space) -> None:
-    """80 steps towards an optimum that is sharp, where cells are cut deepest: no key of 2000 characters."""
+    """80 steps towards a sharp optimum, where cells are split deepest, give no key of 2000 characters."""
     result = run(space, lambda u: -float(np.abs(u - 0.377).sum()), 80)
     assert len(result.cells) > 60
     assert max(map(len, result.cells)) < 2000

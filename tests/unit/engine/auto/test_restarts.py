@@ -69,21 +69,21 @@ def record_of(values: list[float], positions: Array | None = None) -> Record:
 
 
 @pytest.mark.parametrize(("gain", "stalled"), [(0.0, True), (0.04, True), (0.06, False), (1.0, False)])
-def test_a_search_stalls_when_its_last_results_gain_too_little(gain: float, stalled: bool) -> None:
-    """The best result is 1 above the median, and the last one gains a share of that."""
+def test_search_stalls_when_recent_gains_are_too_small(gain: float, stalled: bool) -> None:
+    """The best result is 1 above the median; the last results gain the given share of that."""
     found = record_of([0.0] * 30 + [1.0 - gain] + [0.0] * (STALL - 1) + [1.0])
     assert (start_after(None, found, 2) is not None) is stalled
 
 
 @pytest.mark.parametrize(("axes", "last"), [(1, 20), (4, 20), (5, 25), (12, 60)])
-def test_more_axes_need_more_results_before_a_search_has_stalled(axes: int, last: int) -> None:
+def test_more_axes_require_more_results_before_a_stall(axes: int, last: int) -> None:
     positions = np.random.default_rng(0).uniform(size=(last + 1, axes))
     values = [1.0] + [0.0] * last
     assert start_after(None, record_of(values[:-1], positions[:-1]), axes) is None
     assert start_after(None, record_of(values, positions), axes) == last + 1
 
 
-def test_a_restart_begins_with_the_stall_and_ends_after_some_results_or_a_gain() -> None:
+def test_restart_begins_at_a_stall_and_ends_on_a_gain() -> None:
     values, start, starts = [0.0] * 15 + [1.0] + [0.0] * 55, None, []
     for count in range(1, len(values) + 1):
         start = start_after(start, record_of(values[:count]), 2)
@@ -92,21 +92,21 @@ def test_a_restart_begins_with_the_stall_and_ends_after_some_results_or_a_gain()
     assert start_after(start, record_of([*values, 1.1]), 2) is None
 
 
-def test_a_restart_sees_what_came_since_and_lies_apart_from_the_best_point() -> None:
+def test_restart_uses_only_later_results_away_from_the_best_point() -> None:
     positions = np.array([[0.9, 0.9], [0.5, 0.5], [0.52, 0.52], [0.6, 0.5], [0.1, 0.1]])
     problem, known = Problem(unit_space(2), Config(), 0), prior(2)
     assert list(restart(problem, record_of([0.0] * 5, positions), 1, positions[1], known).rows) == [3, 4]
 
 
-def test_another_category_is_never_around_the_best_point() -> None:
+def test_points_of_another_category_are_outside_the_neighbourhood() -> None:
     positions = np.array([[0.5, 0.0], [0.5, 0.25]])
     mixed, ordered = Domain(Space((*unit_space(1).axes, ChoiceAxis("c", tuple("ab"))))), Domain(unit_space(2))
     assert list(is_outside_neighbourhood(mixed, positions, positions[0], ALL)) == [False, True]
     assert list(is_outside_neighbourhood(ordered, positions, positions[0] + 0.01, ALL)) == [False, True]
 
 
-def test_while_the_search_has_stalled_one_of_three_suggestions_is_its_own() -> None:
-    """On a bowl, the search's suggestions stay at the minimum, and those of restarts spread over the box."""
+def test_stalled_search_keeps_one_of_three_suggestions() -> None:
+    """On a bowl, suggestions of the search stay at the minimum, and those of restarts spread over the box."""
     result = run(unit_space(2), bowl, 90)
     assert result.state.restarted_at is not None
     far = np.linalg.norm(np.array(result.points[60:]) - 0.4, axis=1) > 0.1
@@ -116,9 +116,8 @@ def test_while_the_search_has_stalled_one_of_three_suggestions_is_its_own() -> N
 
 
 @pytest.mark.parametrize("seeds", [(1,), pytest.param(range(4), marks=pytest.mark.long)], ids=["one", "four"])
-def test_a_peak_that_the_search_has_missed_is_found(monkeypatch: pytest.MonkeyPatch, seeds: Sequence[int]) -> None:
-    """In three of four studies within 160 evaluations; the other one takes longer. Without restarts three of four stay
-    at the lower peak."""
+def test_restarts_find_a_peak_that_the_search_missed(monkeypatch: pytest.MonkeyPatch, seeds: Sequence[int]) -> None:
+    """In three of four studies within 160 evaluations. Without restarts, three of four stay at the lower peak."""
     found = [run(unit_space(2), two_peaks, 160, seed=seed) for seed in seeds]
     monkeypatch.setattr(restarts, "STALL", 1000)
     without = [run(unit_space(2), two_peaks, 160, seed=seed) for seed in seeds]
@@ -127,10 +126,13 @@ def test_a_peak_that_the_search_has_missed_is_found(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.long
-def test_axes_that_do_not_matter_do_not_hold_up_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of sixteen matter: in three of four studies the missed peak is found within 200 evaluations, in the other one
-    within 260. If all axes counted, it would take 80 results without a gain until the first restart, which would not
-    know yet which ones, and none would find it."""
+def test_irrelevant_axes_do_not_delay_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of sixteen axes matter. Three of four studies find the missed peak within 200 evaluations, and the other one
+    within 260.
+
+    If all axes counted, the first restart would need 80 results without a gain. It would not know the relevant axes
+    yet, and no study would find the peak.
+    """
     found = [run(unit_space(16), of_two_axes, 200, seed=seed) for seed in range(4)]
     for each in found:
         assert set(each.state.relevant_axes.nonzero()[0]) >= {3, 11}
@@ -150,26 +152,26 @@ def test_axes_that_do_not_matter_do_not_hold_up_restarts(monkeypatch: pytest.Mon
         pytest.param([9.0, 9.0, 9.0], [True, True, True], id="all alike"),
     ],
 )
-def test_an_axis_is_irrelevant_if_its_lengthscale_is_long(lengthscales: list[float], relevant: list[bool]) -> None:
+def test_axes_with_long_lengthscales_are_irrelevant(lengthscales: list[float], relevant: list[bool]) -> None:
     assert list(relevant_axes(Problem(unit_space(3), Config(), 0), learned(lengthscales))) == relevant
 
 
-def test_an_axis_of_which_the_results_say_nothing_is_relevant() -> None:
-    """Its lengthscale is still that of the prior, which is long in many dimensions."""
+def test_axes_without_evidence_are_relevant() -> None:
+    """Such an axis keeps the lengthscale of the prior, which is long in many dimensions."""
     problem, lengthscales = Problem(unit_space(60), Config(), 0), prior(60).lengthscales.copy()
     lengthscales[0] = 0.05
     assert lengthscales[1] > 1.0
     assert relevant_axes(problem, learned(lengthscales)).all()
 
 
-def test_all_axes_are_relevant_where_a_metric_may_change_along_them() -> None:
+def test_all_axes_are_relevant_to_studies_with_metrics() -> None:
     config = Config(metrics=(Metric("length", upper=1.0),))
     assert relevant_axes(Problem(unit_space(3), config, 0), learned([0.1, 0.2, 5.0])).all()
 
 
 @pytest.mark.long
-def test_every_part_of_the_box_is_visited_in_the_end() -> None:
-    """The largest empty ball shrinks as results come in, though the optimum was found at once."""
+def test_restarts_eventually_cover_the_whole_box() -> None:
+    """The largest empty ball shrinks with more results, although the optimum was found early."""
     result = run(unit_space(2), bowl, 250)
     grid = np.stack(np.meshgrid(*[np.linspace(0.0, 1.0, 41)] * 2), axis=-1).reshape(-1, 2)
 
@@ -191,33 +193,33 @@ SPACES = [
 
 @pytest.mark.parametrize(("space", "objective"), SPACES)
 @pytest.mark.parametrize("steps", [44, *(pytest.param(steps, marks=pytest.mark.long) for steps in (56, 73))])
-def test_a_restored_state_continues_identically_while_restarts_run(space: Space, objective: object, steps: int) -> None:
+def test_state_restored_during_restarts_continues_identically(space: Space, objective: object, steps: int) -> None:
     assert callable(objective)
-    lived = run(space, objective, steps)
-    assert lived.state.restarted_at is not None
-    restored = lived.restored()
-    assert restored.state.restarted_at == lived.state.restarted_at
+    original = run(space, objective, steps)
+    assert original.state.restarted_at is not None
+    restored = original.restored()
+    assert restored.state.restarted_at == original.state.restarted_at
     for _ in range(12):
-        lived.step(objective)
+        original.step(objective)
         restored.step(objective)
-    assert np.array_equal(lived.points, restored.points)
-    assert restored.state.restarted_at == lived.state.restarted_at
+    assert np.array_equal(original.points, restored.points)
+    assert restored.state.restarted_at == original.state.restarted_at
 
 
-def test_a_restored_state_continues_identically_where_axes_do_not_matter() -> None:
-    lived = run(unit_space(12), of_two_axes, 100)
-    assert lived.state.restarted_at is not None
-    assert not lived.state.relevant_axes.all()
-    restored = lived.restored()
+def test_state_restored_with_irrelevant_axes_continues_identically() -> None:
+    original = run(unit_space(12), of_two_axes, 100)
+    assert original.state.restarted_at is not None
+    assert not original.state.relevant_axes.all()
+    restored = original.restored()
     for _ in range(12):
-        lived.step(of_two_axes)
+        original.step(of_two_axes)
         restored.step(of_two_axes)
-    assert np.array_equal(lived.points, restored.points)
-    assert restored.state.restarted_at == lived.state.restarted_at
+    assert np.array_equal(original.points, restored.points)
+    assert restored.state.restarted_at == original.state.restarted_at
 
 
 @pytest.mark.parametrize(("space", "objective"), SPACES)
-def test_many_at_once_are_those_of_one_after_the_other_while_restarts_run(space: Space, objective: object) -> None:
+def test_batches_equal_single_suggestions_during_restarts(space: Space, objective: object) -> None:
     assert callable(objective)
     state = run(space, objective, 61).state
     assert state.restarted_at is not None
@@ -231,14 +233,14 @@ def test_many_at_once_are_those_of_one_after_the_other_while_restarts_run(space:
     assert len(np.unique(pending, axis=0)) == 9
 
 
-def test_a_correction_begins_another_restart() -> None:
+def test_excluding_results_starts_another_restart() -> None:
     result = run(unit_space(2), bowl, 60)
     kept = result.state.record.first(55)
     assert result.state.restarted_at is not None
     assert auto.rebuild(result.state, kept, result.cells).state.restarted_at == 55
 
 
-def test_random_points_of_a_restart_avoid_where_evaluations_fail() -> None:
+def test_random_points_of_a_restart_avoid_failed_regions() -> None:
     positions, failed = np.array([[0.2, 0.2], [0.9, 0.9]]), np.array([[0.2, 0.8]])
     assert is_nearest_to_failed(Domain(unit_space(2)), np.array([0.3, 0.7]), positions, failed)
     assert not is_nearest_to_failed(Domain(unit_space(2)), np.array([0.3, 0.3]), positions, failed)

@@ -1,4 +1,4 @@
-"""Noise that differs between regions: learned from replicates, and from nothing else."""
+"""Noise that differs between regions is learned from replicates only."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PROBLEM = Problem(unit_space(2), Config(), 0)
 
 
 def deviation(points: Array) -> Array:
-    """Of the noise: large on the right."""
+    """The standard deviation of the noise: large on the right."""
     found: Array = np.where(points[:, 0] > 0.5, 0.5, 0.02)
     return found
 
 
-def told(seed: int, *, times: int, differs: bool, count: int = 16) -> Record:
-    """Results at random points, each so many times."""
+def results_with_replicates(seed: int, *, times: int, differs: bool, count: int = 16) -> Record:
+    """Results at random points, each repeated ``times`` times."""
     rng = np.random.default_rng(seed)
     points = np.repeat(rng.random((count, 2)), times, axis=0)
     noise = deviation(points) if differs else np.full(len(points), 0.1)
@@ -35,7 +35,7 @@ def told(seed: int, *, times: int, differs: bool, count: int = 16) -> Record:
 
 def test_noise_is_larger_where_replicates_differ_more() -> None:
     for seed in range(5):
-        known = told(seed, times=3, differs=True)
+        known = results_with_replicates(seed, times=3, differs=True)
         right = known.positions[:, 0] > 0.5
         found = spread(PROBLEM, known)
         assert np.median(found[right]) > 5.0 * np.median(found[~right])
@@ -43,20 +43,22 @@ def test_noise_is_larger_where_replicates_differ_more() -> None:
 
 
 @pytest.mark.parametrize("times", [2, 3])
-def test_equal_noise_and_results_without_replicates_say_nothing(times: int) -> None:
-    assert sum(spread(PROBLEM, told(seed, times=times, differs=False)).any() for seed in range(20)) <= 2
-    assert not spread(PROBLEM, told(0, times=1, differs=True)).any()
-    assert not spread(PROBLEM, told(0, times=3, differs=True, count=3)).any()
+def test_equal_noise_or_no_replicates_give_no_spread(times: int) -> None:
+    assert (
+        sum(spread(PROBLEM, results_with_replicates(seed, times=times, differs=False)).any() for seed in range(20)) <= 2
+    )
+    assert not spread(PROBLEM, results_with_replicates(0, times=1, differs=True)).any()
+    assert not spread(PROBLEM, results_with_replicates(0, times=3, differs=True, count=3)).any()
 
 
-def test_declared_noise_is_believed() -> None:
-    known = told(0, times=3, differs=True)
+def test_declared_noise_is_used_unchanged() -> None:
+    known = results_with_replicates(0, times=3, differs=True)
     assert set(errors(Problem(unit_space(2), Config(noise_std=0.3), 0), known).tolist()) == {0.3}
 
 
 def test_predictions_follow_the_precise_results() -> None:
-    """A study with replicates knows the precise side better than one that takes all results for equally noisy."""
-    known = told(2, times=3, differs=True)
+    """With replicates, predictions are accurate on the precise side."""
+    known = results_with_replicates(2, times=3, differs=True)
     run = Run(auto.start(unit_space(2), Config(), 0))
     for point, value in zip(known.positions, known.values.tolist(), strict=True):
         run.tell(point, value)
@@ -66,7 +68,7 @@ def test_predictions_follow_the_precise_results() -> None:
     assert run.restored().ask().tobytes() == run.ask().tobytes()
 
 
-def test_results_beyond_floating_point_say_nothing() -> None:
+def test_extreme_or_equal_replicates_give_no_spread() -> None:
     points = np.repeat(np.random.default_rng(0).random((8, 2)), 2, axis=0)
     assert not spread(PROBLEM, record(points, [1e300, -1e300] * 8)).any()
     assert not spread(PROBLEM, record(points, [1.0] * 16)).any()

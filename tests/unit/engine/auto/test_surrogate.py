@@ -1,4 +1,4 @@
-"""The posterior against textbook formulas written with loops and dense solves."""
+"""The posterior agrees with textbook formulas written with loops and dense solves."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SPACES = [unit_space(1), unit_space(3), MIXED]
 
 
 def covariance(kernel: Kernel, X: Array, Y: Array) -> Array:
-    """The docstring of ``kernel``, by loops, with the constant mean in it."""
+    """The formula in the docstring of ``kernel``, by loops, including the constant mean."""
     K = np.zeros((len(X), len(Y)))
     for i, x in enumerate(X):
         for j, y in enumerate(Y):
@@ -50,8 +50,9 @@ def textbook(kernel: Kernel, X: Array, z: Array, noises: Array, at: Array) -> tu
 
 
 def textbook_compressed(kernel: Kernel, S: Array, X: Array, z: Array, noises: Array, at: Array) -> tuple[Array, Array]:
-    """That of the paper's section 2: the exact process with k(x, x') replaced by k_S(x)' K_SS^-1 k_S(x') between
-    results, and with what the dictionary cannot express left as variance. K_SS has the engine's jitter."""
+    """The posterior of the paper's section 2: the exact process with k(x, x') replaced by k_S(x)' K_SS^-1 k_S(x')
+    between results. What the dictionary cannot express remains as variance. K_SS has the engine's jitter.
+    """
     inverse = np.linalg.inv(covariance(kernel, S, S) + JITTER * np.eye(len(S)))
     cross, k = covariance(kernel, S, X), covariance(kernel, at, S)
     Q, q = cross.T @ inverse @ cross + np.diag(noises), k @ inverse @ cross
@@ -60,7 +61,7 @@ def textbook_compressed(kernel: Kernel, S: Array, X: Array, z: Array, noises: Ar
 
 
 class Case:
-    """Random rows of a space with noises that differ, and positions to predict at: others, and some of the rows."""
+    """Random rows of a space with differing noises, and positions to predict at: new ones, and some of the rows."""
 
     def __init__(self, space: Space, seed: int, n: int = 30) -> None:
         rng, domain = np.random.default_rng(seed), Domain(space)
@@ -80,7 +81,7 @@ class Case:
 
 
 def assert_same(view: Surrogate, other: tuple[Array, Array], at: Array, rtol: float = 1e-8) -> None:
-    """Means and variances."""
+    """Assert equal means and variances."""
     mean, deviation = view.mean_and_std(at)
     np.testing.assert_allclose(mean, other[0], rtol=rtol, atol=rtol)
     np.testing.assert_allclose(deviation**2, other[1], rtol=rtol, atol=rtol)
@@ -88,16 +89,16 @@ def assert_same(view: Surrogate, other: tuple[Array, Array], at: Array, rtol: fl
 
 @pytest.mark.parametrize("space", SPACES, ids=["1-d", "3-d", "mixed"])
 @pytest.mark.parametrize("seed", range(3))
-def test_exact_posterior_is_the_textbooks(space: Space, seed: int) -> None:
-    """Mean and variance to 1e-8, with different noises and a replicate."""
+def test_exact_posterior_matches_the_textbook(space: Space, seed: int) -> None:
+    """Mean and variance to 1e-8, with differing noises and a replicate."""
     case = Case(space, seed)
     assert_same(case.posterior, textbook(case.kernel, case.X, case.z, case.noises, case.at), case.at)
     np.testing.assert_array_equal(case.posterior.mean(case.at), case.posterior.mean_and_std(case.at)[0])
 
 
 @pytest.mark.parametrize("space", SPACES, ids=["1-d", "3-d", "mixed"])
-def test_row_by_row_equals_all_at_once(space: Space) -> None:
-    """Conditioned on one row after the other, in blocks, and in another order: the same posterior to 1e-9."""
+def test_conditioning_row_by_row_equals_all_at_once(space: Space) -> None:
+    """One row after the other, in blocks, and in another order: the same posterior to 1e-9."""
     case = Case(space, 4)
     whole = case.posterior.mean_and_std(case.at)
     single = surrogate.empty(case.kernel, VARIANCE)
@@ -111,9 +112,10 @@ def test_row_by_row_equals_all_at_once(space: Space) -> None:
 
 
 @pytest.mark.parametrize("base", ["exact", "compressed"])
-def test_hallucination_leaves_the_mean_and_takes_the_variance_of_observing(base: str) -> None:
-    """Rows without outputs: the mean stays everywhere, the variance is that after real outputs, and the posterior
-    equals one given the means as outputs."""
+def test_hallucination_keeps_the_mean_and_updates_the_variance(base: str) -> None:
+    """For rows without outputs, the mean stays everywhere, and the variance is that after real outputs. The posterior
+    equals one given the means as outputs.
+    """
     case = Case(unit_space(3), 5)
     view = case.posterior if base == "exact" else case.compressed(np.arange(10))
     pending, noises = np.random.default_rng(1).random((4, 3)), np.array([0.01, 0.1, 0.2, 0.3])
@@ -129,8 +131,8 @@ def test_hallucination_leaves_the_mean_and_takes_the_variance_of_observing(base:
 
 
 @pytest.mark.parametrize("space", SPACES, ids=["1-d", "3-d", "mixed"])
-def test_a_dictionary_of_all_points_is_exact(space: Space) -> None:
-    """Compressed with every distinct row as dictionary: mean and variance of the exact posterior to 1e-6."""
+def test_dictionary_of_all_points_is_exact(space: Space) -> None:
+    """With every distinct row in the dictionary, mean and variance equal the exact posterior's to 1e-6."""
     case = Case(space, 6)
     mean, deviation = case.posterior.mean_and_std(case.at)
     distinct = np.sort(np.unique(case.X, axis=0, return_index=True)[1])
@@ -138,8 +140,8 @@ def test_a_dictionary_of_all_points_is_exact(space: Space) -> None:
 
 
 @pytest.mark.parametrize("space", SPACES, ids=["1-d", "3-d", "mixed"])
-def test_what_a_row_varies_by_given_the_dictionary_joins_its_noise(space: Space) -> None:
-    """FITC, as its authors have it: to 1e-6 against dense inverses."""
+def test_variance_outside_the_dictionary_is_added_to_the_noise(space: Space) -> None:
+    """FITC as published: to 1e-6 against dense inverses."""
     case = Case(space, 7)
     S = case.X[:10]
     cross = covariance(case.kernel, S, case.X)
@@ -151,15 +153,16 @@ def test_what_a_row_varies_by_given_the_dictionary_joins_its_noise(space: Space)
     assert_same(case.compressed(np.arange(10)), expected, case.at, rtol=1e-6)
 
 
-def test_a_dictionary_knows_the_best_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 300 results without noise, 50 are in the dictionary: the mean is off by a 500th of the results' standard
-    deviation at most at the ten best."""
+def test_dictionary_contains_the_best_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """50 of 300 noise-free results are in the dictionary. At the ten best, the error of the mean is at most 1/500 of
+    the results' standard deviation.
+    """
     X = np.random.default_rng(0).random((300, 4))
     f = np.sin(9.0 * X).sum(axis=1) - 4.0 * ((X - 0.4) ** 2).sum(axis=1)
     monkeypatch.setattr(learning, "EXACT", 100)
     monkeypatch.setattr(learning, "DICTIONARY", 50)
     state = auto.start(unit_space(4), Config(), 0)
-    for _ in range(2):  # the second draws the dictionary by the leverages of the first
+    for _ in range(2):  # the second fit draws the dictionary by the leverages of the first
         state = auto.rebuild(state, record(X, f), {}).state
     assert len(state.surrogate.inducing) == 50
     best = np.argsort(-f)[:10]
@@ -167,17 +170,18 @@ def test_a_dictionary_knows_the_best_results(monkeypatch: pytest.MonkeyPatch) ->
     assert off < 0.002
 
 
-def test_compression_works_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows taken seven at a time give the posterior of all at a time."""
+def test_compression_in_chunks_gives_the_same_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven rows at a time."""
     case = Case(unit_space(3), 8)
     mean, deviation = case.compressed(np.arange(10)).mean_and_std(case.at)
     monkeypatch.setattr(surrogate, "CHUNK", 7)
     assert_same(case.compressed(np.arange(10)), (mean, deviation**2), case.at, rtol=1e-9)
 
 
-def test_compression_invents_no_knowledge_beyond_its_dictionary() -> None:
-    """The compressed variance is at least what exact knowledge of the objective at the dictionary would leave, and at
-    most the prior's. (It is not always above the exact posterior's: at the dictionary it may be a little below.)"""
+def test_compressed_variance_is_not_overconfident() -> None:
+    """The compressed variance is at least the variance given exact values at the dictionary, and at most the prior's.
+    (It may be slightly below the exact posterior's at the dictionary.)
+    """
     for seed in range(5):
         case = Case(unit_space(2), seed, n=60)
         deviation = case.compressed(np.arange(8)).mean_and_std(case.at)[1]
@@ -189,12 +193,13 @@ def test_compression_invents_no_knowledge_beyond_its_dictionary() -> None:
         assert (deviation**2 <= VARIANCE * (1.0 + MEAN_VARIANCE) + 1e-9).all()
 
 
-def test_the_engines_own_dictionary_keeps_the_variance_within_the_certificates_factor(
+def test_compressed_variance_is_at_least_a_third_of_the_exact_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A quarter of 200 results drawn as dictionary by leverage, two rounds: at 500 points the compressed variance is at
-    least a third of the exact one (BKB's bound for epsilon = 1/2), and the mean is off by less than a tenth of the
-    function's standard deviation. Noise of a tenth of it."""
+    """A quarter of 200 results is drawn as dictionary by leverage, in two rounds. The limit is BKB's bound for epsilon
+    = 1/2, checked at 500 points. The mean differs by less than a tenth of the function's standard deviation; noise has
+    a tenth of it.
+    """
     rng = np.random.default_rng(0)
     X, at = rng.random((200, 2)), rng.random((500, 2))
     f = sample_path(rng, np.vstack([X, at]), np.array([0.5, 0.8]))
@@ -215,8 +220,8 @@ def test_the_engines_own_dictionary_keeps_the_variance_within_the_certificates_f
 @pytest.mark.parametrize("space", SPACES, ids=["1-d", "3-d", "mixed"])
 @pytest.mark.parametrize("beta", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize("base", ["exact", "compressed"])
-def test_slopes_are_the_gradient_of_the_bound(space: Space, beta: float, base: str) -> None:
-    """Against central differences to 1e-5, away from the results; zero along categorical axes."""
+def test_gradient_of_the_bound_matches_finite_differences(space: Space, beta: float, base: str) -> None:
+    """Central differences to 1e-5, away from the results; zero along categorical axes."""
     case = Case(space, 9)
     view = case.posterior if base == "exact" else case.compressed(np.arange(10))
     at = np.random.default_rng(2).uniform(0.02, 0.98, (10, space.dimension))
@@ -231,7 +236,7 @@ def test_slopes_are_the_gradient_of_the_bound(space: Space, beta: float, base: s
         np.testing.assert_allclose(gradient[:, k], expected, rtol=1e-5, atol=1e-6)
 
 
-def test_without_results_it_is_the_prior() -> None:
+def test_posterior_without_results_is_the_prior() -> None:
     """Mean 0 and variance sigma_f^2 (1 + MEAN_VARIANCE), everywhere."""
     mean, deviation = surrogate.empty(Kernel(np.array([0.3, 0.5]), np.zeros(2, dtype=np.bool_)), VARIANCE).mean_and_std(
         np.random.default_rng(0).random((5, 2))
@@ -241,9 +246,10 @@ def test_without_results_it_is_the_prior() -> None:
 
 
 @pytest.mark.parametrize("is_sum", [True, False])
-def test_a_state_has_the_textbooks_posterior(is_sum: bool) -> None:
-    """After 30 or 80 steps with noise, checkpoints in between: the state's surrogate is that of its hyperparameters and
-    its warped results, by the dense formulas, with an additive part in the kernel and without."""
+def test_state_has_the_textbook_posterior(is_sum: bool) -> None:
+    """After 30 or 80 noisy steps with checkpoints in between, the surrogate is that of the state's hyperparameters and
+    warped results by the dense formulas, with and without an additive part.
+    """
 
     def objective(u: Array) -> float:
         return float(np.sin(9 * u[0]) + np.cos(9 * u[1])) if is_sum else float(np.sin(6 * u[0] * u[1]))
@@ -265,9 +271,10 @@ def test_a_state_has_the_textbooks_posterior(is_sum: bool) -> None:
     np.testing.assert_allclose(deviation**2, hyperparameters.variance * reduced, rtol=1e-5, atol=1e-8)
 
 
-def test_declared_noise_enters_in_the_users_units() -> None:
-    """A result's own standard error counts instead of the study's, and both come on top of what is learned: the noise
-    variance is (error x slope of the warp)^2 in model outputs."""
+def test_declared_noise_is_in_the_users_units() -> None:
+    """A result's own standard error replaces the study's, and learned noise is added to either. The noise variance is
+    (error x slope of the warp)^2 in model outputs.
+    """
     rng = np.random.default_rng(3)
     X, y = rng.random((12, 1)), np.exp(rng.normal(size=12))
     state = auto.start(unit_space(1), Config(noise_std=0.2), 0)
@@ -285,8 +292,8 @@ def test_declared_noise_enters_in_the_users_units() -> None:
     )
 
 
-def test_a_covariance_that_rounding_has_left_indefinite_gets_the_noise_that_it_takes() -> None:
-    """The same points again and again, without noise: the posterior is as if they had been there once, and says so."""
+def test_indefinite_covariance_is_clipped_and_reported() -> None:
+    """The same noise-free points, observed repeatedly, give the posterior of observing them once."""
     kernel = Kernel(np.full(2, 3.0), np.zeros(2, dtype=bool), components=NO_COMPONENTS)
     once = np.random.default_rng(0).uniform(size=(30, 2))
     outputs = np.sin(3.0 * once).sum(axis=1)

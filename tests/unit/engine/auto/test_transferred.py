@@ -1,4 +1,4 @@
-"""Older studies as the prior mean of the search: what they are trusted with, and that nothing else depends on them."""
+"""Older studies as the prior mean of the search: how they are trusted, and that nothing else depends on them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NONE = np.zeros((0, 2))
 
 
 def near(at: float) -> Callable[[Array], float]:
-    """A function with its maximum at one place of each axis."""
+    """A function with its maximum at the same position on each axis."""
     return lambda u: -float(((u - at) ** 2).sum())
 
 
@@ -49,8 +49,8 @@ FLIPPED = older(lambda u: -near(0.9)(u))
 UNRELATED = older(lambda u: float(np.sin(23 * u[0]) * np.cos(17 * u[1])))
 
 
-def seen(state: State) -> Surrogate | Transferred:
-    """What the search of a state sees when nothing is pending."""
+def search_view_of(state: State) -> Surrogate | Transferred:
+    """The view that the search uses when nothing is pending."""
     view = search_view(
         state, state.surrogate, state.warp, state.record.values, handed_out(state, NONE, None, None)
     ).view
@@ -63,12 +63,12 @@ def trusted(*given: Older, at: float = 0.85, count: int = 5) -> list[float]:
     state = auto.start(unit_space(2), Config(older=given), 0)
     for point in np.random.default_rng(3).random((count, 2)):
         state = auto.observe(state, point, near(at)(point)).state
-    view = seen(state)
+    view = search_view_of(state)
     return view.trust.tolist() if isinstance(view, Transferred) else [0.0] * len(given)
 
 
-def test_the_first_point_is_that_of_every_study_and_the_second_where_the_older_one_was_best() -> None:
-    """Also of a batch, before there is any result."""
+def test_second_point_is_where_the_older_study_was_best() -> None:
+    """The first point is the same as without older studies. Also in a batch, before any result."""
     points = run(unit_space(2), near(0.9), 2, config=Config(older=(RELATED,))).points
     assert np.array_equal(points[0], run(unit_space(2), near(0.9), 1).points[0])
     assert np.abs(points[1] - 0.9).max() < 0.2
@@ -79,16 +79,16 @@ def test_the_first_point_is_that_of_every_study_and_the_second_where_the_older_o
     assert [found.trust for found in batch] == [{}, {RELATED.study: 1.0}]
 
 
-def test_results_decide_on_which_of_several_older_studies_count() -> None:
+def test_results_decide_which_older_studies_are_trusted() -> None:
     assert trusted(RELATED)[0] > 0.5
     assert trusted(FLIPPED) == [0.0]
     assert trusted(UNRELATED, count=6) == [0.0]
     flipped, related = trusted(FLIPPED, RELATED)
-    assert related > flipped + 0.5, "one says the opposite of the other, so the difference is what counts"
+    assert related > flipped + 0.5, "each contradicts the other, so their difference is useful"
 
 
-def test_a_study_that_misleads_is_dropped() -> None:
-    """Then the search is that of a study without it, bit for bit, and the optimum is found."""
+def test_misleading_study_is_dropped() -> None:
+    """The search is then bit-identical to that of a study without it, and finds the optimum."""
     misled = run(unit_space(2), near(0.9), 6, config=Config(older=(FLIPPED,)))
     plain = auto.start(unit_space(2), Config(), 0)
     state = replace(plain, tree=misled.state.tree, cells_learned_from=misled.state.cells_learned_from)
@@ -98,10 +98,10 @@ def test_a_study_that_misleads_is_dropped() -> None:
     assert max(run(unit_space(2), near(0.1), 25, config=Config(older=(RELATED,))).values) > -1e-3
 
 
-def test_the_posterior_is_that_of_a_prior_mean() -> None:
-    """The mean t m, and on top of it the regression of what it leaves."""
+def test_posterior_has_a_scaled_prior_mean() -> None:
+    """The mean t m, plus the regression of the residuals."""
     state = run(unit_space(2), near(0.85), 4, config=Config(older=(RELATED,))).state
-    view, record = seen(state), state.record
+    view, record = search_view_of(state), state.record
     assert isinstance(view, Transferred)
     (mean,), (trust,) = view.older, view.trust.tolist()
     outputs, noise = state.warp.forward(record.values), state.checkpoint.hyperparameters.noise_ratio
@@ -115,10 +115,10 @@ def test_the_posterior_is_that_of_a_prior_mean() -> None:
     assert view.posterior.variance < state.surrogate.variance
 
 
-def test_the_gradient_of_the_index_is_its_slope() -> None:
-    """On which the ascent relies; also where the older study has one axis of two, the second."""
+def test_gradient_of_the_index_matches_finite_differences() -> None:
+    """The ascent relies on this. Also if the older study has only the second of two axes."""
     for given in (RELATED, older(lambda u: near(0.9)(u) * 2, axes=[1])):
-        view = seen(run(unit_space(2), near(0.9), 1, config=Config(older=(given,))).state)
+        view = search_view_of(run(unit_space(2), near(0.9), 1, config=Config(older=(given,))).state)
         positions = np.random.default_rng(1).random((5, 2))
         _, gradient = view.ucb_and_gradient(positions, 1.5)
         for axis in (0, 1):
@@ -127,8 +127,8 @@ def test_the_gradient_of_the_index_is_its_slope() -> None:
             assert gradient[:, axis] == pytest.approx(slope, rel=1e-3, abs=1e-5)
 
 
-def test_the_gap_and_predictions_rest_on_the_own_results_alone() -> None:
-    """The same results under a tree that is alike: all numbers of the model are the same."""
+def test_gap_and_predictions_use_the_own_results_only() -> None:
+    """With the same results and an equal tree, all numbers of the model are the same."""
     found = run(unit_space(2), near(0.8), 12, config=Config(older=(RELATED,)))
     state = found.of_results_alone()
     grid = np.random.default_rng(0).random((50, 2))
@@ -136,13 +136,13 @@ def test_the_gap_and_predictions_rest_on_the_own_results_alone() -> None:
     assert report(state).gap == report(found.state).gap is not None
 
 
-def test_a_study_with_older_ones_is_restored_bit_for_bit() -> None:
+def test_study_with_older_ones_is_restored_bit_for_bit() -> None:
     found = run(unit_space(3), near(0.8), 20, config=Config(older=(older(near(0.9), axes=[0, 2]),)))
     pending = np.full((1, 3), 0.25)
     assert np.array_equal(found.ask(pending), found.restored().ask(pending))
 
 
-def test_a_failed_point_and_a_pending_one_are_as_without_older_studies() -> None:
+def test_older_studies_do_not_change_failed_and_pending_points() -> None:
     """Failed points count as worse than usual and are not suggested again; a pending one leaves the mean."""
     found = run(unit_space(2), near(0.85), 4, config=Config(older=(RELATED,)))
     failed = found.ask()
@@ -151,10 +151,10 @@ def test_a_failed_point_and_a_pending_one_are_as_without_older_studies() -> None
     state, grid = found.state, np.random.default_rng(2).random((10, 2))
     out = handed_out(state, failed[None], None, None)
     view = search_view(state, state.surrogate, state.warp, state.record.values, out).view
-    assert view.mean(grid) == pytest.approx(seen(state).mean(grid))
+    assert view.mean(grid) == pytest.approx(search_view_of(state).mean(grid))
 
 
-def test_older_results_where_parameters_depend_on_others_count() -> None:
+def test_older_results_of_conditional_parameters_count() -> None:
     tree = Space(
         (ChoiceAxis("kind", ("a", "b")), FloatAxis("x", 0.0, 1.0)), conditions=(Condition("x", "kind", ("b",)),)
     )
@@ -164,8 +164,8 @@ def test_older_results_where_parameters_depend_on_others_count() -> None:
     assert tree.decode(found.points[1]) == {"kind": "b", "x": pytest.approx(0.7, abs=0.1)}
 
 
-def test_the_mean_of_an_older_study_knows_its_choices() -> None:
-    """Although the snapshot rounds positions, and the kernel compares those of choices exactly."""
+def test_mean_of_an_older_study_identifies_its_choices() -> None:
+    """The snapshot rounds positions, and the kernel compares those of choices exactly."""
     axis = ChoiceAxis("kind", ("a", "b", "c"))
     exact = np.array([axis.encode(choice) for choice in ("a", "b", "c")])
     given = Older("older", (0,), tuple((float(u),) for u in exact.round(6)), (0.0, 3.0, 0.0))

@@ -1,4 +1,4 @@
-"""The partition tree on spaces of every kind of axis: cells partition their parents, and keys name them."""
+"""The partition tree on spaces of every kind of axis: cells partition their parents, and keys identify them."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ def positions(domain: Domain, seed: int, count: int) -> Array:
 
 @given(cells())
 def test_children_partition_their_parent(grove: tuple[Domain, Tree, list[Box]]) -> None:
-    """Along the axis of the cut the parts follow each other without gap or overlap, none is empty, and along the
-    others they are the parent's; a categorical axis falls into single choices."""
+    """Along the split axis, the parts are contiguous, without overlap, and not empty; along the others they equal the
+    parent. A categorical axis is split into single choices.
+    """
     domain, tree, boxes = grove
     for cell in np.flatnonzero(tree.axis >= 0):
         axis, parent = int(tree.axis[cell]), boxes[cell]
@@ -71,9 +72,8 @@ def test_children_partition_their_parent(grove: tuple[Domain, Tree, list[Box]]) 
 
 
 @given(spaces(), st.data())
-def test_every_value_of_a_discrete_axis_falls_into_the_part_that_holds_it(space: Space, data: st.DataObject) -> None:
-    """``part_of`` of a value's position is the part whose run of indices contains it, for every value of small axes
-    and many of large ones, down to single values."""
+def test_every_discrete_value_is_in_the_part_that_part_of_returns(space: Space, data: st.DataObject) -> None:
+    """For every value of small axes and many values of large ones, down to single values."""
     domain = Domain(space)
     discrete = [k for k, size in enumerate(domain.sizes) if size is not None]
     for axis in discrete:
@@ -94,8 +94,8 @@ def test_every_value_of_a_discrete_axis_falls_into_the_part_that_holds_it(space:
 
 
 @given(cells(), st.integers(0, 2**32))
-def test_a_point_lies_in_the_box_of_the_cell_that_find_gives(grove: tuple[Domain, Tree, list[Box]], seed: int) -> None:
-    """For 20 points: the cell is uncut, its box is the one that grew with it, and the point is within its ends."""
+def test_find_returns_the_cell_that_contains_the_point(grove: tuple[Domain, Tree, list[Box]], seed: int) -> None:
+    """For 20 points: the cell is a leaf, its box is the recorded one, and the point is within its ends."""
     domain, tree, boxes = grove
     for point in positions(domain, seed, 20):
         cell, box = tree.find(whole(domain), point)
@@ -108,8 +108,8 @@ def test_a_point_lies_in_the_box_of_the_cell_that_find_gives(grove: tuple[Domain
 
 
 @given(cells())
-def test_a_key_names_its_cell(grove: tuple[Domain, Tree, list[Box]]) -> None:
-    """Keys are distinct, and lead to the box that walking down gave, bit for bit."""
+def test_keys_identify_cells(grove: tuple[Domain, Tree, list[Box]]) -> None:
+    """Keys are distinct, and give the recorded box bit for bit."""
     domain, tree, boxes = grove
     keys = [tree.key(cell) for cell in range(tree.size)]
     assert len(set(keys)) == tree.size
@@ -121,7 +121,7 @@ def test_a_key_names_its_cell(grove: tuple[Domain, Tree, list[Box]]) -> None:
 
 @given(cells())
 def test_centroids_are_points_of_the_space_inside_their_cells(grove: tuple[Domain, Tree, list[Box]]) -> None:
-    """A centroid decodes and encodes to itself, lies within the ends, and ``find`` leads to its cell or below."""
+    """A centroid survives decoding and encoding, is in its cell, and ``find`` returns its cell or a descendant."""
     domain, tree, boxes = grove
     for cell, box in enumerate(boxes):
         centroid = box.centroid()
@@ -138,8 +138,8 @@ def test_centroids_are_points_of_the_space_inside_their_cells(grove: tuple[Domai
 
 
 @given(cells(), st.integers(0, 2**32))
-def test_a_tree_grown_from_its_recorded_cells_is_the_tree(grove: tuple[Domain, Tree, list[Box]], seed: int) -> None:
-    """Statuses by key in order of creation give every array back, with any uncut cells pruned."""
+def test_tree_is_restored_from_its_recorded_cells(grove: tuple[Domain, Tree, list[Box]], seed: int) -> None:
+    """Statuses by key, in order of creation, restore every array, with any uncut cells pruned."""
     tree = grove[1]
     rng = np.random.default_rng(seed)
     uncut = np.flatnonzero(tree.axis == LEAF).astype(np.int32)
@@ -157,15 +157,15 @@ def assert_equal(one: Tree, other: Tree) -> None:
 
 
 @pytest.mark.parametrize("steps", [0, 1, 30])
-def test_the_cells_that_a_run_records_grow_its_tree(steps: int) -> None:
-    """What suggestions and results report of cells, in order, is the tree of the state; on every kind of axis."""
+def test_cells_recorded_by_a_run_restore_its_tree(steps: int) -> None:
+    """On every kind of axis."""
     result = run(MIXED, lambda u: float(np.sin(5 * u).sum()), steps)
     assert_equal(grown(result.cells), result.state.tree)
     assert grown({}).size == 1
 
 
 @given(spaces())
-def test_a_cell_of_one_value_is_not_cut(space: Space) -> None:
+def test_cells_of_one_value_are_not_split(space: Space) -> None:
     """``can_be_cut`` is false exactly along axes of one value, and for intervals that are too narrow."""
     domain = Domain(space)
     box = whole(domain)
@@ -181,7 +181,6 @@ def test_a_cell_of_one_value_is_not_cut(space: Space) -> None:
 
 
 def test_all_points_of_a_finite_space_are_listed_once() -> None:
-    """``points`` is the product of all values, and the number of them ``size``."""
     space = Space(
         (IntAxis("n", 1, 20, "log", step=3), ChoiceAxis("c", ("a", "b", "c")), ChoiceAxis("b", (False, True)))
     )
@@ -192,8 +191,8 @@ def test_all_points_of_a_finite_space_are_listed_once() -> None:
 
 
 @given(spaces(), st.integers(0, 2**32))
-def test_snapped_positions_are_the_nearest_values(space: Space, seed: int) -> None:
-    """Along listed axes the nearest value's position, and a fixed point of snapping; elsewhere nothing moves."""
+def test_snapping_gives_the_nearest_values(space: Space, seed: int) -> None:
+    """Along listed axes, snapping gives the nearest value's position and is idempotent; elsewhere nothing moves."""
     domain = Domain(space)
     loose = np.random.default_rng(seed).random((10, space.dimension))
     snapped = domain.snap(loose)
@@ -206,8 +205,8 @@ def test_snapped_positions_are_the_nearest_values(space: Space, seed: int) -> No
             np.testing.assert_allclose(np.abs(snapped[:, axis] - loose[:, axis]), distance.min(axis=1), atol=1e-15)
 
 
-def test_axes_of_very_many_values_are_not_listed_and_their_values_are_all_in_the_tree() -> None:
-    """Beyond LISTED values an axis is searched as continuous; walking down still ends at any single value."""
+def test_axes_of_many_values_are_not_listed_but_all_values_are_in_the_tree() -> None:
+    """Beyond LISTED values, an axis is searched as continuous; descending the tree still reaches any single value."""
     domain = Domain(Space((IntAxis("n", 0, 10 * LISTED), FloatAxis("x", 0.0, 1.0))))
     assert domain.values == (None, None)
     for index in (0, 1, 17, 5 * LISTED, 10 * LISTED):

@@ -1,4 +1,4 @@
-"""The warp: a strictly rising, invertible map, fitted so that neither outliers nor units matter."""
+"""The warp: a strictly increasing, invertible map, fitted so that neither outliers nor units matter."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ def results(draw: st.DrawFn) -> Array:
 
 
 def rounding(fitted: Warp, values: Array) -> Array:
-    """What rounding may do to an inverse: that of the output over the slope, and that of the value itself. (The
-    transform is bounded, so far beyond the bulk of the results many values have nearly the same output.)"""
+    """The rounding error of an inverse: that of the output divided by the slope, and that of the value itself.
+
+    (The transform is bounded, so many values far from most results have nearly the same output.)
+    """
     steps = EPSILON * (1.0 + np.abs(fitted.forward(values)) + abs(fitted.offset / fitted.scale))
     own = EPSILON * (np.abs(values) + abs(fitted.middle) + fitted.spread)
     found: Array = 64 * (steps / fitted.slope(values) + own)
@@ -44,8 +46,8 @@ def rounding(fitted: Warp, values: Array) -> Array:
 
 
 @given(results())
-def test_the_inverse_gives_the_results_back(values: Array) -> None:
-    """To rounding, at the results it was fitted to."""
+def test_inverse_recovers_the_results(values: Array) -> None:
+    """Up to rounding, at the results that the warp was fitted to."""
     fitted = warp.fit(values)
     error = np.abs(fitted.inverse(fitted.forward(values)) - values)
     close = rounding(fitted, values) < np.abs(values) + fitted.spread
@@ -53,8 +55,8 @@ def test_the_inverse_gives_the_results_back(values: Array) -> None:
 
 
 @given(st.integers(0, 2**32), st.sampled_from(warp.POWERS.tolist()))
-def test_the_inverse_gives_outputs_back_for_every_power(seed: int, power: float) -> None:
-    """Both ways, within a few spreads of the middle, to nine digits."""
+def test_forward_and_inverse_are_consistent_for_every_power(seed: int, power: float) -> None:
+    """In both directions, within a few spreads of the middle, to nine digits."""
     rng = np.random.default_rng(seed)
     fitted = Warp(rng.normal(), float(np.exp(rng.normal())), power, rng.normal(), float(np.exp(rng.normal())))
     y = -fitted.middle + 3 * fitted.spread * rng.uniform(-1, 1, 50)
@@ -64,8 +66,8 @@ def test_the_inverse_gives_outputs_back_for_every_power(seed: int, power: float)
 
 
 @given(results())
-def test_it_rises_strictly(values: Array) -> None:
-    """The order of the outputs is that of the results; two that differ by more than rounding stay apart."""
+def test_warp_is_strictly_increasing(values: Array) -> None:
+    """Outputs have the order of the results; results that differ by more than rounding have different outputs."""
     fitted = warp.fit(values)
     ordered = np.unique(values)
     outputs = fitted.forward(ordered)
@@ -77,8 +79,8 @@ def test_it_rises_strictly(values: Array) -> None:
 
 
 @given(st.integers(0, 2**32), st.sampled_from(warp.POWERS.tolist()))
-def test_the_slope_is_the_derivative(seed: int, power: float) -> None:
-    """Against central differences, on both sides of the middle and for every power; it is positive."""
+def test_slope_matches_finite_differences(seed: int, power: float) -> None:
+    """On both sides of the middle and for every power, the slope is positive."""
     rng = np.random.default_rng(seed)
     fitted = Warp(rng.normal(), float(np.exp(rng.normal())), power, rng.normal(), float(np.exp(rng.normal())))
     y = -fitted.middle + 3 * fitted.spread * rng.uniform(-1, 1, 50)
@@ -91,7 +93,7 @@ def test_the_slope_is_the_derivative(seed: int, power: float) -> None:
 
 @given(results())
 def test_outputs_are_standardised(values: Array) -> None:
-    """Mean 0 and standard deviation 1 of results that differ, unless they are as good as equal."""
+    """Distinct results have mean 0 and standard deviation 1, unless they are nearly equal."""
     assume(np.ptp(values) > 1e-9 * np.abs(values).max())
     outputs = warp.fit(values).forward(np.unique(values))
     assert abs(outputs.mean()) < 1e-6
@@ -100,7 +102,7 @@ def test_outputs_are_standardised(values: Array) -> None:
 
 @given(st.integers(0, 2**32))
 def test_skewed_results_become_symmetric(seed: int) -> None:
-    """Log-normal costs, 100 of them: the skewness falls to less than a third."""
+    """The skewness of 100 log-normal costs decreases to less than a third."""
     cost = np.exp(np.random.default_rng(seed).standard_normal(100))
 
     def skewness(x: Array) -> float:
@@ -111,8 +113,8 @@ def test_skewed_results_become_symmetric(seed: int) -> None:
 
 
 @pytest.mark.parametrize("values", [[], [3.0], [3.0] * 7, [0.0], [1e300] * 3, [-1e-300] * 3])
-def test_without_spread_it_only_moves(values: list[float]) -> None:
-    """No, one, or equal results: the outputs are 0, the slope is positive, and the inverse holds."""
+def test_warp_of_equal_results_is_a_shift(values: list[float]) -> None:
+    """For no, one, or equal results, the outputs are 0, the slope is positive, and the inverse is valid."""
     y = np.array(values)
     fitted = warp.fit(y)
     assert (fitted.forward(y) == 0.0).all()
@@ -133,9 +135,10 @@ def wave(u: Array) -> float:
 
 
 @pytest.mark.parametrize("outlier", [-1e6, -1e9, 1e6])
-def test_one_outlier_changes_predictions_elsewhere_little(outlier: float) -> None:
-    """One of 1e6 in a corner, beside 40 values near 1: farther than half the box from it, predictions are off by less
-    than a fifth of the function's standard deviation; without the outlier by less than a twentieth."""
+def test_an_outlier_hardly_changes_predictions_elsewhere(outlier: float) -> None:
+    """A result of 1e6 in a corner and 40 values near 1. Farther than half the box from it, the error of predictions is
+    below a fifth of the function's standard deviation; without the outlier, below a twentieth.
+    """
     corner = np.array([0.99, 0.01])
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -150,8 +153,8 @@ def test_one_outlier_changes_predictions_elsewhere_little(outlier: float) -> Non
 
 
 @pytest.mark.parametrize("outlier", [-1e6, 1e6])
-def test_results_keep_their_resolution_beside_an_outlier(outlier: float) -> None:
-    """20 normal results and one of 1e6, on either side: their outputs still spread over more than 1."""
+def test_other_results_keep_their_resolution_next_to_an_outlier(outlier: float) -> None:
+    """The outputs of 20 normal results span more than 1, with an outlier of 1e6 in either direction."""
     values = np.random.default_rng(0).standard_normal(20)
     fitted = warp.fit(np.append(values, outlier))
     assert np.ptp(fitted.forward(values)) > 1.0
@@ -161,14 +164,14 @@ def together(objective_scale: float, offset: float, steps: int) -> Run:
     return run(unit_space(2), lambda u: objective_scale * wave(u) + offset, steps, seed=3)
 
 
-def test_a_result_that_comes_again_and_again_bends_nothing() -> None:
-    """On a step of the objective the search gets the same value many times: the others keep their distances."""
+def test_repeated_results_do_not_change_the_warp() -> None:
+    """On a step of the objective, the search gets the same value many times; distances between the others stay."""
     seen = np.array([-1.08, -1.23, -1.35, -1.44, -2.03])
     on_a_step = np.concatenate([seen, np.full(20, -1.08)])
     assert warp.fit(on_a_step) == warp.fit(seen)
 
 
-def test_units_of_a_power_of_two_change_nothing_at_all() -> None:
+def test_units_of_a_power_of_two_change_no_bit() -> None:
     """Results times 2^20: the same 30 suggestions bit for bit, and predictions exactly 2^20 times as large."""
     plain, scaled = together(1.0, 0.0, 30), together(2.0**20, 0.0, 30)
     assert [p.tolist() for p in scaled.points] == [p.tolist() for p in plain.points]
@@ -190,9 +193,10 @@ def test_units_change_no_suggestion(scale: float, offset: float) -> None:
 
 
 @given(results(), st.floats(0.0, 1.0))
-def test_the_range_bounds_the_outputs(values: Array, share: float) -> None:
-    """Every result, however extreme, has an output within ``range``, and the ends are reached: outputs inside have a
-    finite result, those beyond an infinite one."""
+def test_range_bounds_the_outputs(values: Array, share: float) -> None:
+    """Every result, however extreme, has an output within ``range``, and the bounds are tight: outputs inside have a
+    finite result, and those outside an infinite one.
+    """
     fitted = warp.fit(values)
     low, high = fitted.range()
     extreme = -fitted.middle + fitted.spread * np.array([-1e50, 1e50])

@@ -1,4 +1,4 @@
-"""Suggestions of ``auto`` in a slice of the space: the best points there, each once."""
+"""Suggestions of ``auto`` in a slice of the space: the best points there, without repeats."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def mixed_score(u: Array) -> float:
 
 @pytest.mark.parametrize("fixed", FIXED, ids="+".join)
 def test_fixed_coordinates_are_kept_and_no_point_is_repeated(fixed: dict[str, Value]) -> None:
-    """On every kind of axis, beside known, pending and failed points; a slice of two points ends after these."""
+    """On every kind of axis, next to known, pending and failed points. A slice of two points is exhausted after two."""
     state, within = run(MIXED, mixed_score, 12).state, Slice(MIXED, fixed)
     pending, failed = (within.put(each) for each in np.split(MIXED.snap(np.random.default_rng(0).random((4, 7))), 2))
     found = [each.point for each in islice(auto.suggestions_within(state, within, pending, failed), 4)]
     assert within.holds(np.array(found).reshape(-1, 7)).all()
-    handed_out = np.concatenate([state.record.positions, pending, failed, *(point[None] for point in found)])
-    taken = np.unique(handed_out[within.holds(handed_out)], axis=0)
+    unavailable = np.concatenate([state.record.positions, pending, failed, *(point[None] for point in found)])
+    taken = np.unique(unavailable[within.holds(unavailable)], axis=0)
     assert len(found) == 4 or len(taken) == within.size == 2
-    assert len(np.unique(handed_out, axis=0)) >= 12 + len(found)
+    assert len(np.unique(unavailable, axis=0)) >= 12 + len(found)
     assert len({point.tobytes() for point in found}) == len(found)
 
 
-def test_a_finite_slice_ends_when_all_its_points_are_issued_though_the_space_has_others() -> None:
+def test_finite_slice_ends_when_all_its_points_are_issued() -> None:
     result = run(FINITE, finite_score, 10)
     within, none = Slice(FINITE, {"c": "y"}), np.zeros((0, 3))
     known = within.holds(result.state.record.positions).sum()
@@ -62,7 +62,7 @@ def test_a_finite_slice_ends_when_all_its_points_are_issued_though_the_space_has
     assert not auto.exhausted(result.state, np.array(rest))
 
 
-def test_points_asked_for_together_are_those_asked_for_in_turn() -> None:
+def test_points_suggested_together_equal_those_suggested_in_turn() -> None:
     space = unit_space(3)
     state, within = run(space, wave, 9).state, Slice(space, {"x1": 0.25})
     together = [each.point for each in islice(auto.suggestions_within(state, within, np.zeros((0, 3))), 4)]
@@ -74,8 +74,8 @@ def test_points_asked_for_together_are_those_asked_for_in_turn() -> None:
         pending = np.concatenate([pending, point[None]])
 
 
-def test_the_bound_is_largest_at_the_suggestion() -> None:
-    """Within 1% of beta s there: no one of 5,000 random points of the slice has a larger one."""
+def test_suggestion_in_a_slice_maximizes_the_bound() -> None:
+    """Within 1% of beta s: none of 5,000 random points of the slice has a larger bound."""
     space, beta = unit_space(3), betas.beta(15)
     state, within = run(space, wave, 15).state, Slice(space, {"x2": 0.4})
     suggestion = next(auto.suggestions_within(state, within, np.zeros((0, 3))))
@@ -84,14 +84,14 @@ def test_the_bound_is_largest_at_the_suggestion() -> None:
     assert bound >= state.surrogate.ucb(others, beta).max() - 0.01 * beta * std
 
 
-def test_the_first_points_in_a_slice_need_no_result() -> None:
+def test_first_points_in_a_slice_need_no_result() -> None:
     within = Slice(MIXED, {"loss": "hinge"})
     state = auto.start(MIXED, Config(), 0)
     first = next(auto.suggestions_within(state, within, np.zeros((0, 7))))
     assert (first.phase, MIXED.decode(first.point)["loss"]) == ("start", "hinge")
 
 
-def test_other_systems_say_that_they_cannot() -> None:
+def test_systems_without_slices_reject_fixed_parameters() -> None:
     space: Space = unit_space(1)
     with pytest.raises(NotImplementedError, match="AdaBKB cannot hold parameters fixed"):
         ada_bkb.suggestions_within(None, Slice(space, {"x0": 0.5}), np.zeros((0, 1)))  # type: ignore[arg-type]
