@@ -20,7 +20,7 @@ Probability = Annotated[
     Annotated[float, Field(gt=0, lt=1)] | None,
     Field(description="for outcome constraints: required probability of the model's point; 0.95 if absent"),
 ]
-State = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
+State = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped", "withdrawn"]
 
 
 class Reading:

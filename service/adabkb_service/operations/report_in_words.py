@@ -58,6 +58,44 @@ def best_points(report: StudyReport) -> Table:
             columns.append((f"point {number}", each.parameters, told))
     else:
         best = found.observed
+def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
+    """Yield what a report begins with: the name and the text of each tag and each fact."""
+    study, counts = report.study, report.study.counts
+    yield from ((name, value or UNKNOWN) for name, value in study.tags.items() if name != DESCRIPTION)
+    if report.owner:
+        yield "Owner", report.owner
+    people = [each.name for each in report.workers if each.name]
+    if people:
+        others = len(people) - MOST_PEOPLE
+        yield "Workers", ", ".join(people[:MOST_PEOPLE]) + (f" and {others} more" if others > 0 else "")
+    yield "Time (UTC)", f"{study.created_at:%Y-%m-%d} to {study.updated_at:%Y-%m-%d}"
+    discounted = counts.observations - report.assessment.results
+    yield "Results", figure(counts.observations) + (f", {figure(discounted)} of them do not count" if discounted > 0 else "")
+    without = {wording.STATES[state]: getattr(counts, state) for state in ("failed", "stopped", "withdrawn", "active")}
+    told = [f"{figure(count)} {state}" for state, count in without.items() if count]
+    yield "Trials", ", ".join([f"{figure(counts.trials)} in total", *told])
+
+
+def headline(report: StudyReport) -> Headline | None:
+    """Return the best result and what the model expects at its point; None without a result, and with several
+    objectives."""
+    study, best, expected = report.study, report.recommendation.observed, report.assessment.progress.expected
+    if best is None:
+        return None
+    conditions = [
+        f"{each.label or each.name} {wording.setting_in_unit(each, best.parameters[each.name])}"
+        for each in study.parameters
+        if each.name in best.parameters
+    ]
+    told = ""
+    if expected is not None:
+        mean = wording.estimate(study, None, expected.mean, expected.std)
+        within = wording.interval(study, expected.lcb, expected.ucb, expected.std)
+        told = f"The model expects {mean} there, between {within}."
+    where = f"trial {best.trial}" if best.trial else "a result without a trial"
+    return Headline(wording.in_unit(study, None, best.value), where, conditions, told)
+
+
         at = "" if best is None or best.trial is None else f" (trial {best.trial})"
         columns = [("by the model", *_by_model(report)), (f"best observed{at}", *_observed(report))]
     rows = [
@@ -178,8 +216,8 @@ def _change(study: answers.Study, event: Event) -> str:
             return "Changed: " + ", ".join(f"{name} = {_setting(value)}" for name, value in payload["changes"].items())
         case "edited":
             return f"The space was edited, version {payload['version']}"
-        case "retried":
-            return f"Trial {event.trial} is tried again"
+        case "retried" | "withdrawn":
+            return f"Trial {event.trial} {'is tried again' if event.kind == 'retried' else 'was withdrawn'}"
         case "corrected":
             was = payload.get("was", {})
             if "excluded" in was:

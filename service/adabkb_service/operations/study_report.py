@@ -32,6 +32,7 @@ CHANGES: tuple[EventKind, ...] = (
     "edited",
     "corrected",
     "retried",
+    "withdrawn",
     "paused",
     "resumed",
     "completed",

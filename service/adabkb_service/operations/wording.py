@@ -31,6 +31,7 @@ STATES: Mapping[str, str] = {
     "completed": "completed",
     "failed": "failed",
     "stopped": "stopped early",
+    "withdrawn": "withdrawn",
 }
 PHASES: Mapping[str, str] = {
     "start": "first points",
@@ -54,6 +55,7 @@ KINDS: Mapping[str, str] = {
     "open": "trials without a result yet",
     "failed": "failed trials",
     "stopped": "trials stopped early",
+    "withdrawn": "withdrawn trials",
 }
 """The kinds of rows by which the table of results can be filtered."""
 FINEST = 15

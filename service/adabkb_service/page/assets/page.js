@@ -130,6 +130,14 @@ const ACTIONS = {
     goto: stay,
   },
   release: { says: () => "The trial is given back.", goto: stay },
+  withdraw: {
+    says: (answer) => `Trial ${answer.trial.number} is withdrawn.`,
+    undo: (_, __, element) => ({
+      method: "POST",
+      path: pathOf(element).replace(/withdraw$/, "retry"),
+      body: { reason: "the withdrawal was taken back" },
+    }),
+  },
   fail: {
     says: () => "The trial has failed.",
     undo: (_, sent, element) => ({
