@@ -6,7 +6,6 @@ import io
 import re
 from base64 import b64encode
 from collections.abc import Iterator
-from pathlib import Path
 from xml.etree import ElementTree
 
 import httpx
@@ -15,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from tests.acceptance.page.studies import HOSTILE, checked, hostile, tuned
-from tests.acceptance.page.tabs import accessible, tab
+from tests.acceptance.page.tabs import accessible, save, tab
 from tests.servers import server_on
 from tests.waiting import wait_for
 
@@ -66,8 +65,8 @@ def test_a_report_is_whole_without_scrolling_and_is_printed_as_it_is(browser: Br
 def test_every_chart_is_saved_as_an_image_that_stands_alone(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         opened(page, "digits")
-        drawings = {name: saved(page, name, "svg") for name in CHARTS}
-        photographs = {name: saved(page, name, "png") for name in CHARTS}
+        drawings = {name: save(page, name, "svg").read_bytes() for name in CHARTS}
+        photographs = {name: save(page, name, "png").read_bytes() for name in CHARTS}
         for name, drawing in drawings.items():
             root = ElementTree.fromstring(drawing)
             outside = [
@@ -83,13 +82,6 @@ def test_every_chart_is_saved_as_an_image_that_stands_alone(browser: Browser, si
             width = page.locator(f"#{name} .plot").evaluate("(plot) => plot.getBoundingClientRect().width")
             assert (image.format, image.width) == ("PNG", 2 * round(width)), name
             assert colours(image) > 3, name
-
-
-def saved(page: Page, chart: str, kind: str) -> bytes:
-    with page.expect_download() as download:
-        page.locator(f"#{chart} [data-save={kind}]").click()
-    assert download.value.suggested_filename == f"digits-{chart}.{kind}"
-    return Path(download.value.path()).read_bytes()
 
 
 def rendered(page: Page, drawing: bytes) -> Image.Image:

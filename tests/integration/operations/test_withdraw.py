@@ -79,8 +79,9 @@ def test_the_others_are_suggested_as_if_the_point_were_still_under_way(running: 
 
 def test_a_finite_space_ends_without_the_declined_points(running: Service) -> None:
     create(running, definition(parameters=CHOICES))
-    for _ in CHOICES[0]["choices"]:
-        withdraw(running, "s", *handed_out(running))
+    for _ in range(3):
+        (number,) = handed_out(running)
+        withdraw(running, "s", number)
     assert suggest(running, "s", Ask()).view.reason == "exhausted"
 
 
@@ -118,8 +119,10 @@ def test_it_cannot_be_taken_back_once_others_have_the_budget(running: Service) -
 
 def test_a_complete_study_runs_again_after_its_last_trial_was_declined(running: Service) -> None:
     create(running, definition(budget=1))
-    assert withdraw(running, "s", *handed_out(running)).view.study.state == "running"
-    assert observe(running, "s", Value(1.0, *handed_out(running))).view.study.state == "complete"
+    (declined,) = handed_out(running)
+    assert withdraw(running, "s", declined).view.study.state == "running"
+    (other,) = handed_out(running)
+    assert observe(running, "s", Value(1.0, other)).view.study.state == "complete"
 
 
 def test_its_worker_has_lost_the_lease_but_its_result_is_stored(running: Service) -> None:

@@ -5,7 +5,7 @@
 import { call, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
 import { messageOf } from "./caught.js";
-import { around, byId, dataOf, every, holder } from "./elements.js";
+import { around, byId, dataOf, every, holder, one } from "./elements.js";
 import { body, clearProblem, isField, tellProblem } from "./forms.js";
 import "./session.js";
 import { clearToasts, saidBefore, say, sayThere } from "./toasts.js";
@@ -355,6 +355,24 @@ document.addEventListener("click", async (event) => {
       button.disabled = false;
     }
   }
+});
+
+/** Close the menus that are open, except one.
+ * @param {Element | null} [kept]
+ */
+function closeMenus(kept = null) {
+  for (const menu of every(document, "details.menu[open]", HTMLDetailsElement)) if (menu !== kept) menu.open = false;
+}
+
+document.addEventListener("click", ({ target }) => {
+  if (!(target instanceof Element)) return;
+  closeMenus(target.closest("button") ? null : target.closest("details.menu"));
+});
+document.addEventListener("keydown", ({ key, target }) => {
+  const menu = target instanceof Element ? target.closest("details.menu[open]") : null;
+  if (key !== "Escape" || !menu) return;
+  closeMenus();
+  one(menu, "summary", HTMLElement).focus();
 });
 
 /** Write what depends on the browser: times, and the address of the server.
