@@ -170,6 +170,45 @@ def test_the_charts_that_a_person_chooses_are_in_the_address_of_the_study_and_of
         expect(page.locator("#importance")).to_have_attribute("data-state", "shown")
 
 
+def test_combinations_that_constraints_exclude_are_not_among_the_untried_ones(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """Also if the constraints depend on further parameters; a result that was stored earlier is still counted."""
+    parameters = [
+        {"name": "ligand", "kind": "categorical", "choices": ["XPhos", "PPh3"]},
+        {"name": "heat", "kind": "float", "low": 20, "high": 120},
+        {"name": "base", "kind": "categorical", "choices": ["K3PO4", "none"]},
+    ]
+    constraints = ["not (ligand == 'PPh3' and heat > 80)", "not (base == 'none' and heat < 60)"]
+    definition = {"id": "limited", "direction": "maximize", "parameters": parameters, "constraints": constraints}
+    checked(api.post("/v1/studies", json=definition))
+    told = {"parameters": {"ligand": "XPhos", "heat": 90, "base": "none"}, "value": 10}
+    checked(api.post("/v1/studies/limited/observe", json=told))
+    with tab(browser, site) as page:
+        page.goto("/studies/limited?charts=coverage")
+        drawn(page, "coverage")
+        said = page.locator("#coverage-said")
+        expect(said).to_contain_text("1 of 8 possible combinations were tried")
+        expect(said).to_contain_text("–: excluded by the constraints")
+        page.locator("#coverage .plot").focus()
+        heard = []
+        for _ in range(10):
+            page.keyboard.press("ArrowRight")
+            heard.append((page.locator("#coverage [role=status]").text_content() or "").split("\n"))
+        words = "excluded by the constraints"
+        assert [each[1:] for each in heard if each[2] == words] == [
+            ["heat: 80 to 100", words],
+            ["heat: 100 to 120", words],
+        ]
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.locator("#coverage-x").select_option("base")
+        expect(said).to_contain_text("1 of 8 possible combinations were tried")
+        table = save(page, "coverage", "csv").read_text("utf-8-sig").splitlines()
+        assert table[0] == "base,heat,results,failed,excluded,best"
+        assert [line.split(",")[1] for line in table if ",true," in line] == ["20 to 40", "40 to 60"]
+
+
 def test_a_chart_is_saved_from_one_menu_also_by_the_keyboard(browser: Browser, site: str, api: httpx.Client) -> None:
     definition = {
         "id": "saved",
