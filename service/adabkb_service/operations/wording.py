@@ -191,6 +191,11 @@ def setting(parameter: Parameter, value: object) -> str:
     return figure(round(float(value), places), 12)
 
 
+def typed_setting(parameter: Parameter, value: object) -> str:
+    """Format a value of a parameter as a user would type it, with the digits of ``setting``."""
+    return setting(parameter, value).replace("\N{MINUS SIGN}", "-").replace("\N{NARROW NO-BREAK SPACE}", "")
+
+
 def setting_in_unit(parameter: Parameter, value: object) -> str:
     """Format a value of a parameter with its unit."""
     return with_unit(setting(parameter, value), parameter.unit)
