@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from typing import NamedTuple
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
+from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.quantities import OBJECTIVE
 from adabkb_service.operations import wording
 from adabkb_service.operations.study_report import Line, StudyReport
@@ -20,6 +22,10 @@ CHANGES = {
     "resumed": "Resumed",
     "completed": "Complete",
 }
+DESCRIPTION = "description"
+"""The tag whose text is below the title of a report."""
+MOST_PEOPLE = 6
+"""The maximum number of workers that a summary names."""
 REASONS = {
     "no_results": "There are no results yet.",
     "context_needed": "The best point depends on the context; request it for a context.",
@@ -31,6 +37,20 @@ REASONS = {
 }
 """Explanations of missing or uncertain best points."""
 
+
+class Headline(NamedTuple):
+    """The best result of a study."""
+
+    value: str
+    """With its unit."""
+    where: str
+    """Its trial."""
+    conditions: list[str]
+    """The name and the value of each parameter."""
+    expected: str
+    """What the model expects at its point, in a sentence; empty if it does not answer."""
+
+
 Table = tuple[list[str], list[list[str]]]
 """The header and the rows."""
 
@@ -40,24 +60,6 @@ def moment(at: datetime | None) -> str:
     return UNKNOWN if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
-def sentences(report: StudyReport) -> Iterator[str]:
-    """Yield the study's assessment in a few sentences."""
-    told = report.assessment
-    yield told.standing
-    yield from (each.text for each in (told.progress, told.latest, told.findings, told.outlook) if each and each.text)
-
-
-def best_points(report: StudyReport) -> Table:
-    """Return the best point according to the model, with predictions, and the best observation, with its measurements.
-    With several objectives, return the points on the model's front."""
-    study, found = report.study, report.recommendation
-    columns: list[tuple[str, answers.Parameters | None, dict[str, str]]] = []
-    if found.front is not None:
-        for number, each in enumerate(found.front, start=1):
-            told = {name: wording.estimate(study, name, at.mean, at.std) for name, at in each.metrics.items()}
-            columns.append((f"point {number}", each.parameters, told))
-    else:
-        best = found.observed
 def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
     """Yield what a report begins with: the name and the text of each tag and each fact."""
     study, counts = report.study, report.study.counts
@@ -68,9 +70,13 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
     if people:
         others = len(people) - MOST_PEOPLE
         yield "Workers", ", ".join(people[:MOST_PEOPLE]) + (f" and {others} more" if others > 0 else "")
-    yield "Time (UTC)", f"{study.created_at:%Y-%m-%d} to {study.updated_at:%Y-%m-%d}"
+    days = dict.fromkeys(f"{at:%Y-%m-%d}" for at in (study.created_at, study.updated_at))
+    yield "Time (UTC)", " to ".join(days)
     discounted = counts.observations - report.assessment.results
-    yield "Results", figure(counts.observations) + (f", {figure(discounted)} of them do not count" if discounted > 0 else "")
+    yield (
+        "Results",
+        figure(counts.observations) + (f", {figure(discounted)} of them excluded" if discounted > 0 else ""),
+    )
     without = {wording.STATES[state]: getattr(counts, state) for state in ("failed", "stopped", "withdrawn", "active")}
     told = [f"{figure(count)} {state}" for state, count in without.items() if count]
     yield "Trials", ", ".join([f"{figure(counts.trials)} in total", *told])
@@ -96,10 +102,28 @@ def headline(report: StudyReport) -> Headline | None:
     return Headline(wording.in_unit(study, None, best.value), where, conditions, told)
 
 
+def sentences(report: StudyReport) -> Iterator[str]:
+    """Yield the study's assessment in a few sentences."""
+    told = report.assessment
+    yield told.standing
+    yield from (each.text for each in (told.progress, told.latest, told.findings, told.outlook) if each and each.text)
+
+
+def best_points(report: StudyReport) -> Table:
+    """Return the best point according to the model, with predictions, and the best observation, with its measurements.
+    With several objectives, return the points on the model's front."""
+    study, found = report.study, report.recommendation
+    columns: list[tuple[str, answers.Parameters | None, dict[str, str]]] = []
+    if found.front is not None:
+        for number, each in enumerate(found.front, start=1):
+            told = {name: wording.estimate(study, name, at.mean, at.std) for name, at in each.metrics.items()}
+            columns.append((f"point {number}", each.parameters, told))
+    else:
+        best = found.observed
         at = "" if best is None or best.trial is None else f" (trial {best.trial})"
         columns = [("by the model", *_by_model(report)), (f"best observed{at}", *_observed(report))]
     rows = [
-        [wording.parameter_title(each), *(_value(each.name, point) for _, point, _ in columns)]
+        [wording.parameter_title(each), *(_setting_at(each, point) for _, point, _ in columns)]
         for each in study.parameters
     ]
     for name in wording.described(study):
@@ -122,6 +146,12 @@ def _observed(report: StudyReport) -> tuple[answers.Parameters | None, dict[str,
         return None, {}
     told = {name: _measured(study, name, value) for name, value in (best.metrics or {}).items()}
     return best.parameters, {OBJECTIVE: _measured(study, None, best.value), **told}
+
+
+def _setting_at(parameter: Parameter, point: answers.Parameters | None) -> str:
+    return (
+        UNKNOWN if point is None or parameter.name not in point else wording.setting(parameter, point[parameter.name])
+    )
 
 
 def _value(name: str, point: answers.Parameters | None) -> str:

@@ -11,13 +11,15 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.acceptance.page.studies import HOSTILE, checked, hostile, tuned
-from tests.acceptance.page.tabs import accessible, save, tab
+from tests.acceptance.page.tabs import REFUSALS, accessible, save, tab
 from tests.servers import server_on
 from tests.waiting import wait_for
 
+SHEET = {"width": 703, "height": 1031}
+"""A sheet of A4 without its margins, in pixels of CSS."""
 CHARTS = ("history", "gap", "validation", "importance", "parallel", "slices", "contour", "partition", "timeline")
 
 
@@ -60,6 +62,57 @@ def test_a_report_is_whole_without_scrolling_and_is_printed_as_it_is(browser: Br
         page.emulate_media(media="print")
         for hidden in (".top", ".actions", ".tools", ".controls"):
             assert not page.locator(hidden).first.is_visible(), hidden
+
+
+def test_the_first_printed_page_is_a_summary(browser: Browser, site: str, api: httpx.Client) -> None:
+    tags = {"description": "Coupling with morpholine", "project": "KX-14"}
+    checked(api.patch("/v1/studies/digits", json={"tags": tags}))
+    with tab(browser, site, size=SHEET) as page:
+        opened(page, "digits")
+        page.emulate_media(media="print")
+        summary = page.locator("#summary")
+        for words in (
+            "Report of digits",
+            "Coupling with morpholine",
+            "KX-14",
+            "anna, node-7",
+            "23, 1 of them excluded",
+            "25 in total, 1 failed, 1 being evaluated",
+            "Best result",
+            "The model expects",
+            "between",
+            "width",
+        ):
+            expect(summary).to_contain_text(words)
+        expect(summary.locator("#history")).to_have_attribute("data-state", "shown")
+        box = summary.bounding_box()
+        assert box is not None
+        assert box["height"] < SHEET["height"]
+        assert summary.evaluate("(element) => getComputedStyle(element).breakAfter") == "page"
+
+
+def test_a_chart_waits_for_its_turn_while_the_server_is_busy(browser: Browser, site: str) -> None:
+    """The page itself asks again for six times; a report goes on."""
+    asked = []
+
+    def refuse(route: Route) -> None:
+        asked.append(route.request.url)
+        if len(asked) > 7:
+            route.continue_()
+        else:
+            problem = {"status": 503, "code": "busy", "detail": "Too many reads of models are in progress; try again."}
+            route.fulfill(status=503, json=problem, headers={"Retry-After": "0"})
+
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.route("**/v1/studies/digits/importance*", refuse)
+        page.goto("/studies/digits/report")
+        chart = page.locator("#importance")
+        expect(chart).to_contain_text("The server is busy. This chart waits for its turn.")
+        expect(page.locator("#print")).to_contain_text("Preparing charts")
+        expect(page.locator("#print")).to_be_disabled()
+        page.locator("#study:not([aria-busy])").wait_for()
+        expect(chart).to_have_attribute("data-state", "shown")
+        assert len(asked) > 7
 
 
 def test_every_chart_is_saved_as_an_image_that_stands_alone(browser: Browser, site: str) -> None:
