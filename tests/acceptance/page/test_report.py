@@ -70,7 +70,7 @@ def test_the_first_printed_page_is_a_summary(browser: Browser, site: str, api: h
     with tab(browser, site, size=SHEET) as page:
         opened(page, "digits")
         page.emulate_media(media="print")
-        summary = page.locator("#summary")
+        summary = page.locator("#first-page")
         for words in (
             "Report of digits",
             "Coupling with morpholine",
@@ -89,6 +89,9 @@ def test_the_first_printed_page_is_a_summary(browser: Browser, site: str, api: h
         assert box is not None
         assert box["height"] < SHEET["height"]
         assert summary.evaluate("(element) => getComputedStyle(element).breakAfter") == "page"
+        page.goto("/studies/digits/report?charts=gap")
+        expect(summary.get_by_text("The model expects").first).to_be_visible()
+        expect(page.locator("#history")).not_to_be_visible()
 
 
 def test_a_chart_waits_for_its_turn_while_the_server_is_busy(browser: Browser, site: str) -> None:
