@@ -72,11 +72,8 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
         yield "Workers", ", ".join(people[:MOST_PEOPLE]) + (f" and {others} more" if others > 0 else "")
     days = dict.fromkeys(f"{at:%Y-%m-%d}" for at in (study.created_at, study.updated_at))
     yield "Time (UTC)", " to ".join(days)
-    discounted = counts.observations - report.assessment.results
-    yield (
-        "Results",
-        figure(counts.observations) + (f", {figure(discounted)} of them excluded" if discounted > 0 else ""),
-    )
+    total, counting = counts.observations, report.assessment.results
+    yield "Results", figure(total) if counting >= total else f"{figure(total)}, of which {figure(counting)} count"
     without = {wording.STATES[state]: getattr(counts, state) for state in ("failed", "stopped", "withdrawn", "active")}
     told = [f"{figure(count)} {state}" for state, count in without.items() if count]
     yield "Trials", ", ".join([f"{figure(counts.trials)} in total", *told])

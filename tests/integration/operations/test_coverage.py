@@ -102,3 +102,13 @@ def test_without_constraints_nothing_is_excluded() -> None:
 def test_parts_that_do_not_fit_the_parameters_are_refused(names: tuple[str, str], edges: list[list[float]]) -> None:
     with pytest.raises(Invalid, match=r"parameter|edges"):
         excluded(space(*CONSTRAINTS), names, edges)
+
+
+def test_the_number_of_combinations_is_limited() -> None:
+    """Each takes the memory of two points."""
+    parameters = [
+        {"name": name, "kind": "categorical", "choices": [f"c{number}" for number in range(101)]} for name in "ab"
+    ]
+    body = {"id": "s", "direction": "minimize", "parameters": parameters, "constraints": ["a != 'c1'"]}
+    with pytest.raises(Invalid, match="10201 combinations"):
+        excluded(StudyDefinition.model_validate(body).space(), ("a", "b"), [[], []])

@@ -8,6 +8,7 @@ import { chosen, hatched, plane } from "./learned.js";
 import { counted, figure, inUnit, measured } from "./words.js";
 
 const PARTS = 5; // of a range
+const MOST_COMBINATIONS = 10_000; // of which the server says which are excluded
 const EXCLUDED = "excluded by the constraints";
 
 /** The parts of a parameter: each choice, or some parts of a range, whole numbers one by one if they are few.
@@ -53,7 +54,8 @@ export function coverageChart(data) {
     const ink = colours();
     const results = history.results.filter((each) => !each.excluded);
     const [columns, rows] = [partsOf(x), partsOf(y)];
-    const excluded = await data.excluded([x.name, y.name], [edgesOf(x, columns), edgesOf(y, rows)]);
+    const isAsked = columns.length * rows.length <= MOST_COMBINATIONS;
+    const excluded = isAsked ? await data.excluded([x.name, y.name], [edgesOf(x, columns), edgesOf(y, rows)]) : null;
     const cells = columns.flatMap((column, i) =>
       rows.map((row, k) => {
         const isIn = (/** @type {{ parameters: Record<string, unknown> }} */ { parameters }) => {
