@@ -75,6 +75,10 @@ class AsyncLeasedTrial(Leased):
         """Release the trial without a result."""
         return await self._study.release(self)
 
+    async def withdraw(self, reason: str | None = None) -> Answer:
+        """Decline the trial: nobody is to evaluate its point."""
+        return await self._study.withdraw(self, reason)
+
     async def __aenter__(self) -> Self:
         self._keeper = asyncio.create_task(self._keep(), name=f"lease-{self.number}")
         return self

@@ -29,7 +29,7 @@ def study(summary: StudySummary) -> str:
     counts, budget = summary.counts, getattr(summary, "trial_budget", None)
     reason = "" if summary.reason in (None, summary.state) else f" ({summary.reason})"
     of = "" if budget is None else f" of {budget}"
-    others = {name: getattr(counts, name) for name in ("active", "failed", "stopped")}
+    others = {name: getattr(counts, name) for name in ("active", "failed", "stopped", "withdrawn")}
     more = "".join(f", {count} {name}" for name, count in others.items() if count)
     unit = getattr(summary, "quantities", {}).get("value", {}).get("unit")
     found = "" if summary.best is None else f", {_at(summary.best, unit)}"

@@ -39,7 +39,7 @@ def page(record: Any) -> str:
 
 Direction = Literal["minimize", "maximize"]
 StudyState = Literal["running", "paused", "complete"]
-TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
+TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped", "withdrawn"]
 Parameters = Mapping[str, Any]
 """Parameter -> value."""
 Metrics = Mapping[str, float]
@@ -191,6 +191,7 @@ class Counts(Record):
     failed: int
     observations: int
     stopped: int = 0
+    withdrawn: int = 0
 
 
 @dataclass(frozen=True, repr=False)

@@ -115,6 +115,10 @@ class LeasedTrial(Leased):
         """Release the trial without a result."""
         return self._study.release(self)
 
+    def withdraw(self, reason: str | None = None) -> Answer:
+        """Decline the trial: nobody is to evaluate its point."""
+        return self._study.withdraw(self, reason)
+
     def start(self) -> Self:
         """Renew the lease from now on, in a thread, until ``close``."""
         if self._keeper is None:

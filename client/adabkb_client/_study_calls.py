@@ -112,7 +112,8 @@ class StudyCalls(TrialCalls):
     ) -> Steps[StudyInfo]:
         """Add rows to a catalogue, withdraw some or restore withdrawn ones, while the study runs.
 
-        Results for withdrawn rows still count, and no withdrawn row is suggested. Waiting trials in these rows fail.
+        Results for withdrawn rows still count, and no withdrawn row is suggested. Waiting trials in these rows are
+        withdrawn, too.
 
         Args:
             parameter: the name of the catalogue.

@@ -108,7 +108,8 @@ class StudyMethods:
     ) -> StudyInfo:
         """Add rows to a catalogue, withdraw some or restore withdrawn ones, while the study runs.
 
-        Results for withdrawn rows still count, and no withdrawn row is suggested. Waiting trials in these rows fail.
+        Results for withdrawn rows still count, and no withdrawn row is suggested. Waiting trials in these rows are
+        withdrawn, too.
 
         Args:
             parameter: the name of the catalogue.
@@ -639,17 +640,34 @@ class StudyMethods:
         """
         return self._transport.perform(self._calls.release(trial, attempt=attempt))
 
+    def withdraw(self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None) -> Answer:
+        """End a trial without a result: decline a suggestion, or remove a queued point.
+
+        This is not a failure, and does not count towards the budget. The next suggestions differ from the trial's
+        point. ``retry`` takes it back. A withdrawn trial stays unchanged.
+
+        Args:
+            trial: the trial, or its number.
+            reason: why nobody is to evaluate it.
+            attempt: as in ``observe``.
+
+        Raises:
+            Conflict: the trial has an outcome, or another worker holds it.
+        """
+        return self._transport.perform(self._calls.withdraw(trial, reason, attempt=attempt))
+
     def _settle(self, trial: Leased, error: BaseException | None) -> None:
         """Report the outcome of a trial at the end of its block, unless it was reported before."""
         self._transport.perform(self._calls.settle(trial, error))
 
     def retry(self, trial: Leased | Trial | int, reason: str | None = None) -> Answer:
-        """Retry a failed trial: it is issued again before any new point and does not count towards the budget again.
+        """Retry a failed or withdrawn trial: it is issued again before any new point. A failed trial does not count
+        towards the budget again.
 
         Nothing changes if the trial is waiting or active. The log keeps the reason.
 
         Raises:
-            Conflict: the trial has a result.
+            Conflict: the trial has a result, or the budget has no room for a withdrawn trial.
         """
         return self._transport.perform(self._calls.retry(trial, reason))
 

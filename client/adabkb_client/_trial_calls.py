@@ -336,6 +336,25 @@ class TrialCalls:
         """
         return _noted(trial, (yield from self._lease("release", trial, attempt, retry_for=stop_seconds())))
 
+    def withdraw(
+        self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None
+    ) -> Steps[Answer]:
+        """End a trial without a result: decline a suggestion, or remove a queued point.
+
+        This is not a failure, and does not count towards the budget. The next suggestions differ from the trial's
+        point. ``retry`` takes it back. A withdrawn trial stays unchanged.
+
+        Args:
+            trial: the trial, or its number.
+            reason: why nobody is to evaluate it.
+            attempt: as in ``observe``.
+
+        Raises:
+            Conflict: the trial has an outcome, or another worker holds it.
+        """
+        given = {} if reason is None else {"reason": reason}
+        return _noted(trial, (yield from self._lease("withdraw", trial, attempt, given)))
+
     def settle(self, trial: Leased, error: BaseException | None) -> Steps[None]:
         """Report the outcome of a trial at the end of its block, unless it was reported before."""
         if trial.settled:
@@ -351,12 +370,13 @@ class TrialCalls:
             yield from self.release(trial)
 
     def retry(self, trial: Leased | Trial | int, reason: str | None = None) -> Steps[Answer]:
-        """Retry a failed trial: it is issued again before any new point and does not count towards the budget again.
+        """Retry a failed or withdrawn trial: it is issued again before any new point. A failed trial does not count
+        towards the budget again.
 
         Nothing changes if the trial is waiting or active. The log keeps the reason.
 
         Raises:
-            Conflict: the trial has a result.
+            Conflict: the trial has a result, or the budget has no room for a withdrawn trial.
         """
         number = self._reference(trial)["trial"]
         body = {} if reason is None else {"reason": reason}
@@ -455,11 +475,11 @@ class TrialCalls:
         verb: str,
         trial: Leased | Trial | int,
         attempt: int | None,
-        lease: Mapping[str, float] | None = None,
+        body: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> Steps[Answer]:
         """Send a request about the lease of a trial. ``options`` are those of the ``Call``."""
-        reference = {**self._reference(trial, attempt), **(lease or {})}
+        reference = {**self._reference(trial, attempt), **(body or {})}
         path = f"{self._path}/trials/{reference.pop('trial')}/{verb}"
         return self._decode(Answer, (yield Call("POST", path, reference, **options)))
 

@@ -316,7 +316,7 @@ class ReportConflict(Conflict):
 
 
 class TrialFinished(Conflict):
-    """The trial is completed, failed or stopped, so it cannot be released, failed or continued."""
+    """The trial is completed, failed, stopped or withdrawn, so it cannot be released, failed or continued."""
 
 
 class LeaseLost(Conflict):

@@ -52,6 +52,7 @@ class InfoAnswer(StatusAnswer):
     released: int
     expired: int
     stopped: int
+    withdrawn: int
     direction: NotRequired[str]
     objectives: NotRequired[list[dict[str, Any]]]
     parameters: list[dict[str, Any]]
@@ -236,6 +237,7 @@ def info(study: StudyInfo) -> InfoAnswer:
         released=counts.released,
         expired=counts.expired,
         stopped=counts.stopped,
+        withdrawn=counts.withdrawn,
         direction=study.direction,
         objectives=list(study.objectives),
         constraints=list(study.constraints),

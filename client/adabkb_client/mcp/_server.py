@@ -164,6 +164,7 @@ def _changing(tools: Changing) -> list[StudyTool]:
         tools.update,
         tools.observe,
         tools.fail,
+        tools.withdraw,
         tools.report,
         tools.pause,
         tools.resume,

@@ -37,7 +37,7 @@ Probability = Annotated[
     Annotated[float, Field(gt=0, lt=1)] | None,
     Field(description="for outcome constraints: required probability of the model's point; 0.95 if absent"),
 ]
-State = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
+State = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped", "withdrawn"]
 
 
 class Reading:
@@ -412,7 +412,8 @@ class Changing:
         self, context: AnyContext, study: StudyId, trial: TrialNumber, reason: Reason = "", key: Key = None
     ) -> answers.ChangeAnswer:
         """Say that a trial cannot be evaluated at its parameters, such as an experiment that breaks down. The search
-        keeps away from them. If the parameters are not to blame, call release."""
+        keeps away from them. If the parameters are not to blame, call release or
+        withdraw."""
         return answers.change(await self._perform(StudyCalls(study).fail(trial, reason or None), context, key))
 
     async def release(
@@ -420,6 +421,13 @@ class Changing:
     ) -> answers.ChangeAnswer:
         """Give a trial back without a result, for others to evaluate. It is the next one that suggest issues."""
         return answers.change(await self._perform(StudyCalls(study).release(trial), context, key))
+
+    async def withdraw(
+        self, context: AnyContext, study: StudyId, trial: TrialNumber, reason: Reason = "", key: Key = None
+    ) -> answers.ChangeAnswer:
+        """Decline a trial that nobody can or will evaluate, or remove a queued point. It is not a failure and costs no
+        budget; the next suggestions differ from it."""
+        return answers.change(await self._perform(StudyCalls(study).withdraw(trial, reason or None), context, key))
 
     async def pause(self, context: AnyContext, study: StudyId, key: Key = None) -> answers.StatusAnswer:
         """Let a study issue no trials until resume. Results are still accepted."""

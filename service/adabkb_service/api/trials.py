@@ -24,6 +24,7 @@ from adabkb_service.contract.requests import (
     ReleaseBody,
     RepeatBody,
     RetryBody,
+    WithdrawBody,
 )
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.operations import lease, read
@@ -194,6 +195,26 @@ async def release(
 
 
 @router.post(
+    "/{number}/withdraw",
+    operation_id="withdraw",
+    response_model=views.TrialAnswer,
+    responses=responses(400, 404, 409, 413, 415, 422),
+)
+@needs("work")
+@by_follower_once
+async def withdraw(
+    study_id: StudyId,
+    number: Number,
+    service: ServiceDep,
+    key: KeyDep,
+    body: Annotated[WithdrawBody, Body(default_factory=WithdrawBody)],
+) -> Response:
+    """End a trial without a result: a declined suggestion, or a queued point that is not needed. It is not a failure,
+    and does not count toward the budget."""
+    return reply(await done(service, lease.withdraw(study_id, number, body, key)))
+
+
+@router.post(
     "/{number}/retry",
     operation_id="retryTrial",
     response_model=views.TrialAnswer,
@@ -208,7 +229,7 @@ async def retry_trial(
     key: KeyDep,
     body: Annotated[RetryBody, Body(default_factory=RetryBody)],
 ) -> Response:
-    """Retry a failed trial; it is issued again before any new point."""
+    """Retry a failed or withdrawn trial; it is issued again before any new point."""
     return reply(await done(service, lease.retry(study_id, number, body, key)))
 
 

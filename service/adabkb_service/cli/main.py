@@ -57,6 +57,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "heartbeat": "trials.heartbeat",
             "fail": "trials.fail_trial",
             "release": "trials.release",
+            "withdraw": "trials.withdraw",
             "retry": "trials.retry",
             "annotate": "trials.annotate",
             "files": "files.list_files",

@@ -92,6 +92,7 @@ def _note(trial: Row) -> str:
     curve = trial["curve"]
     notes = {
         "failed": trial["reason"] or "",
+        "withdrawn": trial["reason"] or "",
         "stopped": f"at step {curve['step']} with {_cell(curve['value'])}" if curve else "",
         "active": f"until {trial['leased_until']}",
     }

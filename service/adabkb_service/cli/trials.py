@@ -44,7 +44,7 @@ OwnPlate = Annotated[
         show_default=False,
     ),
 ]
-State = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
+State = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped", "withdrawn"]
 
 
 def suggest(
@@ -279,6 +279,25 @@ def heartbeat(
     show(answer, f"Trial {trial} is leased until {answer['trial']['leased_until']}.", as_json=as_json)
 
 
+def withdraw(
+    server: Server,
+    study: StudyId,
+    trial: TrialNumber,
+    reason: Annotated[str | None, typer.Option(help="why nobody is to evaluate it", show_default=False)] = None,
+    attempt: Attempt = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a trial without a result: decline a suggestion, or remove a queued point.
+
+    This is not a failure, and does not count toward the budget.
+
+    \b
+    adabkb trial withdraw svm 7 --reason "no XPhos left"
+    """
+    answer = server.document(StudyCalls(study).withdraw(trial, reason, attempt=attempt))
+    show(answer, f"Trial {trial} is {answer['trial']['state']}.", as_json=as_json)
+
+
 def retry(
     server: Server,
     study: StudyId,
@@ -289,7 +308,7 @@ def retry(
     reason: Annotated[str | None, typer.Option(help="reason for the retry, for the log", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Retry failed trials: the server issues them again.
+    """Retry failed or withdrawn trials: the server issues them again.
 
     If the study is paused, also resume it.
 

@@ -102,7 +102,7 @@ class Trial(Sparse, Answer):
     metrics: Annotated[Metrics | None, Field(description="metrics of the trial's first result"), ABSENT_BY_DEFAULT] = (
         None
     )
-    reason: Annotated[str | None, Field(description="why the trial failed or was stopped")]
+    reason: Annotated[str | None, Field(description="why the trial failed, was stopped or was withdrawn")]
     created_at: datetime
     finished_at: datetime | None
     attributes: Annotated[dict[str, Any], Field(description="attributes set by users, by name")] = {}
@@ -164,6 +164,7 @@ class Counts(Answer):
     failed: int
     observations: int
     stopped: int = 0
+    withdrawn: int = 0
 
 
 class Best(Sparse, Answer):

@@ -306,8 +306,15 @@ class ReleaseBody(Body):
     attempt: Attempt | None = None
 
 
+class WithdrawBody(Body):
+    """The trial that nobody is to evaluate."""
+
+    attempt: Attempt | None = None
+    reason: Annotated[Text | None, Field(description="why nobody is to evaluate it")] = None
+
+
 class RetryBody(Body):
-    """A failed trial to retry."""
+    """A failed or withdrawn trial to retry."""
 
     reason: Annotated[Text | None, Field(description="reason of the retry, for the log")] = None
 

@@ -72,8 +72,8 @@ class Dataset:
     """Seq of an observation -> result, in log order. The estimate of a stopped trial has minus the trial's number as
     key."""
     awaited: dict[int, HandedOutPoint] = field(default_factory=dict)
-    """Trial number -> point, for every trial without a result. It includes failed trials: the policy must know which
-    points cannot be evaluated, or it would suggest them again."""
+    """Trial number -> point, for every trial without a result. It includes failed trials, since the policy must know
+    which points cannot be evaluated, and withdrawn ones, since it would suggest them again."""
     failed: set[int] = field(default_factory=set)
     """Numbers of the awaited trials that failed."""
     replaced: dict[int, HandedOutPoint] = field(default_factory=dict)

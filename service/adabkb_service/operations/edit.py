@@ -26,7 +26,7 @@ from adabkb_service.engine.space import Fixed
 from adabkb_service.engine.wording import brief
 from adabkb_service.errors import FieldError, Invalid, json_pointer
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.edited_space import fail_out_of_space_trials
+from adabkb_service.study.edited_space import withdraw_out_of_space_trials
 
 Fields = Mapping[str, Any]
 
@@ -86,7 +86,7 @@ def edit(
     after = _checked(edited(draft.study.definition, event), list(new), before, rules)
     event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
     draft.record("edited", event)
-    fail_out_of_space_trials(draft)
+    withdraw_out_of_space_trials(draft)
 
 
 def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Fields]) -> dict[str, Fields]:

@@ -1,17 +1,17 @@
-"""POST /v1/studies/{id}/trials/{n}/heartbeat, /release and /retry: renew a lease, release a trial, retry a failed
-trial."""
+"""POST /v1/studies/{id}/trials/{n}/heartbeat, /release, /withdraw and /retry: renew a lease, release or withdraw a
+trial, and retry a failed or withdrawn one."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from adabkb_service.contract.answers import TrialAnswer
-from adabkb_service.contract.requests import HeartbeatBody, ReleaseBody, RetryBody
+from adabkb_service.contract.requests import HeartbeatBody, ReleaseBody, RetryBody, WithdrawBody
 from adabkb_service.errors import LeaseLost, StudyComplete, TrialFinished, shown
-from adabkb_service.storage.rows import TrialRow
+from adabkb_service.storage.rows import FINISHED, TrialRow
 from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.edited_space import WITHDRAWN, is_outside
+from adabkb_service.study.edited_space import OUTSIDE, is_outside
 from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
@@ -65,7 +65,7 @@ def release(study_id: str, number: int, body: ReleaseBody, key: Key | None = Non
 
 def _give_back(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outcome[TrialAnswer]:
     trial = draft.trial(number)
-    if trial.state in ("completed", "failed", "stopped"):
+    if trial.state in FINISHED:
         raise TrialFinished(f"Trial {number} is {trial.state}.")
     check_current(trial, body.attempt)
     if trial.state in ("active", "expired"):
@@ -73,13 +73,39 @@ def _give_back(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outco
     return _answer(draft, draft.trial(number))
 
 
+def withdraw(study_id: str, number: int, body: WithdrawBody, key: Key | None = None) -> Request[TrialAnswer]:
+    """End an unfinished trial without a result: a suggestion that somebody declines, or a queued point that nobody
+    needs any more. It is not a failure and does not count toward the budget. A withdrawn trial stays unchanged.
+
+    The model treats its point as one whose result is awaited, so that the next suggestions differ from it.
+
+    Raises:
+        StudyNotFound, TrialNotFound: the study or the trial does not exist.
+        LeaseLost: the attempt no longer holds the trial.
+        TrialFinished: the trial is completed, failed or stopped.
+    """
+    return Request(study_id, TrialAnswer, partial(_withdraw, number, body), key)
+
+
+def _withdraw(number: int, body: WithdrawBody, draft: Draft, _: Points) -> Outcome[TrialAnswer]:
+    trial = draft.trial(number)
+    if trial.state != "withdrawn":
+        if trial.state in FINISHED:
+            raise TrialFinished(f"Trial {number} is {trial.state}; only a trial without an outcome can be withdrawn.")
+        check_current(trial, body.attempt)
+        draft.record("withdrawn", {"attempt": trial.attempt, "reason": body.reason}, number)
+    return _answer(draft, draft.trial(number))
+
+
 def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -> Request[TrialAnswer]:
-    """Queue a failed trial again, to be issued before any new point. A trial that waits or is leased stays unchanged.
+    """Queue a failed or withdrawn trial again, to be issued before any new point. A trial that waits or is leased stays
+    unchanged.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
         TrialFinished: the trial is completed or was stopped, or its point is outside the edited space.
-        StudyComplete: the study has converged, and issues no more trials.
+        StudyComplete: the study has converged, and issues no more trials; or the trial was withdrawn, and other trials
+            have used up the budget.
     """
     return Request(study_id, TrialAnswer, partial(_try_again, number, body), key, invalidates_decisions=True)
 
@@ -89,16 +115,20 @@ def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome
     if trial.state == "completed":
         told = f"the value {trial.value}" if trial.value is not None else f"the metrics {shown(trial.metrics)}"
         result = f"Trial {number} is completed with {told}"
-        raise TrialFinished(f"{result}; only a failed trial can be retried.")
+        raise TrialFinished(f"{result}; only a failed or withdrawn trial can be retried.")
     if trial.state == "stopped":
-        raise TrialFinished(f"Trial {number} was stopped; only a failed trial can be retried.")
+        raise TrialFinished(f"Trial {number} was stopped; only a failed or withdrawn trial can be retried.")
     if lifecycle.status(draft.study) == ("complete", "converged"):
         raise StudyComplete(f"Study {draft.study.id!r} takes no further trials (converged).")
-    if trial.state == "failed" and is_outside(draft, trial):
+    is_over = trial.state in ("failed", "withdrawn")
+    if is_over and is_outside(draft, trial):
         raise TrialFinished(
-            f"Trial {number} is {WITHDRAWN}: it cannot be retried unless an edit of the space includes it again."
+            f"Trial {number} is {OUTSIDE}: it cannot be retried unless an edit of the space includes it again."
         )
-    if trial.state == "failed":
+    left = draft.study.budget_left
+    if trial.state == "withdrawn" and left is not None and left <= 0:
+        raise StudyComplete(f"The budget of study {draft.study.id!r} is used up; increase it to retry trial {number}.")
+    if is_over:
         draft.record("retried", {"attempt": trial.attempt, "reason": body.reason}, number)
     return _answer(draft, draft.trial(number))
 

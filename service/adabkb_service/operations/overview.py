@@ -18,7 +18,7 @@ from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.simplex import with_shares_given_way
 from adabkb_service.engine.space import Space
-from adabkb_service.operations import analysis
+from adabkb_service.operations import analysis, coverage
 from adabkb_service.operations.density import density
 from adabkb_service.operations.records import Found, Records
 from adabkb_service.operations.service import Service
@@ -195,6 +195,18 @@ class Overview:
         points = product(*(axis.values for axis in found.axes))
         whole = [space.filled({**found.at, **dict(zip(names, point, strict=True))}) for point in points]
         return [not space.admits(point) for point in with_shares_given_way(space, whole, names)]
+
+    def excluded(self, study_id: str, names: Sequence[str], edges: Sequence[Sequence[float]]) -> list[bool]:
+        """Return which combinations of parts of two parameters the constraints and mixtures exclude: see
+        ``coverage.excluded``.
+
+        Raises:
+            StudyNotFound: the study does not exist.
+            Invalid: a parameter or its edges are not valid.
+        """
+        with self._service.database.reading() as connection:
+            space = definition_of(studies.get(connection, study_id).definition).space()
+        return coverage.excluded(space, names, edges)
 
     def timeline(self, study_id: str) -> list[answers.Trial]:
         """Return the most recently leased trials, ordered by number.

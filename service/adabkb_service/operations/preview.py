@@ -37,8 +37,8 @@ class Preview(BaseModel):
     """Number of results that count now and would not count."""
     returning: int
     """Number of results that do not count now and would count."""
-    failing: int
-    """Number of waiting trials that would fail, because they are outside the new space."""
+    withdrawn: int
+    """Number of waiting trials that would be withdrawn, because they are outside the new space."""
     best: Best | None
     state: StudyState
     reason: Reason | None
@@ -61,7 +61,7 @@ def preview(study_id: str, changes: dict[str, Any]) -> Request[Preview]:
             results=len(counts),
             leaving=len(counted - counts),
             returning=len(counts - counted),
-            failing=after.counts.failed - before.counts.failed,
+            withdrawn=after.counts.withdrawn - before.counts.withdrawn,
             best=after.best,
             state=after.state,
             reason=after.reason,

@@ -18,7 +18,7 @@ from adabkb_service.errors import FieldError, Invalid, ReportConflict, TrialFini
 from adabkb_service.operations.lease import check_current, renew
 from adabkb_service.operations.record import measured_cost
 from adabkb_service.storage.columns import Estimate
-from adabkb_service.storage.rows import TrialRow
+from adabkb_service.storage.rows import FINISHED, TrialRow
 from adabkb_service.study import curves, lifecycle, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Key, Outcome, Points, Request
@@ -42,7 +42,7 @@ def report(study_id: str, number: int, body: Bodies, key: Key | None = None) -> 
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
         Invalid: a step is too large or not increasing, or the attempt has too many reports.
         ReportConflict: the attempt has reported another value at this step.
-        TrialFinished: the trial is completed or failed, and a report is new.
+        TrialFinished: the trial is completed, failed or withdrawn, and a report is new.
         LeaseLost: the attempt no longer holds the trial, or has exceeded the maximum run time.
     """
     return Request(study_id, Reported, partial(_report, number, body), key)
@@ -53,7 +53,7 @@ def _report(number: int, body: Bodies, draft: Draft, _: Points) -> Outcome[Repor
     check_current(trial, body.attempt)
     if trial.state != "stopped":
         new = _new(draft, trial, body)
-        if trial.state not in ("completed", "failed"):
+        if trial.state not in FINISHED:
             renew(draft, trial, body.lease_seconds)
         elif new:
             raise TrialFinished(f"Trial {number} is {trial.state}; it takes no further reports.")

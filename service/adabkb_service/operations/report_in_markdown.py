@@ -45,8 +45,15 @@ def _write(report: StudyReport, file: TextIO) -> None:
     file.write(f"# Report of study {_text(study.id)}\n\n")
     file.write(
         f"Made on {words.moment(report.made_at)} UTC by Ada-BKB service {_text(report.made_by)}, "
-        f"from version {study.revision} of the study's log.\n\n## Summary\n\n"
+        f"from version {study.revision} of the study's log.\n\n"
     )
+    if words.DESCRIPTION in study.tags:
+        file.write(f"{_text(study.tags[words.DESCRIPTION])}\n\n")
+    file.writelines(f"* {_text(name)}: {_text(told)}\n" for name, told in words.facts(report))
+    file.write("\n## Summary\n\n")
+    if best := words.headline(report):
+        found = f"{best.value} ({best.where}) at {', '.join(best.conditions)}. {best.expected}"
+        file.write(f"Best result: {_text(found)}\n\n")
     file.writelines(f"{_text(each)}\n\n" for each in words.sentences(report))
     if report.assessment.checks:
         file.write("Warnings:\n\n")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from typing import NamedTuple
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
+from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.quantities import OBJECTIVE
 from adabkb_service.operations import wording
 from adabkb_service.operations.study_report import Line, StudyReport
@@ -20,6 +22,10 @@ CHANGES = {
     "resumed": "Resumed",
     "completed": "Complete",
 }
+DESCRIPTION = "description"
+"""The tag whose text is below the title of a report."""
+MOST_PEOPLE = 6
+"""The maximum number of workers that a summary names."""
 REASONS = {
     "no_results": "There are no results yet.",
     "context_needed": "The best point depends on the context; request it for a context.",
@@ -31,6 +37,20 @@ REASONS = {
 }
 """Explanations of missing or uncertain best points."""
 
+
+class Headline(NamedTuple):
+    """The best result of a study."""
+
+    value: str
+    """With its unit."""
+    where: str
+    """Its trial."""
+    conditions: list[str]
+    """The name and the value of each parameter."""
+    expected: str
+    """What the model expects at its point, in a sentence; empty if it does not answer."""
+
+
 Table = tuple[list[str], list[list[str]]]
 """The header and the rows."""
 
@@ -38,6 +58,45 @@ Table = tuple[list[str], list[list[str]]]
 def moment(at: datetime | None) -> str:
     """Return a time in UTC, to the second."""
     return UNKNOWN if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
+    """Yield what a report begins with: the name and the text of each tag and each fact."""
+    study, counts = report.study, report.study.counts
+    yield from ((name, value or UNKNOWN) for name, value in study.tags.items() if name != DESCRIPTION)
+    if report.owner:
+        yield "Owner", report.owner
+    people = [each.name for each in report.workers if each.name]
+    if people:
+        others = len(people) - MOST_PEOPLE
+        yield "Workers", ", ".join(people[:MOST_PEOPLE]) + (f" and {others} more" if others > 0 else "")
+    days = dict.fromkeys(f"{at:%Y-%m-%d}" for at in (study.created_at, study.updated_at))
+    yield "Time (UTC)", " to ".join(days)
+    total, counting = counts.observations, report.assessment.results
+    yield "Results", figure(total) if counting >= total else f"{figure(total)}, of which {figure(counting)} count"
+    without = {wording.STATES[state]: getattr(counts, state) for state in ("failed", "stopped", "withdrawn", "active")}
+    told = [f"{figure(count)} {state}" for state, count in without.items() if count]
+    yield "Trials", ", ".join([f"{figure(counts.trials)} in total", *told])
+
+
+def headline(report: StudyReport) -> Headline | None:
+    """Return the best result and what the model expects at its point; None without a result, and with several
+    objectives."""
+    study, best, expected = report.study, report.recommendation.observed, report.assessment.progress.expected
+    if best is None:
+        return None
+    conditions = [
+        f"{each.label or each.name} {wording.setting_in_unit(each, best.parameters[each.name])}"
+        for each in study.parameters
+        if each.name in best.parameters
+    ]
+    told = ""
+    if expected is not None:
+        mean = wording.estimate(study, None, expected.mean, expected.std)
+        within = wording.interval(study, expected.lcb, expected.ucb, expected.std)
+        told = f"The model expects {mean} there, between {within}."
+    where = f"trial {best.trial}" if best.trial else "a result without a trial"
+    return Headline(wording.in_unit(study, None, best.value), where, conditions, told)
 
 
 def sentences(report: StudyReport) -> Iterator[str]:
@@ -61,7 +120,7 @@ def best_points(report: StudyReport) -> Table:
         at = "" if best is None or best.trial is None else f" (trial {best.trial})"
         columns = [("by the model", *_by_model(report)), (f"best observed{at}", *_observed(report))]
     rows = [
-        [wording.parameter_title(each), *(_value(each.name, point) for _, point, _ in columns)]
+        [wording.parameter_title(each), *(_setting_at(each, point) for _, point, _ in columns)]
         for each in study.parameters
     ]
     for name in wording.described(study):
@@ -84,6 +143,12 @@ def _observed(report: StudyReport) -> tuple[answers.Parameters | None, dict[str,
         return None, {}
     told = {name: _measured(study, name, value) for name, value in (best.metrics or {}).items()}
     return best.parameters, {OBJECTIVE: _measured(study, None, best.value), **told}
+
+
+def _setting_at(parameter: Parameter, point: answers.Parameters | None) -> str:
+    return (
+        UNKNOWN if point is None or parameter.name not in point else wording.setting(parameter, point[parameter.name])
+    )
 
 
 def _value(name: str, point: answers.Parameters | None) -> str:
@@ -178,8 +243,8 @@ def _change(study: answers.Study, event: Event) -> str:
             return "Changed: " + ", ".join(f"{name} = {_setting(value)}" for name, value in payload["changes"].items())
         case "edited":
             return f"The space was edited, version {payload['version']}"
-        case "retried":
-            return f"Trial {event.trial} is tried again"
+        case "retried" | "withdrawn":
+            return f"Trial {event.trial} {'is tried again' if event.kind == 'retried' else 'was withdrawn'}"
         case "corrected":
             was = payload.get("was", {})
             if "excluded" in was:

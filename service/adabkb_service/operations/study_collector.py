@@ -16,7 +16,7 @@ from adabkb_service.study import lifecycle
 
 MOST_STUDIES = 1000
 """The maximum number of studies with metrics; the newest are chosen. Each study has a dozen time series."""
-STATES = ("active", "queued", "released", "expired", "completed", "failed", "stopped")
+STATES = ("active", "queued", "released", "expired", "completed", "failed", "stopped", "withdrawn")
 
 
 class StudyCollector(Collector):

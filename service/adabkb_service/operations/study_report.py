@@ -20,7 +20,7 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.operations import assessment, predict, table
 from adabkb_service.operations.export import all_events, event_line
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import audit, events, files, overview, studies
+from adabkb_service.storage import audit, events, files, grants, overview, studies
 from adabkb_service.storage.files import FileRow
 from adabkb_service.storage.overview import WorkerRow
 from adabkb_service.storage.rows import EventKind, StudyRow, as_values
@@ -32,6 +32,7 @@ CHANGES: tuple[EventKind, ...] = (
     "edited",
     "corrected",
     "retried",
+    "withdrawn",
     "paused",
     "resumed",
     "completed",
@@ -56,6 +57,8 @@ class StudyReport:
     study: answers.Study
     assessment: Assessment
     recommendation: Recommendation
+    owner: str | None
+    """The user who owns the study; None on a server without tokens."""
     workers: list[WorkerRow]
     changes: list[Event]
     acts: list[AuditEntry] | None
@@ -91,6 +94,7 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
             study=lifecycle.full(row),
             assessment=told,
             recommendation=best,
+            owner=grants.owner(grants.of_study(connection, study_id)),
             workers=overview.workers(connection, study_id),
             changes=[
                 render.event_in_brief(each) for each in events.of_kinds(connection, study_id, CHANGES, MOST_CHANGES)

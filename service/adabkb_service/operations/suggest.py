@@ -50,7 +50,7 @@ from adabkb_service.inference.restriction import Restriction
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import leases, lifecycle, plates, render
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.edited_space import as_handed_out, fail_out_of_space_trials
+from adabkb_service.study.edited_space import as_handed_out, withdraw_out_of_space_trials
 from adabkb_service.study.point_checks import (
     check_not_context,
     check_offered,
@@ -107,7 +107,7 @@ def _make_waiting_ready(body: SuggestBody, draft: Draft) -> None:
     """Expire overdue leases, and fail waiting trials that an edit of the space has excluded. Then update the study's
     state: expirations may cause failures that pause it."""
     leases.expire_overdue(draft)
-    fail_out_of_space_trials(draft, None if body.fixed or body.context else body.most)
+    withdraw_out_of_space_trials(draft, None if body.fixed or body.context else body.most)
     lifecycle.update_state(draft)
 
 

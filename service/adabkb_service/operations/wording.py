@@ -31,6 +31,7 @@ STATES: Mapping[str, str] = {
     "completed": "completed",
     "failed": "failed",
     "stopped": "stopped early",
+    "withdrawn": "withdrawn",
 }
 PHASES: Mapping[str, str] = {
     "start": "first points",
@@ -54,6 +55,7 @@ KINDS: Mapping[str, str] = {
     "open": "trials without a result yet",
     "failed": "failed trials",
     "stopped": "trials stopped early",
+    "withdrawn": "withdrawn trials",
 }
 """The kinds of rows by which the table of results can be filtered."""
 FINEST = 15
@@ -187,6 +189,11 @@ def setting(parameter: Parameter, value: object) -> str:
         return figure(float(value), 3)
     places = FINENESS - math.ceil(math.log10(parameter.high - parameter.low))
     return figure(round(float(value), places), 12)
+
+
+def typed_setting(parameter: Parameter, value: object) -> str:
+    """Format a value of a parameter as a user would type it, with the digits of ``setting``."""
+    return setting(parameter, value).replace("\N{MINUS SIGN}", "-").replace("\N{NARROW NO-BREAK SPACE}", "")
 
 
 def setting_in_unit(parameter: Parameter, value: object) -> str:

@@ -76,6 +76,9 @@ async def _overview(request: Request) -> Overview:
     return overview
 
 
+Finite = Annotated[float, Query(allow_inf_nan=False)]
+MOST_EDGES = 20
+"""The maximum number of edges of the parts of a parameter."""
 OverviewDep = Annotated[Overview, Depends(_overview)]
 PageNumber = Annotated[int, Query(alias="page", ge=1, le=10**6)]
 Order = Literal["asc", "desc"]
@@ -369,6 +372,21 @@ async def get_forbidden(
 ) -> Response:
     """The regions of two parameters that the constraints exclude."""
     return await reading(lambda *_: _json(overview.forbidden(study_id, parameter)), study_id)
+
+
+@data.get("/studies/{study_id}/excluded.json")
+@needs("read")
+async def get_excluded(
+    request: Request,
+    study_id: StudyId,
+    overview: OverviewDep,
+    parameter: Annotated[list[str], Query(min_length=2, max_length=2)],
+    across: Annotated[list[Finite] | None, Query(max_length=MOST_EDGES)] = None,
+    up: Annotated[list[Finite] | None, Query(max_length=MOST_EDGES)] = None,
+) -> Response:
+    """The combinations of parts of two parameters that the constraints exclude. ``across`` and ``up`` are the edges of
+    the parts."""
+    return await _chart(request, partial(overview.excluded, study_id, parameter, (across or (), up or ())))
 
 
 @data.get("/studies/{study_id}/past.json")

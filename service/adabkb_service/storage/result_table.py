@@ -32,10 +32,12 @@ from sqlalchemy import (
 from adabkb_service.storage.rows import ObservationRow, TrialRow
 from adabkb_service.storage.tables import events, observations, trials
 
-RowKind = Literal["counting", "partial", "own", "excluded", "corrected", "repeated", "open", "failed", "stopped"]
+RowKind = Literal[
+    "counting", "partial", "own", "excluded", "corrected", "repeated", "open", "failed", "stopped", "withdrawn"
+]
 """Kinds of rows to filter by."""
 UNFINISHED = ("active", "queued", "released", "expired")
-WITHOUT_RESULT = (*UNFINISHED, "failed", "stopped")
+WITHOUT_RESULT = (*UNFINISHED, "failed", "stopped", "withdrawn")
 """States of trials that may have no result."""
 WITH_RESULTS: frozenset[RowKind] = frozenset({"counting", "partial", "own", "excluded", "corrected", "repeated"})
 NESTED = {"parameter": "parameters", "metric": "metrics"}

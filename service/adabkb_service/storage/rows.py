@@ -11,7 +11,8 @@ from typing import Any, Literal, Protocol, get_args
 from adabkb_service.storage.columns import Curve, Estimate
 
 StudyState = Literal["running", "paused", "complete"]
-TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
+TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped", "withdrawn"]
+FINISHED: tuple[TrialState, ...] = ("completed", "failed", "stopped", "withdrawn")
 Origin = Literal["policy", "fallback", "queued"]
 Phase = Literal["start", "search", "polish", "explore", "restart", "repeat", "sample"]
 """See ``engine/moves.py``."""
@@ -38,6 +39,7 @@ EventKind = Literal[
     "stopped",
     "edited",
     "measured",
+    "withdrawn",
 ]
 
 
@@ -89,6 +91,7 @@ class StudyRow:
     log_bytes: int
     cost_spent: float
     plate: dict[str, Any] | None
+    withdrawn: int
 
     @classmethod
     def new(cls, study_id: str, definition: dict[str, Any], seed: int, now: datetime, **limits: Any) -> StudyRow:
@@ -129,22 +132,23 @@ class StudyRow:
 
     @property
     def unfinished(self) -> int:
-        """Number of trials that are not completed, failed or stopped."""
+        """Number of trials that are not completed, failed, stopped or withdrawn."""
         return self.active + self.waiting
 
     @property
     def trials(self) -> int:
         """Number of all trials, which are numbered from 1 without gaps."""
-        return self.unfinished + self.completed + self.failed + self.stopped
+        return self.unfinished + self.completed + self.failed + self.stopped + self.withdrawn
 
     @property
     def budget_left(self) -> int | None:
-        """Number of full evaluations left in the budget; None without a budget of trials. Steps that stopped trials
-        saved are added."""
+        """Number of full evaluations left in the budget; None without a budget of trials. Withdrawn trials do
+        not count, and steps that stopped trials saved are added."""
         if self.budget is None:
             return None
         rule = self.definition["early_stopping"]
-        return self.budget - self.trials + (0 if rule is None else self.steps_saved // rule["max_steps"])
+        saved = 0 if rule is None else self.steps_saved // rule["max_steps"]
+        return self.budget - (self.trials - self.withdrawn) + saved
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,6 +134,7 @@ studies = Table(
     Column("cost_spent", Double, nullable=False, server_default="0"),  # sum over all results, including excluded ones
     # The last plate: number, trials, shared values while it is open, and the largest number that an own result names.
     Column("plate", JSON(none_as_null=True)),
+    _count("withdrawn"),  # number of trials in this state
     Index(None, "created_at", "id"),
 )
 

@@ -11,25 +11,24 @@ from adabkb_service.contract.stored import is_edited
 from adabkb_service.storage.rows import TrialRow
 from adabkb_service.study.draft import Draft
 
-WITHDRAWN = "outside of the study's space, which was edited"
-"""Reason of a waiting trial's failure."""
+OUTSIDE = "outside of the study's space, which was edited"
+"""Reason for which a waiting trial is withdrawn."""
 
 
-def fail_out_of_space_trials(draft: Draft, count: int | None = None) -> None:
-    """Fail the waiting trials that are outside the edited space, so that no worker evaluates them. They do not count as
-    failed evaluations.
+def withdraw_out_of_space_trials(draft: Draft, count: int | None = None) -> None:
+    """Withdraw the waiting trials that are outside the edited space, so that no worker evaluates them.
 
     Args:
         draft: the draft of the study.
-        count: number of trials about to be issued. The first ``count`` waiting trials are checked, and after failures
-            those that follow. None checks all.
+        count: number of trials about to be issued. The first ``count`` waiting trials are checked, and after
+            withdrawals those that follow. None checks all.
     """
     if not is_edited(draft.study.definition):
         return
     first = draft.study.waiting if count is None else count
     while outside := [trial for trial in draft.waiting(first) if is_outside(draft, trial)]:
         for trial in outside:
-            draft.record("failed", {"attempt": None, "reason": WITHDRAWN, "withdrawn": True}, trial.number)
+            draft.record("withdrawn", {"attempt": None, "reason": OUTSIDE}, trial.number)
 
 
 def is_outside(draft: Draft, trial: TrialRow) -> bool:

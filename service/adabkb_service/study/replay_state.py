@@ -10,7 +10,7 @@ from adabkb_service.contract import attributes
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.transfer import snapshots_of
 from adabkb_service.errors import ObservationNotFound, TrialNotFound
-from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
+from adabkb_service.storage.rows import FINISHED, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.study.best import best_of, counting
 from adabkb_service.study.transitions import apply, begin
 
@@ -131,11 +131,12 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
         is_waiting = trial.state in ("queued", "released", "expired")
         if payload.get("attempt") != trial.attempt + 1 or not is_waiting:
             yield f"event {event.seq} leases trial {trial.number}, which was {trial.state}"
-    if event.kind in ("reported", "stopped") and trial.state != "active":
+    is_over = event.kind == "withdrawn" and trial.state in FINISHED
+    if is_over or (event.kind in ("reported", "stopped") and trial.state != "active"):
         yield f"event {event.seq} ({event.kind}) is of trial {trial.number}, which was {trial.state}"
     if event.kind == "failed" and trial.state in ("completed", "failed", "stopped"):
         yield f"event {event.seq} fails trial {trial.number}, which was {trial.state}"
-    if event.kind == "retried" and trial.state != "failed":
+    if event.kind == "retried" and trial.state not in ("failed", "withdrawn"):
         yield f"event {event.seq} retries trial {trial.number}, which was {trial.state}"
     if event.kind == "annotated" and (problem := _attribute_problem(trial, payload.get("attributes"))):
         yield f"event {event.seq} gives trial {trial.number} attributes that {problem}"

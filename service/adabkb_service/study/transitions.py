@@ -193,7 +193,12 @@ def _failed(rows: Rows, event: EventRow) -> Columns:
         reason=payload["reason"],
         finished_at=event.created_at,
     )
-    return moved if payload.get("withdrawn") else {**moved, "failures": rows.study.failures + 1}
+    return {**moved, "failures": rows.study.failures + 1}
+
+
+def _withdrawn(rows: Rows, event: EventRow) -> Columns:
+    over = {"reason": event.payload["reason"], "finished_at": event.created_at}
+    return _moved(rows, _trial(rows, event), state="withdrawn", **over)
 
 
 def _retried(rows: Rows, event: EventRow) -> Columns:
@@ -287,6 +292,7 @@ _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
     "released": _released,
     "observed": _observed,
     "failed": _failed,
+    "withdrawn": _withdrawn,
     "retried": _retried,
     "annotated": _annotated,
     "paused": _paused,

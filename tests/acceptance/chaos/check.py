@@ -109,7 +109,7 @@ def _end(record: Record, plan: Plan) -> Iterator[str]:
     states = Counter(trial.state for trial in record.trials)
     if info.reason != "converged":
         for trial in record.trials:
-            if trial.state not in ("completed", "failed", "stopped"):
+            if trial.state not in ("completed", "failed", "stopped", "withdrawn"):
                 yield f"trial {trial.number} is still {trial.state}"
     counted = {state: getattr(info.counts, state) for state in states}
     if counted != states or info.counts.trials != len(record.trials):

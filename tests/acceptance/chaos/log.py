@@ -40,7 +40,6 @@ class LoggedTrial:
     """Attempt -> step -> value."""
     requests: list[tuple[int, tuple[tuple[int, float], ...]]] = field(default_factory=list)
     """Attempt and reports of each request with reports."""
-    withdrawn: bool = False
     """Whether an edit of the space excluded the trial before it was issued."""
 
 
@@ -88,7 +87,7 @@ class Log:
         match event.kind:
             case "suggested" | "queued":
                 self._begin(event)
-            case "leased" | "expired" | "released" | "failed" | "retried" | "stopped":
+            case "leased" | "expired" | "released" | "failed" | "retried" | "stopped" | "withdrawn":
                 self._move(event)
             case "observed":
                 self._observe(event)
@@ -138,7 +137,7 @@ class Log:
         """Whether the point of a trial may be suggested again: it was withdrawn, no result counts, or points may
         repeat."""
         results = [self.observations[seq] for seq in trial.results.values()]
-        if trial.withdrawn:
+        if trial.state == "withdrawn":
             return True
         return bool(results) and (self._may_repeat_points or all(result.excluded for result in results))
 
@@ -169,17 +168,19 @@ class Log:
             case "failed":
                 self._check(trial.state not in ("completed", "failed", "stopped"), event, was)
                 self._check(attempt in (None, trial.attempt), event, was)
-                trial.withdrawn = "withdrawn" in event.payload
-                self._check(not trial.withdrawn or trial.state in WAITING, event, was)
                 trial.state = "failed"
                 trial.failures.append(attempt)
+            case "withdrawn":
+                self._check(trial.state in (*WAITING, "active"), event, was)
+                self._check(attempt in (None, trial.attempt), event, was)
+                trial.state = "withdrawn"
             case "stopped":
                 last = list(trial.curves.get(attempt or 0, {}).items())[-1:]
                 self._check(trial.state == "active" and attempt == trial.attempt, event, was)
                 self._check(last == [(event.payload["step"], event.payload["value"])], event, f"it had reported {last}")
                 trial.state = "stopped"
             case "retried":
-                self._check(trial.state == "failed" and attempt == trial.attempt, event, was)
+                self._check(trial.state in ("failed", "withdrawn") and attempt == trial.attempt, event, was)
                 trial.state = "released"
                 trial.retries.append(trial.attempt)
 

@@ -176,6 +176,7 @@ CASES = [
     Case("renew a lease", renew(2, HOURS), profiles=ONE),
     Case("renew an expired lease", renew(4, HOURS), LEASES),
     Case("release", post(f"{STUDY}/trials/2/release")),
+    Case("withdraw a trial", post(f"{STUDY}/trials/2/withdraw", reason="no XPhos left")),
     Case("queue a point", post(f"{STUDY}/trials", parameters=POINT)),
     Case("correct an observation", Call("PATCH", f"{STUDY}/observations/10", {"value": 0.75, "reason": "typo"})),
     Case("exclude an observation", Call("DELETE", f"{STUDY}/observations/3")),

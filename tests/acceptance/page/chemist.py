@@ -143,7 +143,7 @@ class Chemist:
         page.get_by_role("button", name="Add a combination").click()
         page.get_by_label("ligand in combination 1").select_option(self.missing)
         page.get_by_role("button", name="Show what changes").click()
-        expect(page.locator("#effects")).to_contain_text("1 waiting trial outside the new space fails.")
+        expect(page.locator("#effects")).to_contain_text("1 waiting trial outside the new space is withdrawn.")
         self._takes_a_picture("empty-bottle", page.locator("#preview"))
         page.get_by_role("button", name="Save these changes").click()
         page.wait_for_url(f"**/studies/{STUDY}")

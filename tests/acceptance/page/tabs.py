@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Dialog, Page
@@ -52,6 +53,15 @@ def drawn(page: Page, *charts: str) -> None:
     for chart in charts:
         page.locator(f"#{chart}").scroll_into_view_if_needed()
         page.locator(f"#{chart}[data-state=shown]").wait_for()
+
+
+def save(page: Page, chart: str, kind: str) -> Path:
+    """Save a chart as svg, png or csv, from its menu. Return the downloaded file."""
+    page.locator(f"#{chart} .menu summary").click()
+    with page.expect_download() as download:
+        page.locator(f"#{chart} [data-save={kind}]").click()
+    assert download.value.suggested_filename.endswith(f"-{chart}.{kind}")
+    return Path(download.value.path())
 
 
 def accessible(page: Page) -> list[str]:

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Route, expect
 
 from adabkb_service import page
 from tests.acceptance.page.studies import HOSTILE, checked, tuned
-from tests.acceptance.page.tabs import REFUSALS, accessible, drawn, tab
+from tests.acceptance.page.tabs import REFUSALS, accessible, drawn, save, tab
 from tests.servers import server_on
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -131,15 +131,12 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
         for colour in ("mean", "std", "depth"):
             page.locator("#partition-colour").select_option(colour)
         expect(page.locator("#partition")).to_have_attribute("data-state", "shown")
-        with page.expect_download() as saved:
-            page.get_by_role("button", name="Save Results and the best so far as CSV").click()
-        assert Path(saved.value.path()).read_bytes().startswith(BOM_UTF8), "Excel would not read it as UTF-8"
-        table = Path(saved.value.path()).read_text("utf-8-sig").splitlines()
+        saved = save(page, "history", "csv")
+        assert saved.read_bytes().startswith(BOM_UTF8), "Excel would not read it as UTF-8"
+        table = saved.read_text("utf-8-sig").splitlines()
         assert table[0].startswith("result,trial,value,std_error")
         assert len(table) == 24
-        with page.expect_download() as saved:
-            page.get_by_role("button", name="Save What further trials could gain as CSV").click()
-        _, _, gap = Path(saved.value.path()).read_text().splitlines()[-1].split(",")
+        _, _, gap = save(page, "gap", "csv").read_text().splitlines()[-1].split(",")
         assert 0 <= float(gap) < math.inf
 
 
@@ -171,6 +168,71 @@ def test_the_charts_that_a_person_chooses_are_in_the_address_of_the_study_and_of
         page.get_by_text("Choose charts").click()
         page.get_by_role("group", name="Charts", exact=True).get_by_label("Which parameters matter").check()
         expect(page.locator("#importance")).to_have_attribute("data-state", "shown")
+
+
+def test_combinations_that_constraints_exclude_are_not_among_the_untried_ones(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """Also if the constraints depend on further parameters; a result that was stored earlier is still counted."""
+    parameters = [
+        {"name": "ligand", "kind": "categorical", "choices": ["XPhos", "PPh3"]},
+        {"name": "heat", "kind": "float", "low": 20, "high": 120},
+        {"name": "base", "kind": "categorical", "choices": ["K3PO4", "none"]},
+    ]
+    constraints = ["not (ligand == 'PPh3' and heat > 80)", "not (base == 'none' and heat < 60)"]
+    definition = {"id": "limited", "direction": "maximize", "parameters": parameters, "constraints": constraints}
+    checked(api.post("/v1/studies", json=definition))
+    told = {"parameters": {"ligand": "XPhos", "heat": 90, "base": "none"}, "value": 10}
+    checked(api.post("/v1/studies/limited/observe", json=told))
+    with tab(browser, site) as page:
+        page.goto("/studies/limited?charts=coverage")
+        drawn(page, "coverage")
+        said = page.locator("#coverage-said")
+        expect(said).to_contain_text("1 of 8 possible combinations were tried")
+        expect(said).to_contain_text("–: excluded by the constraints")
+        page.locator("#coverage .plot").focus()
+        heard = []
+        for _ in range(10):
+            page.keyboard.press("ArrowRight")
+            heard.append((page.locator("#coverage [role=status]").text_content() or "").split("\n"))
+        words = "excluded by the constraints"
+        assert [each[1:] for each in heard if each[2] == words] == [
+            ["heat: 80 to 100", words],
+            ["heat: 100 to 120", words],
+        ]
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.locator("#coverage-x").select_option("base")
+        expect(said).to_contain_text("1 of 8 possible combinations were tried")
+        table = save(page, "coverage", "csv").read_text("utf-8-sig").splitlines()
+        assert table[0] == "base,heat,results,failed,excluded,best"
+        assert [line.split(",")[1] for line in table if ",true," in line] == ["20 to 40", "40 to 60"]
+
+
+def test_a_chart_is_saved_from_one_menu_also_by_the_keyboard(browser: Browser, site: str, api: httpx.Client) -> None:
+    definition = {
+        "id": "saved",
+        "direction": "maximize",
+        "parameters": [{"name": "x", "kind": "int", "low": 1, "high": 3}],
+    }
+    checked(api.post("/v1/studies", json=definition))
+    checked(api.post("/v1/studies/saved/observe", json={"parameters": {"x": 1}, "value": 1}))
+    with tab(browser, site) as page:
+        page.goto("/studies/saved?charts=history")
+        drawn(page, "history")
+        menu, entry = page.locator("#history summary"), page.get_by_role("button", name="CSV table")
+        menu.focus()
+        page.keyboard.press("Enter")
+        expect(entry).to_be_visible()
+        assert not accessible(page)
+        page.keyboard.press("Escape")
+        expect(entry).not_to_be_visible()
+        expect(menu).to_be_focused()
+        menu.click()
+        page.get_by_role("heading", name="saved").click()
+        expect(entry).not_to_be_visible()
+        assert save(page, "history", "csv").read_text("utf-8-sig").startswith("result,")
+        expect(entry).not_to_be_visible()
 
 
 def test_what_was_never_tried_is_shown_and_can_be_asked_for(browser: Browser, site: str, api: httpx.Client) -> None:
@@ -242,9 +304,7 @@ def test_every_chart_is_saved_as_xml(browser: Browser, site: str, api: httpx.Cli
             for name in charts:
                 if opened.locator(f"#{name}").count():
                     drawn(opened, name)
-                    with opened.expect_download() as download:
-                        opened.locator(f"#{name} [data-save=svg]").click()
-                    saved[name] = ElementTree.parse(download.value.path())
+                    saved[name] = ElementTree.parse(save(opened, name, "svg"))
     assert sorted(saved) == sorted(charts)
     for name, drawing in saved.items():
         assert drawing.getroot().tag == f"{SVG}svg", name

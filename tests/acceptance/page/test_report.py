@@ -6,19 +6,20 @@ import io
 import re
 from base64 import b64encode
 from collections.abc import Iterator
-from pathlib import Path
 from xml.etree import ElementTree
 
 import httpx
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.acceptance.page.studies import HOSTILE, checked, hostile, tuned
-from tests.acceptance.page.tabs import accessible, tab
+from tests.acceptance.page.tabs import REFUSALS, accessible, save, tab
 from tests.servers import server_on
 from tests.waiting import wait_for
 
+SHEET = {"width": 703, "height": 1031}
+"""A sheet of A4 without its margins, in pixels of CSS."""
 CHARTS = ("history", "gap", "validation", "importance", "parallel", "slices", "contour", "partition", "timeline")
 
 
@@ -63,11 +64,65 @@ def test_a_report_is_whole_without_scrolling_and_is_printed_as_it_is(browser: Br
             assert not page.locator(hidden).first.is_visible(), hidden
 
 
+def test_the_first_printed_page_is_a_summary(browser: Browser, site: str, api: httpx.Client) -> None:
+    tags = {"description": "Coupling with morpholine", "project": "KX-14"}
+    checked(api.patch("/v1/studies/digits", json={"tags": tags}))
+    with tab(browser, site, size=SHEET) as page:
+        opened(page, "digits")
+        page.emulate_media(media="print")
+        summary = page.locator("#first-page")
+        for words in (
+            "Report of digits",
+            "Coupling with morpholine",
+            "KX-14",
+            "anna, node-7",
+            "23, of which 22 count",
+            "25 in total, 1 failed, 1 being evaluated",
+            "Best result",
+            "The model expects",
+            "between",
+            "width",
+        ):
+            expect(summary).to_contain_text(words)
+        expect(summary.locator("#history")).to_have_attribute("data-state", "shown")
+        box = summary.bounding_box()
+        assert box is not None
+        assert box["height"] < SHEET["height"]
+        assert summary.evaluate("(element) => getComputedStyle(element).breakAfter") == "page"
+        page.goto("/studies/digits/report?charts=gap")
+        expect(summary.get_by_text("The model expects").first).to_be_visible()
+        expect(page.locator("#history")).not_to_be_visible()
+
+
+def test_a_chart_waits_for_its_turn_while_the_server_is_busy(browser: Browser, site: str) -> None:
+    """The page itself asks again for six times; a report goes on."""
+    asked = []
+
+    def refuse(route: Route) -> None:
+        asked.append(route.request.url)
+        if len(asked) > 7:
+            route.continue_()
+        else:
+            problem = {"status": 503, "code": "busy", "detail": "Too many reads of models are in progress; try again."}
+            route.fulfill(status=503, json=problem, headers={"Retry-After": "0"})
+
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.route("**/v1/studies/digits/importance*", refuse)
+        page.goto("/studies/digits/report")
+        chart = page.locator("#importance")
+        expect(chart).to_contain_text("The server is busy. This chart waits for its turn.")
+        expect(page.locator("#print")).to_contain_text("Preparing charts")
+        expect(page.locator("#print")).to_be_disabled()
+        page.locator("#study:not([aria-busy])").wait_for()
+        expect(chart).to_have_attribute("data-state", "shown")
+        assert len(asked) > 7
+
+
 def test_every_chart_is_saved_as_an_image_that_stands_alone(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         opened(page, "digits")
-        drawings = {name: saved(page, name, "svg") for name in CHARTS}
-        photographs = {name: saved(page, name, "png") for name in CHARTS}
+        drawings = {name: save(page, name, "svg").read_bytes() for name in CHARTS}
+        photographs = {name: save(page, name, "png").read_bytes() for name in CHARTS}
         for name, drawing in drawings.items():
             root = ElementTree.fromstring(drawing)
             outside = [
@@ -83,13 +138,6 @@ def test_every_chart_is_saved_as_an_image_that_stands_alone(browser: Browser, si
             width = page.locator(f"#{name} .plot").evaluate("(plot) => plot.getBoundingClientRect().width")
             assert (image.format, image.width) == ("PNG", 2 * round(width)), name
             assert colours(image) > 3, name
-
-
-def saved(page: Page, chart: str, kind: str) -> bytes:
-    with page.expect_download() as download:
-        page.locator(f"#{chart} [data-save={kind}]").click()
-    assert download.value.suggested_filename == f"digits-{chart}.{kind}"
-    return Path(download.value.path()).read_bytes()
 
 
 def rendered(page: Page, drawing: bytes) -> Image.Image:

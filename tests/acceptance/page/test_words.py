@@ -8,7 +8,7 @@ import httpx
 from playwright.sync_api import Browser, Page, expect
 
 from tests.acceptance.page.studies import checked
-from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
+from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, save, tab
 
 
 def test_a_study_is_created_with_names_units_and_hours(browser: Browser, site: str, api: httpx.Client) -> None:
@@ -77,9 +77,7 @@ def test_numbers_have_units_and_end_at_natural_bounds(browser: Browser, site: st
         expect(page.locator("#recommendation")).to_contain_text("Yield [%]")
         expect(page.locator("#recommendation")).to_contain_text("t [h]")
         expect(page.locator("#history-said")).to_contain_text("% ")
-        with page.expect_download() as download:
-            page.get_by_role("button", name="Save Slices through the recommended point as CSV").click()
-        lines = download.value.path().read_text("utf-8-sig").splitlines()
+        lines = save(page, "slices", "csv").read_text("utf-8-sig").splitlines()
         bands = [[float(cell) for cell in line.split(",")[-2:]] for line in lines[1:]]
         assert all(0 <= low <= high <= 100 for low, high in bands)
         assert max(high for _, high in bands) == 100
@@ -87,9 +85,8 @@ def test_numbers_have_units_and_end_at_natural_bounds(browser: Browser, site: st
         checked(api.patch("/v1/studies/reading", json=narrower))
         page.reload()
         drawn(page, "partition")
-        with page.expect_download() as download:
-            page.get_by_role("button", name="Save Partition of the space as CSV").click()
-        heads, *cells = (line.split(",") for line in download.value.path().read_text("utf-8-sig").splitlines())
+        table = save(page, "partition", "csv").read_text("utf-8-sig").splitlines()
+        heads, *cells = (line.split(",") for line in table)
         means = [float(cell[heads.index("mean")]) for cell in cells]
         assert (min(means), max(means)) == (95, 99)
         bounds = [float(cell[heads.index("index")]) for cell in cells if cell[heads.index("index")]]

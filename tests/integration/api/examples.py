@@ -78,6 +78,7 @@ CALLS: list[tuple[str, str, Any]] = [
     ("POST", "/v1/studies/svm/observations", {"items": RESULTS, "dry_run": False}),
     ("POST", "/v1/studies/svm/trials", {"parameters": {"C": 0.5, "kernel": "linear"}}),
     ("POST", "/v1/studies/svm/trials/repeat", {"trial": 1, "times": 2}),
+    ("POST", "/v1/studies/svm/trials/5/withdraw", {"reason": "one repetition is enough"}),
     ("PATCH", "/v1/studies/svm/observations/2", {"value": 0.88, "reason": "the first value was of another fold"}),
     ("PATCH", "/v1/studies/svm", {"budget": 80, "tags": {"team": "vision"}}),
     ("GET", "/v1/studies/svm", None),

@@ -45,6 +45,7 @@ SOUND: dict[str, dict[str, Any]] = {
     "changeWebhook": {},
     "report": {"step": 1, "value": 0.5},
     "release": {},
+    "withdraw": {},
     "retryTrial": {},
     "observe": {"trial": 1, "value": 1},
     "observeBatch": {"items": [{"trial": 1, "value": 1}]},

@@ -28,6 +28,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("/v1/studies/s/trials", {"parameters": {"x": 0, "n": 1}}),
     ("/v1/studies/s/trials/1/heartbeat", {}),
     ("/v1/studies/s/trials/1/release", {}),
+    ("/v1/studies/s/trials/1/withdraw", {}),
     ("/v1/studies/s/trials/1/retry", {}),
     ("/v1/studies/s/predict", {"points": [{"x": 0, "n": 1}]}),
 ]

@@ -172,6 +172,7 @@ BODIES: list[tuple[str, str, Any]] = [
     ("POST", "/v1/studies/bytes/trials/1/heartbeat", {"attempt": 1, "lease_seconds": 60}),
     ("POST", "/v1/studies/bytes/trials/1/reports", {"reports": [{"step": 1, "value": 1}], "attempt": 1}),
     ("POST", "/v1/studies/bytes/trials/1/release", {"attempt": 1}),
+    ("POST", "/v1/studies/bytes/trials/1/withdraw", {"reason": "because", "attempt": 1}),
     ("POST", "/v1/studies/bytes/trials/1/retry", {"reason": "because"}),
     ("POST", "/v1/studies/bytes/links", {"expires_at": "2099-12-31T00:00:00Z"}),
     ("POST", "/v1/studies/bytes/webhooks", {"url": "https://lab.example/", "notifications": ["trial.done"]}),

@@ -56,6 +56,7 @@ HISTORY: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/trials/2/retry", {"reason": "mended"}),
     ("POST", "/suggest", {}),
     ("POST", "/trials/2/release", {}),
+    ("POST", "/trials/2/withdraw", {"reason": "no XPhos left"}),
     ("POST", "/trials", {"parameters": {"x": 0.5, "n": 2, "c": "v"}}),
     ("PATCH", "/observations/1", {"value": 1.5, "reason": "typo"}),
     ("PATCH", "", {"state": "paused", "tags": {"a": "b"}}),

@@ -58,6 +58,14 @@ def test_a_trial_is_renewed_released_failed_and_retried(study: Study) -> None:
     assert (trial["number"], trial["state"], trial["attempt"]) == (1, "released", 2)
 
 
+def test_a_suggestion_is_declined_and_taken_back(study: Study) -> None:
+    adabkb("trial", "suggest", study.id)
+    assert adabkb("trial", "withdraw", study.id, "1", "--reason", "no XPhos left") == "Trial 1 is withdrawn.\n"
+    _, line = adabkb("trial", "list", study.id, "--state", "withdrawn").splitlines()
+    assert line.endswith("no XPhos left")
+    assert adabkb("trial", "retry", study.id, "1") == "Trial 1 is released.\n"
+
+
 def test_a_trial_is_asked_for_with_parameters_fixed(study: Study) -> None:
     assert (
         adabkb("trial", "suggest", study.id, "--fixed", "x=0.25", "--fixed", '{"y": 0.5}') == "trial 1: x=0.25 y=0.5\n"
@@ -363,6 +371,8 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("trial", "suggest", "all"), None),
             (("trial", "heartbeat", "all", "1"), None),
             (("trial", "release", "all", "1"), None),
+            (("trial", "withdraw", "all", "1"), None),
+            (("trial", "retry", "all", "1"), None),
             (("trial", "fail", "all", "1", "no"), None),
             (("trial", "retry", "all", "1"), None),
             (("trial", "annotate", "all", "1", "host=n1"), None),

@@ -223,6 +223,20 @@ def test_failed_released_and_queued_trials(study: Study) -> None:
     assert study.suggest().parameters == {"x": 0.75, "y": 2.0}
 
 
+def test_a_suggestion_is_declined_and_a_queued_point_removed(study: Study) -> None:
+    queued = study.queue({"x": 0.75, "y": 2.0})
+    assert study.withdraw(queued.number).study.counts.withdrawn == 1
+    with study.trial() as trial:
+        assert trial.number == 2
+        trial.withdraw("no XPhos left")
+    [first, second] = study.trials(state="withdrawn")
+    assert (first.number, second.number, second.reason) == (1, 2, "no XPhos left")
+    assert study.retry(second).trial == study.trials(state="released")[0]
+    study.observe(study.suggest(), 1.0)
+    with pytest.raises(Conflict, match="Trial 2 is completed"):
+        study.withdraw(2)
+
+
 def test_a_point_is_repeated_by_its_trial_or_its_parameters(study: Study) -> None:
     trial = study.suggest()
     study.observe(trial, 1.0, parameters={"x": 0.5, "y": 2.0})
@@ -243,7 +257,7 @@ def test_failed_trials_are_tried_again(study: Study) -> None:
     assert list(study.trials("failed")) == []
     again = study.suggest()
     assert (again.number, again.attempt) == (second.number, 2)
-    with pytest.raises(Conflict, match="only a failed trial can be retried"):
+    with pytest.raises(Conflict, match="only a failed or withdrawn trial can be retried"):
         study.retry(first)
     retried = next(event for event in study.events() if event.kind == "retried")
     assert retried.payload["reason"] == "mended"

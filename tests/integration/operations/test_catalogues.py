@@ -191,14 +191,14 @@ def test_change_without_effect_creates_no_event(running: Service) -> None:
     assert change(running, "s", same).view.revision == replaced.revision
 
 
-def test_waiting_trial_in_a_withdrawn_row_fails(running: Service) -> None:
+def test_waiting_trial_in_a_withdrawn_row_is_withdrawn(running: Service) -> None:
     study(running, 20)
     waiting = queue(running, "s", {"molecule": "m3"}).view
     changed(running, withdraw=["m3"])
     assert "m3" not in evaluated(running, 19)
     with running.database.reading() as connection:
         row = studies.get(connection, "s")
-    assert (row.failed, row.completed, waiting.number) == (1, 19, 1)
+    assert (row.withdrawn, row.failed, row.completed, waiting.number) == (1, 0, 19, 1)
 
 
 @pytest.mark.parametrize(

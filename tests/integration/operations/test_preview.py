@@ -31,7 +31,7 @@ def test_preview_describes_a_change_and_stores_nothing(running: Service) -> None
     queue(running, "s", {"x": -0.5, "y": 1.0})
     before = get(running, "s")
     found = shown(running, parameters=[X], constraints=["x <= 1.5"], stop={"no_gain_for": 9}, budget=20)
-    assert (found.results, found.leaving, found.returning, found.failing) == (2, 1, 0, 1)
+    assert (found.results, found.leaving, found.returning, found.withdrawn) == (2, 1, 0, 1)
     assert found.best.value == 0.5
     assert [(each.what, each.before, each.after) for each in found.differences] == [
         ("x", "number, \N{MINUS SIGN}1 to 2", "number, 0 to 2"),

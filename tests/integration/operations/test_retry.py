@@ -134,6 +134,6 @@ def test_trial_with_a_result_cannot_be_retried(running: Service, study: str) -> 
     (number,) = [trial.number for trial in suggest(running, study, Ask()).view.trials]
     observe(running, study, Value(0.25, number))
     before = get(running, study).revision
-    with pytest.raises(TrialFinished, match=r"0\.25; only a failed trial can be retried"):
+    with pytest.raises(TrialFinished, match=r"0\.25; only a failed or withdrawn trial can be retried"):
         retry(running, study, number)
     assert get(running, study).revision == before

@@ -31,6 +31,7 @@ from adabkb_service.contract.requests import (
     SuggestBody,
     TrialFailureBody,
     TrialValueBody,
+    WithdrawBody,
 )
 from adabkb_service.operations import annotate as annotation
 from adabkb_service.operations import correct as correction
@@ -125,6 +126,19 @@ def queue(
 
 def repeat(running: Service, study_id: str, key: Key | None = None, **body: Any) -> Outcome[Repeated]:
     return running.do(queueing.repeat(study_id, RepeatBody(**body), key))
+
+
+def withdraw(
+    running: Service,
+    study_id: str,
+    number: int,
+    reason: str | None = None,
+    *,
+    attempt: int | None = None,
+    key: Key | None = None,
+) -> Outcome[TrialAnswer]:
+    body = WithdrawBody.model_construct(reason=reason, attempt=attempt)
+    return running.do(lease.withdraw(study_id, number, body, key))
 
 
 def heartbeat(

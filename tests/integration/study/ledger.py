@@ -149,11 +149,17 @@ class Ledger:
             self.faults.append(f"event {event.seq} fails trial {trial.number}, which was {trial.state}")
         values = {"state": "failed", "reason": payload["reason"], "finished_at": event.created_at}
         self._move(trial, failed_attempt=payload["attempt"], **values)
-        self.failures += not payload.get("withdrawn")
+        self.failures += 1
+
+    def _withdrawn(self, event: EventRow) -> None:
+        trial = self._trial(event)
+        if trial.state in ("completed", "failed", "stopped", "withdrawn"):
+            self.faults.append(f"event {event.seq} (withdrawn) is of trial {trial.number}, which was {trial.state}")
+        self._move(trial, state="withdrawn", reason=event.payload["reason"], finished_at=event.created_at)
 
     def _retried(self, event: EventRow) -> None:
         trial = self._trial(event)
-        if trial.state != "failed":
+        if trial.state not in ("failed", "withdrawn"):
             self.faults.append(f"event {event.seq} retries trial {trial.number}, which was {trial.state}")
         values = {"failed_attempt": None, "reason": None, "finished_at": None}
         self._move(trial, state="released", expirations=0, **values)

@@ -42,6 +42,7 @@ from tests.integration.operations.verbs import (
     report,
     retry,
     suggest,
+    withdraw,
 )
 from tests.integration.study import ledger
 
@@ -185,6 +186,7 @@ OPERATIONS: dict[str, Callable[[RandomStudy, int, float], object]] = {
     "fail": lambda world, number, _: observe(world.running, "s", Failure(number, reason="diverged")),
     "report": lambda world, number, value: report(world.running, "s", number, (abs(int(value)), value), (8, -value)),
     "release": lambda world, number, _: release(world.running, "s", number),
+    "withdraw": lambda world, number, _: withdraw(world.running, "s", number, "no XPhos left"),
     "retry": lambda world, number, _: retry(world.running, "s", number),
     "annotate": RandomStudy.annotate,
     "heartbeat": lambda world, number, _: heartbeat(world.running, "s", number, lease_seconds=30),

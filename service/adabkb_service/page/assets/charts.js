@@ -1,6 +1,6 @@
 // A frame around every chart: it is drawn when it comes into view, can be walked through by the keyboard, is drawn
 // again when the study has changed, says what it has nothing to show of, and is saved as SVG, PNG or CSV. In a report,
-// which is printed, all that are chosen are drawn at once.
+// which is printed, all that are chosen are drawn.
 
 import { messageOf, statusOf } from "./caught.js";
 import { byId, dataOf, every, one } from "./elements.js";
@@ -151,6 +151,7 @@ export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name
   };
 }
 
+const BUSY = 503; // the status
 const LEAST_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
 const PNG_PIXELS = 2; // for each pixel of the page
@@ -182,6 +183,7 @@ export class Chart {
     this.select = select;
     this.isDue = true;
     this.isVisible = false;
+    this.isRefusedAsBusy = false; // the last time
     this.drawnAt = 0;
     this.pause = LEAST_MILLISECONDS;
     for (const button of every(this.frame, "[data-save]", HTMLElement)) {
@@ -228,6 +230,7 @@ export class Chart {
 
   async draw() {
     this.isDue = false;
+    this.isRefusedAsBusy = false;
     this.drawnAt = Date.now();
     try {
       const made = await this.make();
@@ -236,6 +239,7 @@ export class Chart {
       else this.show(made);
     } catch (error) {
       console.debug(error);
+      this.isRefusedAsBusy = statusOf(error) === BUSY;
       if (statusOf(error) === 422) this.tell("empty", messageOf(error));
       else if (this.frame.dataset.state !== "shown")
         this.tell("failed", `${messageOf(error)} The page tries again when the study changes.`);

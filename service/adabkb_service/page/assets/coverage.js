@@ -8,6 +8,8 @@ import { chosen, hatched, plane } from "./learned.js";
 import { counted, figure, inUnit, measured } from "./words.js";
 
 const PARTS = 5; // of a range
+const MOST_COMBINATIONS = 10_000; // of which the server says which are excluded
+const EXCLUDED = "excluded by the constraints";
 
 /** The parts of a parameter: each choice, or some parts of a range, whole numbers one by one if they are few.
  * @param {import("./scale.js").Scale} scale
@@ -30,6 +32,12 @@ function partsOf(scale) {
   });
 }
 
+/** The edges of the parts of a parameter; none if each of its choices is a part.
+ * @param {import("./scale.js").Scale} scale
+ * @param {ReturnType<typeof partsOf>} parts
+ */
+const edgesOf = (scale, parts) => (scale.isNumeric ? [parts[0].from, ...parts.map(({ to }) => to)] : []);
+
 /** @param {import("./data.js").StudyData} data */
 export function coverageChart(data) {
   const [across, up, colour] = ["x", "y", "colour"].map((part) => byId(`coverage-${part}`, HTMLSelectElement));
@@ -45,8 +53,11 @@ export function coverageChart(data) {
     const [x, y] = chosen(scales, across, up);
     const ink = colours();
     const results = history.results.filter((each) => !each.excluded);
-    const cells = partsOf(x).flatMap((column) =>
-      partsOf(y).map((row) => {
+    const [columns, rows] = [partsOf(x), partsOf(y)];
+    const isAsked = columns.length * rows.length <= MOST_COMBINATIONS;
+    const excluded = isAsked ? await data.excluded([x.name, y.name], [edgesOf(x, columns), edgesOf(y, rows)]) : null;
+    const cells = columns.flatMap((column, i) =>
+      rows.map((row, k) => {
         const isIn = (/** @type {{ parameters: Record<string, unknown> }} */ { parameters }) => {
           const [at, height] = [x, y].map((scale) => scale.position(parameters[scale.name]));
           const isLast = at === x.ends[1] && column.to === x.ends[1];
@@ -56,12 +67,16 @@ export function coverageChart(data) {
         const [found, failed] = [results.filter(isIn), failures.filter(isIn).length];
         const values = found.map((each) => each.value);
         const best = study.direction === "minimize" ? Math.min(...values) : Math.max(...values);
-        return { column, row, count: found.length, failed, best: found.length && study.direction ? best : null };
+        const isExcluded = !found.length && !failed && excluded?.[i * rows.length + k] === true;
+        const shown = found.length && study.direction ? best : null;
+        return { column, row, count: found.length, failed, isExcluded, best: shown };
       }),
     );
     const isBest = colour.value === "best" && cells.some(({ best }) => best !== null);
     const tried = cells.filter(({ count }) => count);
     const touched = cells.filter(({ count, failed }) => count || failed);
+    const possible = cells.filter(({ isExcluded }) => !isExcluded);
+    const hasExcluded = possible.length < cells.length;
     const value = (/** @type {typeof cells[0]} */ cell) => (isBest ? (cell.best ?? NaN) : cell.count);
     const option = plane(x, y, ink);
     option.series = [
@@ -87,52 +102,64 @@ export function coverageChart(data) {
         })
       : [];
     option.tooltip = { ...option.tooltip, formatter: (/** @type {ChartPoint} */ { data: { cell } }) => told(cell) };
-    const told = (/** @type {typeof cells[0]} */ { column, row, count, failed, best }) =>
+    const told = (/** @type {typeof cells[0]} */ { column, row, count, failed, isExcluded, best }) =>
       [
         `${x.title}: ${column.words}`,
         `${y.title}: ${row.words}`,
-        count ? counted(count, "result") : failed ? "no result" : "never tried",
+        count ? counted(count, "result") : failed ? "no result" : isExcluded ? EXCLUDED : "never tried",
         ...(failed ? [counted(failed, "failed trial")] : []),
         ...(best === null ? [] : [`best ${measured(best, study.quantity)}`]),
       ].join("\n");
     return {
       option,
-      header: [x.name, y.name, "results", "failed", "best"],
-      rows: cells.map(({ column, row, count, failed, best }) => [column.words, row.words, count, failed, best]),
+      header: [x.name, y.name, "results", "failed", "excluded", "best"],
+      rows: cells.map((each) => [
+        each.column.words,
+        each.row.words,
+        each.count,
+        each.failed,
+        each.isExcluded,
+        each.best,
+      ]),
       said:
-        `${touched.length} of ${cells.length} combinations were tried; numbers count results, ` +
-        `×: only failed trials, hatched: never tried.`,
+        `${touched.length} of ${possible.length}${hasExcluded ? " possible" : ""} combinations were tried; ` +
+        `numbers count results, ×: only failed trials, hatched: never tried${hasExcluded ? `, –: ${EXCLUDED}` : ""}.`,
     };
   };
   return new Chart("coverage", make, {
     select: ({ data: { cell } }) => {
-      if (cell.count + cell.failed === 0) askWith({ [across.value]: cell.column.middle, [up.value]: cell.row.middle });
+      if (cell.count + cell.failed === 0 && !cell.isExcluded)
+        askWith({ [across.value]: cell.column.middle, [up.value]: cell.row.middle });
     },
   });
 }
 
-/** A cell with the number of its results, or a cross if it has none but failed trials.
- * @param {{ count: number, failed: number }} cell
+/** A cell with the number of its results, a cross if it has none but failed trials, or a dash if it is excluded.
+ * @param {{ count: number, failed: number, isExcluded: boolean }} cell
  * @param {Canvas} api
  * @param {Colours} ink
  */
-function drawnCell({ count, failed }, api, ink) {
+function drawnCell({ count, failed, isExcluded }, api, ink) {
   const [left, bottom] = api.coord([api.value(0), api.value(2)]);
   const [right, top] = api.coord([api.value(1), api.value(3)]);
   const shape = { x: left, y: top, width: right - left, height: bottom - top };
   const drawn = { stroke: ink.surface, lineWidth: 1 };
-  const only = failed ? { ...drawn, fill: ink.line } : hatched(ink);
+  const only = failed
+    ? { ...drawn, fill: ink.line }
+    : isExcluded
+      ? { stroke: ink.line, lineWidth: 1, fill: ink.surface }
+      : hatched(ink);
   const style = count ? { ...drawn, fill: api.visual("color") } : only;
   const label = {
     type: "text",
     silent: true,
     style: {
-      text: count ? String(count) : failed ? "×" : "",
+      text: count ? String(count) : failed ? "×" : isExcluded ? "–" : "",
       x: (left + right) / 2,
       y: (top + bottom) / 2,
       align: "center",
       verticalAlign: "middle",
-      fill: count && isLight(api.visual("color")) ? "#1b1e21" : "#fff",
+      fill: !count ? ink.ink : isLight(api.visual("color")) ? "#1b1e21" : "#fff",
       fontSize: 14,
     },
   };

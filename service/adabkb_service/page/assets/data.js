@@ -276,6 +276,18 @@ export class StudyData {
     return this.once(`forbidden ${query}`, () => call("GET", `${this.page}/forbidden.json?${query}`));
   }
 
+  /** Which combinations of the parts of two parameters the constraints and mixtures exclude; null if there are none.
+   * @param {string[]} names
+   * @param {number[][]} edges of the parts of each; empty if each of its choices is a part
+   * @returns {Promise<boolean[] | null>}
+   */
+  async excluded(names, edges) {
+    const { constraints, mixtures } = await this.study();
+    if (!constraints.length && !mixtures?.length) return null;
+    const query = [along(names), ...edges.flatMap((each, i) => each.map((edge) => `${["across", "up"][i]}=${edge}`))];
+    return this.once(`excluded ${query.join("&")}`, () => call("GET", `${this.page}/excluded.json?${query.join("&")}`));
+  }
+
   /** @param {number} number */
   trialPage(number) {
     return `${this.page}/trials/${number}`;

@@ -75,7 +75,10 @@ const EFFECTS = [
         : `${counted(count, "result")} outside the new space no longer count, and stay on record.`,
   ],
   ["returning", (count) => `${counted(count, "result")} ${count === 1 ? "counts" : "count"} again.`],
-  ["failing", (count) => `${counted(count, "waiting trial")} outside the new space ${count === 1 ? "fails" : "fail"}.`],
+  [
+    "withdrawn",
+    (count) => `${counted(count, "waiting trial")} outside the new space ${count === 1 ? "is" : "are"} withdrawn.`,
+  ],
 ];
 
 /** A cell, with a dash where there is nothing to say.

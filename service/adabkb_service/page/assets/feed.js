@@ -16,6 +16,7 @@ const KINDS = [
   "observed",
   "failed",
   "retried",
+  "withdrawn",
   "annotated",
   "paused",
   "resumed",
@@ -75,6 +76,7 @@ const SENTENCES = {
   observed: (payload, quantities) => `gave ${result(payload, quantities)}`,
   failed: (payload) => `failed${because(payload.reason)}`,
   retried: (payload) => `is issued again${because(payload.reason)}`,
+  withdrawn: (payload) => `was withdrawn${because(payload.reason)}`,
   annotated: ({ attributes }) => `has a new ${Object.keys(attributes ?? {}).join(", ") || "attribute"}`,
   paused: (payload) => `The study was paused${because(payload.reason)}`,
   resumed: () => "The study was resumed",
@@ -104,6 +106,7 @@ const OF_TRIALS = new Set([
   "observed",
   "failed",
   "retried",
+  "withdrawn",
   "annotated",
   "stopped",
 ]);

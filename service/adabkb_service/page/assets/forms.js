@@ -65,6 +65,9 @@ const READ = {
 function read(element) {
   if (element instanceof HTMLInputElement && element.type === "checkbox")
     return element.dataset.type === "flag" ? element.checked || undefined : element.checked;
+  const { exact } = element.dataset;
+  if (exact !== undefined && element instanceof HTMLInputElement && element.value === element.defaultValue)
+    return JSON.parse(exact);
   const text = element.value.trim();
   if (text === "") return element.dataset.empty === "null" ? null : undefined;
   const reader = READ[element.dataset.type ?? ""];

@@ -5,7 +5,7 @@
 import { call, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
 import { messageOf } from "./caught.js";
-import { around, byId, dataOf, every, holder } from "./elements.js";
+import { around, byId, dataOf, every, holder, one } from "./elements.js";
 import { body, clearProblem, isField, tellProblem } from "./forms.js";
 import "./session.js";
 import { clearToasts, saidBefore, say, sayThere } from "./toasts.js";
@@ -130,6 +130,14 @@ const ACTIONS = {
     goto: stay,
   },
   release: { says: () => "The trial is given back.", goto: stay },
+  withdraw: {
+    says: (answer) => `Trial ${answer.trial.number} is withdrawn.`,
+    undo: (_, __, element) => ({
+      method: "POST",
+      path: pathOf(element).replace(/withdraw$/, "retry"),
+      body: { reason: "the withdrawal was taken back" },
+    }),
+  },
   fail: {
     says: () => "The trial has failed.",
     undo: (_, sent, element) => ({
@@ -347,6 +355,24 @@ document.addEventListener("click", async (event) => {
       button.disabled = false;
     }
   }
+});
+
+/** Close the menus that are open, except one.
+ * @param {Element | null} [kept]
+ */
+function closeMenus(kept = null) {
+  for (const menu of every(document, "details.menu[open]", HTMLDetailsElement)) if (menu !== kept) menu.open = false;
+}
+
+document.addEventListener("click", ({ target }) => {
+  if (!(target instanceof Element)) return;
+  closeMenus(target.closest("button") ? null : target.closest("details.menu"));
+});
+document.addEventListener("keydown", ({ key, target }) => {
+  const menu = target instanceof Element ? target.closest("details.menu[open]") : null;
+  if (key !== "Escape" || !menu) return;
+  closeMenus();
+  one(menu, "summary", HTMLElement).focus();
 });
 
 /** Write what depends on the browser: times, and the address of the server.

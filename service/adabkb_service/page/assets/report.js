@@ -1,4 +1,5 @@
-// The report of a study: all chosen charts are drawn at once, so that it can be printed.
+// The report of a study: all chosen charts are drawn, one after the other, so that it can be printed. While the server
+// is busy, a chart waits for its turn.
 
 import { StudyData } from "./data.js";
 import { byId, dataOf } from "./elements.js";
@@ -7,24 +8,34 @@ import { chartsOf } from "./study-charts.js";
 const report = byId("study", HTMLElement);
 const button = byId("print", HTMLButtonElement);
 
+const BUSY = "The server is busy. This chart waits for its turn.";
+const PAUSE_MILLISECONDS = 2000;
+const MOST_MILLISECONDS = 300_000;
+
 const charts = await chartsOf(new StudyData(dataOf(report, "study")));
 const label = button.textContent ?? "";
+
+/** Draw a chart. If the server is busy, wait and try again, for some minutes.
+ * @param {import("./charts.js").Chart} chart
+ */
+async function drawInTurn(chart) {
+  const begun = Date.now();
+  await chart.drawn();
+  while (chart.isRefusedAsBusy && Date.now() - begun < MOST_MILLISECONDS) {
+    chart.tell("failed", BUSY);
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
+    await chart.drawn();
+  }
+}
 
 /** Draw the charts that are chosen, if they are not drawn yet, and say on the button how far this is. */
 async function draw() {
   const due = charts.filter(({ frame, made }) => !frame.hidden && !made);
-  let drawn = 0;
-  const tell = () => {
-    button.textContent = drawn < due.length ? `Preparing charts, ${drawn} of ${due.length} …` : label;
-  };
-  tell();
-  await Promise.all(
-    due.map(async (chart) => {
-      await chart.drawn();
-      drawn += 1;
-      tell();
-    }),
-  );
+  for (const [drawn, chart] of due.entries()) {
+    button.textContent = `Preparing charts, ${drawn} of ${due.length} …`;
+    await drawInTurn(chart);
+  }
+  button.textContent = label;
 }
 
 await draw();

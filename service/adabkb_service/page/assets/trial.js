@@ -106,6 +106,7 @@ for (const kind of [
   "observed",
   "failed",
   "retried",
+  "withdrawn",
   "annotated",
   "stopped",
   "corrected",

@@ -25,7 +25,7 @@ from tests.integration.client.mcp.agents import (
 )
 
 READING = {"studies", "info", "recommendation", "trials", "predict", "why", "importance"}
-REPEATABLE = {"create_study", "update", "observe", "fail", "report", "pause", "resume"}
+REPEATABLE = {"create_study", "update", "observe", "fail", "report", "withdraw", "pause", "resume"}
 TAKE_CONTEXT = {"suggest", "recommendation"}
 """Of a study. The SDK's own context is no argument of a tool."""
 OTHERS = {"suggest", "add_result", "queue", "repeat", "heartbeat", "release"}

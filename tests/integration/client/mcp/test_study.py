@@ -150,6 +150,8 @@ def test_a_trial_that_continues_and_one_that_fails(server: str) -> None:
             failed = await agent.call("fail", study="s", trial=2, reason="the | `flask` broke")
             assert failed["trial"]["state"] == "failed"
             assert (await agent.call("release", study="s", trial=3))["trial"]["state"] == "released"
+            declined = await agent.call("withdraw", study="s", trial=3, reason="no flask left")
+            assert (declined["trial"]["state"], declined["trial"]["reason"]) == ("withdrawn", "no flask left")
             [listed] = (await agent.call("trials", study="s", state="failed"))["trials"]
             assert listed["reason"] == "the | `flask` broke"
             assert (await agent.call("pause", study="s"))["state"] == "paused"
