@@ -1,8 +1,6 @@
-"""What a console shows: records as a line, lists as a table, a bar for the progress of long calls, and the log."""
+"""What a console shows: records as a line, lists as a table, and a bar for the progress of long calls."""
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
@@ -23,8 +21,6 @@ from adabkb_client._values import difference
 
 if TYPE_CHECKING:
     from tqdm.std import tqdm
-
-log = logging.getLogger("adabkb_client")
 
 
 @line.register
@@ -202,21 +198,3 @@ def bar(name: str, unit: str, total: int | None, *, visible: bool) -> "tqdm[Any]
     # In a notebook, tqdm would treat the output as a file, and show nothing.
     hidden = False if fitting is not tqdm_asyncio else None
     return fitting(total=total, unit=unit, desc=name, disable=hidden)
-
-
-@contextmanager
-def lines_on_standard_error() -> Iterator[None]:
-    """Print the client's log to standard error inside the block, unless the program has set up logging: from INFO on,
-    or from the level of the logger."""
-    if log.hasHandlers():
-        yield
-        return
-    handler, level = logging.StreamHandler(), log.level
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
-    log.addHandler(handler)
-    log.setLevel(level or logging.INFO)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(level)

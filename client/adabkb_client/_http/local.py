@@ -10,7 +10,6 @@ processes could not read it.
 """
 
 import hashlib
-import logging
 import os
 import re
 import socket
@@ -26,10 +25,8 @@ from typing import Self
 from urllib.parse import quote
 
 from adabkb_client._calls import RETRY_FOR
-from adabkb_client._console import lines_on_standard_error
+from adabkb_client._log import lines_on_standard_error, log
 from adabkb_client.errors import ConnectionFailed
-
-log = logging.getLogger("adabkb_client")
 
 START_SILENCE = 1.0
 """Seconds after which the start of a server is logged."""

@@ -8,12 +8,11 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from adabkb_client._console import bar, lines_on_standard_error
+from adabkb_client._console import bar
 from adabkb_client._lease import this_worker
+from adabkb_client._log import lines_on_standard_error, log
 from adabkb_client._models import StudySummary, Trial
 from adabkb_client.errors import NoTrialAvailable
-
-log = logging.getLogger("adabkb_client")
 
 LOOK_EVERY = 30.0
 """Seconds between two checks of the reason why a run waits."""
