@@ -1,7 +1,19 @@
-"""Python client of the Ada-BKB optimization service."""
+"""Python client of the Ada-BKB optimization service::
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from adabkb_client import Categorical, Client, Float
+
+def error(lr, optimizer, momentum=0.0):
+    return train(lr, optimizer, momentum)
+
+space = {"lr": Float(1e-5, 0.1, log=True), "optimizer": Categorical(["sgd", "adam"])}
+space["momentum"] = Float(0, 0.99, when={"optimizer": ["sgd"]})
+with Client.local("tuning.db") as client:  # Client(url) connects to a server elsewhere
+    study = client.create_study("net", space, direction="minimize", budget=50)
+    print(study.run(error, workers=2).recommendation)
+"""
+
+import importlib as _importlib
+import typing as _typing
 
 from adabkb_client._analysis import (
     Assessment,
@@ -63,6 +75,7 @@ from adabkb_client._settings import (
     AshaRule,
     Belief,
     CostBudget,
+    EarlyStopping,
     MedianRule,
     Mixture,
     OutcomeConstraint,
@@ -93,7 +106,7 @@ from adabkb_client.errors import (
     WorkerLost,
 )
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from adabkb_client._async_client import AsyncClient
     from adabkb_client._async_study import AsyncLeasedTrial, AsyncStudy
     from adabkb_client._run.define_by_run import DefinedByRun
@@ -109,7 +122,7 @@ else:
     def __getattr__(name: str) -> object:
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found = getattr(import_module(f"adabkb_client.{_LATER[name]}"), name)
+        globals()[name] = found = getattr(_importlib.import_module(f"adabkb_client.{_LATER[name]}"), name)
         return found
 
     def __dir__() -> list[str]:
@@ -147,6 +160,7 @@ __all__ = [
     "Deletion",
     "Delivery",
     "Direction",
+    "EarlyStopping",
     "Estimate",
     "Event",
     "ExpectedValue",

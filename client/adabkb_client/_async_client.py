@@ -25,6 +25,8 @@ from adabkb_client._study_calls import StudyCalls
 class AsyncClient(Connected[AsyncTransport]):
     """A connection to a server, for the tasks of one event loop. Close it, or use it in an ``async with`` block.
 
+    ``await AsyncClient.local("study.db")`` needs no server: it starts one for a local file.
+
     Args:
         url: as in ``Client``, like the other arguments.
         token: sent as bearer token.
@@ -104,7 +106,23 @@ class AsyncClient(Connected[AsyncTransport]):
         update: bool = False,
         **settings: Unpack[StudySettings],
     ) -> AsyncStudy:
-        """Create a study, or open it if it exists with the same definition: see ``Client.create_study``."""
+        """Create a study, or open it if it exists with the same definition: see ``Client.create_study``::
+
+            study = await client.create_study(
+                "net", {"lr": Float(1e-5, 0.1, log=True), "layers": Int(1, 4), "units": Int(16, 512, step=16)},
+                direction="maximize", budget=50, seed=1,
+                constraints=["layers * units <= 1024"], early_stopping=MedianRule(max_steps=27),
+            )
+
+        Args:
+            id: the study's name; with None, the server chooses one.
+            parameters: the search space.
+            direction: "minimize" or "maximize"; None with several ``objectives``.
+            update: change settings of an existing study that ``AsyncStudy.update`` can change.
+            settings: see ``StudySettings``; among them ``budget`` (the number of trials), ``seed``, ``constraints``,
+                ``early_stopping``, ``stop``, ``noise_std``, ``metrics``, ``outcome_constraints``, ``objectives`` and
+                ``prior``.
+        """
         steps = client_calls.create_study(id, parameters, direction=direction, update=update, **settings)
         return AsyncStudy(self._transport, (await self._transport.perform(steps)).id)
 

@@ -252,7 +252,8 @@ class AsyncStudy(AsyncStudyMethods, Connected[AsyncTransport]):
             workers: the number of tasks that evaluate.
             callbacks: functions, async or not.
             catch: exceptions that fail the trial and never stop the run.
-            pass_trial: call ``function(trial)`` with the leased trial, whose methods must be awaited.
+            pass_trial: call ``function(trial)`` with an ``AsyncLeasedTrial``, whose methods must be awaited. The
+                function still returns its value, unless the trial was stopped.
             max_failures: the run stops with the last error after this many failures in a row.
             progress: show a progress bar, or lines of the log.
             lease_seconds: as in ``trial``.

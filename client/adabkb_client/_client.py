@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 class Client(Connected[Transport]):
     """A connection to a server. Threads may share it; close it, or use it in a ``with`` block.
 
+    ``Client.local("study.db")`` needs no server: it starts one for a local file.
+
     Args:
         url: the server's URL; by default ADABKB_URL, or http://127.0.0.1:8000.
         token: sent as a bearer token; by default ADABKB_TOKEN, or none.
@@ -138,7 +140,13 @@ class Client(Connected[Transport]):
         update: bool = False,
         **settings: Unpack[StudySettings],
     ) -> Study:
-        """Create a study, or open it if it exists with the same definition.
+        """Create a study, or open it if it exists with the same definition::
+
+            study = client.create_study(
+                "net", {"lr": Float(1e-5, 0.1, log=True), "layers": Int(1, 4), "units": Int(16, 512, step=16)},
+                direction="maximize", budget=50, seed=1,
+                constraints=["layers * units <= 1024"], early_stopping=MedianRule(max_steps=27),
+            )
 
         Settings that ``Study.update`` can change are compared with their current values, and only if given.
 
@@ -147,7 +155,9 @@ class Client(Connected[Transport]):
             parameters: the search space.
             direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
             update: if the study exists and differs only in settings that ``Study.update`` can change, change them.
-            settings: see ``StudySettings``. None means no limit.
+            settings: see ``StudySettings``; among them ``budget`` (the number of trials), ``seed``, ``constraints``,
+                ``early_stopping``, ``stop``, ``noise_std``, ``metrics``, ``outcome_constraints``, ``objectives`` and
+                ``prior``. None means no limit.
 
         Returns:
             The study.

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 from adabkb_client._calls import Call, Listing, Steps, study_path
 from adabkb_client._models import Deletion, Direction, StudyInfo, decode
 from adabkb_client._parameters import Parameter, named, to_wire
-from adabkb_client._settings import StudyChanges, StudySettings, check_constraints, check_dicts
+from adabkb_client._settings import StudyChanges, StudySettings, check_settings
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import plain
 from adabkb_client.errors import Conflict
@@ -61,8 +61,7 @@ def open_study(
 def _body(
     parameters: Sequence[Mapping[str, Any]], direction: Direction | None, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    check_dicts(settings)
-    check_constraints(settings.get("constraints"))
+    check_settings(settings)
     return {
         **({} if direction is None else {"direction": direction}),
         "parameters": list(parameters),

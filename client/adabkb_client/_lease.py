@@ -20,11 +20,23 @@ MISTAKES = (ImportError, NameError, SyntaxError)
 MISTAKES_AT_FIRST = (AttributeError, KeyError, TypeError, Invalid)
 """Errors that count as programming errors until the function has returned a first result. Later, such an error may be
 specific to a point, so it fails the trial. (``WrongResult`` is a TypeError.)"""
+PARAMETERS = ("params", "config", "hyperparameters")
+"""Names of the parameters in trials of other libraries."""
 OPTUNAS = ("suggest_", "should_prune", "set_user_attr")
 """Prefixes of the names of methods of Optuna's trials."""
 
 STOP_VARIABLE = "ADABKB_STOP_SECONDS"
 DEFAULT_STOP_SECONDS = 5.0
+
+
+class Active(dict[str, Any]):
+    """The values of the active parameters by name. The error for another name explains why it may be missing."""
+
+    def __missing__(self, name: str) -> Any:
+        raise KeyError(
+            f"{name!r} is no parameter of this trial; it has {', '.join(self)}. A parameter with `when` is missing "
+            f"while it is inactive: use parameters.get({name!r})"
+        )
 
 
 class Leased:
@@ -40,12 +52,14 @@ class Leased:
         self._attributes: Mapping[str, Any] = trial.attributes
 
     def __getattr__(self, name: str) -> Any:
-        """Raise an error. For methods of Optuna's trials, it has a remedy.
+        """Raise an error. For names in trials of other libraries, it has a remedy.
 
         Raises:
             AttributeError: always, since the attribute does not exist.
         """
         what = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in PARAMETERS:
+            what += "; did you mean parameters?"
         if name.startswith(OPTUNAS):
             what = f"a trial of this service has no {name}: {for_optuna()}"
         raise AttributeError(what, name=name, obj=self)
@@ -66,8 +80,9 @@ class Leased:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters at which to evaluate the objective."""
-        return dict(self.trial.parameters)
+        """The parameters at which to evaluate the objective, by name, without those that are inactive: see ``when`` of
+        ``Float``. Use ``parameters.get("momentum", 0.0)`` for these."""
+        return Active(self.trial.parameters)
 
     @property
     def attributes(self) -> dict[str, Any]:

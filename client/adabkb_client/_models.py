@@ -397,8 +397,8 @@ class Event(Record):
 
 @dataclass(frozen=True, repr=False)
 class RunReport(Record):
-    """The outcome of a run: the numbers of trials that were ``completed``, ``failed`` and ``stopped`` early, and the
-    ``reason`` for its end.
+    """The outcome of a run: the numbers of trials that this run has ``completed``, ``failed`` and ``stopped`` early,
+    and the ``reason`` for its end. ``Study.info().counts`` has the numbers of the whole study.
 
     ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely" if the study is complete; otherwise
     "n_trials", "timeout", "stopped" (by ``Study.stop``), or "fixed_exhausted" (all points with the ``fixed`` parameters

@@ -17,12 +17,12 @@ import csv
 import hashlib
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from io import StringIO
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from adabkb_client import _tables as tables
 from adabkb_client._values import plain
@@ -39,6 +39,34 @@ Descriptors = Mapping[str, Iterable[float]] | None
 """Name of a descriptor -> its numbers, one for each choice."""
 
 
+T = TypeVar("T")
+
+
+def _with_names_after(count: int, remedy: str) -> Callable[[type[T]], type[T]]:
+    """Explain calls with more than ``count`` values without names. The remedy can name the ``kind`` and the
+    ``values``."""
+
+    def explained(kind: type[T]) -> type[T]:
+        init = kind.__init__
+
+        @wraps(init)
+        def checked(self: T, *values: Any, **named: Any) -> None:
+            if len(values) > count:
+                called = f"{kind.__name__}({', '.join(map(repr, values))})"
+                raise TypeError(f"{called} {remedy.format(kind=kind.__name__, values=list(values))}")
+            init(self, *values, **named)
+
+        kind.__init__ = checked  # type: ignore[method-assign, assignment]
+        return kind
+
+    return explained
+
+
+_of_a_range = _with_names_after(2, "has more than low and high; name the others: {kind}(low, high, step=..., log=True)")
+_of_a_list = _with_names_after(1, "needs a list: {kind}({values})")
+
+
+@_of_a_range
 @dataclass(frozen=True)
 class Float:
     """A real number in [low, high]. With ``log``, the search uses a log scale (low > 0). With ``step``, it is one of
@@ -53,8 +81,8 @@ class Float:
 
     low: float
     high: float
-    log: bool = False
-    step: float | None = None
+    log: bool = field(default=False, kw_only=True)
+    step: float | None = field(default=None, kw_only=True)
     periodic: bool = field(default=False, kw_only=True)
     context: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
@@ -72,14 +100,15 @@ class Float:
         return {"kind": "float", **own, **_known(self.context), **_wire(self.when), **_words(self)}
 
 
+@_of_a_range
 @dataclass(frozen=True)
 class Int:
     """An integer in [low, high]: low, low + step, and so on. ``log`` and ``when`` are as in ``Float``."""
 
     low: int
     high: int
-    log: bool = False
-    step: int = 1
+    log: bool = field(default=False, kw_only=True)
+    step: int = field(default=1, kw_only=True)
     context: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
     unit: str | None = field(default=None, kw_only=True)
@@ -94,6 +123,7 @@ class Int:
         return {"kind": "int", **own, **_known(self.context), **_wire(self.when), **_words(self)}
 
 
+@_of_a_list
 @dataclass(frozen=True)
 class Ordinal:
     """One of several values in a meaningful order, in which neighbours are similar. ``when`` is as in ``Float``.
@@ -123,6 +153,7 @@ class Ordinal:
         }
 
 
+@_of_a_list
 @dataclass(frozen=True)
 class Categorical:
     """One of several choices without an order. ``when`` is as in ``Float``.

@@ -43,50 +43,106 @@ class Stop(TypedDict, total=False):
     less."""
 
 
-class EarlyStoppingRule(TypedDict, total=False):
-    """The common fields of all early-stopping rules."""
+class EarlyStopping(TypedDict, total=False):
+    """A rule of early stopping as a dict: ``{"rule": "asha", "max_steps": 27}`` is ``AshaRule(27)``."""
 
+    rule: Required[Literal["median", "asha", "patience"]]
+    """The name of the rule: see ``MedianRule``, ``AshaRule`` and ``PatienceRule``."""
     max_steps: Required[int]
     """The number of steps of a full evaluation."""
     min_steps: int
-    """The number of steps that every trial may take; the first rung of ASHA. By default 1."""
-    metric: str
+    """No trial is stopped before this step; the first rung of ASHA. By default 1."""
+    metric: str | None
     """With several objectives: the one whose values are reported."""
-
-
-class MedianRule(EarlyStoppingRule, total=False):
-    """Stops a trial whose best value is worse than the median of the others at the same step:
-    ``MedianRule(rule="median", max_steps=27)``."""
-
-    rule: Required[Literal["median"]]
-    """The name of the rule, "median"."""
     after_trials: int
-    """The number of other trials that must have reported the step; by default 5."""
-
-
-class AshaRule(EarlyStoppingRule, total=False):
-    """Asynchronous successive halving: one in ``eta`` trials that reach a rung continues:
-    ``AshaRule(rule="asha", max_steps=27, eta=3)``."""
-
-    rule: Required[Literal["asha"]]
-    """The name of the rule, "asha"."""
-    after_trials: int
-    """The number of other trials that must have reached the rung; by default 1."""
+    """For "median" and "asha": the number of other trials that must have reached the step or the rung."""
     eta: int
-    """One in this many trials continues from each rung; by default 3. The rungs are at ``min_steps`` times its
-    powers."""
-
-
-class PatienceRule(EarlyStoppingRule, total=False):
-    """Ends a trial whose value has not improved for some steps; its last value is its result:
-    ``PatienceRule(rule="patience", max_steps=27, no_gain_for=5)``."""
-
-    rule: Required[Literal["patience"]]
-    """The name of the rule, "patience"."""
-    no_gain_for: Required[int]
-    """The number of steps without an improvement after which a trial ends."""
+    """For "asha": one in this many trials continues from each rung."""
+    no_gain_for: int
+    """For "patience": the number of steps without an improvement after which a trial ends."""
     min_gain: float
-    """Improvements no larger than this do not count."""
+    """For "patience": improvements no larger than this do not count."""
+
+
+class MedianRule(dict[str, Any]):
+    """Stops a trial whose best value is worse than the median of the others at the same step: ``MedianRule(27)``.
+
+    Args:
+        max_steps: the number of steps of a full evaluation.
+        min_steps: no trial is stopped before this step.
+        after_trials: the number of other trials that must have reported the step.
+        metric: with several objectives: the one whose values are reported.
+    """
+
+    def __init__(self, max_steps: int, *, min_steps: int = 1, after_trials: int = 5, metric: str | None = None) -> None:
+        super().__init__(
+            rule="median", max_steps=max_steps, min_steps=min_steps, after_trials=after_trials, **_named(metric)
+        )
+
+
+class AshaRule(dict[str, Any]):
+    """Asynchronous successive halving: one in ``eta`` trials that reach a rung continues: ``AshaRule(27, eta=3)``.
+
+    Args:
+        max_steps: the number of steps of a full evaluation.
+        min_steps: no trial is stopped before this step, which is the first rung.
+        after_trials: the number of other trials that must have reached the rung.
+        eta: one in this many trials continues from each rung. The rungs are at ``min_steps`` times its powers.
+        metric: with several objectives: the one whose values are reported.
+    """
+
+    def __init__(
+        self,
+        max_steps: int,
+        *,
+        min_steps: int = 1,
+        after_trials: int = 1,
+        eta: int = 3,
+        metric: str | None = None,
+    ) -> None:
+        super().__init__(
+            rule="asha",
+            max_steps=max_steps,
+            min_steps=min_steps,
+            after_trials=after_trials,
+            eta=eta,
+            **_named(metric),
+        )
+
+
+class PatienceRule(dict[str, Any]):
+    """Ends a trial whose value has not improved for some steps; its last value is its result:
+    ``PatienceRule(27, no_gain_for=5)``.
+
+    Args:
+        max_steps: the number of steps of a full evaluation.
+        no_gain_for: the number of steps without an improvement after which a trial ends.
+        min_steps: no trial is stopped before this step.
+        min_gain: improvements no larger than this do not count.
+        metric: with several objectives: the one whose values are reported.
+    """
+
+    def __init__(
+        self,
+        max_steps: int,
+        *,
+        no_gain_for: int,
+        min_steps: int = 1,
+        min_gain: float = 0.0,
+        metric: str | None = None,
+    ) -> None:
+        super().__init__(
+            rule="patience",
+            max_steps=max_steps,
+            min_steps=min_steps,
+            no_gain_for=no_gain_for,
+            min_gain=min_gain,
+            **_named(metric),
+        )
+
+
+def _named(metric: str | None) -> dict[str, str]:
+    return {} if metric is None else {"metric": metric}
 
 
 class Mixture(TypedDict, total=False):
@@ -149,11 +205,16 @@ class Quantity(TypedDict, total=False):
 
 
 class StudyChanges(TypedDict, total=False):
-    """The settings that can be changed while a study runs. None means no limit."""
+    """The settings that can be changed while a study runs. None means no limit.
+
+    They are ``budget``, ``tolerance``, ``stop``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
+    ``failure_limit``, ``pending_limit``, ``tags`` and ``quantities``.
+    """
 
     budget: SupportsIndex | CostBudget | None
     """The maximum number of trials, each counted once however often it is leased; or the maximum total cost of the
-    results. With early stopping, a stopped trial counts as the share of its steps, so more trials may start."""
+    results. With early stopping, a stopped trial counts as the share of its steps, so more trials may start. To limit
+    the number of started trials, use ``n_trials`` of ``run``."""
     tolerance: SupportsFloat | None
     """The study is complete once its gap is at most this, in the objective's units."""
     stop: Stop | None
@@ -176,7 +237,20 @@ class StudyChanges(TypedDict, total=False):
 
 
 class StudySettings(StudyChanges, total=False):
-    """The settings for creating a study, all of which are optional."""
+    """The settings for creating a study, all of which are optional keyword arguments of ``create_study``::
+
+        client.create_study(
+            "net", parameters, direction="maximize", budget=50, seed=1,
+            constraints=["layers * units <= 1024"],
+            early_stopping=MedianRule(max_steps=27),
+            stop={"no_gain_for": 20},
+        )
+
+    The usual ones are ``budget``, ``seed``, ``constraints``, ``early_stopping``, ``stop``, ``noise_std``,
+    ``metrics``, ``outcome_constraints``, ``objectives`` and ``prior``. Others are ``tolerance``, ``mixtures``,
+    ``baseline``, ``transfer_from``, ``cost``, ``per_cost``, ``robust``, ``plates``, ``algorithm``, ``lease_seconds``,
+    ``max_attempts``, ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``tags`` and ``quantities``.
+    """
 
     seed: SupportsIndex | None
     """Studies with the same definition, seed and results suggest the same points. With None, the server draws a
@@ -187,7 +261,7 @@ class StudySettings(StudyChanges, total=False):
     """Constraints that every point satisfies, such as ``["x + y <= 1", "not (kind == 'a' and x > 0.5)"]``."""
     mixtures: Sequence[Mixture]
     """Shares of a whole, such as ``[Mixture(parameters=["water", "ethanol", "glycerol"], at_most=2)]``."""
-    early_stopping: MedianRule | AshaRule | PatienceRule | None
+    early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None
     """The rule that ends a trial before its last step, based on its reports: a ``MedianRule``, an ``AshaRule`` or a
     ``PatienceRule``, or a dict such as ``{"rule": "median", "max_steps": 27}``."""
     metrics: Sequence[str]
@@ -228,25 +302,28 @@ EXAMPLES = {
 """An example for each setting that is a dict."""
 
 
-def check_constraints(constraints: Any) -> None:
-    """Refuse a single constraint where a list is required.
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse settings of a wrong kind, before they are sent.
 
     Raises:
-        TypeError: the constraints are a string.
-    """
-    if isinstance(constraints, str):
-        raise TypeError(f"constraints={constraints!r} must be a list of constraints: constraints=[{constraints!r}]")
-
-
-def check_dicts(settings: Mapping[str, Any]) -> None:
-    """Refuse settings that must be dicts and are not.
-
-    Raises:
-        TypeError: a value is not a dict; the message gives an example.
+        TypeError: a value that must be a dict is none, or the constraints are no list of strings; the message gives an
+            example.
     """
     for name, value in settings.items():
         if name in EXAMPLES and value is not None and not isinstance(value, Mapping):
             raise TypeError(f"{name} must be a dict such as {EXAMPLES[name]}, not {shown(value)}")
+    if isinstance(stop := settings.get("stop"), Mapping) and "rule" in stop:
+        raise TypeError(
+            f"stop ends the whole study; a rule that ends single trials is another setting: early_stopping={stop!r}"
+        )
+    constraints = settings.get("constraints")
+    if isinstance(constraints, str):
+        raise TypeError(f"constraints={constraints!r} must be a list of constraints: constraints=[{constraints!r}]")
+    if any(callable(each) for each in (constraints if isinstance(constraints, list | tuple) else [constraints])):
+        raise TypeError(
+            "constraints must be strings, which the server evaluates, such as "
+            'constraints=["layers * units <= 1024"], not functions'
+        )
 
 
 def naming_settings(method: Method) -> Method:

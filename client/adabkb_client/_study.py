@@ -385,9 +385,9 @@ class Study(StudyMethods, Connected[Transport]):
             catch: exceptions of these classes fail the trial and never stop the run, even if they are programming
                 errors. They neither count towards ``max_failures`` nor reset that count. The study counts them like
                 others: ``failure_limit`` failures in a row pause it.
-            pass_trial: call ``function(trial)`` with the leased trial, which has ``parameters``, ``number`` and
+            pass_trial: call ``function(trial)`` with a ``LeasedTrial``, which has ``parameters``, ``number`` and
                 ``attributes``; ``trial.report(step, value)`` reports an intermediate value, and returns True if early
-                stopping ends the trial.
+                stopping ends the trial. The function still returns its value, unless the trial was stopped.
             max_failures: the run stops with the last error after this many failures in a row.
             progress: show a progress bar in a terminal or notebook. Elsewhere each result is one line of the log
                 (logger "adabkb_client", level INFO), on standard error unless the program has set up logging.

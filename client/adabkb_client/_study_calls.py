@@ -32,7 +32,7 @@ from adabkb_client._models import (
     decode,
 )
 from adabkb_client._parameters import Catalogue, Parameter, named, to_wire
-from adabkb_client._settings import Belief, Mixture, StudyChanges, check_constraints, check_dicts, naming_settings
+from adabkb_client._settings import Belief, Mixture, StudyChanges, check_settings, naming_settings
 from adabkb_client._tables import Source
 from adabkb_client._trial_calls import TrialCalls, result_of
 from adabkb_client._values import Numbers, encoded, plain, point, shown
@@ -86,8 +86,7 @@ class StudyCalls(TrialCalls):
             TypeError, ValueError: a parameter is invalid, as in ``Client.create_study``.
         """
         replaced = {"constraints": constraints, "mixtures": mixtures, "prior": prior, "baseline": baseline}
-        check_dicts({**changes, **replaced})
-        check_constraints(constraints)
+        check_settings({**changes, **replaced})
         space: dict[str, Any] = {} if parameters is None else {"parameters": to_wire(parameters)}
         space |= {name: plain(value) for name, value in replaced.items() if value is not None}
         before = {} if defaults is None else {"defaults": point(defaults)}

@@ -55,7 +55,7 @@ LONGEST_NAME = 200
 """The maximum length of a name in a pointer, in characters; no parameter name is longer."""
 LONGEST_POINTER = 500
 """The maximum length of a pointer, in characters."""
-LONGEST_DETAIL = 256
+LONGEST_DETAIL = 512
 """The maximum length of the detail of one error, in characters."""
 LONGEST_MESSAGE = 1000
 """The maximum length of the message about the whole request, in characters."""

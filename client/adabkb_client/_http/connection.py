@@ -18,7 +18,10 @@ from adabkb_client._http.outbox import Outbox
 DEFAULT_URL = "http://127.0.0.1:8000"
 FIRST_CONTACT = 5.0
 """Number of seconds for retries if the server has never answered, so that a wrong URL is noticed soon."""
-REMEDY = "Start one with `adabkb serve`, or give the address of yours: Client(url), or ADABKB_URL in the environment."
+REMEDY = (
+    "Start one with `adabkb serve`, or give the address of yours: Client(url), or ADABKB_URL in the environment. "
+    'Without a server: Client.local("study.db").'
+)
 
 OutboxFolder = str | Path | Literal[False] | None
 """The folder of kept results; None for the default, False to keep none."""

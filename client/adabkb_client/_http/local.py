@@ -25,8 +25,11 @@ from typing import Self
 from urllib.parse import quote
 
 from adabkb_client._calls import RETRY_FOR
+from adabkb_client._log import lines_on_standard_error, log
 from adabkb_client.errors import ConnectionFailed
 
+START_SILENCE = 1.0
+"""Seconds after which the start of a server is logged."""
 START_PATIENCE = 120.0
 """Seconds within which a server must start. The first start after an installation may compile the numerics."""
 END_PATIENCE = 60.0
@@ -35,6 +38,8 @@ LOCK_PATIENCE = 1.0
 """Seconds within which a server must get its lock. Others hold it briefly when they check for a server."""
 LOOK_EVERY = 0.02
 """Seconds between two checks whether a server is ready, or has stopped."""
+HEADER = b"SQLite format 3\0"
+"""The first bytes of a database; a new one may be empty."""
 INSTALL = "pip install 'adabkb-service[server]'"
 SERVE = (
     "import sys; from adabkb_client._http.local import keep_locked; keep_locked(sys.argv.pop(1)); "
@@ -53,7 +58,7 @@ class LocalServer:
         database: the SQLite file, which is created if it does not exist.
 
     Raises:
-        ConnectionFailed: the files beside the database cannot be written.
+        ConnectionFailed: the file is no database, or the files beside it cannot be written.
         ImportError: the server is not installed.
     """
 
@@ -66,6 +71,7 @@ class LocalServer:
         if find_spec("adabkb_service") is None or find_spec("portalocker") is None:
             raise ImportError(f"Client.local() needs the server; install it: {INSTALL}")
         self.database = Path(database).resolve()
+        _check(self.database)
         digest = hashlib.sha256(os.fsencode(self.database)).hexdigest()[:16]
         self.name = f"local-{self.database.name[:100]}-{digest}"
         """The name of the server's outbox, since its port changes with each start."""
@@ -148,10 +154,14 @@ class LocalServer:
                 creationflags=NEW_GROUP,
             )
         threading.Thread(target=server.wait, daemon=True).start()  # reap it when it ends
-        until = time.monotonic() + START_PATIENCE
-        while time.monotonic() < until and server.poll() is None:
+        begun, is_logged = time.monotonic(), False
+        while time.monotonic() < begun + START_PATIENCE and server.poll() is None:
             if (found := self._address()) is not None:
                 return found
+            if not is_logged and time.monotonic() > begun + START_SILENCE:
+                is_logged = True
+                with lines_on_standard_error():
+                    log.info("starting the server of %s", self.database)
             time.sleep(LOOK_EVERY)
         server.kill()
         if self._runs():  # started by a process that has died since
@@ -183,6 +193,20 @@ class LocalServer:
                 f"no server can be started for {self.database}: {file} cannot be written ({error.strerror}). "
                 "Name a file in a writable folder."
             ) from None
+
+
+def _check(database: Path) -> None:
+    """Refuse an existing file that is no database, before there are files beside it."""
+    if not database.exists():
+        return
+    if database.is_file():
+        with database.open("rb") as file:
+            if file.read(len(HEADER)) in (b"", HEADER):
+                return
+    raise ConnectionFailed(
+        f"{database} is not a SQLite database; give Client.local a new file, such as "
+        'Client.local("study.db"), or a database of this service'
+    )
 
 
 def keep_locked(file: str) -> None:

@@ -3,17 +3,16 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from adabkb_client._console import bar
 from adabkb_client._lease import this_worker
+from adabkb_client._log import lines_on_standard_error, log
 from adabkb_client._models import StudySummary, Trial
 from adabkb_client.errors import NoTrialAvailable
-
-log = logging.getLogger("adabkb_client")
 
 LOOK_EVERY = 30.0
 """Seconds between two checks of the reason why a run waits."""
@@ -59,7 +58,7 @@ class Progress:
     def __enter__(self) -> Self:
         self._open.enter_context(self._bar)
         if self._visible and self._bar.disable:
-            self._open.enter_context(_lines_on_standard_error())
+            self._open.enter_context(lines_on_standard_error())
         return self
 
     def __exit__(
@@ -77,12 +76,12 @@ class Progress:
     ) -> None:
         """Show the result of a trial and the progress after it; with several objectives, all metrics."""
         self.show(standing)
-        total = "" if self._budget is None else f"/{self._budget}"
+        total = "finished" if self._budget is None else f"of {self._budget}"
         if value is None:
             told = ", ".join(f"{name} {each:.6g}" for name, each in (metrics or {}).items())
-            log.info("trial %d: %s, %d%s", number, told, standing.finished, total)
         else:
-            log.info("trial %d: %.6g, best %s, %d%s", number, value, _best(standing), standing.finished, total)
+            told = f"{value:.6g}, best {_best(standing)}"
+        log.info("trial %d: %s, %d %s", number, told, standing.finished, total)
 
     def is_due(self) -> bool:
         """Whether it is time to check again why the run waits. It is True for only one of several threads."""
@@ -98,24 +97,6 @@ class Progress:
         if said and said != self._said:
             log.log(logging.WARNING if none.reason == "paused" else logging.INFO, said)
         self._said = said
-
-
-@contextmanager
-def _lines_on_standard_error() -> Iterator[None]:
-    """Print the client's log to standard error inside the block, unless the program has set up logging: from INFO on,
-    or from the level of the logger."""
-    if log.hasHandlers():
-        yield
-        return
-    handler, level = logging.StreamHandler(), log.level
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
-    log.addHandler(handler)
-    log.setLevel(level or logging.INFO)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(level)
 
 
 def _holders(active: Sequence[Trial]) -> str:

@@ -15,7 +15,7 @@ from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, Standing
 from adabkb_client._run.tracebacks import own_frames
 from adabkb_client._values import WrongResult
-from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, WorkerDied, WorkerLost
+from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete, WorkerDied, WorkerLost
 
 log = logging.getLogger("adabkb_client")
 
@@ -99,6 +99,14 @@ class RunState:
         with self._lock:
             self.reason = self.reason or reason
         self._over.set()
+
+    def complete(self, end: StudyComplete) -> None:
+        """End the run, since the study is complete. If it was complete before the run, log why."""
+        with self._lock:
+            is_new = self.reason is None and not self._taken
+        if is_new:
+            log.info("%s", end)
+        self.end(end.reason)
 
     def fail(self, error: BaseException) -> None:
         """End the run with an error. The first error is kept."""

@@ -60,7 +60,7 @@ async def work(state: RunState, io: WorkerIO[L]) -> None:
         try:
             trial = await io.lease(wait)
         except StudyComplete as end:
-            state.end(end.reason)
+            state.complete(end)
         except NoTrialAvailable as none:
             if none.reason == "fixed_exhausted" and not callable(state.options.context):
                 state.end(none.reason)

@@ -140,8 +140,8 @@ class FloatParameter(ParameterPart):
         return Float(
             self.low,
             self.high,
-            self.log,
-            self.step,
+            log=self.log,
+            step=self.step,
             periodic=self.periodic,
             context=self.context,
             when=self.when,
@@ -171,7 +171,9 @@ class IntParameter(ParameterPart):
 
     def to_client(self) -> ClientParameter:
         """Return the parameter in the client's form."""
-        return Int(self.low, self.high, self.log, self.step, context=self.context, when=self.when, **self.words)
+        return Int(
+            self.low, self.high, log=self.log, step=self.step, context=self.context, when=self.when, **self.words
+        )
 
 
 class OrdinalParameter(ParameterPart):

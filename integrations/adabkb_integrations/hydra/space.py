@@ -48,8 +48,8 @@ def _parameter(key: str, override: Override) -> Parameter:
             assert sweep.start is not None
             assert sweep.end is not None
             if isinstance(sweep.start, int) and isinstance(sweep.end, int):  # int(interval(...))
-                return Int(sweep.start, sweep.end, log)
-            return Float(sweep.start, sweep.end, log)
+                return Int(sweep.start, sweep.end, log=log)
+            return Float(sweep.start, sweep.end, log=log)
         case RangeSweep():
             return _range(key, sweep)
         case ChoiceSweep():

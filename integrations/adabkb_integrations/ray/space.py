@@ -59,7 +59,7 @@ def _declared(name: str, domain: sample.Domain) -> Parameter:
             case sample.Categorical():
                 return _choice(domain.categories)
             case sample.Float() if step is None:
-                return Float(domain.lower, domain.upper, log)
+                return Float(domain.lower, domain.upper, log=log)
             case sample.Float() if not log:
                 return Float(domain.lower, domain.upper, step=step)
             case sample.Integer() if step is None:
@@ -79,7 +79,7 @@ def _sampler(domain: sample.Domain) -> tuple[Any, Any]:
 
 
 def _interval(low: int, high: int, log: bool, step: int) -> Parameter:
-    return Int(low, high, log, step) if low < high else Fixed(low)
+    return Int(low, high, log=log, step=step) if low < high else Fixed(low)
 
 
 def _choice(values: Sequence[Any]) -> Parameter:

@@ -9,8 +9,10 @@ from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.parameters import STUDY_ID, Parameter
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
 from adabkb_service.engine.wording import nearest
-from adabkb_service.errors import LONGEST_VALUE, shortened, shown
+from adabkb_service.errors import shortened, shown
 
+LONGEST_LIST = 400
+"""The maximum length of a list of known names in characters. All settings of a study fit."""
 BOUNDS = {"ge": "at least", "gt": "greater than", "le": "at most", "lt": "less than"}
 
 
@@ -57,8 +59,13 @@ FOREIGN = {
     "options": "choices",
     "objective": "direction",
     "goal": "direction",
+    "maximize": 'direction "maximize"',
+    "minimize": 'direction "minimize"',
+    "pruner": "early_stopping",
+    "pruning": "early_stopping",
+    "scheduler": "early_stopping",
 }
-"""Names that other libraries use for the same things."""
+"""Names that other libraries use for the same things, and the field for each, with its value if that is known."""
 
 PATTERNS = {
     STUDY_ID: "must be 1 to 100 letters, digits, dots, underscores or hyphens, and begin with a letter or a digit",
@@ -103,8 +110,8 @@ def unknown(name: str, known: Collection[str], what: str) -> str:
         known: the valid names.
         what: the kind of name, such as "field".
     """
-    near = FOREIGN[name] if FOREIGN.get(name) in known else nearest(name, known)
+    foreign = FOREIGN.get(name, "")
+    near = foreign if foreign.partition(" ")[0] in known else nearest(name, known)
     if near is not None:
         return f"is not a {what} here; did you mean {near}?"
-    names = ", ".join(known)
-    return f"is not a {what} here; there are {shortened(names, LONGEST_VALUE) if names else 'none'}"
+    return f"is not a {what} here; there are {shortened(', '.join(known), LONGEST_LIST) or 'none'}"

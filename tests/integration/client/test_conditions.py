@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import optuna
@@ -44,6 +45,23 @@ def test_a_run_calls_the_function_with_the_active_parameters(client: Client) -> 
     assert (cut.at["optimizer"], cut.at["nesterov"]) == ("sgd", True)
     with pytest.raises(Invalid, match="never active together"):
         study.slice("delay", "size")
+
+
+def test_a_trial_says_why_it_lacks_an_inactive_parameter(client: Client) -> None:
+    study = client.create_study("inactive", SPACE, direction="minimize")
+    study.queue({"optimizer": "adam", "size": "S"})
+    with pytest.raises(
+        KeyError, match=r"'momentum' is no parameter of this trial; it has optimizer, size, eps\. .*when"
+    ):
+        study.run(lambda trial: float(trial.parameters["momentum"]), pass_trial=True)
+    with study.trial() as trial:
+        parameters = trial.parameters
+        assert parameters == {"optimizer": "adam", "size": "S", "eps": 1e-8}
+        assert json.loads(json.dumps(parameters)) == parameters
+        assert parameters.get("momentum") is None
+        with pytest.raises(AttributeError, match=r"no attribute 'params'; did you mean parameters\?"):
+            print(trial.params)
+        trial.observe(0.5)
 
 
 def test_results_come_back_from_a_table_and_from_optuna(client: Client, tmp_path: Path) -> None:

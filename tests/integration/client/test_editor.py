@@ -17,13 +17,16 @@ from typing import IO, Any
 import jedi
 import pytest
 
+import adabkb_client
 from adabkb_client import (
     AsyncClient,
     AsyncLeasedTrial,
     AsyncStudy,
     Client,
     Float,
+    Int,
     LeasedTrial,
+    MedianRule,
     Study,
     StudyChanges,
     StudySettings,
@@ -34,7 +37,7 @@ from tests.integration.client.methods import ALL, Methods, written
 BIN = Path(sys.executable).parent
 ENVIRONMENT = {"venvPath": str(BIN.parents[1]), "venv": BIN.parent.name}
 SCRIPT = """\
-from adabkb_client import AsyncClient, Client, Float
+from adabkb_client import AsyncClient, Client, Float, MedianRule
 
 
 def error(x: float) -> float:
@@ -50,6 +53,7 @@ with Client() as client:
         stop={"no_gain_for": 5},
         early_stopping={"rule": "asha", "max_steps": 9},
     )
+    client.create_study("ruled", {"x": Float(0, 1)}, direction="minimize", early_stopping=MedianRule(max_steps=9))
     report = study.run(error, workers=2)
     study.update(budget=30, stop=None)
     for trial in study.suggest(2):
@@ -69,7 +73,7 @@ async def once() -> float | None:
         return None if best is None else best.value
 """
 OPENED = """\
-from adabkb_client import AsyncClient, Client, Float
+from adabkb_client import AsyncClient, Client, Float, MedianRule
 
 client, other = Client(), AsyncClient()
 study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
@@ -84,6 +88,8 @@ def mistakes(client: Client) -> None:
     client.create_study("s", {"x": (0, 1)}, direction="minimize")  # type: ignore[dict-item]
     client.create_study("s", {"x": Float(0, 1)}, direction="minimize", stop={"no_gain": 5})  # type: ignore[arg-type]
     study.update(seed=2)  # type: ignore[call-arg]
+    Int(16, 512, 16)  # type: ignore[call-arg, arg-type]
+    MedianRule()  # type: ignore[call-arg]
     study.run(lambda x: x, n_trial=3)  # type: ignore[call-arg]
 
 
@@ -109,6 +115,7 @@ def test_a_users_script_passes_strict_checks_and_its_mistakes_do_not(tmp_path: P
     [
         ('client.create_study("s", {"x": Float(0, 1)}, direction="minimize", ', StudySettings.__annotations__),
         ('other.create_study(\n    "s",\n    {"x": Float(0, 1)},\n    ', StudySettings.__annotations__),
+        ("MedianRule(", ["max_steps", "min_steps", "after_trials", "metric"]),
         ("study.update(", [*StudyChanges.__annotations__, "parameters", "defaults"]),
         ("study.suggest(", ["count", "worker", "lease_seconds", "fixed", "wait"]),
         ("study.run(print, ", ["n_trials", "timeout", "workers", "processes", "catch", "progress"]),
@@ -159,6 +166,20 @@ def test_an_editor_shows_what_each_call_does(kind: type) -> None:
         signature, _, text = found[name].partition("\n\n")
         assert inspect.cleandoc(text).startswith((inspect.getdoc(method) or "?")[:60]), name
         assert signature.startswith(f"{name}("), name
+
+
+def test_an_editor_shows_no_names_of_the_machinery() -> None:
+    found = {each.name for each in jedi.Script("import adabkb_client\nadabkb_client.").complete()}
+    assert {name for name in found if not name.startswith("_")} == {*adabkb_client.__all__, "errors", "mcp", "plots"}
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_an_editor_that_completes_no_settings_shows_the_usual_ones(kind: type) -> None:
+    script = f"from adabkb_client import {kind.__name__}\n{kind.__name__}().create_study"
+    (found,) = jedi.Script(script, path=Path(__file__)).help(2, len(kind.__name__) + 5)
+    usual = ("budget", "seed", "constraints", "early_stopping", "stop")
+    assert [name for name in usual if f"``{name}``" not in found.docstring()] == []
+    assert "MedianRule(max_steps=27)" in found.docstring()
 
 
 @pytest.mark.parametrize("methods", ALL, ids=lambda each: each.name)

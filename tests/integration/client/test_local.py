@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -18,7 +19,7 @@ import psutil
 import pytest
 
 from adabkb_client import AsyncClient, Client, ConnectionFailed, Float, ResultKept
-from adabkb_client._http.local import LocalServer
+from adabkb_client._http.local import START_SILENCE, LocalServer
 from tests.integration.cli.test_installations import installed
 
 SPACE = {"x": Float(0, 1)}
@@ -128,6 +129,24 @@ def test_a_script_that_is_killed_leaves_its_results_and_no_server(database: Path
 def test_a_file_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConnectionFailed, match=r"nowhere/s\.db\.clients cannot be written \(No such file"):
         Client.local(tmp_path / "nowhere" / "s.db")
+
+
+def test_a_file_that_is_no_database_is_refused_and_gets_no_files_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("not a database")
+    (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.iterdir())
+    for name in ("notes.txt", "folder"):
+        with pytest.raises(ConnectionFailed, match=rf"{name} is not a SQLite database; give Client\.local a new file"):
+            Client.local(tmp_path / name)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_slow_start_of_a_server_is_logged(database: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "adabkb_client")
+    begun = time.monotonic()
+    Client.local(database).close()
+    said = [each.message for each in caplog.records]
+    assert said == [f"starting the server of {database}"] or (not said and time.monotonic() < begun + 2 * START_SILENCE)
 
 
 def test_a_database_with_a_server_on_another_machine_is_refused(tmp_path: Path) -> None:

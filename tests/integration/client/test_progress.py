@@ -20,20 +20,29 @@ def test_each_result_is_one_line_of_the_log(study: Study, caplog: pytest.LogCapt
     values = iter([0.5, 0.25, 0.75])
     study.run(lambda **_: next(values))
     assert [record.message for record in caplog.records] == [
-        "trial 1: 0.5, best 0.5, 1/3",
-        "trial 2: 0.25, best 0.5, 2/3",
-        "trial 3: 0.75, best 0.75, 3/3",
+        "trial 1: 0.5, best 0.5, 1 of 3",
+        "trial 2: 0.25, best 0.5, 2 of 3",
+        "trial 3: 0.75, best 0.75, 3 of 3",
     ]
 
 
 def test_with_early_stopping_a_line_has_no_total_as_stopped_trials_count_less(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rule = MedianRule(rule="median", max_steps=9)
+    rule = MedianRule(9)
     study = client.create_study("e", {"x": Float(0, 1)}, direction="maximize", budget=3, early_stopping=rule)
     caplog.set_level("INFO", "adabkb_client")
     study.run(lambda **_: 0.5, n_trials=1)
-    assert [record.message for record in caplog.records] == ["trial 1: 0.5, best 0.5, 1"]
+    assert [record.message for record in caplog.records] == ["trial 1: 0.5, best 0.5, 1 finished"]
+
+
+def test_a_run_of_a_complete_study_logs_why_it_does_nothing(study: Study, caplog: pytest.LogCaptureFixture) -> None:
+    study.run(lambda x: x)
+    caplog.clear()
+    caplog.set_level("INFO", "adabkb_client")
+    assert study.run(lambda x: x, workers=2).completed == 0
+    (said,) = [record.message for record in caplog.records]
+    assert said.startswith("study 's' issues no trial (budget): its budget is used up; raise it with study.update(")
 
 
 PROGRAM = """
@@ -55,7 +64,7 @@ def test_without_a_terminal_each_result_is_one_line_on_standard_error(
     """Unless the program disables it or has set up logging."""
     done = subprocess.run([sys.executable, "-c", PROGRAM, server, mode], capture_output=True, text=True, check=True)
     assert len(done.stderr.splitlines()) == lines
-    assert done.stderr.count("/3\n") == lines
+    assert done.stderr.count(" of 3\n") == lines
     assert study.info().state == "complete"
 
 

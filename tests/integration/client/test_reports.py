@@ -22,7 +22,7 @@ from adabkb_client import (
 from tests.integration.client import objectives
 from tests.integration.client.faults import Proxy
 
-ASHA: AshaRule = {"rule": "asha", "max_steps": 9, "eta": 3}
+ASHA = AshaRule(9, eta=3)
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_a_run_adds_the_metrics_that_the_result_of_a_stopped_trial_lacks(client:
         "s",
         {"x": Float(0, 1)},
         direction="minimize",
-        early_stopping=PatienceRule(rule="patience", max_steps=9, no_gain_for=2),
+        early_stopping=PatienceRule(9, no_gain_for=2),
         outcome_constraints=[{"metric": "size", "upper": 5}],
     )
 

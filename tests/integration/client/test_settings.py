@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import pickle
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -14,6 +16,8 @@ from adabkb_client import (
     Belief,
     Client,
     CostBudget,
+    EarlyStopping,
+    Float,
     MedianRule,
     OutcomeConstraint,
     PatienceRule,
@@ -47,9 +51,6 @@ def test_these_of_them_can_be_changed() -> None:
     [
         (CostBudget, cost.CostBudget),
         (Stop, stop.Stop),
-        (MedianRule, early_stopping.MedianRule),
-        (AshaRule, early_stopping.AshaRule),
-        (PatienceRule, early_stopping.PatienceRule),
         (OutcomeConstraint, metrics.OutcomeConstraint),
         (StudyObjective, objectives.Objective),
         (Belief, prior.Belief),
@@ -60,6 +61,49 @@ def test_what_a_setting_consists_of_is_what_the_server_takes(here: type, there: 
     fields = there.model_fields
     assert set(inspect.get_annotations(here)) == set(fields)
     assert vars(here)["__required_keys__"] == {name for name, field in fields.items() if field.is_required()}
+
+
+RULES = (
+    (MedianRule, early_stopping.MedianRule),
+    (AshaRule, early_stopping.AshaRule),
+    (PatienceRule, early_stopping.PatienceRule),
+)
+
+
+@pytest.mark.parametrize(("here", "there"), RULES)
+def test_a_rule_has_the_servers_fields_as_arguments_with_its_defaults(here: type, there: type[BaseModel]) -> None:
+    defaults = {
+        name: inspect.Parameter.empty if field.is_required() else field.default
+        for name, field in there.model_fields.items()
+        if name != "rule"
+    }
+    arguments = inspect.signature(here).parameters
+    assert {name: each.default for name, each in arguments.items()} == defaults
+    documented = (inspect.getdoc(here) or "").partition("Args:")[2]
+    assert all(f"{name}: " in documented for name in defaults)
+
+
+def test_a_rule_as_a_dict_has_the_fields_of_all_rules() -> None:
+    fields = {name for _, there in RULES for name in there.model_fields}
+    assert EarlyStopping.__annotations__.keys() == fields
+    assert vars(EarlyStopping)["__required_keys__"] == {"rule", "max_steps"}
+
+
+@pytest.mark.parametrize(
+    "rule", [MedianRule(9), AshaRule(9, eta=2), PatienceRule(max_steps=9, no_gain_for=2, min_gain=0.5)]
+)
+def test_a_study_returns_the_rule_with_which_it_was_created(client: Client, rule: dict[str, Any]) -> None:
+    for given in (rule, {**rule}):
+        study = client.create_study("ruled", {"x": Float(0, 1)}, direction="minimize", early_stopping=given)  # type: ignore[arg-type]
+        assert study.info().early_stopping == rule
+    assert pickle.loads(pickle.dumps(rule)) == rule
+
+
+@pytest.mark.parametrize("settings", [StudySettings, StudyChanges])
+def test_the_documentation_names_all_settings(settings: type) -> None:
+    """Editors that do not expand the settings show it."""
+    documentation = inspect.getdoc(settings) or ""
+    assert [name for name in settings.__annotations__ if f"``{name}``" not in documentation] == []
 
 
 @pytest.mark.parametrize(

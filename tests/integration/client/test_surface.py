@@ -37,7 +37,8 @@ PUBLIC = ("adabkb_client", "adabkb_client.errors", "adabkb_client.mcp", "adabkb_
 SURFACE = """
     APIError Access AdaBKBError Answer AshaRule Assessment AsyncClient AsyncItems AsyncLeasedTrial AsyncStudy BatchItem
     Belief Best Bool Catalogue Categorical Cell Change Check Client Conflict ConnectionFailed CostBudget Counts
-    CurvePoint CurveSummary DefinedByRun Deletion Delivery Direction Estimate Event ExpectedValue File Findings Fixed
+    CurvePoint CurveSummary DefinedByRun Deletion Delivery Direction EarlyStopping Estimate Event ExpectedValue File
+    Findings Fixed
     Float Front FrontEstimate FrontObjective FrontPoint Growth ImportReport Importance ImportedResult Int Invalid Items
     KeptResult LatestTrial LeasedTrial Link MedianRule MetricPrediction Mixture NoTrialAvailable NotFound Observation
     Ordinal Outbox OutcomeConstraint Outlook Parameter ParameterImportance Parameters PatienceRule PreconditionFailed

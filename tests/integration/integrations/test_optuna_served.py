@@ -28,7 +28,7 @@ def training(trial: BaseTrial) -> float:
 
 def test_stop_rule_of_the_study_prunes_trials(client: Client) -> None:
     space: dict[str, Parameter] = {"rate": Float(1e-3, 1, log=True), "kind": Categorical(["learns", "stands"])}
-    rule: PatienceRule = {"rule": "patience", "max_steps": STEPS, "no_gain_for": 2}
+    rule = PatienceRule(STEPS, no_gain_for=2)
     study = client.create_study("pruned", space, direction="minimize", budget=6, seed=1, early_stopping=rule)
     for kind in ("learns", "stands"):
         study.queue({"rate": 0.1, "kind": kind})
