@@ -6,9 +6,12 @@ therefore a mixture. Its members are Gaussian processes conditioned on the same 
 
 * Its warp compresses only the results worse than the median, with one of ``POWERS``. The share of members with a power
   is proportional to its evidence.
-* The parameters of a member are drawn from the Laplace approximation around their maximum (Rasmussen and Williams 2006,
-  section 3.4), under a wide prior of the noise. sigma_f^2 has its posterior, a scaled inverse chi-squared distribution,
-  so a member's prediction has Student's t distribution.
+* The parameters of a member are drawn from their posterior by importance resampling (Rubin 1988), under a wide prior of
+  the noise. Proposals are drawn from the Laplace approximation around the maximum (Rasmussen and Williams 2006, section
+  3.4). Members are drawn from the proposals, with the ratios of both densities as weights. The approximation alone is
+  symmetric, but the posterior of the noise is skewed: with few results, most of its draws would have too little noise.
+* sigma_f^2 has its posterior, a scaled inverse chi-squared distribution, so a member's prediction has Student's t
+  distribution.
 
 With more than ``AVERAGED`` results, the only member has the maximum a posteriori parameters. Suggestions do not use
 this posterior.
@@ -56,11 +59,18 @@ APART = 0.1
 FEWEST = 8
 """The minimum number of results from which parameters are learned, whether they are apart or not."""
 NOISE_PRIOR = (math.log(0.01), 3.0)
-"""Prior of the logarithm of the noise ratio: mean and standard deviation."""
-LEAST_CURVATURE = 0.25
-"""Smallest curvature of the logarithm of the posterior density, along any direction."""
-LARGEST_STEP = 2.5
-"""Largest distance of a member's parameters from the maximum, in logarithms."""
+"""Prior of the logarithm of the noise ratio: mean and standard deviation. If the noise of all results is declared, the
+prior is that of the search, ``likelihood.NOISE_PRIOR``, since further noise is improbable."""
+PROPOSALS = 64
+"""Number of proposals, of all warps together, from which the members are drawn."""
+WIDENING = 1.3
+"""Factor of the standard deviations of proposals, since the posterior has longer tails than its approximation."""
+LEAST_CURVATURE = 1.0 / NOISE_PRIOR[1] ** 2
+"""Smallest curvature of the logarithm of the posterior density along any direction: that of the prior of the noise."""
+TEMPERING = 0.8
+"""Factor by which the logarithms of the weights shrink until the members differ."""
+SMALLEST_LOG_WEIGHT = -500.0
+"""Smallest logarithm of a weight, relative to the largest one."""
 DIFFERENCE = 1e-3
 """Step for finite differences of the curvature."""
 LEAST_NOISE = 1e-6
@@ -237,6 +247,10 @@ class _Fit:
     log_density: float
     """The log density of results and parameters, in the units of the results, so that warps can be compared."""
 
+    def log_density_at(self, parameters: Array) -> float:
+        """Return the same log density at other parameters."""
+        return self.evidence.log_slopes - self.evidence.negative_log_posterior(parameters)[0]
+
 
 def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart: bool = False) -> Averaged | None:
     """Return the mixture for a record of at least one result; None if no member's covariance can be factorized.
@@ -252,14 +266,12 @@ def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart
     learned_from = learned_from[apart(problem, record, learned_from)] if from_apart else learned_from
     everything = given_rows(problem, record, slice(None))
     fits = _fits(problem, record, learned_from, form, everything.errors[learned_from])
-    likeliest = max(fits, key=lambda fit: fit.log_density)
     if record.size > AVERAGED:
-        chosen, steps = [likeliest], np.zeros((1, len(likeliest.parameters)))
+        likeliest = max(fits, key=lambda fit: fit.log_density)
+        drawn = [(likeliest, likeliest.parameters)]
     else:
-        shares = np.cumsum(np.exp([fit.log_density - likeliest.log_density for fit in fits]))
-        chosen = [fits[int(np.searchsorted(shares, (k + 0.5) / MEMBERS * shares[-1]))] for k in range(MEMBERS)]
-        steps = _steps(likeliest, problem.seed, record.size)
-    found = [_member(problem, everything, fit, step) for fit, step in zip(chosen, steps, strict=True)]
+        drawn = _drawn(fits, problem.seed, record.size)
+    found = [_member(problem, everything, fit, parameters) for fit, parameters in drawn]
     members = tuple(each for each in found if each is not None)
     return Averaged(members, float(record.values.min()), float(record.values.max())) if members else None
 
@@ -298,8 +310,9 @@ def _fits(
     """Learn the parameters under each warp from the rows ``given`` and their standard errors, (n,). Each search starts
     where that of the previous warp ended."""
     domain, values, found = problem.domain, record.values[given], []
+    noise_prior = likelihood.NOISE_PRIOR if known_errors.all() else NOISE_PRIOR
     prior = likelihood.prior_of(domain, has_plates=problem.config.has_plates)
-    prior = replace(prior, noise_ratio=math.exp(NOISE_PRIOR[0]))
+    prior = replace(prior, noise_ratio=math.exp(noise_prior[0]))
     exact = replace(prior, noise_ratio=math.exp(likelihood.NOISE_PRIOR[0]))
     starts = [each.parameters() for each in (exact, *likelihood.further_starts(exact))]
     if form.additive is not None:
@@ -309,7 +322,7 @@ def _fits(
         declared = ratios(prior, warped, values, known_errors) - prior.noise_ratio
         outputs, log_slopes = warped.forward(values), float(warped.log_slope(values).sum())
         positions = np.ascontiguousarray(record.positions[given])
-        likewise = {"log_slopes": log_slopes, "smooth": form.smooth, "noise_prior": NOISE_PRIOR}
+        likewise = {"log_slopes": log_slopes, "smooth": form.smooth, "noise_prior": noise_prior}
         plates = record.plates_of(given)
         evidence = Evidence.over(domain, positions, outputs, declared, plates=plates, **likewise)
         if few:
@@ -330,24 +343,51 @@ def _warps(values: Array, powers: Sequence[float]) -> list[Warp]:
     return found
 
 
-def _steps(fit: _Fit, seed: int, count: int) -> Array:
-    """Return the offset of each member's parameters from the maximum, (MEMBERS, parameters), drawn from the Laplace
-    approximation."""
+def _drawn(fits: list[_Fit], seed: int, count: int) -> list[tuple[_Fit, Array]]:
+    """Return the warp and the parameters of each member, drawn from their posterior by importance resampling."""
+    likeliest = max(fits, key=lambda fit: fit.log_density)
+    shares = np.cumsum(np.exp([fit.log_density - likeliest.log_density for fit in fits]))
+    steps, log_proposed = _proposed(likeliest, seed, count)
+    proposals, log_weights = [], -log_proposed
+    for k, step in enumerate(steps):
+        fit = fits[int(np.searchsorted(shares, (k + 0.5) / PROPOSALS * shares[-1]))]
+        proposals.append((fit, fit.parameters + step))
+        log_weights[k] += fit.log_density_at(fit.parameters + step) - fit.log_density
+    if count < likelihood.MIN_RESULTS:  # nothing is learned
+        log_weights[:] = 0.0
+    weights = np.cumsum(_weights(log_weights))
+    return [proposals[int(np.searchsorted(weights, (k + 0.5) / MEMBERS * weights[-1]))] for k in range(MEMBERS)]
+
+
+def _proposed(fit: _Fit, seed: int, count: int) -> tuple[Array, Array]:
+    """Return the offset of each proposal from the maximum, (PROPOSALS, parameters), drawn from the widened Laplace
+    approximation, and the logarithm of its density, (PROPOSALS,), up to a constant."""
     size = len(fit.parameters)
     gradient = fit.evidence.negative_log_posterior(fit.parameters)[1]
     moved = [fit.evidence.negative_log_posterior(fit.parameters + step)[1] for step in DIFFERENCE * np.eye(size)]
     curvature = (np.array(moved) - gradient) / DIFFERENCE
     curvatures, directions = np.linalg.eigh((curvature + curvature.T) / 2.0)
-    drawn = np.clip(uniforms(seed, STREAM + count, MEMBERS * size), 1e-12, 1.0 - 1e-12).reshape(MEMBERS, size)
-    steps = ndtri(drawn) / np.sqrt(np.maximum(curvatures, LEAST_CURVATURE)) @ directions.T
-    found: Array = np.clip(steps, -LARGEST_STEP, LARGEST_STEP)
-    return found
+    drawn = np.clip(uniforms(seed, STREAM + count, PROPOSALS * size), 1e-12, 1.0 - 1e-12).reshape(PROPOSALS, size)
+    normals = ndtri(drawn)
+    deviations = WIDENING / np.sqrt(np.maximum(curvatures, LEAST_CURVATURE))
+    return normals * deviations @ directions.T, -0.5 * (normals**2).sum(axis=1)
 
 
-def _member(problem: Problem, rows: Given, fit: _Fit, step: Array) -> Member | None:
-    """Return the member whose parameters have this offset, conditioned on these rows; None if its numbers overflow."""
+def _weights(logarithms: Array) -> Array:
+    """Return weights, (n,), with these logarithms, all reduced by the same factor if necessary, so that the effective
+    number of proposals is at least ``MEMBERS``: with many parameters, one proposal may have most of the weight."""
+    logarithms = np.maximum(np.nan_to_num(logarithms - logarithms.max(), nan=SMALLEST_LOG_WEIGHT), SMALLEST_LOG_WEIGHT)
+    while True:
+        weights: Array = np.exp(logarithms)
+        if weights.sum() ** 2 >= MEMBERS * (weights @ weights):
+            return weights
+        logarithms = TEMPERING * logarithms
+
+
+def _member(problem: Problem, rows: Given, fit: _Fit, parameters: Array) -> Member | None:
+    """Return the member with these parameters, conditioned on these rows; None if its numbers overflow."""
     evidence = fit.evidence
-    parameters = evidence.within_bounds(fit.parameters + step, LEAST_NOISE)
+    parameters = evidence.within_bounds(parameters, LEAST_NOISE)
     variance = evidence.variance(parameters) if len(rows.values) >= likelihood.MIN_RESULTS else 1.0
     hyperparameters = evidence.hyperparameters(parameters, variance)
     try:
