@@ -52,7 +52,7 @@ TESTED = 200
 FAR, NEAR = 0.3, 0.05
 GOAL = (0.85, 0.95)
 """The coverage that is wanted."""
-MOST_ONE_SIDED = 2.0
+MAX_ONE_SIDED = 2.0
 """Misses on one side over those on the other, at most."""
 
 
@@ -132,7 +132,7 @@ def summary(counts: Sequence[int], cells: Sequence[Mapping[str, Any]]) -> str:
     ]
     below, above = [one for one in each if one[2] < GOAL[0]], [one for one in each if one[2] > GOAL[1]]
     few, noisy = sum(count <= 10 for count, *_ in below), sum(noise >= 0.2 for _, noise, _ in below)
-    balanced = [max(side) <= MOST_ONE_SIDED * min(side) for side in map(_sides, cells)]
+    balanced = [max(side) <= MAX_ONE_SIDED * min(side) for side in map(_sides, cells)]
     lowest, highest = min(share for *_, share in each), max(share for *_, share in each)
     return (
         f"{len(each) - len(below) - len(above)} of the {len(each)} cells are within {GOAL[0]:.0%} to {GOAL[1]:.0%}, "

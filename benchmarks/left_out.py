@@ -48,7 +48,7 @@ LARGE = (200, 800, 3000)
 DIMENSIONS, NOISES = (2, 5), (0.05, 0.3)
 TABLES = ("direct_arylation", "suzuki", "photo_pce10")
 RAISED = 4.0
-FEWEST_SEEDS = 3
+MIN_SEEDS = 3
 """Number of seeds of the large studies."""
 
 
@@ -62,7 +62,7 @@ def main() -> None:
         for kind, count in tqdm(
             [*product(("random", "suggested", "noise", *TABLES), COUNTS), *product(["random"], LARGE)]
         ):
-            seeds = options.seeds if count in COUNTS else FEWEST_SEEDS
+            seeds = options.seeds if count in COUNTS else MIN_SEEDS
             found = np.array([judged(state, seed) for seed in range(seeds) for state in _states(kind, count, seed)])
             names = ("inside", "error", "warned", "caught", "ms")
             means = [None if np.isnan(each) else round(float(each), 4) for each in found.mean(axis=0)]

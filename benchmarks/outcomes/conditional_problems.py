@@ -107,12 +107,12 @@ def branches(parameters: Parameters, hidden: Hidden) -> float:
     return float(0.1 * hidden.order[KINDS.index(parameters["kind"])] + bowl)
 
 
-MOST_LAYERS = 4
+MAX_LAYERS = 4
 LAYERS = space(
     FloatAxis("lr", 1e-5, 1e-1, "log"),
-    IntAxis("layers", 1, MOST_LAYERS),
-    *(IntAxis(f"units{i}", 8, 512, "log") for i in range(MOST_LAYERS)),
-    when={f"units{i}": {"layers": tuple(range(i + 1, MOST_LAYERS + 1))} for i in range(1, MOST_LAYERS)},
+    IntAxis("layers", 1, MAX_LAYERS),
+    *(IntAxis(f"units{i}", 8, 512, "log") for i in range(MAX_LAYERS)),
+    when={f"units{i}": {"layers": tuple(range(i + 1, MAX_LAYERS + 1))} for i in range(1, MAX_LAYERS)},
 )
 
 

@@ -39,7 +39,7 @@ MODULE = "benchmarks.quality.ablation"
 BUDGETS = (10, 20, 30, 50, 100)
 NOISE = 0.02
 """Standard deviation of the noise, as a share of the range, in families with noise."""
-MOST_AXES = 7
+MAX_AXES = 7
 """Largest dimension of families with noise. Smooth families have up to 5, so that an end game begins in time."""
 QUICK_BUDGET = 20
 WHOLE = "whole"
@@ -68,7 +68,7 @@ GROUPS = {
     "nature": Group(tuple(NATURE_CHOOSING.values()), 50, 1e-2, times=2),
     "families": Group(CHOSEN_BY, 100, 1e-4),
     "noise": Group(
-        [replace(each, noise=NOISE) for each in CHOSEN_BY if not each.noise and each.dimension <= MOST_AXES], 50, NOISE
+        [replace(each, noise=NOISE) for each in CHOSEN_BY if not each.noise and each.dimension <= MAX_AXES], 50, NOISE
     ),
     "smooth": Group([each for each in SMOOTH if not each.noise and each.dimension <= 5], 50, 1e-12),
     "described": Group([DESCRIBED["from the structures"]], 30, 1e-2, times=5),

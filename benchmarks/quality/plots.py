@@ -19,7 +19,7 @@ from benchmarks.quality.tasks import TASK_PROBLEMS
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 COLUMNS = 4
 # Regrets below the noise count as equal; the axis shows a part of them.
-LOWEST_REGRET = NOISE_STD / 10
+MIN_REGRET = NOISE_STD / 10
 # The first few test losses are those of random models, far above the others.
 FIRST_COUNT = 5
 
@@ -28,7 +28,7 @@ def draw(results: Results, folder: Path = IMAGES) -> list[Path]:
     """Both figures."""
     folder.mkdir(parents=True, exist_ok=True)
     return [
-        figure(results, list(FUNCTION_PROBLEMS), "simple regret", folder / "quality-functions.png", LOWEST_REGRET),
+        figure(results, list(FUNCTION_PROBLEMS), "simple regret", folder / "quality-functions.png", MIN_REGRET),
         figure(results, list(TASK_PROBLEMS), "test loss", folder / "quality-tasks.png"),
     ]
 

@@ -42,7 +42,7 @@ READERS, STUDIES, RESULTS_EACH = 200, 8, 300
 READS = ("importance", "slice?parameter=x0", "recommendation", "partition")
 EVALUATION, PAUSE = 0.05, 0.02
 """Seconds of the worker between suggestion and result, and between two reads of ``/readyz``."""
-LONGEST_WAIT = 2.0
+MAX_WAIT = 2.0
 """Maximum number of seconds that a refused reader waits."""
 WARM_UP = 3.0
 """Seconds until the readers have their connections."""
@@ -178,7 +178,7 @@ async def _keep_reading(api: httpx.AsyncClient, number: int, over: Event, answer
         answer = await api.get(path)
         answered.value += answer.is_success
         if answer.status_code == 503:
-            await asyncio.sleep(min(float(answer.headers.get("Retry-After", 1)), LONGEST_WAIT))
+            await asyncio.sleep(min(float(answer.headers.get("Retry-After", 1)), MAX_WAIT))
 
 
 if __name__ == "__main__":

@@ -241,7 +241,7 @@ class Fixed:
         return {"kind": "fixed", "value": self.value, **_wire(self.when), **_words(self)}
 
 
-MOST_TEXTS = 50
+MAX_TEXTS = 50
 """The maximum number of different strings in a column that describes rows."""
 
 
@@ -394,7 +394,7 @@ def _descriptors(table: tables.Table, column: str, *, is_asked: bool) -> dict[st
         texts = sorted({str(cell or "").strip() for cell in cells})
         if not is_asked:
             return {}
-        if len(texts) > MOST_TEXTS:
+        if len(texts) > MAX_TEXTS:
             raise ValueError(
                 f"{table.name}, column {column!r} has {len(texts)} different strings; give numbers that describe them"
             )

@@ -11,8 +11,8 @@ from adabkb_integrations.domain import Domain
 from adabkb_service.engine.axes import Axis, ChoiceAxis
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.prior import (
-    LARGEST_WEIGHT,
-    LEAST_WEIGHT,
+    MAX_WEIGHT,
+    MIN_WEIGHT,
     NARROWEST,
     Around,
     Prior,
@@ -75,7 +75,7 @@ def _weights(where: str, belief: Belief, choices: Sequence[Any]) -> tuple[float,
         if texts.count(text) != 1:
             raise ValueError(f"{where}: {text!r} is not a choice; known are {', '.join(texts)}")
         found[texts.index(text)] = finite(f"{where}: the weight of {text!r}", weight)
-        if not LEAST_WEIGHT <= found[texts.index(text)] <= LARGEST_WEIGHT:
+        if not MIN_WEIGHT <= found[texts.index(text)] <= MAX_WEIGHT:
             raise ValueError(f"{where}: the weight of {text!r} must be from 1e-6 to 1e6, not {weight}")
     return tuple(found)
 

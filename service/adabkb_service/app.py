@@ -41,7 +41,7 @@ from adabkb_service.api.connections import ConnectionLimits
 from adabkb_service.api.document import document
 from adabkb_service.api.fair_queue import FairQueue
 from adabkb_service.api.forwarding import Forwarding
-from adabkb_service.api.long_poll import MOST_SECONDS
+from adabkb_service.api.long_poll import MAX_SECONDS
 from adabkb_service.api.middleware import (
     BodyLimitMiddleware,
     HeadMiddleware,
@@ -207,7 +207,7 @@ def _forwarding(app: FastAPI, running: Service, settings: Settings, *, is_model_
     requests."""
     if running.database.is_sqlite:
         return None
-    answer_seconds = settings.timeouts.outcome + MOST_SECONDS
+    answer_seconds = settings.timeouts.outcome + MAX_SECONDS
     own_version = version("adabkb-service")
     forwarding = Forwarding(app, running.database.url, own_version, answer_seconds, is_model_worker=is_model_worker)
     running.servers = lambda: len(forwarding.servers)

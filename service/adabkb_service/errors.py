@@ -47,24 +47,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-MOST_ERRORS = 100
+MAX_ERRORS = 100
 """The maximum number of errors listed in one answer; the others are counted."""
-MOST_BATCH_ERRORS = 1000
+MAX_BATCH_ERRORS = 1000
 """The maximum number of errors listed for all items of a batch together, beyond the first one of each item."""
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 """The maximum length of a name in a pointer, in characters; no parameter name is longer."""
-LONGEST_POINTER = 500
+MAX_POINTER_LENGTH = 500
 """The maximum length of a pointer, in characters."""
-LONGEST_DETAIL = 512
+MAX_DETAIL_LENGTH = 512
 """The maximum length of the detail of one error, in characters."""
-LONGEST_MESSAGE = 1000
+MAX_MESSAGE_LENGTH = 1000
 """The maximum length of the message about the whole request, in characters."""
-LONGEST_VALUE = 200
+MAX_VALUE_LENGTH = 200
 """The maximum length of a value in a message, in characters."""
 
 _SECRET = re.compile(r"(adabkb_[0-9a-f]{12}_)[0-9a-f]+", re.IGNORECASE)
 _SHOWN = reprlib.Repr()
-_SHOWN.maxstring = _SHOWN.maxother = LONGEST_VALUE
+_SHOWN.maxstring = _SHOWN.maxother = MAX_VALUE_LENGTH
 _SHOWN.maxdict = _SHOWN.maxlist = 20
 
 
@@ -91,12 +91,12 @@ def visible(text: str) -> str:
 
 def shown(value: object) -> str:
     """The Python representation of a value, cut if it is long; the full text of a large value is never built."""
-    return shortened(_SHOWN.repr(value), LONGEST_VALUE)
+    return shortened(_SHOWN.repr(value), MAX_VALUE_LENGTH)
 
 
 def json_pointer(*steps: str | int) -> str:
     """The JSON pointer (RFC 6901) of these names and indices; long names are cut."""
-    names = (shortened(str(step), LONGEST_NAME) for step in steps)
+    names = (shortened(str(step), MAX_NAME_LENGTH) for step in steps)
     return "".join(f"/{name.replace('~', '~0').replace('/', '~1')}" for name in names)
 
 
@@ -110,8 +110,8 @@ class FieldError:
     code: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pointer", shortened(visible(self.pointer), LONGEST_POINTER))
-        object.__setattr__(self, "detail", shortened(visible(self.detail), LONGEST_DETAIL))
+        object.__setattr__(self, "pointer", shortened(visible(self.pointer), MAX_POINTER_LENGTH))
+        object.__setattr__(self, "detail", shortened(visible(self.detail), MAX_DETAIL_LENGTH))
 
 
 class AdaBKBError(Exception):
@@ -258,11 +258,11 @@ class ObservationNotFound(NotFound):
 
 
 class Invalid(AdaBKBError):
-    """The request is not valid; ``errors`` lists up to ``MOST_ERRORS`` errors."""
+    """The request is not valid; ``errors`` lists up to ``MAX_ERRORS`` errors."""
 
     def __init__(self, errors: Sequence[FieldError], uncollected: int = 0) -> None:
         """Create it with the errors, and the number of further ones."""
-        first, listed = errors[0], errors[:MOST_ERRORS]
+        first, listed = errors[0], errors[:MAX_ERRORS]
         unlisted = len(errors) - len(listed) + uncollected
         others = len(listed) - 1
         rest = [f"and {others} more error{'s' if others > 1 else ''}"] if others else []

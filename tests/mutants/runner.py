@@ -28,7 +28,7 @@ from tests.mutants.exchange import Functions, exchange, functions_of
 from tests.mutants.mutations import Mutant, mutants, sample
 from tests.mutants.targets import PACKAGE, ROOT
 
-MOST_SECONDS = 600.0
+MAX_SECONDS = 600.0
 """Time limit in seconds for the tests of one file without a mutant."""
 QUICK = 0.02
 """Tests that take less than this many seconds count as equally quick."""
@@ -152,7 +152,7 @@ class Runner:
             if known.exists():
                 found[path] = json.loads(known.read_text())
         new = [(path, ours) for path, ours in by_file.items() if path not in found]
-        tasks = ((path, MOST_SECONDS, partial(self._executed, session, ours, warm)) for path, ours in new)
+        tasks = ((path, MAX_SECONDS, partial(self._executed, session, ours, warm)) for path, ours in new)
         for path, answer in children.answers(tasks, self._at_once):
             if not isinstance(answer, dict):
                 print(f"{path.relative_to(ROOT)}: {answer}", flush=True)

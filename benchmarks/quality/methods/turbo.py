@@ -20,15 +20,15 @@ from adabkb_service.engine.space import Space
 from benchmarks.functions import Array
 from benchmarks.quality.methods.base import Method, Parameters
 
-FIRST_LENGTH, SMALLEST_LENGTH, LARGEST_LENGTH = 0.8, 0.5**7, 1.6
+FIRST_LENGTH, MIN_LENGTH, MAX_LENGTH = 0.8, 0.5**7, 1.6
 """Sizes of the trust region, in widths of the cube."""
 SUCCESSES = 3
 """Number of consecutive successes after which the trust region doubles."""
 GAIN = 1e-3
 """Minimum improvement of a success, relative to the absolute best value."""
 LENGTHSCALES, SIGNALS, NOISES = (0.005, 2.0), (0.05, 20.0), (5e-4, 0.2)
-MOST_CANDIDATES = 5000
-MOST_CHANGED = 20
+MAX_CANDIDATES = 5000
+MAX_CHANGED = 20
 """Average number of coordinates in which a candidate differs from the best point."""
 FEATURES = 1024
 """Number of random Fourier features of a sample path."""
@@ -91,7 +91,7 @@ class Turbo(Method):
             self._adjust(value)
         self._points.append(self._point)
         self._values.append(value)
-        if self._length < SMALLEST_LENGTH:
+        if self._length < MIN_LENGTH:
             self._begin()
 
     def _begin(self) -> None:
@@ -110,7 +110,7 @@ class Turbo(Method):
         else:
             self._succeeded, self._failed = 0, self._failed + 1
         if self._succeeded == SUCCESSES:
-            self._length, self._succeeded = min(2.0 * self._length, LARGEST_LENGTH), 0
+            self._length, self._succeeded = min(2.0 * self._length, MAX_LENGTH), 0
         elif self._failed == self._failures:
             self._length, self._failed = self._length / 2.0, 0
 
@@ -126,9 +126,9 @@ class Turbo(Method):
         weights = lengthscales / np.exp(np.log(lengthscales).mean())
         low = np.clip(centre - weights * self._length / 2.0, 0.0, 1.0)
         high = np.clip(centre + weights * self._length / 2.0, 0.0, 1.0)
-        count = min(100 * d, MOST_CANDIDATES)
+        count = min(100 * d, MAX_CANDIDATES)
         inside = low + (high - low) * qmc.Sobol(d, rng=self._rng).random(2 ** math.ceil(math.log2(count)))[:count]
-        changed = self._rng.random((count, d)) <= min(MOST_CHANGED / d, 1.0)
+        changed = self._rng.random((count, d)) <= min(MAX_CHANGED / d, 1.0)
         idle = np.flatnonzero(~changed.any(axis=1))
         changed[idle, self._rng.integers(d, size=len(idle))] = True
         return np.where(changed, inside, centre)

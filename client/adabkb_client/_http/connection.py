@@ -30,7 +30,7 @@ Verify = str | os.PathLike[str] | ssl.SSLContext | bool
 
 CONTROLS = {"\n": "the end of a line", "\r": "a carriage return", "\t": "a tab", "\0": "NUL"}
 """Characters without a name in Unicode."""
-LONGEST_TOKEN = 8192
+MAX_TOKEN_LENGTH = 8192
 """The maximum length in characters; most servers and proxies refuse longer headers."""
 HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
@@ -193,8 +193,10 @@ def checked_token(token: Any, name: str) -> str | None:
         return None
     if not isinstance(token, str):
         raise TypeError(f"{name} must be a string, not {type(token).__name__}")
-    if len(token) > LONGEST_TOKEN:
-        raise ValueError(f"{name} has {len(token):,} characters, but a token has at most {LONGEST_TOKEN:,}; check it")
+    if len(token) > MAX_TOKEN_LENGTH:
+        raise ValueError(
+            f"{name} has {len(token):,} characters, but a token has at most {MAX_TOKEN_LENGTH:,}; check it"
+        )
     found = UNSENDABLE.search(token)
     if found is not None:
         what = unicodedata.name(found[0], "") or CONTROLS.get(found[0]) or "a control character"

@@ -16,7 +16,7 @@ COMPLETED = ("", "complete", "completed")
 """States of a row that has a result, in lower case."""
 EXCLUDED = "excluded"
 """The column of an export that marks excluded results, and the state of such rows."""
-LARGEST_PLATE = 10**9
+MAX_PLATE = 10**9
 """The largest number of a plate."""
 SHOWN = 60
 """The maximum number of characters of a cell that an error shows."""
@@ -227,8 +227,8 @@ def number(cell: Any) -> float:
 
 def _plate(cell: Any) -> int:
     found = number(cell)
-    if not found.is_integer() or not 1 <= found <= LARGEST_PLATE:
-        raise Unfit(f"must be a whole number from 1 to {LARGEST_PLATE:,}, not {_shown(plain(cell))}")
+    if not found.is_integer() or not 1 <= found <= MAX_PLATE:
+        raise Unfit(f"must be a whole number from 1 to {MAX_PLATE:,}, not {_shown(plain(cell))}")
     return int(found)
 
 

@@ -20,7 +20,7 @@ from adabkb_client._study import LeasedTrial, Study
 from adabkb_client._values import WrongFunction, plain
 from adabkb_client.errors import Conflict, Invalid, NotFound
 
-MOST_VALUES = 16
+MAX_VALUES = 16
 """The maximum number of values of an integer parameter on which others may depend."""
 
 _editing = threading.Lock()
@@ -315,7 +315,7 @@ def _values(parameter: Mapping[str, Any]) -> list[Any]:
             return list(parameter["choices"])
         case "bool":
             return [False, True]
-        case "int" if parameter["high"] - parameter["low"] < MOST_VALUES:
+        case "int" if parameter["high"] - parameter["low"] < MAX_VALUES:
             return list(range(parameter["low"], parameter["high"] + 1, parameter.get("step") or 1))
         case _:
             return []

@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 from adabkb_client._parameters import Bool, Catalogue, Categorical, Fixed, Float, Int, Ordinal
 from adabkb_client._parameters import Parameter as ClientParameter
 
-LONGEST_KEY = 200
+MAX_KEY_LENGTH = 200
 """The maximum length in characters. The server accepts 255, of which ``_keys.py`` needs a few."""
 
 
@@ -76,7 +76,7 @@ StdErrors = Annotated[
 Key = Annotated[
     str | None,
     Field(
-        pattern=rf"^[!-~]{{1,{LONGEST_KEY}}}$",
+        pattern=rf"^[!-~]{{1,{MAX_KEY_LENGTH}}}$",
         description="any text without spaces, unique to this change. To repeat a call safely, repeat it with its key: "
         "the change is made once, and the answer is the same",
     ),

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, Unavailable, UnexpectedAnswer, steps_of
 from adabkb_client.mcp._arguments import KINDS
 
-MOST_FAULTS = 10
+MAX_FAULTS = 10
 """The maximum number of errors that a message lists."""
 
 REMEDIES = {
@@ -124,8 +124,8 @@ def _sentence(fault: Mapping[str, Any]) -> str:
 def _listed(faults: Sequence[str], head: str) -> str:
     if len(faults) == 1:
         return faults[0].rstrip(".") + "."
-    more = [f"and {len(faults) - MOST_FAULTS} more"] if len(faults) > MOST_FAULTS else []
-    return f"{head}:" + "".join(f"\n  {line}" for line in [*faults[:MOST_FAULTS], *more]) + "\n"
+    more = [f"and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
+    return f"{head}:" + "".join(f"\n  {line}" for line in [*faults[:MAX_FAULTS], *more]) + "\n"
 
 
 def _first_line(error: Exception) -> str:

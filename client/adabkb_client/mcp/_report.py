@@ -14,7 +14,7 @@ from adabkb_client.mcp._answers import info as described
 
 LAST = 10
 """The number of trials that a report shows."""
-MOST_FAILURES = 5
+MAX_FAILURES = 5
 LONGEST = 200
 """The maximum length of a user's text, in characters."""
 
@@ -25,7 +25,7 @@ def report(study: str) -> Steps[str]:
     info = yield from calls.info()
     recommendation = yield from calls.recommendation()
     trials = yield from _last_trials(study, info.counts.trials, LAST)
-    failures, _ = yield from calls.trials("failed").page_after(None, MOST_FAILURES)
+    failures, _ = yield from calls.trials("failed").page_after(None, MAX_FAILURES)
     parts = [
         f"# Study {code(info.id)}",
         _state(info),

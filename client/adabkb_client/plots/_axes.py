@@ -17,7 +17,7 @@ from adabkb_client._values import titled
 
 OBSERVED = "0.35"
 """The color of results, a grey that is visible on any colormap."""
-LONGEST_LABEL = 24
+MAX_LABEL_LENGTH = 24
 """The maximum length of a label, in characters; longer ones are shortened."""
 
 
@@ -68,11 +68,11 @@ def literally(text: str) -> str:
 def label(value: object) -> str:
     """Return a name or a value as a label."""
     text = f"{value:g}" if isinstance(value, float) else str(value)
-    return literally(text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…")
+    return literally(text if len(text) <= MAX_LABEL_LENGTH else text[: MAX_LABEL_LENGTH - 1] + "…")
 
 
 NUMBERS = ("float", "int")
-MOST_TICKS = 12
+MAX_TICKS = 12
 """The maximum number of choices that are labelled along an axis."""
 
 
@@ -162,7 +162,7 @@ class Scale:
         if str(self.parameter["kind"]) == "int" and not self.is_log:
             axes.locator_params(axis=which, integer=True)
         if not self.is_numeric:
-            every = -(-len(self.choices) // MOST_TICKS)
+            every = -(-len(self.choices) // MAX_TICKS)
             places = range(0, len(self.choices), every)
             axes.set(**{f"{which}ticks": list(places), f"{which}ticklabels": [label(self.choices[i]) for i in places]})
         if named:

@@ -12,7 +12,7 @@ from adabkb_client._study_calls import StudyCalls
 from adabkb_client.plots._axes import Scale, saying
 from adabkb_client.plots._charts import contour, front, history, importance, leaves, parallel, slices
 
-MOST_PANELS = 12
+MAX_PANELS = 12
 """The maximum number of parameters in a figure. The most important ones are drawn, unless the program names others."""
 
 
@@ -70,7 +70,7 @@ class Figures:
             ValueError: the study has no such parameter, or it is fixed.
         """
         info, observations = yield from self._info_and_results(metric)
-        scales = yield from self._chosen(info, parameters, MOST_PANELS, metric=metric)
+        scales = yield from self._chosen(info, parameters, MAX_PANELS, metric=metric)
         if not observations:
             return _nothing_yet(info, metric, figure)
         cuts: list[Slice] = []
@@ -120,7 +120,7 @@ class Figures:
             ValueError: the study has no such parameter, or it is fixed.
         """
         info, observations = yield from self._info_and_results(metric)
-        scales = yield from self._chosen(info, parameters, MOST_PANELS, metric=metric)
+        scales = yield from self._chosen(info, parameters, MAX_PANELS, metric=metric)
         return parallel(info, scales, observations, figure) if observations else _nothing_yet(info, metric, figure)
 
     def importance(self, *, metric: str | None = None, figure: FigureBase | None = None) -> Steps[FigureBase]:

@@ -19,7 +19,7 @@ from adabkb_service.engine.metrics import Measured, Metric
 
 COST = "cost"
 SIGNS = {"minimize": -1.0, "maximize": 1.0}
-MOST_OBJECTIVES = 4
+MAX_OBJECTIVES = 4
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,9 @@ def measurements(
     if cost not in (None, "told", "measured"):
         raise ValueError(f'cost must be "told" (by each result) or "measured" (in seconds), not {cost!r}')
     goals = [_goal(index, each, direction) for index, each in enumerate(objectives)]
-    if goals and not 2 <= len(goals) <= MOST_OBJECTIVES:
+    if goals and not 2 <= len(goals) <= MAX_OBJECTIVES:
         raise ValueError(
-            f"objectives must be 2 to {MOST_OBJECTIVES}, not {len(goals)}; return a single one as the value"
+            f"objectives must be 2 to {MAX_OBJECTIVES}, not {len(goals)}; return a single one as the value"
         )
     bounds = [_bounded(index, each) for index, each in enumerate(outcome_constraints)]
     named = [*(each.name for each in goals), *(each.name for each in bounds)]

@@ -13,9 +13,9 @@ from adabkb_integrations.model import Position
 from adabkb_service.engine.auto import warp
 from adabkb_service.engine.older import Older, chosen, holds
 
-FEWEST_RESULTS = 4
+MIN_RESULTS = 4
 """The minimum number of results that an earlier search must have within the new space."""
-MOST_POINTS = 100
+MAX_POINTS = 100
 """The maximum number of results of an earlier search that are used."""
 
 
@@ -58,13 +58,13 @@ def _snapshot(
     placed = [
         (position, value) for trial, value in results if (position := _position(trial, shared, domain)) is not None
     ]
-    if len(placed) < FEWEST_RESULTS:
+    if len(placed) < MIN_RESULTS:
         raise ValueError(
-            f"{where} has too few results within the space of this search ({len(placed)}, and {FEWEST_RESULTS} are "
+            f"{where} has too few results within the space of this search ({len(placed)}, and {MIN_RESULTS} are "
             "needed); leave it out, or widen the space"
         )
     values = np.array([value for _, value in placed])
-    rows = chosen(values, MOST_POINTS)
+    rows = chosen(values, MAX_POINTS)
     outputs = tuple(warp.fit(values[rows]).forward(values[rows]).tolist())
     return Older(where, shared, tuple(placed[row][0] for row in rows), outputs, metric)
 

@@ -38,7 +38,7 @@ PERIOD = 10
 """If there are several branches, one in this many trials is random, to find further branches."""
 MODELS = 64
 """The number of cached models."""
-MOST_OBJECTIVES = 4
+MAX_OBJECTIVES = 4
 ATTEMPTS = 100
 """The maximum number of values drawn for a parameter without a model, until one satisfies the constraints."""
 
@@ -259,8 +259,8 @@ def _end(trial: FrozenTrial) -> tuple[datetime, int]:
 
 
 def _check_objectives(study: Study) -> None:
-    if len(study.directions) > MOST_OBJECTIVES:
+    if len(study.directions) > MAX_OBJECTIVES:
         raise ValueError(
-            f"AdaBKBSampler supports up to {MOST_OBJECTIVES} objectives, but this study has {len(study.directions)}; "
+            f"AdaBKBSampler supports up to {MAX_OBJECTIVES} objectives, but this study has {len(study.directions)}; "
             f"turn some into constraints, or use optuna.samplers.NSGAIISampler"
         )

@@ -23,7 +23,7 @@ from adabkb_integrations.domain import Domain
 from adabkb_integrations.model import Model, Position, Result, one_thread
 from adabkb_integrations.sklearn.axes import domain
 
-LARGEST_SEED = 2**31 - 1
+MAX_SEED = 2**31 - 1
 
 
 class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no types
@@ -134,7 +134,7 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
         together: int,
         evaluate: Callable[[Sequence[Mapping[str, Any]]], Mapping[str, Any]],
     ) -> None:
-        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        seed = int(check_random_state(self.random_state).randint(MAX_SEED))
         model = Model(searched.space, seed)
         points: list[Position] = []
         while len(points) < count:

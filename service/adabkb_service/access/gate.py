@@ -28,11 +28,11 @@ from adabkb_service.study.clock import Clock
 REMEMBERED_SECONDS = 4.0
 """How long a grant is cached. For that long, other servers still accept a revoked token or share, and requests that
 read a deleted study. Event streams check twice a second, so they end within 5 s."""
-MOST_REMEMBERED = 10_000
+MAX_REMEMBERED = 10_000
 RETURNING = timedelta(days=90)
 """Links to a person's studies work for this long after their last login, even if the person has no valid token or
 session."""
-MOST_REFUSAL_KINDS = 100
+MAX_REFUSAL_KINDS = 100
 """Kinds of refusals counted separately between two audit entries; further ones are counted together."""
 
 RefusalKind = tuple[str, str, str | None]
@@ -73,7 +73,7 @@ class Gate:
         self._defaults = defaults
         self._guard = threading.Lock()
         self._allowed: TTLCache[tuple[str, Need, str | None], Caller] = TTLCache(
-            MOST_REMEMBERED, REMEMBERED_SECONDS, timer
+            MAX_REMEMBERED, REMEMBERED_SECONDS, timer
         )
         self._used: set[str] = set()
 
@@ -253,7 +253,7 @@ class Refusals:
         """Count a refusal."""
         kind = (address, reason, token_id)
         with self._guard:
-            is_known = kind in self._counts or len(self._counts) < MOST_REFUSAL_KINDS
+            is_known = kind in self._counts or len(self._counts) < MAX_REFUSAL_KINDS
             self._counts[kind if is_known else ("many", reason, None)] += 1
 
     def taken(self, now: datetime) -> list[AuditRow]:

@@ -10,14 +10,14 @@ from starlette.types import Scope
 
 from adabkb_service.engine.wording import nearest
 
-MOST_SEGMENTS = 8
+MAX_SEGMENTS = 8
 """The maximum number of segments of a path; no path of this service has more."""
 
 
 def suggest_path(routes: Sequence[APIRoute], scope: Scope) -> str | None:
     """Return an existing path that is similar to the path of a request; None if there is none."""
     segments = scope["path"].strip("/").split("/")
-    if len(segments) > MOST_SEGMENTS:
+    if len(segments) > MAX_SEGMENTS:
         return None
     candidates = ("/" + "/".join(each) for each in _alike(routes, segments))
     return next((path for path in candidates if _exists(routes, {**scope, "path": path})), None)

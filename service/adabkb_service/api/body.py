@@ -25,7 +25,7 @@ from adabkb_service.api.admission import GuardedRoute
 from adabkb_service.api.fair_queue import run_serialized
 from adabkb_service.contract.strict import faults, loads, steps, text_fault
 from adabkb_service.contract.wording import unknown
-from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
+from adabkb_service.errors import MAX_ERRORS, FieldError, Invalid, json_pointer
 
 MAX_VALUES = 200_000
 """The maximum number of values of a body: twice as many as in a batch of 1,000 results with 100 parameters each."""
@@ -56,7 +56,7 @@ def parse(raw: bytes) -> Any:
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"The body is not JSON: {error}") from error
     found = faults(value)
-    first = [FieldError(json_pointer(*steps(path)), told, code) for path, told, code in islice(found, MOST_ERRORS)]
+    first = [FieldError(json_pointer(*steps(path)), told, code) for path, told, code in islice(found, MAX_ERRORS)]
     if first:
         raise Invalid(first, sum(1 for _ in found))
     return value
@@ -140,7 +140,7 @@ def _check_queries(request: Request, known: list[str]) -> None:
     if strange:
         faults = [
             FieldError(f"?{name}", unknown(name, known, "query parameter"), "unknown_query")
-            for name in strange[:MOST_ERRORS]
+            for name in strange[:MAX_ERRORS]
         ]
         raise Invalid(faults, len(strange) - len(faults))
     texts = ((name, text_fault(value)) for name, value in request.query_params.multi_items())

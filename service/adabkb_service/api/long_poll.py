@@ -21,7 +21,7 @@ from adabkb_service.contract.answers import Suggested
 from adabkb_service.study.changes import Changes
 from adabkb_service.study.request import Outcome
 
-MOST_SECONDS = 60
+MAX_SECONDS = 60
 """The maximum wait. Proxies close a connection that is silent for longer."""
 _WAIT = re.compile(r'(?:^|,)\s*wait\s*=\s*"?([0-9]{1,9})"?\s*(?=[,;]|$)', re.IGNORECASE)
 
@@ -31,13 +31,13 @@ Ask = Callable[[], Awaitable[Outcome[Suggested]]]
 async def _wait(
     prefer: Annotated[
         str | None,
-        Header(description=f"wait=SECONDS, up to {MOST_SECONDS}: how long to wait if there is no trial at once"),
+        Header(description=f"wait=SECONDS, up to {MAX_SECONDS}: how long to wait if there is no trial at once"),
     ] = None,
 ) -> int:
     """Return the seconds to wait. A preference that cannot be honored is ignored, as RFC 7240 demands; the response
     then lacks Preference-Applied."""
     found = _WAIT.search(prefer or "")
-    return 0 if found is None else min(int(found[1]), MOST_SECONDS)
+    return 0 if found is None else min(int(found[1]), MAX_SECONDS)
 
 
 WaitDep = Annotated[int, Depends(_wait)]

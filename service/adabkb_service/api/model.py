@@ -140,7 +140,7 @@ async def get_slice(
         int | None,
         Query(
             ge=2,
-            le=analysis.MOST_POINTS,
+            le=analysis.MAX_POINTS,
             description="maximum number of values per parameter; by default 50, or 25 (at most 31) for two parameters",
         ),
     ] = None,

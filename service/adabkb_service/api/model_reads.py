@@ -26,11 +26,11 @@ from adabkb_service.operations.reader import READER, Reader
 
 T = TypeVar("T")
 
-MOST_AT_WORK = 64
+MAX_RUNNING = 64
 """The maximum number of reads of a server that hold a thread."""
-MOST_OF_STUDY = 4
+MAX_RUNNING_PER_STUDY = 4
 """The maximum number of reads of one study that hold a thread. The study's model answers them one after the other."""
-MOST_IN_LINE = 32
+MAX_WAITING_PER_STUDY = 32
 """The maximum number of reads of one study that wait for a thread."""
 
 BUSY = "Too many reads of models are in progress; try again."
@@ -40,7 +40,7 @@ BUSY = "Too many reads of models are in progress; try again."
 class _Line:
     """The queue of one study's reads."""
 
-    limiter: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MOST_OF_STUDY))
+    limiter: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MAX_RUNNING_PER_STUDY))
     reads: int = 0
 
 
@@ -52,7 +52,7 @@ class ModelReads:
         seconds: the time limit of a read, from its arrival to the response.
         """
         self._seconds = seconds
-        self._at_work = CapacityLimiter(MOST_AT_WORK)
+        self._at_work = CapacityLimiter(MAX_RUNNING)
         self._threads = CapacityLimiter(math.inf)
         """It has no limit, because a read first takes a place from the limiters of its study and of the server."""
         self._lines: dict[str, _Line] = {}
@@ -65,7 +65,7 @@ class ModelReads:
             AdaBKBError: an error of ``work``.
         """
         line = self._lines.setdefault(study_id, _Line())
-        if line.reads >= MOST_OF_STUDY + MOST_IN_LINE:
+        if line.reads >= MAX_RUNNING_PER_STUDY + MAX_WAITING_PER_STUDY:
             raise Busy(BUSY)
         line.reads += 1
         reader, leaving = Reader(self._seconds), asyncio.ensure_future(gone(request))

@@ -54,7 +54,7 @@ class Problem(Answer):
 
 def describe(error: errors.AdaBKBError) -> BatchItem:
     """Return an error as an item of a batch's answer."""
-    problem_type, detail = problem_type_of(error), errors.shortened(error.detail, errors.LONGEST_MESSAGE)
+    problem_type, detail = problem_type_of(error), errors.shortened(error.detail, errors.MAX_MESSAGE_LENGTH)
     return BatchItem(
         status=problem_type.status,
         title=problem_type.title,
@@ -100,7 +100,7 @@ def problem(
         type="about:blank",
         title=problem_type.title,
         status=problem_type.status,
-        detail=errors.shortened(errors.visible(detail), errors.LONGEST_MESSAGE),
+        detail=errors.shortened(errors.visible(detail), errors.MAX_MESSAGE_LENGTH),
         instance=_path(request),
         code=problem_type.code,
         request_id=getattr(request.state, "request_id", ""),
@@ -155,7 +155,7 @@ async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def _path(request: Request) -> str:
-    return errors.shortened(errors.visible(request.url.path), errors.LONGEST_POINTER)
+    return errors.shortened(errors.visible(request.url.path), errors.MAX_POINTER_LENGTH)
 
 
 def _allowed_methods(request: Request) -> set[str]:

@@ -30,7 +30,7 @@ GIVE_BACK = 75
 """Exit code with which a program releases its trial: EX_TEMPFAIL of sysexits.h."""
 STOPS = [signal.Signals[name] for name in ("SIGHUP", "SIGINT", "SIGTERM") if name in signal.Signals.__members__]
 """Signals that stop the command and are forwarded to the programs. Windows has no SIGHUP."""
-LONGEST_PAUSE = 60.0
+MAX_PAUSE = 60.0
 """The maximum pause in seconds between two trials while all trials are released."""
 LAST_LINES = 10
 REASON_LENGTH = 900
@@ -282,7 +282,7 @@ class Programs:
         if times >= self.limits.in_a_row:
             raise Stopped(f"{times} trials in a row were released; reason of the last one: {told}")
         # The server issues this trial next, so wait until the cause may be gone.
-        self._stopping.wait(min(2.0 ** (times - 1), LONGEST_PAUSE))
+        self._stopping.wait(min(2.0 ** (times - 1), MAX_PAUSE))
         self.check_running()
 
 

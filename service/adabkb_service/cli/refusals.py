@@ -12,7 +12,7 @@ from adabkb_client import APIError
 from adabkb_client.errors import steps_of
 from adabkb_service.cli.output import WHICH_STUDIES, fail
 
-MOST_FAULTS = 10
+MAX_FAULTS = 10
 """The maximum number of errors that are printed; ``--json`` prints all."""
 
 REMEDIES = {
@@ -78,8 +78,8 @@ def refuse(error: APIError, names: Mapping[str, str], study: str | None = None, 
         fail(" ".join([f"{error.detail} [{error.code}]", *_remedy(REMEDIES, error.code, study)]), error.problem)
     if len(told) == 1:
         fail(f"{told[0]} [{error.code}]", error.problem)
-    unlisted = [f"and {len(told) - MOST_FAULTS} more"] if len(told) > MOST_FAULTS else []
-    listed = "".join(f"\n  {line}" for line in [*told[:MOST_FAULTS], *unlisted])
+    unlisted = [f"and {len(told) - MAX_FAULTS} more"] if len(told) > MAX_FAULTS else []
+    listed = "".join(f"\n  {line}" for line in [*told[:MAX_FAULTS], *unlisted])
     fail(f"the server refused the request [{error.code}]:{listed}", error.problem)
 
 

@@ -16,10 +16,10 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.constants import (
     EXACT,
+    MAX_COORDINATES,
     MAX_HALVINGS,
-    MOST_COORDINATES,
-    MOST_POINTS,
-    MOST_TEST_POINTS,
+    MAX_POINTS,
+    MAX_TEST_POINTS,
     ConstantsFields,
     Delta,
     GridFields,
@@ -129,7 +129,7 @@ class RandomBKB(ConstantsFields, SketchedFields):
     """BKB on fixed points, drawn at random when the study is created."""
 
     kind: Literal["random-bkb"]
-    points: Annotated[int, Field(ge=1, le=MOST_POINTS, description="number of points, drawn uniformly once"), Whole] = (
+    points: Annotated[int, Field(ge=1, le=MAX_POINTS, description="number of points, drawn uniformly once"), Whole] = (
         1000
     )
 
@@ -139,8 +139,8 @@ class RandomBKB(ConstantsFields, SketchedFields):
         Raises:
             PydanticCustomError: the points have too many coordinates, or the constants do not fit the space.
         """
-        if self.points * space.dimension > MOST_COORDINATES:
-            most = MOST_COORDINATES // space.dimension
+        if self.points * space.dimension > MAX_COORDINATES:
+            most = MAX_COORDINATES // space.dimension
             raise incompatible("points", "must be at most {most} for this number of dimensions", most=most)
         return super().resolved(space)
 
@@ -161,7 +161,7 @@ class GPThreDS(KernelFields):
     norm_bound: Annotated[Constant, Field(description="B")] = 1.0
     delta: Delta = 1e-3
     points_per_axis: Annotated[
-        Annotated[int, Field(ge=2, le=MOST_TEST_POINTS), Whole] | None,
+        Annotated[int, Field(ge=2, le=MAX_TEST_POINTS), Whole] | None,
         Field(description="points per axis of a cell's grid; by default 20, or as many as fit"),
     ] = None
     patience: Annotated[
@@ -215,7 +215,7 @@ class GPThreDS(KernelFields):
             raise incompatible(
                 "kind", "gp-threds needs parameters of kind float without a step; choose ada-bkb for others"
             )
-        size = per_axis(space, self.points_per_axis, 20, MOST_TEST_POINTS)
+        size = per_axis(space, self.points_per_axis, 20, MAX_TEST_POINTS)
         default = [0.2 * math.sqrt(space.dimension)] * space.dimension
         return self.model_copy(update={"points_per_axis": size, "lengthscale": self._lengthscales(space, default)})
 

@@ -12,9 +12,9 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.errors import shown
 
-MOST_ATTRIBUTES = 64
-LONGEST_NAME = 200
-MOST_BYTES = 2**14
+MAX_ATTRIBUTES = 64
+MAX_NAME_LENGTH = 200
+MAX_BYTES = 2**14
 """The maximum total size of a trial's attributes, in bytes of JSON in UTF-8."""
 DEEPEST = 8
 """The maximum number of levels of lists and objects within one attribute."""
@@ -23,14 +23,14 @@ DEEPEST = 8
 def fault(attributes: Mapping[str, Any]) -> str | None:
     """The error in a trial's attributes, or in changes to them; None if they are valid."""
     for name in attributes:
-        if not 1 <= len(name) <= LONGEST_NAME or ":" in name:
-            return f"must have names of 1 to {LONGEST_NAME} characters without a colon, not {shown(name)}"
-    if len(attributes) > MOST_ATTRIBUTES:
-        return f"must be at most {MOST_ATTRIBUTES}, not {len(attributes)}"
+        if not 1 <= len(name) <= MAX_NAME_LENGTH or ":" in name:
+            return f"must have names of 1 to {MAX_NAME_LENGTH} characters without a colon, not {shown(name)}"
+    if len(attributes) > MAX_ATTRIBUTES:
+        return f"must be at most {MAX_ATTRIBUTES}, not {len(attributes)}"
     if any(_depth(value) > DEEPEST for value in attributes.values()):
         return f"must not be nested deeper than {DEEPEST} levels"
     size = len(json.dumps(attributes, ensure_ascii=False).encode())
-    return None if size <= MOST_BYTES else f"must have at most {MOST_BYTES:,} bytes as JSON, not {size:,}"
+    return None if size <= MAX_BYTES else f"must have at most {MAX_BYTES:,} bytes as JSON, not {size:,}"
 
 
 def _faultless(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def _faultless(attributes: dict[str, Any]) -> dict[str, Any]:
     return attributes
 
 
-Attributes = Annotated[dict[str, Any], Field(max_length=MOST_ATTRIBUTES), SPARING, AfterValidator(_faultless)]
+Attributes = Annotated[dict[str, Any], Field(max_length=MAX_ATTRIBUTES), SPARING, AfterValidator(_faultless)]
 
 
 def merged(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
 from adabkb_service.contract.faults import SPARING
-from adabkb_service.contract.parameters import MOST_PARAMETERS, Choice, FixedParameter, Name, Parameter
+from adabkb_service.contract.parameters import MAX_PARAMETERS, Choice, FixedParameter, Name, Parameter
 from adabkb_service.engine.space import Space
 
 NEEDS_AUTO = "cannot be used by this algorithm, which recommends evaluated points only; the profile auto can use it"
@@ -21,7 +21,7 @@ IS_CONTEXT = "is a context parameter, which the server does not choose; leave it
 Baseline = Annotated[
     dict[Name, Choice],
     Field(
-        max_length=MOST_PARAMETERS,
+        max_length=MAX_PARAMETERS,
         description="the current settings, by parameter: among equally good points, the server recommends the one "
         "that changes fewest of them",
     ),

@@ -11,10 +11,10 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import Body, CatalogueParameter, Parameter, TableText, Text
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
-from adabkb_service.contract.tables import MOST_ROWS
+from adabkb_service.contract.tables import MAX_ROWS
 from adabkb_service.storage.catalogues import is_kept
 
-RowNames = Annotated[list[Text], Field(max_length=MOST_ROWS), SPARING]
+RowNames = Annotated[list[Text], Field(max_length=MAX_ROWS), SPARING]
 
 NEEDS_AUTO = "does not support catalogues; leave the algorithm out: auto supports them"
 TWICE = "is the study's second catalogue, and only one is allowed; make it a categorical parameter with descriptors"

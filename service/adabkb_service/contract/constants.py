@@ -15,23 +15,23 @@ from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING
-from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Constant, Whole
+from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, Constant, Whole
 from adabkb_service.engine.candidates import grid_size
-from adabkb_service.engine.cells import LONGEST_KEY
+from adabkb_service.engine.cells import MAX_KEY_LENGTH
 from adabkb_service.engine.paper.config import Config, Problem
 from adabkb_service.engine.space import Space
 
 MAX_DEPTH = 900
 MAX_HALVINGS = 100
-MOST_POINTS = 20_000
+MAX_POINTS = 20_000
 """The maximum number of fixed points. Each suggestion computes the index of all of them."""
 
 EXACT: dict[str, Any] = {"qbar": math.inf, "epsilon": 0.0}
 """The engine's constants without a sketch."""
 
-MOST_COORDINATES = 400_000
+MAX_COORDINATES = 400_000
 """The maximum number of coordinates of random points; drawing this many takes some seconds."""
-MOST_TEST_POINTS = 2_000
+MAX_TEST_POINTS = 2_000
 """The maximum number of grid points of a GP-ThreDS test. It is limited because restoring a study replays all
 results."""
 
@@ -71,7 +71,7 @@ class KernelFields(System):
         ),
     ] = Config.smoothness
     lengthscale: Annotated[
-        Constant | Annotated[list[Constant], Field(max_length=MOST_PARAMETERS), SPARING] | None,
+        Constant | Annotated[list[Constant], Field(max_length=MAX_PARAMETERS), SPARING] | None,
         Field(description="one number, or one per parameter; by default 0.2 sqrt(d) times the width of the axis"),
     ] = None
 
@@ -189,7 +189,7 @@ class TreeFields(ConstantsFields):
         """
         own = super().resolved(space)
         depth = min(Problem(space, self.config(None), seed=0).max_depth, MAX_DEPTH)
-        if depth * (len(str(self.branching - 1)) + 1) > LONGEST_KEY:
+        if depth * (len(str(self.branching - 1)) + 1) > MAX_KEY_LENGTH:
             raise incompatible(
                 "max_depth", "is too large for a branching of {branching}; lower one of them", branching=self.branching
             )
@@ -200,7 +200,7 @@ class GridFields(ConstantsFields):
     """A fixed grid of points."""
 
     points_per_axis: Annotated[
-        Annotated[int, Field(ge=2, le=MOST_POINTS), Whole] | None,
+        Annotated[int, Field(ge=2, le=MAX_POINTS), Whole] | None,
         Field(
             description="points per axis of the grid (all values of a parameter that has fewer); by default 15, or as "
             "many as fit"
@@ -213,7 +213,7 @@ class GridFields(ConstantsFields):
         Raises:
             PydanticCustomError: the grid has too many points, or the constants do not fit the space.
         """
-        size = per_axis(space, self.points_per_axis, 15, MOST_POINTS)
+        size = per_axis(space, self.points_per_axis, 15, MAX_POINTS)
         return super().resolved(space).model_copy(update={"points_per_axis": size})
 
 

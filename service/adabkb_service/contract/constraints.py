@@ -12,7 +12,7 @@ from adabkb_service.engine.constraints.grammar import LONGEST
 from adabkb_service.engine.feasibility import incompatible
 from adabkb_service.engine.space import Space
 
-MOST_CONSTRAINTS = 20
+MAX_CONSTRAINTS = 20
 ConstraintText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST)]
 
 

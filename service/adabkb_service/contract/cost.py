@@ -14,7 +14,7 @@ from adabkb_service.contract.parameters import Body, Count, Positive
 
 COST = "cost"
 """The metric."""
-HIGHEST_COST = 1e30
+MAX_COST = 1e30
 """The highest cost of one result: the sum over all results must be a finite number."""
 NEEDS_COST = 'also needs the field cost: "told" (each result gives it) or "measured" (the seconds of its attempt)'
 NEEDS_AUTO = "needs the profile auto, since other algorithms model only the value"

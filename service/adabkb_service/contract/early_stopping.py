@@ -22,10 +22,10 @@ from adabkb_service.contract.parameters import Body, Name, Whole
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.storage.columns import Curve
 
-MOST_STEPS = 10**9
+MAX_STEPS = 10**9
 """The largest step number."""
 
-Steps = Annotated[int, Field(ge=1, le=MOST_STEPS), Whole]
+Steps = Annotated[int, Field(ge=1, le=MAX_STEPS), Whole]
 Trials = Annotated[int, Field(ge=1, le=1_000_000), Whole]
 
 

@@ -1,4 +1,4 @@
-"""Collects about ``MOST_ERRORS`` validation errors of a body, and counts the others.
+"""Collects about ``MAX_ERRORS`` validation errors of a body, and counts the others.
 
 pydantic validates everything and keeps an object per error, so a body with an error every few bytes would need hundreds
 of times its size in memory. Therefore a list that is too long is refused before its items are validated. If a list has
@@ -17,7 +17,7 @@ from pydantic import GetCoreSchemaHandler, ValidationError, ValidatorFunctionWra
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, PydanticKnownError
 from pydantic_core.core_schema import no_info_wrap_validator_function
 
-from adabkb_service.errors import MOST_ERRORS
+from adabkb_service.errors import MAX_ERRORS
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def _sparingly(most: int, values: object, handler: ValidatorFunctionWrapHandler)
     try:
         return handler(values)
     except ValidationError as error:
-        if not isinstance(values, list) or error.error_count() <= MOST_ERRORS:
+        if not isinstance(values, list) or error.error_count() <= MAX_ERRORS:
             raise
     raise _few(_one_by_one(values, handler))
 
@@ -65,13 +65,13 @@ def with_few_unknown(data: object, known: Collection[str], handler: Callable[[ob
     """Validate an object that may have only the known fields.
 
     Raises:
-        ValidationError: the object is not valid. Of the unknown fields, the first ``MOST_ERRORS`` are listed and the
+        ValidationError: the object is not valid. Of the unknown fields, the first ``MAX_ERRORS`` are listed and the
             others are counted. The context of each listed one has the known fields, for a suggestion.
     """
     uncollected = 0
-    if isinstance(data, dict) and len(data) > len(known) + MOST_ERRORS:
+    if isinstance(data, dict) and len(data) > len(known) + MAX_ERRORS:
         fields = {name: value for name, value in data.items() if name in known}
-        unknown = dict.fromkeys(islice((name for name in data if name not in known), MOST_ERRORS))
+        unknown = dict.fromkeys(islice((name for name in data if name not in known), MAX_ERRORS))
         uncollected = len(data) - len(fields) - len(unknown)
         data = fields | unknown
     try:
@@ -99,7 +99,7 @@ def _few(faults: Iterable[ErrorDetails], uncollected: int = 0) -> ValidationErro
     for fault in faults:
         if fault["type"] == MORE:
             uncollected += fault["ctx"]["count"]
-        elif len(first) < MOST_ERRORS:
+        elif len(first) < MAX_ERRORS:
             first.append({"type": _same(fault), "loc": fault["loc"], "input": None})
         else:
             uncollected += 1

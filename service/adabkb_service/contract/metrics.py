@@ -13,7 +13,7 @@ from adabkb_service.contract.cost import COST
 from adabkb_service.contract.parameters import Body, Name, Number
 from adabkb_service.engine.metrics import Metric
 
-MOST_METRICS = 16
+MAX_METRICS = 16
 
 Metrics = dict[str, float]
 """Values by the names of metrics."""

@@ -11,12 +11,12 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from adabkb_service.contract.algorithms import Algorithm
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.faults import SPARING
-from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Count, Name, Parameter, Positive
+from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, Count, Name, Parameter, Positive
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.engine import mixtures as engine
 from adabkb_service.engine.shares import problems
 
-MOST_MIXTURES = 10
+MAX_MIXTURES = 10
 NEEDS_AUTO = "are not supported by this algorithm; the profile auto supports them"
 
 
@@ -27,7 +27,7 @@ class Mixture(Sparse, Body):
         list[Name],
         Field(
             min_length=2,
-            max_length=MOST_PARAMETERS,
+            max_length=MAX_PARAMETERS,
             description="names of the shares, each a number (float) of 0 or more",
         ),
         SPARING,
@@ -50,7 +50,7 @@ class Mixture(Sparse, Body):
 
 
 Mixtures = Annotated[
-    Annotated[list[Mixture], Field(max_length=MOST_MIXTURES), SPARING],
+    Annotated[list[Mixture], Field(max_length=MAX_MIXTURES), SPARING],
     Field(description="shares of a whole, which sum to the total at every point"),
     ABSENT_BY_DEFAULT,
 ]

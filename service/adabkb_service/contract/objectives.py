@@ -12,7 +12,7 @@ from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import Body, Name, Number
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 
-FEWEST_OBJECTIVES, MOST_OBJECTIVES = 2, 4
+MIN_OBJECTIVES, MAX_OBJECTIVES = 2, 4
 
 Direction = Literal["minimize", "maximize"]
 
@@ -51,7 +51,7 @@ def _distinct(objectives: list[Objective]) -> list[Objective]:
 
 Objectives = Annotated[
     list[Objective],
-    Field(min_length=FEWEST_OBJECTIVES, max_length=MOST_OBJECTIVES),
+    Field(min_length=MIN_OBJECTIVES, max_length=MAX_OBJECTIVES),
     SPARING,
     AfterValidator(_distinct),
 ]

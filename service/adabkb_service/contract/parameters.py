@@ -28,7 +28,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING, with_few_unknown
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
-from adabkb_service.contract.tables import LONGEST_TABLE, table_of
+from adabkb_service.contract.tables import MAX_TABLE_LENGTH, table_of
 from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, StepAxis, identity
 from adabkb_service.engine.catalogue import CatalogueAxis, Table
 from adabkb_service.engine.space import Fixed
@@ -37,19 +37,19 @@ from adabkb_service.storage.catalogues import Pieces, pieces_of
 MAX_SAFE_INTEGER = 2**53 - 1
 """The largest integer that every JSON parser represents exactly."""
 MAX_COUNT = 2**31 - 1
-MOST_PARAMETERS = 100
-MOST_CHOICES = 1000
+MAX_PARAMETERS = 100
+MAX_CHOICES = 1000
 """The maximum number of values of a parameter."""
-MOST_DESCRIPTORS = 2000
+MAX_DESCRIPTORS = 2000
 """The maximum number of descriptors of a parameter's choices."""
-FEWEST_ULPS = 16
+MIN_ULPS = 16
 """The smallest step of a float, in units in the last place (ULPs) of its bounds; with smaller steps, values
 coincide."""
-LONGEST_TEXT = 1000
+MAX_TEXT_LENGTH = 1000
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
-LONGEST_CHOICE = 16
+MAX_CHOICE_LENGTH = 16
 """The maximum length of a choice that is a list."""
-MOST_TAGS = 64
+MAX_TAGS = 64
 
 N = TypeVar("N", int, float)
 
@@ -65,8 +65,8 @@ def _told_once(value: object, handler: ValidatorFunctionWrapHandler) -> object:
         return handler(value)
     except ValidationError:
         sentence = (
-            f"must be a number, a string of at most {LONGEST_TEXT} characters, true, false, null, "
-            f"or a list of at most {LONGEST_CHOICE} of these"
+            f"must be a number, a string of at most {MAX_TEXT_LENGTH} characters, true, false, null, "
+            f"or a list of at most {MAX_CHOICE_LENGTH} of these"
         )
         raise PydanticCustomError("choice", sentence) from None
 
@@ -78,22 +78,22 @@ Count = Annotated[int, Field(ge=1, le=MAX_COUNT), Whole]
 SafeInteger = Annotated[int, Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER), Whole]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
+Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_LENGTH)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 StudyId = Annotated[str, StringConstraints(pattern=STUDY_ID)]
 Constant = Annotated[float, Field(ge=1e-30, le=1e30)]
 LeaseSeconds = Annotated[float, Field(gt=0, le=30 * 86400, allow_inf_nan=False)]
 Scalar = Annotated[bool | SafeInteger | Number | Text | None, Field(union_mode="smart")]
-TableText = Annotated[str, StringConstraints(max_length=LONGEST_TABLE)]
+TableText = Annotated[str, StringConstraints(max_length=MAX_TABLE_LENGTH)]
 Choice = Annotated[
-    Scalar | Annotated[list[Scalar], Field(max_length=LONGEST_CHOICE)],
+    Scalar | Annotated[list[Scalar], Field(max_length=MAX_CHOICE_LENGTH)],
     Field(union_mode="smart"),
     WrapValidator(_told_once),
 ]
-Tags = Annotated[dict[Name, Text], Field(max_length=MOST_TAGS), SPARING]
-Choices = Annotated[list[Choice], Field(min_length=1, max_length=MOST_CHOICES), SPARING]
+Tags = Annotated[dict[Name, Text], Field(max_length=MAX_TAGS), SPARING]
+Choices = Annotated[list[Choice], Field(min_length=1, max_length=MAX_CHOICES), SPARING]
 When = Annotated[
-    Annotated[dict[Name, Choices], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING] | None,
+    Annotated[dict[Name, Choices], Field(min_length=1, max_length=MAX_PARAMETERS), SPARING] | None,
     Field(
         description="the parameter is active only if each of these parameters is active and has one of these values; "
         "by default it is always active"
@@ -118,10 +118,10 @@ Known = Annotated[
     ABSENT_BY_DEFAULT,
 ]
 """Whether the parameter is context; ``contract/context.py`` checks it against the rest of a study."""
-Described = Annotated[list[Number], FailFast(), Field(max_length=MOST_CHOICES), SPARING]
+Described = Annotated[list[Number], FailFast(), Field(max_length=MAX_CHOICES), SPARING]
 """One number per choice. Only the first error is reported, since there may be thousands of descriptors."""
 Descriptors = Annotated[
-    Annotated[dict[Name, Described], Field(max_length=MOST_DESCRIPTORS), SPARING],
+    Annotated[dict[Name, Described], Field(max_length=MAX_DESCRIPTORS), SPARING],
     Field(
         description="numbers that describe the choices, by name: one per choice, in the order of the choices; choices "
         "with similar numbers are expected to give similar results"
@@ -198,7 +198,7 @@ class FloatParameter(Sparse, Body):
             return step
         if info.data.get("scale") == "log":
             raise PydanticCustomError("log_scale", "must be left out on a log scale")
-        if high / step - low / step > MAX_COUNT or step < FEWEST_ULPS * math.ulp(max(abs(low), abs(high))):
+        if high / step - low / step > MAX_COUNT or step < MIN_ULPS * math.ulp(max(abs(low), abs(high))):
             raise PydanticCustomError("bounds", "is too small; leave it out to allow any number between low and high")
         if StepAxis("", low, high, step).count < 2:
             raise PydanticCustomError("bounds", "must not exceed high - low")

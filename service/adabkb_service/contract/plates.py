@@ -12,11 +12,11 @@ from adabkb_service.contract.algorithms import Algorithm
 from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.mixtures import Mixture
-from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, FixedParameter, Name, Parameter, Whole
+from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, FixedParameter, Name, Parameter, Whole
 from adabkb_service.engine.wording import nearest
 
-LARGEST_PLATE = 10_000
-LARGEST_NUMBER = 10**9
+MAX_PLATE = 10_000
+MAX_NUMBER = 10**9
 """The largest number of a plate that a user may give. The study's own plates get larger numbers than all given ones."""
 NEEDS_AUTO = "are not supported by this algorithm; leave the algorithm out: auto supports them"
 COMPARES = (
@@ -35,13 +35,11 @@ NOTHING_DIFFERS = "leaves no parameter that can differ between the trials of a p
 class Plates(Body):
     """How trials form plates."""
 
-    size: Annotated[
-        int, Field(ge=2, le=LARGEST_PLATE, description="number of trials on a plate, such as its wells"), Whole
-    ]
+    size: Annotated[int, Field(ge=2, le=MAX_PLATE, description="number of trials on a plate, such as its wells"), Whole]
     shared: Annotated[
         list[Name],
         Field(
-            max_length=MOST_PARAMETERS,
+            max_length=MAX_PARAMETERS,
             description="parameters whose values are equal in all trials of a plate, by name",
         ),
         SPARING,

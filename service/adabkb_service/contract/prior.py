@@ -12,8 +12,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import (
-    MOST_CHOICES,
-    MOST_PARAMETERS,
+    MAX_CHOICES,
+    MAX_PARAMETERS,
     Body,
     CatalogueParameter,
     FixedParameter,
@@ -26,8 +26,8 @@ from adabkb_service.contract.parameters import (
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, NotNull, Sparse
 from adabkb_service.engine.axes import ChoiceAxis, Value
 from adabkb_service.engine.prior import (
-    LARGEST_WEIGHT,
-    LEAST_WEIGHT,
+    MAX_WEIGHT,
+    MIN_WEIGHT,
     NARROWEST,
     Around,
     Prior,
@@ -37,7 +37,7 @@ from adabkb_service.engine.prior import (
 from adabkb_service.engine.wording import brief, listed, nearest
 
 NEEDS_AUTO = "cannot be used by this algorithm; the profile auto can use it"
-Weight = Annotated[float, Field(ge=LEAST_WEIGHT, le=LARGEST_WEIGHT)]
+Weight = Annotated[float, Field(ge=MIN_WEIGHT, le=MAX_WEIGHT)]
 Fault = tuple[tuple[str, ...], str]
 """Path of the field, and the error message."""
 
@@ -61,13 +61,13 @@ class Belief(Sparse, Body):
         ABSENT_BY_DEFAULT,
     ] = None
     weights: Annotated[
-        NotNull[Annotated[dict[str, Weight], Field(min_length=1, max_length=MOST_CHOICES), SPARING]],
+        NotNull[Annotated[dict[str, Weight], Field(min_length=1, max_length=MAX_CHOICES), SPARING]],
         Field(description="for choices, by their text (JSON unless they are strings); other choices have weight 1"),
         ABSENT_BY_DEFAULT,
     ] = None
 
 
-Beliefs = Annotated[dict[str, Belief], Field(max_length=MOST_PARAMETERS), SPARING]
+Beliefs = Annotated[dict[str, Belief], Field(max_length=MAX_PARAMETERS), SPARING]
 """Beliefs by the names of parameters."""
 
 

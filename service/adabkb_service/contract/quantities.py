@@ -10,14 +10,14 @@ from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING
-from adabkb_service.contract.metrics import MOST_METRICS
+from adabkb_service.contract.metrics import MAX_METRICS
 from adabkb_service.contract.parameters import Body, Label, Name, Number, Unit, Whole
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.engine.wording import nearest
 
 OBJECTIVE = "value"
 """The name of the objective if there is only one."""
-MOST_DIGITS = 10
+MAX_DIGITS = 10
 NO_BREAK = "\N{NO-BREAK SPACE}"
 WORDS = ("unit", "label")
 """Fields of a parameter for display only. They can be changed at any time, and the model ignores them."""
@@ -29,7 +29,7 @@ class Quantity(Sparse, Body):
     label: Label = None
     unit: Unit = None
     digits: Annotated[
-        Annotated[int, Field(ge=0, le=MOST_DIGITS), Whole] | None,
+        Annotated[int, Field(ge=0, le=MAX_DIGITS), Whole] | None,
         Field(description="digits after the decimal point; by default as many as the results have"),
         ABSENT_BY_DEFAULT,
     ] = None
@@ -55,7 +55,7 @@ class Quantity(Sparse, Body):
 
 
 Quantities = Annotated[
-    Annotated[dict[Name, Quantity], Field(max_length=MOST_METRICS + 1), SPARING],
+    Annotated[dict[Name, Quantity], Field(max_length=MAX_METRICS + 1), SPARING],
     Field(
         description="labels, units, digits and natural bounds for display, by name: of metrics, objectives, and "
         "'value' for a single objective",

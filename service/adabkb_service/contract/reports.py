@@ -7,17 +7,17 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag
 
 from adabkb_service.contract.answers import Answer, StudySummary, Trial
-from adabkb_service.contract.cost import HIGHEST_COST
-from adabkb_service.contract.early_stopping import MOST_STEPS
+from adabkb_service.contract.cost import MAX_COST
+from adabkb_service.contract.early_stopping import MAX_STEPS
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import Body, LeaseSeconds, Number, Whole
-from adabkb_service.contract.requests import MOST_ITEMS, Attempt
+from adabkb_service.contract.requests import MAX_ITEMS, Attempt
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 
-MOST_REPORTS = 10_000
+MAX_REPORTS = 10_000
 """The maximum number of reports of one attempt."""
 
-Step = Annotated[int, Field(ge=0, le=MOST_STEPS, description="number of steps done so far"), Whole]
+Step = Annotated[int, Field(ge=0, le=MAX_STEPS, description="number of steps done so far"), Whole]
 
 
 class Report(Sparse, Body):
@@ -26,7 +26,7 @@ class Report(Sparse, Body):
     step: Step
     value: Annotated[Number, Field(description="value of the objective after this step")]
     cost: Annotated[
-        Annotated[float, Field(gt=0, le=HIGHEST_COST)] | None,
+        Annotated[float, Field(gt=0, le=MAX_COST)] | None,
         Field(
             description='in a study with "cost": "told": what the attempt has cost so far. It counts if this report '
             "stops the trial, and is required if the early-stopping rule compares trials"
@@ -47,7 +47,7 @@ class OneReportBody(Report, _Holding):
 class ReportsBody(_Holding):
     """Several intermediate values of one trial, in the order of their steps. The request also renews the lease."""
 
-    reports: Annotated[list[Report], Field(min_length=1, max_length=MOST_ITEMS), SPARING]
+    reports: Annotated[list[Report], Field(min_length=1, max_length=MAX_ITEMS), SPARING]
 
 
 def _kind(body: object) -> str:

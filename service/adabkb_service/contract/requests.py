@@ -21,12 +21,12 @@ from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.attributes import Attributes
 from adabkb_service.contract.baseline import Baseline
 from adabkb_service.contract.catalogue import TableChange
-from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText
+from adabkb_service.contract.constraints import MAX_CONSTRAINTS, ConstraintText
 from adabkb_service.contract.faults import SPARING
-from adabkb_service.contract.metrics import MOST_METRICS
-from adabkb_service.contract.mixtures import MOST_MIXTURES, Mixture
+from adabkb_service.contract.metrics import MAX_METRICS
+from adabkb_service.contract.mixtures import MAX_MIXTURES, Mixture
 from adabkb_service.contract.parameters import (
-    MOST_PARAMETERS,
+    MAX_PARAMETERS,
     Body,
     Changes,
     Choice,
@@ -40,19 +40,19 @@ from adabkb_service.contract.parameters import (
     Text,
     Whole,
 )
-from adabkb_service.contract.plates import LARGEST_NUMBER
+from adabkb_service.contract.plates import MAX_NUMBER
 from adabkb_service.contract.prior import Beliefs
 from adabkb_service.contract.quantities import Quantities
 from adabkb_service.contract.sparse import NotNull
 from adabkb_service.contract.stop import Stop
 
-MOST_ITEMS = 1000
+MAX_ITEMS = 1000
 """The maximum number of results in a batch, and of points in a prediction."""
 
-MOST_TRIALS = 100
+MAX_TRIALS = 100
 """The maximum number of trials of a request."""
 
-MOST_REPEATS = 100
+MAX_REPEATS = 100
 """The maximum number of trials in a request to repeat a point."""
 
 IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,255}$"
@@ -60,7 +60,7 @@ IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,255}$"
 Point = dict[str, Any]
 StdError = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 MetricValues = Annotated[
-    Annotated[dict[Name, Number], Field(max_length=MOST_METRICS), SPARING] | None,
+    Annotated[dict[Name, Number], Field(max_length=MAX_METRICS), SPARING] | None,
     Field(description="values of the study's metrics, by name"),
 ]
 Partial = Annotated[
@@ -69,7 +69,7 @@ Partial = Annotated[
 ]
 Costs = Annotated[Positive | None, Field(description="short for the metric cost, in studies with a cost")]
 MetricErrors = Annotated[
-    Annotated[dict[Name, StdError], Field(max_length=MOST_METRICS), SPARING] | None,
+    Annotated[dict[Name, StdError], Field(max_length=MAX_METRICS), SPARING] | None,
     Field(description="standard errors of metrics, where known"),
 ]
 
@@ -122,18 +122,18 @@ class PatchStudyBody(Changes):
     tags: NotNull[Tags] = None
     quantities: NotNull[Quantities] = None
     parameters: Annotated[
-        NotNull[Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING]],
+        NotNull[Annotated[list[Parameter], Field(min_length=1, max_length=MAX_PARAMETERS), SPARING]],
         Field(
             description="edits the space: each entry replaces the parameter of the same name or is added; other "
             "parameters stay"
         ),
     ] = None
     constraints: Annotated[
-        NotNull[Annotated[list[ConstraintText], Field(max_length=MOST_CONSTRAINTS), SPARING]],
+        NotNull[Annotated[list[ConstraintText], Field(max_length=MAX_CONSTRAINTS), SPARING]],
         Field(description="edits the space: these constraints replace all former ones"),
     ] = None
     mixtures: Annotated[
-        NotNull[Annotated[list[Mixture], Field(max_length=MOST_MIXTURES), SPARING]],
+        NotNull[Annotated[list[Mixture], Field(max_length=MAX_MIXTURES), SPARING]],
         Field(description="edits the space: these mixtures replace all former ones"),
     ] = None
     prior: Annotated[
@@ -145,11 +145,11 @@ class PatchStudyBody(Changes):
         Field(description="edits the space: this baseline replaces the former one"),
     ] = None
     catalogues: Annotated[
-        NotNull[Annotated[dict[Name, TableChange], Field(max_length=MOST_PARAMETERS), SPARING]],
+        NotNull[Annotated[dict[Name, TableChange], Field(max_length=MAX_PARAMETERS), SPARING]],
         Field(description="by parameter: rows to add, withdraw or restore in its catalogue"),
     ] = None
     defaults: Annotated[
-        NotNull[Annotated[dict[Name, Choice], Field(max_length=MOST_PARAMETERS), SPARING]],
+        NotNull[Annotated[dict[Name, Choice], Field(max_length=MAX_PARAMETERS), SPARING]],
         Field(description="for each added parameter, by name: its value in the existing trials"),
     ] = None
 
@@ -159,7 +159,7 @@ class SuggestBody(Body):
 
     count: Annotated[
         int,
-        Field(ge=1, le=MOST_TRIALS, description="number of trials; by default 1 or, with plate, all of the plate"),
+        Field(ge=1, le=MAX_TRIALS, description="number of trials; by default 1 or, with plate, all of the plate"),
         Whole,
     ] = 1
     worker: Text | None = None
@@ -187,7 +187,7 @@ class SuggestBody(Body):
     @property
     def most(self) -> int:
         """The maximum number of trials of the answer."""
-        return MOST_TRIALS if self.is_for_plate else self.count
+        return MAX_TRIALS if self.is_for_plate else self.count
 
 
 def _some_status(status: object) -> object:
@@ -234,7 +234,7 @@ class PointValueBody(Body):
     cost: Costs = None
     partial: Partial = False
     plate: Annotated[
-        Annotated[int, Field(ge=1, le=LARGEST_NUMBER), Whole] | None,
+        Annotated[int, Field(ge=1, le=MAX_NUMBER), Whole] | None,
         Field(
             description="in a study with plates: the number of the plate on which the point was measured: one of the "
             "study's plates, or your own number for an earlier plate"
@@ -263,7 +263,7 @@ ObserveBody = Annotated[
 class BatchBody(Body):
     """Several results in one request."""
 
-    items: Annotated[list[ObserveBody], Field(min_length=1, max_length=MOST_ITEMS), SPARING]
+    items: Annotated[list[ObserveBody], Field(min_length=1, max_length=MAX_ITEMS), SPARING]
     dry_run: Annotated[bool, Field(description="validate only: return the outcome of each item, but store nothing")] = (
         False
     )
@@ -281,9 +281,7 @@ class RepeatBody(Body):
 
     trial: Count | None = None
     parameters: Point | None = None
-    times: Annotated[
-        int, Field(ge=1, le=MOST_REPEATS, description="number of trials to queue at this point"), Whole
-    ] = 1
+    times: Annotated[int, Field(ge=1, le=MAX_REPEATS, description="number of trials to queue at this point"), Whole] = 1
     plate: OwnPlate = None
 
     @model_validator(mode="after")
@@ -334,11 +332,11 @@ class CorrectionBody(Changes):
     value: NotNull[Number] = None
     std_error: StdError | None = None
     metrics: Annotated[
-        NotNull[Annotated[dict[Name, Number], Field(max_length=MOST_METRICS), SPARING]],
+        NotNull[Annotated[dict[Name, Number], Field(max_length=MAX_METRICS), SPARING]],
         Field(description="metrics by name; absent ones keep their values"),
     ] = None
     std_errors: Annotated[
-        NotNull[Annotated[dict[Name, StdError | None], Field(max_length=MOST_METRICS), SPARING]],
+        NotNull[Annotated[dict[Name, StdError | None], Field(max_length=MAX_METRICS), SPARING]],
         Field(description="standard errors of metrics; null means unknown"),
     ] = None
     excluded: NotNull[bool] = None
@@ -352,7 +350,7 @@ class CorrectionBody(Changes):
 class PredictBody(Body):
     """The points at which to predict the objective."""
 
-    points: Annotated[list[Point], Field(min_length=1, max_length=MOST_ITEMS), SPARING]
+    points: Annotated[list[Point], Field(min_length=1, max_length=MAX_ITEMS), SPARING]
 
 
 class Health(Answer):

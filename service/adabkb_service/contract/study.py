@@ -21,16 +21,16 @@ from adabkb_service.contract.baseline import Baseline, check_baseline
 from adabkb_service.contract.catalogue import NEEDS_AUTO as NO_CATALOGUES
 from adabkb_service.contract.catalogue import are_at_hand, catalogues_of, check_catalogues
 from adabkb_service.contract.constants import incompatible
-from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText, check_constraints
+from adabkb_service.contract.constraints import MAX_CONSTRAINTS, ConstraintText, check_constraints
 from adabkb_service.contract.cost import COST, Budget, CostBudget, CostSource, incompatibility_of_cost
 from adabkb_service.contract.early_stopping import EarlyStopping, check_metric
 from adabkb_service.contract.faults import SPARING
-from adabkb_service.contract.metrics import MOST_METRICS, OutcomeConstraint, metrics_of
+from adabkb_service.contract.metrics import MAX_METRICS, OutcomeConstraint, metrics_of
 from adabkb_service.contract.mixtures import Mixture, Mixtures, check_mixtures
 from adabkb_service.contract.objectives import ALONE, Direction, Objectives, check_alone, check_apart
 from adabkb_service.contract.parameters import (
+    MAX_PARAMETERS,
     MAX_SAFE_INTEGER,
-    MOST_PARAMETERS,
     Body,
     CategoricalParameter,
     Count,
@@ -102,12 +102,12 @@ class StudyDefinition(Sparse, Body):
         Field(description="required unless there are objectives", validate_default=True),
         ABSENT_BY_DEFAULT,
     ] = None
-    parameters: Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING]
+    parameters: Annotated[list[Parameter], Field(min_length=1, max_length=MAX_PARAMETERS), SPARING]
     algorithm: Annotated[Algorithm, Field(validate_default=True)] = AutoProfile()
     constraints: Annotated[
         list[ConstraintText],
         Field(
-            max_length=MOST_CONSTRAINTS,
+            max_length=MAX_CONSTRAINTS,
             description="conditions that every suggested point satisfies, such as a + b <= 1 or not (kind == 'x' and "
             "n > 2)",
         ),
@@ -149,12 +149,12 @@ class StudyDefinition(Sparse, Body):
         default_factory=dict
     )
     metrics: Annotated[
-        Annotated[list[Name], Field(max_length=MOST_METRICS), SPARING],
+        Annotated[list[Name], Field(max_length=MAX_METRICS), SPARING],
         Field(description="metrics that each result has in addition to its value, by name"),
         ABSENT_BY_DEFAULT,
     ] = Field(default_factory=list)
     outcome_constraints: Annotated[
-        Annotated[list[OutcomeConstraint], Field(max_length=MOST_METRICS), SPARING],
+        Annotated[list[OutcomeConstraint], Field(max_length=MAX_METRICS), SPARING],
         Field(description="bounds of metrics; the best point must satisfy them"),
         ABSENT_BY_DEFAULT,
     ] = Field(default_factory=list)

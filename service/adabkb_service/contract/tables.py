@@ -25,17 +25,17 @@ from adabkb_service.storage.catalogues import Pieces, keep, pieces_of
 
 Array = NDArray[np.float64]
 
-MOST_ROWS = 200_000
+MAX_ROWS = 200_000
 """The maximum number of rows of a catalogue, including withdrawn ones."""
-MOST_COLUMNS = 300
+MAX_COLUMNS = 300
 """The maximum number of columns of numbers."""
-MOST_NUMBERS = 5_000_000
+MAX_NUMBERS = 5_000_000
 """The maximum number of numbers: rows times columns."""
-LONGEST_TABLE = 10 * 2**20
+MAX_TABLE_LENGTH = 10 * 2**20
 """The maximum length of a table, in characters."""
-LONGEST_ROW, LONGEST_HEAD = 1000, 200
+MAX_ROW_LENGTH, MAX_HEAD_LENGTH = 1000, 200
 """The maximum length of the name of a row or a column, in characters."""
-MOST_SHOWN = 1000
+MAX_SHOWN = 1000
 """The maximum number of characters of a table in an event that is shown."""
 BETWEEN = ",;\t"
 """Separators of cells; numbers may have decimal commas unless the separator is a comma."""
@@ -106,11 +106,11 @@ def in_brief(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 def _cut(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
     text = fields.get(name)
-    if not isinstance(text, str) or len(text) <= MOST_SHOWN:
+    if not isinstance(text, str) or len(text) <= MAX_SHOWN:
         return dict(fields)
     return {
         **fields,
-        name: f"{text[:MOST_SHOWN]}... ({len(text):,} characters; the study's export has the whole table)",
+        name: f"{text[:MAX_SHOWN]}... ({len(text):,} characters; the study's export has the whole table)",
     }
 
 
@@ -178,8 +178,8 @@ def _read(text: str) -> tuple[list[str], list[str], Array]:
                     lines.line_num, f"has {len(cells)} cells, but the header has {len(head) + 1}; give as many"
                 )
             name = cells[0].strip()
-            if not name or len(name) > LONGEST_ROW:
-                raise _fault(lines.line_num, f"has no name of 1 to {LONGEST_ROW} characters in the first column")
+            if not name or len(name) > MAX_ROW_LENGTH:
+                raise _fault(lines.line_num, f"has no name of 1 to {MAX_ROW_LENGTH} characters in the first column")
             if name in names:
                 raise _fault(lines.line_num, f"names {name!r}, as does line {names[name]}; give each row once")
             names[name] = lines.line_num
@@ -199,10 +199,10 @@ def _checked_head(cells: list[str], line: int) -> list[str]:
         raise _fault(
             line, "has only one column; add columns of numbers that describe the rows, or use a categorical parameter"
         )
-    if len(head) > MOST_COLUMNS:
-        raise _fault(line, f"has {len(head)} columns of numbers; give {MOST_COLUMNS} at most")
+    if len(head) > MAX_COLUMNS:
+        raise _fault(line, f"has {len(head)} columns of numbers; give {MAX_COLUMNS} at most")
     for number, each in enumerate(head, 2):
-        if not each or len(each) > LONGEST_HEAD or each in head[: number - 2]:
+        if not each or len(each) > MAX_HEAD_LENGTH or each in head[: number - 2]:
             raise _fault(line, f"has no unique name for column {number}; give each column a different name")
     return head
 
@@ -229,10 +229,10 @@ def _is_finite(cell: str) -> bool:
 
 
 def _check_size(rows: int, columns: int) -> None:
-    if rows > MOST_ROWS:
-        raise PydanticCustomError("table", f"has more than {MOST_ROWS:,} rows; leave some out")
-    if rows * columns > MOST_NUMBERS:
-        raise PydanticCustomError("table", f"has more than {MOST_NUMBERS:,} numbers; leave columns or rows out")
+    if rows > MAX_ROWS:
+        raise PydanticCustomError("table", f"has more than {MAX_ROWS:,} rows; leave some out")
+    if rows * columns > MAX_NUMBERS:
+        raise PydanticCustomError("table", f"has more than {MAX_NUMBERS:,} numbers; leave columns or rows out")
 
 
 def _fault(line: int, what: str) -> PydanticCustomError:

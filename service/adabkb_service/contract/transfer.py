@@ -11,14 +11,14 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.faults import SPARING
-from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Name, Number, StudyId
+from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, Name, Number, StudyId
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.engine.older import Older
 
-MOST_STUDIES = 5
-MOST_POINTS = 100
+MAX_STUDIES = 5
+MAX_POINTS = 100
 """The maximum number of points of a snapshot."""
-MOST_NUMBERS = 5000
+MAX_NUMBERS = 5000
 """The maximum number of coordinates of a snapshot."""
 NEEDS_AUTO = "cannot be used by this algorithm; the profile auto can use it"
 TWICE = "has {study} twice; list each study once"
@@ -26,7 +26,7 @@ TWICE = "has {study} twice; list each study once"
 OlderStudies = Annotated[
     list[StudyId],
     Field(
-        max_length=MOST_STUDIES,
+        max_length=MAX_STUDIES,
         description="older studies whose results the model also uses, as far as they agree with the new ones",
     ),
     ABSENT_BY_DEFAULT,
@@ -42,11 +42,11 @@ class Snapshot(Sparse, Body):
     model_config = ConfigDict(frozen=True)
 
     study: StudyId
-    parameters: Annotated[list[Name], Field(min_length=1, max_length=MOST_PARAMETERS)]
+    parameters: Annotated[list[Name], Field(min_length=1, max_length=MAX_PARAMETERS)]
     """The parameters that both studies have."""
-    points: Annotated[list[list[Position]], Field(min_length=1, max_length=MOST_POINTS)]
+    points: Annotated[list[list[Position]], Field(min_length=1, max_length=MAX_POINTS)]
     """Positions along these parameters' axes."""
-    outputs: Annotated[list[Number], Field(min_length=1, max_length=MOST_POINTS)]
+    outputs: Annotated[list[Number], Field(min_length=1, max_length=MAX_POINTS)]
     """The results at these points, warped like the model's: larger is better."""
     metric: Annotated[Name | None, ABSENT_BY_DEFAULT] = None
     """The objective that they measure; None with a single objective."""

@@ -11,7 +11,7 @@ from adabkb_service.contract.requests import IDEMPOTENCY_KEY
 from adabkb_service.engine.wording import nearest
 from adabkb_service.errors import shortened, shown
 
-LONGEST_LIST = 400
+MAX_LIST = 400
 """The maximum length of a list of known names in characters. All settings of a study fit."""
 BOUNDS = {"ge": "at least", "gt": "greater than", "le": "at most", "lt": "less than"}
 
@@ -114,4 +114,4 @@ def unknown(name: str, known: Collection[str], what: str) -> str:
     near = foreign if foreign.partition(" ")[0] in known else nearest(name, known)
     if near is not None:
         return f"is not a {what} here; did you mean {near}?"
-    return f"is not a {what} here; there are {shortened(', '.join(known), LONGEST_LIST) or 'none'}"
+    return f"is not a {what} here; there are {shortened(', '.join(known), MAX_LIST) or 'none'}"

@@ -17,7 +17,7 @@ ROOT = "0"
 NEW_TREE = {ROOT: "leaf"}
 """The cells of a new study, key -> status."""
 # Longest key: PostgreSQL indexes at most 2700 bytes.
-LONGEST_KEY = 2000
+MAX_KEY_LENGTH = 2000
 
 # Sides count as equally long if their lengths differ by less than this, relatively. The first of them is cut.
 SIDE_TIE = 1e-9

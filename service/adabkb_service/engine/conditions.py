@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 T = TypeVar("T")
 
-MOST_PATTERNS = 4096
+MAX_PATTERNS = 4096
 """The maximum number of sets of inactive axes that ``fold`` distinguishes."""
 
 
@@ -234,7 +234,7 @@ class Activity:
                     rest = others - {axis}
                     after[rest] = merge(after[rest], found) if rest in after else found
             states = after
-            if len(states) > MOST_PATTERNS:
+            if len(states) > MAX_PATTERNS:
                 return None
         return states[frozenset()]
 

@@ -21,7 +21,7 @@ BISECTIONS = 400
 """The maximum number of bisection levels of a cover."""
 NARROWEST = 1e-9
 """Sides that are not wider than this are not bisected."""
-MOST_WORK = 100_000_000
+MAX_WORK = 100_000_000
 """The value of ``Cover.work`` at which the bisection stops."""
 OVERHEAD = 500
 """The number of boxes for which numpy's arithmetic takes as long as the overhead of its calls."""
@@ -58,7 +58,7 @@ def cover(
     """
     lows, highs, work = low[None], high[None], 0
     for _ in range(BISECTIONS):
-        if work > MOST_WORK:
+        if work > MAX_WORK:
             break
         work += size * (len(lows) + OVERHEAD)
         keep, surely = compared(lows, highs)

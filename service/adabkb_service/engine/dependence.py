@@ -9,7 +9,7 @@ from adabkb_service.engine.conditions import Condition, needs_of
 from adabkb_service.engine.space import Fixed
 from adabkb_service.engine.wording import brief, listed, nearest
 
-MOST_VALUES = 1000
+MAX_VALUES = 1000
 """The maximum number of values of a parent."""
 
 When = Mapping[str, Sequence[Value]]
@@ -52,11 +52,11 @@ def _of_values(by_name: Mapping[str, Axis | Fixed], whens: Mapping[str, When]) -
                 yield parameter, (name,), f"is not one of the parameters{hint} (known: {known})"
             elif name == parameter:
                 yield parameter, (name,), "is the parameter itself; name another one, on which it depends"
-            elif not isinstance(parent, Fixed) and (parent.count is None or parent.count > MOST_VALUES):
+            elif not isinstance(parent, Fixed) and (parent.count is None or parent.count > MAX_VALUES):
                 yield (
                     parameter,
                     (name,),
-                    f"has more than {MOST_VALUES} values; a condition needs a parameter of fewer: a bool, an int, an "
+                    f"has more than {MAX_VALUES} values; a condition needs a parameter of fewer: a bool, an int, an "
                     "ordinal, a categorical or a fixed one, or a float with a step",
                 )
             else:

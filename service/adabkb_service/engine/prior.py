@@ -28,7 +28,7 @@ NARROWEST = 1e-3
 AT_ONCE = 1000
 """The number of positions at which the density is evaluated at a time, so that the arrays fit into the processor's
 cache."""
-LEAST_WEIGHT, LARGEST_WEIGHT = 1e-6, 1e6
+MIN_WEIGHT, MAX_WEIGHT = 1e-6, 1e6
 
 
 def share_of(axis: Axis, spread: float) -> float:

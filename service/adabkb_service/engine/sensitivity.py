@@ -27,11 +27,11 @@ from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
 
-FEWEST_RESULTS = 4
+MIN_RESULTS = 4
 """The minimum number of results; with fewer, the indices reflect the prior of the model rather than the objective."""
 SHIFTS = 8
-MOST_PREDICTIONS = 1 << 15
-FEWEST_POINTS, MOST_POINTS = 16, 512
+MAX_PREDICTIONS = 1 << 15
+MIN_POINTS, MAX_POINTS = 16, 512
 """The minimum and maximum number of points per shift. They are powers of two, for a balanced Sobol' sequence."""
 CONSTANT = 1e-9
 """A mean counts as constant if its standard deviation, divided by its largest size, is at most this."""
@@ -89,8 +89,8 @@ def _samples(space: Space) -> tuple[Array, Array]:
     from scipy.stats.qmc import Sobol  # noqa: PLC0415 (as above)
 
     axes = space.dimension
-    affordable = MOST_PREDICTIONS // (SHIFTS * (axes + 2))
-    points = min(max(1 << (affordable.bit_length() - 1), FEWEST_POINTS), MOST_POINTS)
+    affordable = MAX_PREDICTIONS // (SHIFTS * (axes + 2))
+    points = min(max(1 << (affordable.bit_length() - 1), MIN_POINTS), MAX_POINTS)
     sequence = Sobol(2 * axes, scramble=False).random(points)
     both = np.concatenate([(sequence + uniforms(0, shift, 2 * axes)) % 1.0 for shift in range(SHIFTS)])
     A, B = (space.rounded(half).reshape(SHIFTS, points, axes) for half in (both[:, :axes], both[:, axes:]))

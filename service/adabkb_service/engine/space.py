@@ -25,7 +25,7 @@ from adabkb_service.engine.wording import brief, listed, nearest
 
 Array = NDArray[np.float64]
 
-MOST_SUGGESTED = 10
+MAX_SUGGESTED = 10
 """The maximum number of unknown names in a point for which similar known names are suggested."""
 
 
@@ -205,7 +205,7 @@ class Space:
         if unknown:
             known = listed(map(brief, sorted(names)), len(names))
             for position, name in enumerate(unknown):
-                near = nearest(name, names) if position < MOST_SUGGESTED else None
+                near = nearest(name, names) if position < MAX_SUGGESTED else None
                 suggestion = "" if near is None else f"; did you mean {near}?"
                 found[name] = f"is not a parameter of this study{suggestion} (known: {known})"
         return found

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 LISTED = 100
 """The maximum length of a list of names or choices in a message, in characters."""
-LONGEST_COMPARED = 40
+MAX_COMPARED_LENGTH = 40
 """Names that are longer than this are not compared, since the cost is the product of the lengths."""
 
 
@@ -32,9 +32,9 @@ def brief(name: str) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name most similar to a misspelt one; None if none is similar."""
-    if len(name) > LONGEST_COMPARED:
+    if len(name) > MAX_COMPARED_LENGTH:
         return None
-    names = {each.lower(): each for each in known if len(each) <= LONGEST_COMPARED}
+    names = {each.lower(): each for each in known if len(each) <= MAX_COMPARED_LENGTH}
     near = get_close_matches(name.lower(), names, n=1)
     return names[near[0]] if near else None
 

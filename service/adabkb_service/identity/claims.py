@@ -13,8 +13,8 @@ from adabkb_service.storage.tokens import Scope
 
 USER = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+-]{0,99}")
 """User names, as in tokens."""
-LONGEST_SUBJECT = 255
-LONGEST_NAME, LONGEST_EMAIL = 200, 320
+MAX_SUBJECT_LENGTH = 255
+MAX_NAME_LENGTH, MAX_EMAIL_LENGTH = 200, 320
 SHOWN_GROUPS = 10
 LARGEST_FIRST: tuple[Scope, ...] = ("admin", "work", "read")
 
@@ -39,13 +39,13 @@ def identify(claims: Mapping[str, Any], config: ProviderConfig) -> Identity:
         LoginRefused: the claims lack the user's name, or none of the groups may use the server.
     """
     subject = claims.get("sub")
-    if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT:
+    if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_LENGTH:
         raise LoginRefused(f"The provider sent no usable subject: {shown(subject)}.", "login: no subject")
     user = _user(claims, config)
     email = claims.get("email")
-    email = email if isinstance(email, str) and len(email) <= LONGEST_EMAIL else None
+    email = email if isinstance(email, str) and len(email) <= MAX_EMAIL_LENGTH else None
     name = claims.get("name")
-    name = shortened(name, LONGEST_NAME) if isinstance(name, str) and name.strip() else user
+    name = shortened(name, MAX_NAME_LENGTH) if isinstance(name, str) and name.strip() else user
     return Identity(config.issuer, subject, user, name, email, _scope(claims, config, user))
 
 

@@ -33,7 +33,7 @@ FAILED_SECONDS = 5.0
 """Seconds after a failure during which the provider is not contacted again."""
 LEEWAY = 120
 """Seconds by which the clocks of provider and server may differ."""
-MOST_EXCHANGES = 20
+MAX_LOGINS = 20
 """The maximum number of logins that contact the provider at the same time; further ones wait."""
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA")
 """Signature algorithms with public keys. ``none`` means no signature, and HS256 uses shared secrets."""
@@ -66,7 +66,7 @@ class Provider:
             raise ValueError(f"the setting oidc_issuer needs more packages; install them: pip install '{EXTRA}'")
         self.config = config
         self._lock = asyncio.Lock()
-        self._exchanges = asyncio.Semaphore(MOST_EXCHANGES)
+        self._exchanges = asyncio.Semaphore(MAX_LOGINS)
         self._metadata: Metadata | None = None
         self._keys: Mapping[str, Any] | None = None
         self._read_at = 0.0

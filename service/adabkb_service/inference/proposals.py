@@ -24,9 +24,9 @@ Array = NDArray[np.float64]
 
 ATTEMPTS = 50
 """The maximum number of draws for a fallback point that is not known yet."""
-MOST_TRIALS = 1 << 32
-"""More than the number of trials of any study. Attempt k for trial n uses the random stream n + k * MOST_TRIALS."""
-MOST_KNOWN = 10_000
+MAX_TRIALS = 1 << 32
+"""More than the number of trials of any study. Attempt k for trial n uses the random stream n + k * MAX_TRIALS."""
+MAX_COMPARED = 10_000
 """The maximum number of trials, and that of results, with which a fallback point is compared."""
 
 
@@ -201,7 +201,7 @@ def _drawn(left: Slice, seed: int, number: int, known: set[bytes], *, may_repeat
     if not left.size:  # all rows of a catalogue are withdrawn
         return None
     for attempt in range(ATTEMPTS):
-        drawn = left.drawn(seed, number + attempt * MOST_TRIALS)
+        drawn = left.drawn(seed, number + attempt * MAX_TRIALS)
         if drawn.tobytes() not in known:
             return drawn
     return drawn if may_repeat else None
@@ -209,8 +209,8 @@ def _drawn(left: Slice, seed: int, number: int, known: set[bytes], *, may_repeat
 
 def _known(connection: Connection, study: StudyRow) -> set[bytes]:
     space = definition_of(study.definition).space()
-    handed_out = trials.page(connection, study.id, state=None, after=0, limit=MOST_KNOWN)
-    evaluated = observations.page(connection, study.id, 0, MOST_KNOWN)
+    handed_out = trials.page(connection, study.id, state=None, after=0, limit=MAX_COMPARED)
+    evaluated = observations.page(connection, study.id, 0, MAX_COMPARED)
     points = [row.parameters for row in handed_out] + [row.parameters for row in evaluated]
     positions = map(space.position, points)
     return {position.tobytes() for position in positions if position is not None}

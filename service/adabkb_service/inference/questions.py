@@ -17,7 +17,7 @@ from adabkb_service.engine.answers import CellBox, Recommendation
 from adabkb_service.engine.axes import ChoiceAxis, canonical
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.grids import along, grid
-from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity, sensitivity
+from adabkb_service.engine.sensitivity import MIN_RESULTS, Sensitivity, sensitivity
 from adabkb_service.engine.simplex import given_way
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
@@ -27,9 +27,9 @@ from adabkb_service.inference.proposals import Changed, Expected, Recommended, i
 
 Point = dict[str, Any]
 
-MOST_CHECKED = 20
+MAX_CHECKED = 20
 """The maximum number of untried choices of a parameter that are checked against the constraints."""
-MOST_WRITTEN = 200
+MAX_RESULTS_READ = 200
 """The number of latest results among which the largest number of decimals is found."""
 
 
@@ -226,7 +226,7 @@ def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | Non
     """The number of results, and how sensitive the posterior mean of a metric (of the objective if None) is to each
     parameter. The sensitivity is None if there are too few results, or if the mean is constant."""
     results = len(model.dataset.numbers(metric))
-    if results < FEWEST_RESULTS:
+    if results < MIN_RESULTS:
         return results, None
     whole, mean = Slice(model.dataset.space, {}), partial(model.policy.mean, model.of(metric)[0])
     return results, sensitivity(lambda positions: mean(whole.put(positions)), model.dataset.space)
@@ -283,7 +283,7 @@ def _spreads(model: Model) -> dict[str, Spread]:
 
 
 def _spread(values: NDArray[np.float64]) -> Spread:
-    return Spread(float(values.min()), float(values.max()), max(map(decimals, values[-MOST_WRITTEN:].tolist())))
+    return Spread(float(values.min()), float(values.max()), max(map(decimals, values[-MAX_RESULTS_READ:].tolist())))
 
 
 def _noise_at(model: Model, point: NDArray[np.float64]) -> float | None:
@@ -305,7 +305,7 @@ def _untried(model: Model) -> dict[str, list[Any]]:
         if isinstance(axis, ChoiceAxis) and not isinstance(axis, CatalogueAxis):  # most rows of a catalogue are untried
             tried = {axis.bin(u) for u in np.unique(positions[active[:, number], number]).tolist()}
             left = [axis.value(index) for index in range(axis.count) if index not in tried]
-            if possible := [value for value in left if len(left) > MOST_CHECKED or _is_possible(space, axis, value)]:
+            if possible := [value for value in left if len(left) > MAX_CHECKED or _is_possible(space, axis, value)]:
                 found[axis.name] = possible
     return found
 

@@ -44,7 +44,7 @@ LATEST = 0.1
 """Weight of the latest step in the mean. It is small, so that a single long step changes the mean little."""
 KNOWN = 20_000
 """The maximum number of means in memory. A study whose means were dropped counts as new."""
-LONGEST_SECONDS = 1.0
+MAX_SECONDS = 1.0
 """In the order of steps, the expected processor time counts at most this much."""
 STRETCH = 30.0
 """If a step is expected to be 1 s shorter than another, it goes first even if it arrived up to this many seconds
@@ -83,7 +83,7 @@ class StepQueue:
                 seconds, handicap = 0.0 if self._is_long(study_id, kind) else seconds, QUESTION_SECONDS
             elif self._is_long(study_id, kind):
                 lane = SLOW
-            rank = self._clock() + STRETCH * min(seconds, LONGEST_SECONDS) + handicap
+            rank = self._clock() + STRETCH * min(seconds, MAX_SECONDS) + handicap
             (self._asked.add if handicap else self._asked.discard)(study_id)
             place = self._places[study_id] = (rank, next(self._arrivals), study_id)
             heapq.heappush(self._waiting[lane], place)

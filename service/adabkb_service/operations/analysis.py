@@ -16,7 +16,7 @@ from adabkb_service.contract import analysis as answers
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import StudyDefinition
-from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity
+from adabkb_service.engine.sensitivity import MIN_RESULTS, Sensitivity
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
 from adabkb_service.operations.front import check_metric
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-MOST_POINTS = 1000
+MAX_POINTS = 1000
 """The maximum number of points of a slice."""
 POINTS = {1: 50, 2: 25}
 """Number of parameters that vary -> default number of values of each."""
-MOST_VALUES = {1: MOST_POINTS, 2: 31}
+MAX_VALUES = {1: MAX_POINTS, 2: 31}
 """Number of parameters that vary -> maximum number of values of each."""
-MOST_RELEARNED = 400
+MAX_RELEARNED = 400
 """The maximum number of results from which a past model is learned again, for the replay of the partition."""
-MOST_CELLS = 5000
+MAX_CELLS = 5000
 """The maximum number of cells of a replay."""
 
 
@@ -55,7 +55,7 @@ def importance(service: Service, study_id: str, metric: str | None = None) -> an
     _check_metric(service, study_id, metric)
     study, (results, found) = service.ask(study_id, "importance", metric)
     if found is None:
-        reason = "too_few_results" if results < FEWEST_RESULTS else "constant"
+        reason = "too_few_results" if results < MIN_RESULTS else "constant"
         return answers.Importance(results=results, std=None, parameters=[], reason=reason)
     space = definition_of(study.definition).space()
     return answers.Importance(results=results, std=found.std, parameters=_by_parameter(space, found), reason=None)
@@ -76,7 +76,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
 def validated(definition: StudyDefinition, found: Validated) -> answers.Validation:
     """Return a model's leave-one-out predictions, their mean error, and that of the median of the other results."""
     if not found.judged:
-        reason: answers.NoValidation = "too_few_results" if found.results < FEWEST_RESULTS else "constant"
+        reason: answers.NoValidation = "too_few_results" if found.results < MIN_RESULTS else "constant"
         if not isinstance(definition.algorithm, AutoProfile):
             reason = "not_this_system"
         return answers.Validation(
@@ -185,16 +185,16 @@ def partition(
 def past_partition(service: Service, study_id: str, results: int, metric: str | None = None) -> list[CellBelief] | None:
     """Return the present cells in order of creation, with predictions and marks as after the first ``results`` results.
 
-    None if these are too many to learn from them again (``MOST_RELEARNED``).
+    None if these are too many to learn from them again (``MAX_RELEARNED``).
 
     Raises:
         Unavailable: the model has failed.
     """
     _check_metric(service, study_id, metric)
-    if results > MOST_RELEARNED:
+    if results > MAX_RELEARNED:
         return None
     found: list[CellBelief]
-    _, found = service.ask(study_id, "past_partition", results, MOST_CELLS, metric)
+    _, found = service.ask(study_id, "past_partition", results, MAX_CELLS, metric)
     return found
 
 
@@ -256,7 +256,7 @@ def _of_conditions(space: Space, names: Sequence[str], at: Mapping[str, Any]) ->
 
 
 def _of_points(names: Sequence[str], points: int | None) -> list[FieldError]:
-    most = MOST_VALUES[len(names)]
+    most = MAX_VALUES[len(names)]
     if points is None or points <= most:
         return []
     return [FieldError("?points", f"must be at most {most} for {len(names)} parameters", "less_than_equal")]

@@ -45,7 +45,7 @@ misplaced decimal point."""
 POOR = 0.85
 """The model predicts poorly if its mean error, divided by that of the median of the other results, is at least this. If
 20 results are pure noise, nine ratios in ten are."""
-FEWEST_TO_JUDGE = 8
+MIN_RESULTS = 8
 """The minimum number of results for checks of the model's predictions."""
 BUSY = "The model did not answer in time, so its parts are missing here."
 
@@ -186,7 +186,7 @@ def _is_believed(found: Validation) -> bool:
     """Return whether a model's importances are reliable: there are enough results, and the model does not predict
     poorly, as far as this is known."""
     judged = found.results if found.reason == "not_this_system" else len(found.items)
-    return judged >= FEWEST_TO_JUDGE and not _is_poor(found)
+    return judged >= MIN_RESULTS and not _is_poor(found)
 
 
 def _progress(facts: _Facts, expected: Prediction | None) -> answers.Progress:
@@ -271,7 +271,7 @@ def _of_predictions(
 ) -> Iterator[answers.Check]:
     """Yield the checks of the model's leave-one-out predictions."""
     metric: dict[str, Any] = {"metric": name or None}
-    if len(found.items) < FEWEST_TO_JUDGE or name not in digits:
+    if len(found.items) < MIN_RESULTS or name not in digits:
         return
     for each in (each for each in found.items if each.doubted):
         text = words.doubted(each, digits[name], name, names)
@@ -308,7 +308,7 @@ def _of_edges(facts: _Facts) -> Iterator[answers.Check]:
     """Yield a check for each range at whose end the recommended point lies. Parameters that are known to hardly matter
     are left out."""
     model = facts.model
-    if model is None or model.recommended is None or facts.results < (model.fewest or FEWEST_TO_JUDGE):
+    if model is None or model.recommended is None or facts.results < (model.fewest or MIN_RESULTS):
         return
     if not _is_believed(facts.validations[""]):
         return

@@ -11,16 +11,16 @@ from adabkb_service.contract.assessment import Outlook
 from adabkb_service.contract.front import Front
 from adabkb_service.contract.quantities import with_unit
 from adabkb_service.engine.wording import decimals
-from adabkb_service.errors import LONGEST_NAME, shortened, shown
+from adabkb_service.errors import MAX_NAME_LENGTH, shortened, shown
 from adabkb_service.operations.digits import Digits, difference
 from adabkb_service.operations.naming import Names
 from adabkb_service.operations.widening import Edge
 
 MATTERS = 0.05
 """A parameter is called important if its total Sobol' index (a share of the variance) exceeds this."""
-MOST_NAMED = 3
+MAX_NAMED = 3
 """The maximum number of important parameters that are named."""
-MOST_CHOICES = 6
+MAX_CHOICES = 6
 """The maximum number of untried choices that are listed."""
 NOT_YET = "It is probably too early to stop."
 NO_GROWTH = "did not advance the front."
@@ -120,7 +120,7 @@ def _of_best(
     label = names.quantity().label
     told = f"The best of {results} results is {value}{at}"
     if label is not None:
-        told = f"The best {shortened(label, LONGEST_NAME)} of {results} results is {value}{at}"
+        told = f"The best {shortened(label, MAX_NAME_LENGTH)} of {results} results is {value}{at}"
     if results == 1:
         told = f"The only result is {value}{at}"
     if expected is not None and results > 1 and digits.shows(expected.std):
@@ -173,8 +173,8 @@ def findings(
 
 
 def _choices(name: str, left: Sequence[Any], names: Names) -> str:
-    named = [shortened(each, LONGEST_NAME) if isinstance(each, str) else shown(each) for each in left[:MOST_CHOICES]]
-    more = f" and {len(left) - MOST_CHOICES} more" if len(left) > MOST_CHOICES else ""
+    named = [shortened(each, MAX_NAME_LENGTH) if isinstance(each, str) else shown(each) for each in left[:MAX_CHOICES]]
+    more = f" and {len(left) - MAX_CHOICES} more" if len(left) > MAX_CHOICES else ""
     return f"{names.parameter(name)} {', '.join(named)}{more}"
 
 
@@ -195,13 +195,13 @@ def _matter(objective: str, rows: Sequence[ParameterImportance], names: Names) -
     idle = [names.parameter(each.name) for each in ranked if hardly_matters(each)]
     if not named:
         return ""
-    first, *others = named[:MOST_NAMED]
+    first, *others = named[:MAX_NAMED]
     told = f"According to the model, {first} matters most{of}"
     if others:
         told += f", then {' and '.join(others)}"
     if idle:
         verb = "matters" if len(idle) == 1 else "matter"
-        told += f"; {' and '.join(idle)} hardly {verb}" if len(idle) <= MOST_NAMED else f"; {len(idle)} hardly matter"
+        told += f"; {' and '.join(idle)} hardly {verb}" if len(idle) <= MAX_NAMED else f"; {len(idle)} hardly matter"
     return f"{told}."
 
 

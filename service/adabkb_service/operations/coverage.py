@@ -18,7 +18,7 @@ from adabkb_service.errors import FieldError, Invalid, shown
 
 Array = NDArray[np.float64]
 
-MOST_COMBINATIONS = 10_000
+MAX_COMBINATIONS = 10_000
 """The maximum number of combinations. ``coverage.js`` asks for no more."""
 INSET = 1e-6
 """The share of a part, or of a step, that is left out at its edges."""
@@ -41,8 +41,8 @@ def excluded(space: Space, names: Sequence[str], edges: Sequence[Sequence[float]
     places = [_place(space, name) for name in names]
     parts = [_parts(space.axes[place], inner) for place, inner in zip(places, edges, strict=True)]
     count = len(parts[0]) * len(parts[1])
-    if count > MOST_COMBINATIONS:
-        raise _invalid("parameter", f"has {count} combinations; at most {MOST_COMBINATIONS} are allowed")
+    if count > MAX_COMBINATIONS:
+        raise _invalid("parameter", f"has {count} combinations; at most {MAX_COMBINATIONS} are allowed")
     feasible = Slice(space, {}).feasible
     if feasible is None:
         return [False] * count

@@ -35,7 +35,7 @@ KINDS: Mapping[str, str] = {
     "bool": "yes or no",
     "fixed": "fixed",
 }
-MOST_NAMED = 10
+MAX_NAMED = 10
 """The maximum number of descriptors or columns that are named."""
 COSTS: Mapping[str, str] = {
     "told": "given with each result",
@@ -88,9 +88,9 @@ def heads(parameter: CatalogueParameter) -> str:
 
 
 def _named(columns: Sequence[str]) -> str:
-    """Return the first ``MOST_NAMED`` column names, and the number of the others."""
-    more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
-    return f"{', '.join(map(_quoted, columns[:MOST_NAMED]))}{more}"
+    """Return the first ``MAX_NAMED`` column names, and the number of the others."""
+    more = f" and {len(columns) - MAX_NAMED} more" if len(columns) > MAX_NAMED else ""
+    return f"{', '.join(map(_quoted, columns[:MAX_NAMED]))}{more}"
 
 
 def _quoted(choice: object) -> str:

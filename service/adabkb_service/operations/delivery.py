@@ -36,11 +36,11 @@ AT_ONCE = 8
 """The maximum number of webhooks to which a server sends at the same time."""
 HELD_SECONDS = 60.0
 """While a server sends to a webhook, the webhook is postponed by the time limit of a message plus these seconds."""
-MOST_MESSAGES = 20
+MAX_MESSAGES = 20
 """The maximum number of messages to one webhook before the server sends to others."""
 LOOKED_AT = 100
 """Number of events that are read at a time."""
-MOST_PAUSE = 3600.0
+MAX_PAUSE = 3600.0
 """The maximum pause between two attempts, in seconds. The pause doubles with each attempt. A random part of up to a
 quarter is added, so that messages that failed together are not sent together again."""
 LONGEST = 200
@@ -109,7 +109,7 @@ class Delivery:
                 del self._under_way[row.study_id, row.id]
 
     def _send_all(self, row: WebhookRow) -> None:
-        for _ in range(MOST_MESSAGES):
+        for _ in range(MAX_MESSAGES):
             if self._stopping.is_set():
                 return
             held = self._hold(row)
@@ -168,7 +168,7 @@ class Delivery:
     def _failed(self, row: WebhookRow, error: str) -> None:
         now = self._service.clock()
         since, attempts = row.failing_since or now, row.attempts + 1
-        pause = min(self._pause * 2.0 ** min(row.attempts, 30), MOST_PAUSE) * random.uniform(1.0, 1.25)  # noqa: S311
+        pause = min(self._pause * 2.0 ** min(row.attempts, 30), MAX_PAUSE) * random.uniform(1.0, 1.25)  # noqa: S311
         is_on = now - since < self._span
         told = {"attempts": attempts, "failing_since": since, "error": error, "is_on": is_on}
         self._changed(row, due_at=now + timedelta(seconds=pause), **told)

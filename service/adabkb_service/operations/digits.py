@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from adabkb_service.contract.quantities import UNNAMED, Quantity, plus_minus, with_unit
 from adabkb_service.operations.values_in_words import exponential
 
-LARGEST, MOST_PLACES = 1e15, 6
+LARGEST, MAX_PLACES = 1e15, 6
 """A number is written with an exponent if its size is at least the first of these, or if it needs more decimals than
 the second."""
 FEWEST = 3
@@ -75,6 +75,6 @@ def _places(value: float, digits: int) -> int:
 
 
 def _written(value: float, places: int) -> str:
-    if abs(value) >= LARGEST or (value and places > MOST_PLACES):
+    if abs(value) >= LARGEST or (value and places > MAX_PLACES):
         return exponential(value, FEWEST)
     return f"{round(value, places) + 0.0:.{max(places, 0)}f}"  # -0.0 becomes 0.0

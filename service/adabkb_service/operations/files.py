@@ -24,7 +24,7 @@ from adabkb_service.study.contention import repeating
 
 MOST = 100
 """The maximum number of files per trial."""
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,40}/[a-z0-9][a-z0-9!#$&^_.+-]{0,50}")
 UNKNOWN = "application/octet-stream"
 IMAGES = {
@@ -143,8 +143,8 @@ def _found(connection: Connection, study_id: str, trial: int, number: int) -> Fi
 
 def _check(name: str, content: bytes, limits: Limits) -> None:
     is_odd = any(unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or sign in "/\\" for sign in name)
-    if not 0 < len(name) <= LONGEST_NAME or is_odd or name.strip(" .") == "":
-        detail = f"must be a file name such as spectrum.csv: up to {LONGEST_NAME} characters, without a folder"
+    if not 0 < len(name) <= MAX_NAME_LENGTH or is_odd or name.strip(" .") == "":
+        detail = f"must be a file name such as spectrum.csv: up to {MAX_NAME_LENGTH} characters, without a folder"
         raise Invalid([FieldError("?name", detail, "invalid_name")])
     if not content:
         raise Invalid([FieldError("", "is empty; send the content of the file", "empty_file")])

@@ -50,7 +50,7 @@ from adabkb_service.study.contention import repeating
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Key, Outcome, Points, Request, kept, recall
 
-MOST_DIFFERENCES = 10
+MAX_DIFFERENCES = 10
 """The maximum number of fields that the error ``StudyExists`` names."""
 ABSENT = object()
 SPACE = ("parameters", "defaults", "catalogues", *REPLACED)
@@ -167,7 +167,7 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
     was.setdefault("quantities", {})
     was["parameters"] = _with_words_as_given(was["parameters"], given["parameters"])
     differences = _differences("", was, given)
-    differing = ", ".join(islice(differences, MOST_DIFFERENCES))
+    differing = ", ".join(islice(differences, MAX_DIFFERENCES))
     if differing:
         others = sum(1 for _ in differences)
         rest = f", and {others:,} more" if others else ""

@@ -9,7 +9,7 @@ from typing import Any
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, with_unit
 from adabkb_service.contract.stored import StoredDefinition
-from adabkb_service.errors import LONGEST_NAME, shortened, shown
+from adabkb_service.errors import MAX_NAME_LENGTH, shortened, shown
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Names:
     def parameter(self, name: str) -> str:
         """Return the label of a parameter."""
         known = self.parameters.get(name)
-        return shortened((known and known.label) or name, LONGEST_NAME)
+        return shortened((known and known.label) or name, MAX_NAME_LENGTH)
 
     def value(self, name: str, value: Any) -> str:
         """Return a value of a parameter, with its unit."""
@@ -40,4 +40,4 @@ class Names:
 
     def metric(self, name: str) -> str:
         """Return the label of a metric."""
-        return shortened(self.quantity(name).label or name, LONGEST_NAME)
+        return shortened(self.quantity(name).label or name, MAX_NAME_LENGTH)

@@ -13,7 +13,7 @@ from functools import partial
 from adabkb_service.contract.answers import BatchItem, Observed, ObservedBatch, StudySummary
 from adabkb_service.contract.requests import BatchBody, ObserveBody
 from adabkb_service.contract.stored import definition_of
-from adabkb_service.errors import MOST_BATCH_ERRORS, AdaBKBError
+from adabkb_service.errors import MAX_BATCH_ERRORS, AdaBKBError
 from adabkb_service.operations.record import Recorded, record
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
@@ -69,7 +69,7 @@ def _observe_batch(body: BatchBody, describe: Describe, draft: Draft, _: Points)
 
 
 def _items(body: BatchBody, describe: Describe, draft: Draft) -> tuple[list[BatchItem], list[Disposition]]:
-    items, dispositions, spare = list[BatchItem](), list[Disposition](), MOST_BATCH_ERRORS
+    items, dispositions, spare = list[BatchItem](), list[Disposition](), MAX_BATCH_ERRORS
     for result in body.items:
         try:
             recorded = record(draft, result)

@@ -26,13 +26,13 @@ from adabkb_service.storage import events, grants, observations, overview, resul
 from adabkb_service.storage.rows import StudyState
 from adabkb_service.study import render
 
-MOST_RESULTS = 1500
+MAX_RESULTS = 1500
 """The approximate number of results in a chart. Studies with more are thinned."""
-MOST_CURVES = 100
+MAX_CURVES = 100
 """The maximum number of trials whose curves are drawn."""
-MOST_POINTS = 100
+MAX_POINTS = 100
 """The approximate number of reports of each of these trials in the chart."""
-MOST_REPEATS = 20
+MAX_REPEATS = 20
 """The maximum number of results at one point that are listed."""
 RECENT = 300
 """The maximum number of trials in the timeline; the latest ones are shown."""
@@ -82,7 +82,7 @@ class Lines:
 class Overview:
     """Lists and charts of a service's studies."""
 
-    def __init__(self, service: Service, most_results: int = MOST_RESULTS) -> None:
+    def __init__(self, service: Service, most_results: int = MAX_RESULTS) -> None:
         """Args:
         service: the service.
         most_results: the approximate number of results in a chart of a study that has more.
@@ -239,8 +239,8 @@ class Overview:
             study = studies.get(connection, study_id)
             largest = definition_of(study.definition).sign > 0.0
             order = None if best is None else overview.Order.LARGEST if largest else overview.Order.SMALLEST
-            which = overview.Which(best or MOST_CURVES, numbers, order)
-            found = overview.curves(connection, study_id, which, MOST_POINTS)
+            which = overview.Which(best or MAX_CURVES, numbers, order)
+            found = overview.curves(connection, study_id, which, MAX_POINTS)
         return [
             {"trial": row.number, "state": row.state, "value": row.value, "worker": row.worker, "points": points}
             for row, points in found
@@ -257,7 +257,7 @@ class Overview:
     def at_point_of(self, study_id: str, trial: int) -> list[result_table.AtPoint]:
         """Return the first results at the point of a trial: that of its first result or, without one, its own."""
         with self._service.database.reading() as connection:
-            return result_table.at_point_of(connection, study_id, trial, MOST_REPEATS)
+            return result_table.at_point_of(connection, study_id, trial, MAX_REPEATS)
 
     def row_of(self, study_id: str, parameters: Mapping[str, Any]) -> dict[str, float]:
         """Return column -> number for the catalogue row of a point; empty without a catalogue.

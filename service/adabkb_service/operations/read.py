@@ -18,7 +18,7 @@ from adabkb_service.study import render
 
 Item = TypeVar("Item")
 Position = TypeVar("Position")
-LONGEST_LOOKED_FOR = 200
+MAX_SEARCH_LENGTH = 200
 """The maximum length of a value that the database searches for, since databases limit the length of patterns."""
 
 
@@ -74,7 +74,7 @@ def _texts(name: str, value: str) -> list[str]:
     contains at least one of the texts. The converse does not hold: the text may match below the top level, and for a
     value of unusual form or length, it is the name alone."""
     named = f"{json.dumps(name)}: "
-    if not 0 < len(value) <= LONGEST_LOOKED_FOR or value[0] in "[{" or not value.isprintable():
+    if not 0 < len(value) <= MAX_SEARCH_LENGTH or value[0] in "[{" or not value.isprintable():
         return [named]
     return [f"{named}{shown}{end}" for shown in (json.dumps(value), value) for end in ",}"]
 

@@ -12,7 +12,7 @@ from functools import partial
 
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.early_stopping import extended
-from adabkb_service.contract.reports import MOST_REPORTS, OneReportBody, Report, Reported, ReportsBody, reports_of
+from adabkb_service.contract.reports import MAX_REPORTS, OneReportBody, Report, Reported, ReportsBody, reports_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import FieldError, Invalid, ReportConflict, TrialFinished
 from adabkb_service.operations.lease import check_current, renew
@@ -94,8 +94,8 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
         known[each.step], last = each.value, max(each.step, last)
     if faults:
         raise Invalid(faults)
-    if (0 if trial.curve is None else trial.curve["reports"]) + len(new) > MOST_REPORTS:
-        detail = f"an attempt may report at most {MOST_REPORTS:,} values; report only every tenth step"
+    if (0 if trial.curve is None else trial.curve["reports"]) + len(new) > MAX_REPORTS:
+        detail = f"an attempt may report at most {MAX_REPORTS:,} values; report only every tenth step"
         raise Invalid([FieldError("/reports" if isinstance(body, ReportsBody) else "/step", detail, "too_many")])
     return new
 

@@ -24,7 +24,7 @@ CHANGES = {
 }
 DESCRIPTION = "description"
 """The tag whose text is below the title of a report."""
-MOST_PEOPLE = 6
+MAX_USERS = 6
 """The maximum number of workers that a summary names."""
 REASONS = {
     "no_results": "There are no results yet.",
@@ -68,8 +68,8 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
         yield "Owner", report.owner
     people = [each.name for each in report.workers if each.name]
     if people:
-        others = len(people) - MOST_PEOPLE
-        yield "Workers", ", ".join(people[:MOST_PEOPLE]) + (f" and {others} more" if others > 0 else "")
+        others = len(people) - MAX_USERS
+        yield "Workers", ", ".join(people[:MAX_USERS]) + (f" and {others} more" if others > 0 else "")
     days = dict.fromkeys(f"{at:%Y-%m-%d}" for at in (study.created_at, study.updated_at))
     yield "Time (UTC)", " to ".join(days)
     total, counting = counts.observations, report.assessment.results

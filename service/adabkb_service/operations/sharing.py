@@ -14,7 +14,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage import grants, people, studies, tokens
 from adabkb_service.storage.grants import Right
 
-MOST_SHARES = 1000
+MAX_SHARES = 1000
 
 
 def access(service: Service, study_id: str) -> Access:
@@ -91,9 +91,9 @@ def _changed(before: dict[str, Right], changes: dict[str, Any]) -> dict[str, Rig
         detail = "is its owner, who already has full access; leave it out, or change the owner"
         raise Invalid([FieldError(json_pointer("shared_with", owner), detail, "owner")])
     kept = {user: right for user, right in shares.items() if right is not None and user != owner}
-    if len(kept) > MOST_SHARES:
+    if len(kept) > MAX_SHARES:
         detail = (
-            f"would share the study with {len(kept):,} users; the limit is {MOST_SHARES:,}. Share it with everybody "
+            f"would share the study with {len(kept):,} users; the limit is {MAX_SHARES:,}. Share it with everybody "
             "instead: *"
         )
         raise Invalid([FieldError("/shared_with", detail, "too_many_shares")])

@@ -23,9 +23,9 @@ from adabkb_service.operations import table
 from adabkb_service.storage.rows import StudyRow
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 """The maximum unpacked size of a file, in bytes. (A small file may unpack to any size.)"""
-MOST_ROWS, MOST_COLUMNS = 20_000, 400
+MAX_ROWS, MAX_COLUMNS = 20_000, 400
 """The maximum number of rows and columns of a sheet that is read."""
 WIDEST = 40
 """The maximum width of a column, in characters."""
@@ -89,8 +89,8 @@ def read(content: bytes) -> str:
     written = io.StringIO()
     lines = csv.writer(written, delimiter="\t", lineterminator="\n")
     for count, row in enumerate(_rows(content), 1):
-        if count > MOST_ROWS + 1:
-            raise _refused(f"has more than {MOST_ROWS:,} rows below its header; split it into several files")
+        if count > MAX_ROWS + 1:
+            raise _refused(f"has more than {MAX_ROWS:,} rows below its header; split it into several files")
         lines.writerow(row)
     return written.getvalue()
 
@@ -101,12 +101,12 @@ def _rows(content: bytes) -> Iterator[list[str]]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as parts:
             size = sum(part.file_size for part in parts.infolist())
-        if size > MOST_BYTES:
-            raise _refused(f"unpacks to {size:,} bytes; at most {MOST_BYTES:,} are read")
+        if size > MAX_BYTES:
+            raise _refused(f"unpacks to {size:,} bytes; at most {MAX_BYTES:,} are read")
         book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
         sheet = book.worksheets[0]
         sheet.reset_dimensions()  # the size stated in the file may be wrong
-        for row in sheet.iter_rows(max_row=MOST_ROWS + 2, max_col=MOST_COLUMNS, values_only=True):
+        for row in sheet.iter_rows(max_row=MAX_ROWS + 2, max_col=MAX_COLUMNS, values_only=True):
             cells = [_text(value) for value in row]
             while cells and not cells[-1]:
                 cells.pop()

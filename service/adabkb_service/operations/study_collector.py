@@ -14,7 +14,7 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
 
-MOST_STUDIES = 1000
+MAX_STUDIES = 1000
 """The maximum number of studies with metrics; the newest are chosen. Each study has a dozen time series."""
 STATES = ("active", "queued", "released", "expired", "completed", "failed", "stopped", "withdrawn")
 
@@ -29,7 +29,7 @@ class StudyCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics (called by prometheus_client)."""
         with self._database.reading() as connection:
-            rows = studies.bounded_page(connection, None, MOST_STUDIES, *readable(self._caller)).rows
+            rows = studies.bounded_page(connection, None, MAX_STUDIES, *readable(self._caller)).rows
         yield from of_studies(rows)
 
 

@@ -38,7 +38,7 @@ CHANGES: tuple[EventKind, ...] = (
     "completed",
 )
 """Kinds of events that a report lists as changes."""
-MOST_CHANGES = 500
+MAX_CHANGES = 500
 """The maximum number of changes, and of audit log entries, in a report. The latest ones are listed."""
 
 
@@ -97,7 +97,7 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
             owner=grants.owner(grants.of_study(connection, study_id)),
             workers=overview.workers(connection, study_id),
             changes=[
-                render.event_in_brief(each) for each in events.of_kinds(connection, study_id, CHANGES, MOST_CHANGES)
+                render.event_in_brief(each) for each in events.of_kinds(connection, study_id, CHANGES, MAX_CHANGES)
             ],
             acts=_acts(connection, row) if with_audit else None,
             files=files.page(connection, study_id, 0),
@@ -109,7 +109,7 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
 
 
 def _acts(connection: Connection, study: StudyRow) -> list[AuditEntry]:
-    found = audit.of_study(connection, study.id, study.created_at, MOST_CHANGES)
+    found = audit.of_study(connection, study.id, study.created_at, MAX_CHANGES)
     return [AuditEntry(number=number, **as_values(row)) for number, row in found]
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from adabkb_service.access.caller import Caller
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.contract.study import StudyDefinition
-from adabkb_service.contract.transfer import MOST_NUMBERS, MOST_POINTS, Snapshot
+from adabkb_service.contract.transfer import MAX_NUMBERS, MAX_POINTS, Snapshot
 from adabkb_service.engine.auto import warp
 from adabkb_service.engine.axes import Axis
 from adabkb_service.engine.older import chosen, holds
@@ -21,7 +21,7 @@ from adabkb_service.storage.rows import ObservationRow, StudyRow
 
 Array = NDArray[np.float64]
 
-FEWEST_RESULTS = 4
+MIN_RESULTS = 4
 """The minimum number of results that an older study must have within the new space."""
 LOOKED_AT = 500
 """A snapshot is chosen from this number of best results of the older study, and about as many other results."""
@@ -74,12 +74,12 @@ def _snapshots(connection: Connection, study_id: str, new: StudyDefinition, call
     shared = [each.name for each in new.parameters if each.kind == kinds.get(each.name) and each.kind != "fixed"]
     if not shared:
         return NOTHING_SHARED
-    found, most = [], min(MOST_POINTS, MOST_NUMBERS // (len(shared) * max(len(goals), 1)))
+    found, most = [], min(MAX_POINTS, MAX_NUMBERS // (len(shared) * max(len(goals), 1)))
     signs: list[tuple[str | None, float]] = [*goals.items()] or [(None, older.sign)]
     for metric, sign in signs:
         points, values = _results(connection, study, older, new, shared, metric)
-        if len(points) < FEWEST_RESULTS:
-            return TOO_FEW.format(count=len(points), fewest=FEWEST_RESULTS)
+        if len(points) < MIN_RESULTS:
+            return TOO_FEW.format(count=len(points), fewest=MIN_RESULTS)
         results = sign * np.array(values)
         rows = chosen(results, most)
         outputs = warp.fit(results[rows]).forward(results[rows]).round(DIGITS).tolist()

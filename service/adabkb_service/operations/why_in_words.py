@@ -28,8 +28,8 @@ BETTER = "The model expects a better result here."
 SLIGHTLY_BETTER = "The model expects a slightly better result here, within its uncertainty."
 POSSIBLY_BETTER = "The model expects no better result here, but one is possible."
 UNLIKELY_BETTER = "The model expects no better result here, and one is unlikely."
-LEAST_DIGITS = 4
-MOST_DIGITS = 15
+MIN_DIGITS = 4
+MAX_DIGITS = 15
 
 
 def in_words(
@@ -132,9 +132,9 @@ def _estimate(found: Mapping[str, float], quantity: Quantity) -> str:
 
 def _resolved(value: float, std: float) -> str:
     """Format a number with enough digits to resolve a tenth of the standard deviation."""
-    digits = LEAST_DIGITS if std <= 0.0 or value == 0.0 else math.ceil(math.log10(abs(value) / std)) + 2
-    rounded = float(f"{value:.{min(max(digits, LEAST_DIGITS), MOST_DIGITS)}g}")
-    return f"{rounded:.{MOST_DIGITS}g}"
+    digits = MIN_DIGITS if std <= 0.0 or value == 0.0 else math.ceil(math.log10(abs(value) / std)) + 2
+    rounded = float(f"{value:.{min(max(digits, MIN_DIGITS), MAX_DIGITS)}g}")
+    return f"{rounded:.{MAX_DIGITS}g}"
 
 
 def _probability(lead: float, std: float) -> float:

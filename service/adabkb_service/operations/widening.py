@@ -10,9 +10,9 @@ from adabkb_service.contract.parameters import FloatParameter, IntParameter, Par
 
 NEAR = 0.01
 """A point counts as being at an end of a range if its distance from the end is at most this share of the range."""
-FEWEST_VALUES = 4
+MIN_VALUES = 4
 """The minimum number of values of a range with steps. With fewer values, most of them are at an end."""
-LEAST_FACTOR, LARGEST_FACTOR = 2.0, 10.0
+MIN_FACTOR, MAX_FACTOR = 2.0, 10.0
 """The smallest and the largest factor by which a range on a log scale is widened."""
 
 
@@ -39,7 +39,7 @@ def edges(parameters: Sequence[Parameter], point: Mapping[str, Any]) -> list[Edg
             if axis.count is None:
                 is_first, is_last = position <= NEAR, position >= 1.0 - NEAR
             else:
-                index, count = axis.bin(position), axis.count if axis.count >= FEWEST_VALUES else 0
+                index, count = axis.bin(position), axis.count if axis.count >= MIN_VALUES else 0
                 is_first, is_last = count > 0 and index == 0, index == count - 1
             if is_first:
                 found.append(Edge(each.name, "lower", each.low, _lower(each)))
@@ -64,7 +64,7 @@ def _beyond(each: FloatParameter | IntParameter, direction: float) -> float:
     decades."""
     low, high = float(each.low), float(each.high)
     if each.scale == "log":
-        factor = min(max((high / low) ** 0.25, LEAST_FACTOR), LARGEST_FACTOR)
+        factor = min(max((high / low) ** 0.25, MIN_FACTOR), MAX_FACTOR)
         return _plain(high * factor if direction > 0 else low / factor)
     step = each.step or 0.0
     reach = (high - low) / 2.0

@@ -64,7 +64,7 @@ FEW_DIGITS = 4
 """A number with at most this many significant digits is shown as it is."""
 FINENESS = 3
 """The value of a parameter is shown to a thousandth of a power of ten that is not below its range."""
-MOST_VALUES = 12
+MAX_VALUES = 12
 """The maximum number of values of a point in a sentence."""
 TIMES: Mapping[int, str] = {3600: "1 hour", 28800: "8 hours", 86400: "1 day", 259200: "3 days"}
 """Seconds -> words, for the times for which a person may reserve a trial."""
@@ -306,7 +306,7 @@ def point(study: Study, parameters: Mapping[str, Any]) -> str:
     """Return the values of the parameters that vary, with their units."""
     varying = [each for each in study.parameters if each.kind != "fixed" and each.name in parameters]
     told = [f"{each.label or each.name} {setting_in_unit(each, parameters[each.name])}" for each in varying]
-    return ", ".join(told[:MOST_VALUES]) + (", …" if len(told) > MOST_VALUES else "")
+    return ", ".join(told[:MAX_VALUES]) + (", …" if len(told) > MAX_VALUES else "")
 
 
 def condition(parameter: Parameter) -> str:

@@ -10,7 +10,7 @@ from adabkb_service.operations import sessions
 from adabkb_service.page.rendering import page
 from adabkb_service.page.route import PageRoute
 
-MOST_PEOPLE = 1000
+MAX_USERS = 1000
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
@@ -21,5 +21,5 @@ router = APIRouter(include_in_schema=False, route_class=PageRoute)
 def get_account(request: Request, service: ServiceDep, caller: CallerDep) -> Response:
     """The account of the sender."""
     own = [] if caller.person is None else sessions.own(service, caller)
-    people = sessions.page(service, "", MOST_PEOPLE)[0] if caller.is_admin else []
+    people = sessions.page(service, "", MAX_USERS)[0] if caller.is_admin else []
     return page(request, "account.html", sessions=own, people=people)

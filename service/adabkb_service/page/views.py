@@ -36,7 +36,7 @@ from adabkb_service.operations import (
     webhooks,
     wording,
 )
-from adabkb_service.operations.overview import MOST_CURVES, Overview
+from adabkb_service.operations.overview import MAX_CURVES, Overview
 from adabkb_service.operations.preview import preview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.study_report import study_report
@@ -77,7 +77,7 @@ async def _overview(request: Request) -> Overview:
 
 
 Finite = Annotated[float, Query(allow_inf_nan=False)]
-MOST_EDGES = 20
+MAX_EDGES = 20
 """The maximum number of edges of the parts of a parameter."""
 OverviewDep = Annotated[Overview, Depends(_overview)]
 PageNumber = Annotated[int, Query(alias="page", ge=1, le=10**6)]
@@ -355,8 +355,8 @@ async def get_curves(
     request: Request,
     study_id: StudyId,
     overview: OverviewDep,
-    trial: Annotated[list[Count] | None, Query(max_length=MOST_CURVES)] = None,
-    best: Annotated[int | None, Query(ge=1, le=MOST_CURVES)] = None,
+    trial: Annotated[list[Count] | None, Query(max_length=MAX_CURVES)] = None,
+    best: Annotated[int | None, Query(ge=1, le=MAX_CURVES)] = None,
 ) -> Response:
     """The learning curves of some trials, of the best ones, or of the latest ones."""
     return await _chart(request, partial(overview.curves, study_id, trial or (), best))
@@ -381,8 +381,8 @@ async def get_excluded(
     study_id: StudyId,
     overview: OverviewDep,
     parameter: Annotated[list[str], Query(min_length=2, max_length=2)],
-    across: Annotated[list[Finite] | None, Query(max_length=MOST_EDGES)] = None,
-    up: Annotated[list[Finite] | None, Query(max_length=MOST_EDGES)] = None,
+    across: Annotated[list[Finite] | None, Query(max_length=MAX_EDGES)] = None,
+    up: Annotated[list[Finite] | None, Query(max_length=MAX_EDGES)] = None,
 ) -> Response:
     """The combinations of parts of two parameters that the constraints exclude. ``across`` and ``up`` are the edges of
     the parts."""

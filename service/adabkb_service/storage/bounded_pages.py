@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Text, cast, func, lite
 
 Row = TypeVar("Row")
 
-MOST_BYTES = 2**23
+MAX_BYTES = 2**23
 """The maximum number of bytes of user data in a page. A larger row is a page by itself."""
 
 
@@ -32,7 +32,7 @@ def read(
     order: tuple[ColumnElement[Any], ...],
     large: tuple[ColumnElement[Any], ...],
     limit: int,
-    most_bytes: int = MOST_BYTES,
+    most_bytes: int = MAX_BYTES,
 ) -> BoundedPage[Row]:
     """The first rows of a query, as many as fit within the limits.
 

@@ -28,7 +28,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from tenacity import Retrying, retry_if_exception_message, stop_after_delay, wait_random
 
-from adabkb_service.errors import LONGEST_VALUE, Busy, SchemaMismatch, Unavailable, shortened
+from adabkb_service.errors import MAX_VALUE_LENGTH, Busy, SchemaMismatch, Unavailable, shortened
 from adabkb_service.storage.group_commit import WriteBatcher
 from adabkb_service.storage.rows import JsonText
 from adabkb_service.storage.sqlite_file import SqliteFile
@@ -315,7 +315,7 @@ def _sqlite_preparation(
 def _check_tables(file: str, found: set[str]) -> None:
     """Refuse a SQLite file that has tables, but not those of the service."""
     if found and not found >= SERVICE_TABLES:
-        names = shortened(", ".join(sorted(found)), LONGEST_VALUE)
+        names = shortened(", ".join(sorted(found)), MAX_VALUE_LENGTH)
         raise SchemaMismatch(
             f"The SQLite file {file} is not a database of adabkb-service: it has other tables ({names}). Nothing was "
             "written; name another file with --database, such as sqlite:///adabkb.db"

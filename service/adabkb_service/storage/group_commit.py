@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 
 from adabkb_service.errors import Busy
 
-MOST_PARTS = 32
+MAX_PARTS = 32
 """The maximum number of parts of a transaction."""
 
 
@@ -47,7 +47,7 @@ class WriteBatcher:
     """The write lock of a process, and the parts that wait for it. As a context manager, it holds the lock, and raises
     ``Busy`` if the lock is not free in time."""
 
-    def __init__(self, seconds: float, lock: Lock | None = None, most_parts: int = MOST_PARTS) -> None:
+    def __init__(self, seconds: float, lock: Lock | None = None, most_parts: int = MAX_PARTS) -> None:
         """Create a batcher.
 
         Args:

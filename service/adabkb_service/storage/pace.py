@@ -13,20 +13,20 @@ from sqlalchemy import Connection
 
 from adabkb_service.storage.database import Database
 
-MOST_ROWS = 500
+MAX_ROWS = 500
 """The maximum number of rows that one transaction of long work inserts or deletes."""
 FIRST_ROWS = 100
 """The number of rows of the first transaction, before the time per row is known."""
 TRANSACTION_SECONDS = 0.02
 """Target duration of a transaction."""
-LONGEST_PAUSE = 1.0
+MAX_PAUSE = 1.0
 """The maximum pause after a transaction, in seconds. In the pause, other writers can get the lock."""
 
 
 class Pace:
     """Adapts the number of rows per transaction, so that each takes about ``TRANSACTION_SECONDS``."""
 
-    def __init__(self, first: int = FIRST_ROWS, most: int = MOST_ROWS) -> None:
+    def __init__(self, first: int = FIRST_ROWS, most: int = MAX_ROWS) -> None:
         """Allow ``first`` rows in the first transaction, and at most ``most`` rows in later ones."""
         self.rows = first
         self._most = most
@@ -43,4 +43,4 @@ class Pace:
             yield connection
         took = time.monotonic() - started
         self.rows = max(1, min(self._most, int(self.rows * TRANSACTION_SECONDS / took)))
-        time.sleep(min(took, LONGEST_PAUSE))
+        time.sleep(min(took, MAX_PAUSE))

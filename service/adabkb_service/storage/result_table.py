@@ -42,7 +42,7 @@ WITHOUT_RESULT = (*UNFINISHED, "failed", "stopped", "withdrawn")
 WITH_RESULTS: frozenset[RowKind] = frozenset({"counting", "partial", "own", "excluded", "corrected", "repeated"})
 NESTED = {"parameter": "parameters", "metric": "metrics"}
 """``Sort.column`` -> JSON column with named values."""
-MOST_CORRECTIONS = 10_000
+MAX_CORRECTIONS = 10_000
 """The maximum number of corrections that are read, since SQLite limits the parameters of a statement."""
 NOT_IN_PATHS = '"'
 """Names with this character cannot be sort keys: JSON paths on SQLite cannot express them."""
@@ -244,7 +244,7 @@ def _nested(table: Any, sort: Sort) -> ColumnElement[Any]:
 def corrected(connection: Connection, study_id: str) -> set[int]:
     """Numbers of the results that were corrected in more than their exclusion, according to the latest corrections."""
     theirs = events.c.study_id == study_id, events.c.kind == "corrected"
-    query = select(events.c.payload).where(*theirs).order_by(events.c.seq.desc()).limit(MOST_CORRECTIONS)
+    query = select(events.c.payload).where(*theirs).order_by(events.c.seq.desc()).limit(MAX_CORRECTIONS)
     payloads = [payload for (payload,) in connection.execute(query)]
     return {each["observation"] for each in payloads if set(_fields(each.get("was"))) - {"excluded"}}
 

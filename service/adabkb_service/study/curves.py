@@ -12,7 +12,7 @@ from adabkb_service.storage import reports
 from adabkb_service.storage.columns import Estimate
 from adabkb_service.study.draft import Draft
 
-FEWEST_MOVES = 3
+MIN_MOVES = 3
 """Completed trials needed to estimate the standard deviation of a move: the change from the value at the mark to the
 final value."""
 
@@ -73,7 +73,7 @@ def extrapolated(value: float, at_mark: Mapping[int, float], results: Mapping[in
     moves = [results[number] - before for number, before in at_mark.items() if number in results]
     try:
         expected = value + fmean(moves) if moves else value
-        if len(moves) < FEWEST_MOVES:
+        if len(moves) < MIN_MOVES:
             found = expected, pstdev(at_mark.values())
         else:
             found = expected, stdev(moves) * math.sqrt(1.0 + 1.0 / len(moves))

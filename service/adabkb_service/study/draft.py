@@ -37,7 +37,7 @@ from adabkb_service.study.cached_study import CachedStudy
 if TYPE_CHECKING:
     from adabkb_service.storage.database import Database
 
-MOST_CACHED_TRIALS = 1000
+MAX_CACHED_TRIALS = 1000
 """The maximum number of a study's trials in memory between two batches. Beyond it, only the trials of the last batch
 are kept; others are read again."""
 
@@ -263,7 +263,7 @@ class Draft:
         self._database.write(self._write)
         study = replace(self.study, version=before.version + 1)
         cached_trials = {**self._before.trials, **self._trials}
-        if len(cached_trials) > MOST_CACHED_TRIALS:
+        if len(cached_trials) > MAX_CACHED_TRIALS:
             cached_trials = self._trials
         unfinished = {number: row for number, row in cached_trials.items() if row.finished_at is None}
         return CachedStudy(study, self.next_expiry, unfinished)

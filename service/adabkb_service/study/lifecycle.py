@@ -17,7 +17,7 @@ from adabkb_service.study.draft import Draft
 
 logger = logging.getLogger(__name__)
 
-MOST_ROOM = 2**31
+UNLIMITED_POINTS = 2**31
 """The number of new points that a study without limits may issue at once."""
 
 
@@ -81,7 +81,7 @@ def room(study: StudyRow) -> int:
     """Number of new points that may be issued now, in addition to the waiting trials."""
     if status(study) != ("running", None):
         return 0
-    limits = [MOST_ROOM]
+    limits = [UNLIMITED_POINTS]
     if study.budget_left is not None:
         limits.append(study.budget_left)
     if study.pending_limit is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adabkb_service.contract.cost import COST, HIGHEST_COST
+from adabkb_service.contract.cost import COST, MAX_COST
 from adabkb_service.contract.quantities import OBJECTIVE, Quantity, beyond
 from adabkb_service.contract.requests import PointValueBody, TrialValueBody
 from adabkb_service.contract.wording import unknown
@@ -167,8 +167,8 @@ def _unknown(metrics: tuple[Metric, ...], given: Mapping[str, Mapping[str, Any]]
 
 def _unpaid(metrics: tuple[Metric, ...], values: Mapping[str, float]) -> Iterator[FieldError]:
     for metric in metrics:
-        if metric.is_cost and not 0.0 < values.get(metric.name, 1.0) <= HIGHEST_COST:
-            sentence = f"must be positive, and at most {HIGHEST_COST:g}: what it cost"
+        if metric.is_cost and not 0.0 < values.get(metric.name, 1.0) <= MAX_COST:
+            sentence = f"must be positive, and at most {MAX_COST:g}: what it cost"
             yield FieldError(f"/metrics{json_pointer(metric.name)}", sentence, "cost")
 
 

@@ -45,9 +45,9 @@ from adabkb_service.study.request_metrics import count_request
 
 logger = logging.getLogger(__name__)
 
-MOST_QUESTIONS = 64
+MAX_QUESTIONS = 64
 """The maximum number of questions that wait for the model of a study."""
-MOST_WAITING = 256
+MAX_WAITING = 256
 """The maximum number of requests that wait for a batch of a study, in addition to those that wait for its model."""
 HOLD_SECONDS = 0.1
 """How long a result stays in the queue while a request waits for the model. The result would invalidate the decision
@@ -58,7 +58,7 @@ RETRY_SECONDS = 0.5
 """Delay of the next batch after an error."""
 LOADING_POLL_SECONDS = 0.5
 """Interval between two checks whether the engine has loaded."""
-MOST_PREFETCHED = 8
+MAX_PREFETCHED = 8
 """The maximum number of proposals computed before a request asks for them."""
 
 
@@ -115,7 +115,7 @@ class Owner:
         waiting = Waiting(request, Future())
         waiting.future.set_running_or_notify_cancel()  # performed even if the client disconnects now
         with self._guard:
-            if len(self._arrived) >= MOST_WAITING:
+            if len(self._arrived) >= MAX_WAITING:
                 raise Busy(f"Too many requests wait for study {self.study_id!r}; try again.")
             if request.key is not None:
                 if request.key.name in self._keys:
@@ -133,7 +133,7 @@ class Owner:
             Busy: the queue is full.
         """
         with self._guard:
-            if len(self._unanswered) >= MOST_QUESTIONS:
+            if len(self._unanswered) >= MAX_QUESTIONS:
                 raise Busy(f"Too many questions wait for the model of study {self.study_id!r}; try again.")
             self._unanswered.add(pending.number)
             self._questions.append(pending)
@@ -395,7 +395,7 @@ class Owner:
             link.model_stats = batch.draft.study.model
         demand = batch.point_demand
         if demand.count:
-            self._last_demand = replace(demand, count=min(demand.count, MOST_PREFETCHED))
+            self._last_demand = replace(demand, count=min(demand.count, MAX_PREFETCHED))
         has_results = any(
             event.kind in ("observed", "failed", "stopped", "edited") or event.changes_result for event in log
         )

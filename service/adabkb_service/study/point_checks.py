@@ -13,7 +13,7 @@ from adabkb_service.engine.feasibility import conflict
 from adabkb_service.engine.simplex import simplex
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
-from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
+from adabkb_service.errors import MAX_ERRORS, FieldError, Invalid, json_pointer
 
 CHOSEN = "is not a context parameter of this study; to choose its value for one request, give it as fixed"
 NOT_KNOWN = "is missing; give the values that all context parameters have now"
@@ -202,6 +202,6 @@ def _satisfies(space: Space, index: int) -> str:
 def _invalid(problems: Mapping[str, str], pointer: str) -> Invalid:
     errors = [
         FieldError(f"{pointer}{json_pointer(name)}", sentence, "invalid_point")
-        for name, sentence in islice(problems.items(), MOST_ERRORS)
+        for name, sentence in islice(problems.items(), MAX_ERRORS)
     ]
     return Invalid(errors, len(problems) - len(errors))

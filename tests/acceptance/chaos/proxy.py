@@ -30,8 +30,8 @@ SHARES: dict[FaultKind, float] = {
     "repeat later": 0.025,  # sent again long after the answer
 }
 """The share of requests for each fault."""
-LONGEST_DELAY = 1.0
-LONGEST_REPEAT = 3.0
+MAX_DELAY = 1.0
+MAX_REPEAT = 3.0
 """The maximum time in seconds after which a request is repeated."""
 BAD_GATEWAY = b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\nContent-Length: 17\r\n\r\nno server answers"
 
@@ -101,10 +101,10 @@ class _FaultInjector:
             case "repeat later":
                 self._start(self._repeat(request))
             case "delay request":
-                await self._pause(LONGEST_DELAY)
+                await self._pause(MAX_DELAY)
         answer = await self._forward(request)
         if fault == "delay answer":
-            await self._pause(LONGEST_DELAY)
+            await self._pause(MAX_DELAY)
         return None if fault == "lose answer" else answer
 
     def _draw(self) -> FaultKind | None:
@@ -139,7 +139,7 @@ class _FaultInjector:
         return self._random.choice([BAD_GATEWAY, None])
 
     async def _repeat(self, request: bytes) -> None:
-        await self._pause(LONGEST_REPEAT)
+        await self._pause(MAX_REPEAT)
         await self._forward(request)
 
     async def _line(self, port: int) -> _Connection:

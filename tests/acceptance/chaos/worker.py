@@ -15,7 +15,7 @@ from tests.acceptance.chaos.board import EDITED, MAX_STEPS, Board, Plan, objecti
 from tests.acceptance.chaos.ledger import Ledger
 from tests.acceptance.chaos.session import Session
 
-MOST_HELD = 4
+MAX_HELD = 4
 """The maximum number of trials that a worker holds."""
 REMEMBERED = 20
 """The number of results that a worker may report or correct again."""
@@ -97,7 +97,7 @@ class Worker:
     # Trials
 
     def _ask(self) -> None:
-        if len(self._held) >= MOST_HELD:
+        if len(self._held) >= MAX_HELD:
             return
         if chosen := self._choose():
             plan, study = chosen

@@ -21,7 +21,7 @@ PAGES = {
     "sklearn": "integrations.md",
     "wandb": "coming-from/wandb.md",
 }
-MOST_LINES = 5
+MAX_LINES = 5
 STUDIES = {"ax": ("from-ax", 8), "optuna": ("from-optuna", 10), "ray": ("from-tune", 4), "wandb": ("from-wandb", 4)}
 """Tool -> the study of the script, and the number of results that it stores."""
 
@@ -38,7 +38,7 @@ def changes(tool: str) -> list[str]:
 @pytest.mark.parametrize("tool", PAGES)
 def test_at_most_five_lines_change_and_the_page_shows_them(tool: str) -> None:
     found = changes(tool)
-    assert 0 < max(sum(line[0] == sign for line in found) for sign in "-+") <= MOST_LINES
+    assert 0 < max(sum(line[0] == sign for line in found) for sign in "-+") <= MAX_LINES
     shown = "```diff\n" + "\n".join(found) + "\n```"
     assert shown in (ROOT / "docs" / PAGES[tool]).read_text(), shown
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adabkb_service.access.caller import Caller, is_enough
-from adabkb_service.access.gate import MOST_REFUSAL_KINDS, RETURNING, Gate, Refusals
+from adabkb_service.access.gate import MAX_REFUSAL_KINDS, RETURNING, Gate, Refusals
 from adabkb_service.access.quotas import Quotas
 from adabkb_service.access.secrets import id_of
 from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized
@@ -171,12 +171,12 @@ def test_uses_and_refusals_are_stored_once(database: Database, gate: Gate, clock
 
 def test_kinds_of_refusals_beyond_the_limit_are_counted_together(clock: ManualClock) -> None:
     refusals = Refusals()
-    for number in range(MOST_REFUSAL_KINDS):
+    for number in range(MAX_REFUSAL_KINDS):
         refusals.note(str(number), "unknown", "id")
     for address in ("0", "new", "newer"):
         refusals.note(address, "unknown", "id")
     counts = {(row.address, row.subject, row.token): row.count for row in refusals.taken(clock())}
-    assert len(counts) == MOST_REFUSAL_KINDS + 1
+    assert len(counts) == MAX_REFUSAL_KINDS + 1
     assert (counts["0", "unknown", "id"], counts["many", "unknown", None]) == (2, 2)
 
 

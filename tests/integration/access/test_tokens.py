@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.access.caller import Caller
-from adabkb_service.access.gate import MOST_REFUSAL_KINDS, REMEMBERED_SECONDS, Gate, Refusals
+from adabkb_service.access.gate import MAX_REFUSAL_KINDS, REMEMBERED_SECONDS, Gate, Refusals
 from adabkb_service.access.secrets import id_of
 from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized
 from adabkb_service.storage import grants, tokens
@@ -200,12 +200,12 @@ def test_first_token_makes_a_running_server_require_tokens(other_sqlite: str) ->
 
 def test_many_refusals_use_bounded_memory_and_are_all_counted() -> None:
     refusals = Refusals()
-    for number in range(10 * MOST_REFUSAL_KINDS):
+    for number in range(10 * MAX_REFUSAL_KINDS):
         refusals.note(f"192.0.2.{number}", "unknown", None)
         refusals.note("198.51.100.7", "missing", None)
     rows = refusals.taken(utc_now())
-    assert len(rows) <= MOST_REFUSAL_KINDS + 2
-    assert sum(row.count for row in rows) == 20 * MOST_REFUSAL_KINDS
+    assert len(rows) <= MAX_REFUSAL_KINDS + 2
+    assert sum(row.count for row in rows) == 20 * MAX_REFUSAL_KINDS
     assert refusals.taken(utc_now()) == []
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from adabkb_service.errors import (
-    LONGEST_MESSAGE,
-    LONGEST_POINTER,
-    MOST_ERRORS,
+    MAX_ERRORS,
+    MAX_MESSAGE_LENGTH,
+    MAX_POINTER_LENGTH,
 )
 from tests.integration.api.hostile import JSON, STUDY, App, app, names
 from tests.integration.api.test_openapi import DOCUMENT
@@ -145,7 +145,7 @@ def excesses(
         if method != "GET" or answer.status_code >= 400:  # other answers depend on the stored data
             sizes["content"] = len(answer.content), most + 2 * len(sent.get("content", b""))
         if answer.status_code >= 400:
-            limits = {"errors": MOST_ERRORS, "detail": LONGEST_MESSAGE, "instance": LONGEST_POINTER}
+            limits = {"errors": MAX_ERRORS, "detail": MAX_MESSAGE_LENGTH, "instance": MAX_POINTER_LENGTH}
             sizes |= {name: (len(answer.json()[name]), limit) for name, limit in limits.items()}
         found.extend(f"{path}: {name} of {size}" for name, (size, limit) in sizes.items() if size > limit)
         return taken

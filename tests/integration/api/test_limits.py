@@ -9,25 +9,25 @@ from typing import Any
 import pytest
 
 from adabkb_service.api.body import MAX_VALUES
-from adabkb_service.contract.attributes import DEEPEST, MOST_ATTRIBUTES, MOST_BYTES
-from adabkb_service.contract.early_stopping import MOST_STEPS
-from adabkb_service.contract.parameters import MOST_CHOICES, MOST_PARAMETERS, MOST_TAGS
-from adabkb_service.contract.reports import MOST_REPORTS
-from adabkb_service.contract.requests import MOST_ITEMS
+from adabkb_service.contract.attributes import DEEPEST, MAX_ATTRIBUTES, MAX_BYTES
+from adabkb_service.contract.early_stopping import MAX_STEPS
+from adabkb_service.contract.parameters import MAX_CHOICES, MAX_PARAMETERS, MAX_TAGS
+from adabkb_service.contract.reports import MAX_REPORTS
+from adabkb_service.contract.requests import MAX_ITEMS
 from adabkb_service.contract.strict import MAX_DEPTH
 from adabkb_service.errors import (
-    LONGEST_DETAIL,
-    LONGEST_MESSAGE,
-    LONGEST_NAME,
-    LONGEST_POINTER,
-    LONGEST_VALUE,
-    MOST_BATCH_ERRORS,
-    MOST_ERRORS,
+    MAX_BATCH_ERRORS,
+    MAX_DETAIL_LENGTH,
+    MAX_ERRORS,
+    MAX_MESSAGE_LENGTH,
+    MAX_NAME_LENGTH,
+    MAX_POINTER_LENGTH,
+    MAX_VALUE_LENGTH,
     FieldError,
     json_pointer,
     shown,
 )
-from adabkb_service.study.owner import MOST_WAITING
+from adabkb_service.study.owner import MAX_WAITING
 from tests.acceptance.docs.tables import tables
 from tests.integration.api.hostile import FLOAT, JSON, NARROW, STUDY, WIDE, App, app, names
 
@@ -36,14 +36,14 @@ __all__ = ["app"]
 DOCS = Path(__file__).parents[3] / "docs" / "http.md"
 
 
-@pytest.mark.parametrize("count", [1, 2, MOST_ERRORS, MOST_ERRORS + 1, 50_000])
+@pytest.mark.parametrize("count", [1, 2, MAX_ERRORS, MAX_ERRORS + 1, 50_000])
 @pytest.mark.parametrize("beside", ["observe", "trials"])
 def test_errors_beyond_the_limit_are_counted_but_not_listed(app: App, count: int, beside: str) -> None:
     """The study detects unknown parameters; the schema of the body detects unknown fields."""
     point = {"parameters": {"x": 0.5, **names(count)}, "value": 1}
     body = point if beside == "observe" else {"parameters": {"x": 0.5}, **names(count)}
     problem = app.post(f"/v1/studies/narrow/{beside}", body).json()
-    listed = min(count, MOST_ERRORS)
+    listed = min(count, MAX_ERRORS)
     prefix = "/parameters" if beside == "observe" else ""
     assert [error["pointer"] for error in problem["errors"]] == [f"{prefix}/unknown{i}" for i in range(listed)]
     assert (f"(and {listed - 1} more" in problem["detail"]) == (listed > 1)
@@ -54,31 +54,31 @@ def test_errors_in_nested_lists_are_counted(app: App) -> None:
     wrong = {"name": "c", "kind": "categorical", "choices": [{}] * 900}
     body = {"direction": "minimize", "parameters": [{**wrong, "name": f"c{i}"} for i in range(100)]}
     problem = app.post("/v1/studies", body).json()
-    assert len(problem["errors"]) == MOST_ERRORS
-    assert problem["errors"][-1]["pointer"] == f"/parameters/0/choices/{MOST_ERRORS - 1}"
-    assert f"{100 * 900 - MOST_ERRORS:,} more not listed" in problem["detail"]
+    assert len(problem["errors"]) == MAX_ERRORS
+    assert problem["errors"][-1]["pointer"] == f"/parameters/0/choices/{MAX_ERRORS - 1}"
+    assert f"{100 * 900 - MAX_ERRORS:,} more not listed" in problem["detail"]
 
 
 def test_batch_items_list_their_first_error_and_a_shared_number_of_others(app: App) -> None:
-    items = [{"parameters": {"y": 0, "z": 0}, "value": 1}] * MOST_ITEMS  # x is missing
+    items = [{"parameters": {"y": 0, "z": 0}, "value": 1}] * MAX_ITEMS  # x is missing
     answer = app.post("/v1/studies/narrow/observations", {"items": items, "dry_run": True}).json()["items"]
     assert all((item["status"], item["code"]) == (422, "invalid") for item in answer)
     assert all(item["detail"] == "/parameters/x: is missing (and 2 more errors)" for item in answer)
     listed = [len(item["errors"]) for item in answer]
-    assert sum(listed) == MOST_ITEMS + MOST_BATCH_ERRORS
+    assert sum(listed) == MAX_ITEMS + MAX_BATCH_ERRORS
     assert set(listed) == {1, 3}
-    few = app.post("/v1/studies/narrow/observations", {"items": items[: MOST_BATCH_ERRORS // 2]}).json()["items"]
+    few = app.post("/v1/studies/narrow/observations", {"items": items[: MAX_BATCH_ERRORS // 2]}).json()["items"]
     assert all(len(item["errors"]) == 3 for item in few)
 
 
 @pytest.mark.parametrize(
     ("body", "most", "pointer"),
     [
-        (lambda n: {"tags": {f"t{i}": "" for i in range(n)}}, MOST_TAGS, "/tags"),
-        (lambda n: {"parameters": [{**FLOAT, "name": f"x{i}"} for i in range(n)]}, MOST_PARAMETERS, "/parameters"),
+        (lambda n: {"tags": {f"t{i}": "" for i in range(n)}}, MAX_TAGS, "/tags"),
+        (lambda n: {"parameters": [{**FLOAT, "name": f"x{i}"} for i in range(n)]}, MAX_PARAMETERS, "/parameters"),
         (
             lambda n: {"parameters": [{"name": "c", "kind": "categorical", "choices": list(range(n))}]},
-            MOST_CHOICES,
+            MAX_CHOICES,
             "/parameters/0/choices",
         ),
         (
@@ -86,7 +86,7 @@ def test_batch_items_list_their_first_error_and_a_shared_number_of_others(app: A
                 "parameters": [{**FLOAT, "name": f"x{i}"} for i in range(100)],
                 "algorithm": {"kind": "bkb", "points_per_axis": None, "lengthscale": [1] * n},
             },
-            MOST_PARAMETERS,
+            MAX_PARAMETERS,
             "/algorithm/lengthscale",
         ),
     ],
@@ -102,8 +102,8 @@ def test_length_of_lists_is_limited(app: App, body: Callable[[int], Any], most: 
     ("path", "name", "item"), [("predict", "points", {"x": 0}), ("observations", "items", {"trial": 1, "value": 1})]
 )
 def test_number_of_items_per_call_is_limited(app: App, path: str, name: str, item: Any) -> None:
-    assert app.post(f"/v1/studies/narrow/{path}", {name: [item] * MOST_ITEMS}).status_code == 200
-    problem = app.post(f"/v1/studies/narrow/{path}", {name: [item] * (MOST_ITEMS + 1)}).json()
+    assert app.post(f"/v1/studies/narrow/{path}", {name: [item] * MAX_ITEMS}).status_code == 200
+    problem = app.post(f"/v1/studies/narrow/{path}", {name: [item] * (MAX_ITEMS + 1)}).json()
     assert [(error["pointer"], error["code"]) for error in problem["errors"]] == [(f"/{name}", "too_long")]
 
 
@@ -116,23 +116,23 @@ def test_number_of_values_per_body_is_limited(app: App) -> None:
 
 
 def test_length_of_error_texts_is_limited() -> None:
-    longest = FieldError("/" + "p" * (LONGEST_POINTER - 1), "d" * LONGEST_DETAIL, "c")
-    assert (len(longest.pointer), len(longest.detail)) == (LONGEST_POINTER, LONGEST_DETAIL)
+    longest = FieldError("/" + "p" * (MAX_POINTER_LENGTH - 1), "d" * MAX_DETAIL_LENGTH, "c")
+    assert (len(longest.pointer), len(longest.detail)) == (MAX_POINTER_LENGTH, MAX_DETAIL_LENGTH)
     assert "..." not in longest.pointer + longest.detail
     longer = FieldError(longest.pointer + "p", longest.detail + "d", "c")
-    assert (len(longer.pointer), len(longer.detail)) == (LONGEST_POINTER, LONGEST_DETAIL)
+    assert (len(longer.pointer), len(longer.detail)) == (MAX_POINTER_LENGTH, MAX_DETAIL_LENGTH)
     assert longer.pointer.endswith("p...")
     assert longer.detail.endswith("d...")
-    assert json_pointer("a/b~c", 0, "n" * LONGEST_NAME) == "/a~1b~0c/0/" + "n" * LONGEST_NAME
-    assert json_pointer("n" * (LONGEST_NAME + 1)) == "/" + "n" * (LONGEST_NAME - 3) + "..."
+    assert json_pointer("a/b~c", 0, "n" * MAX_NAME_LENGTH) == "/a~1b~0c/0/" + "n" * MAX_NAME_LENGTH
+    assert json_pointer("n" * (MAX_NAME_LENGTH + 1)) == "/" + "n" * (MAX_NAME_LENGTH - 3) + "..."
 
 
 def test_length_of_request_error_messages_is_limited(app: App) -> None:
     sentence = "Send the body with the header Content-Type: application/json, not ."
-    for length, cut in ((LONGEST_MESSAGE - len(sentence), False), (LONGEST_MESSAGE - len(sentence) + 1, True)):
+    for length, cut in ((MAX_MESSAGE_LENGTH - len(sentence), False), (MAX_MESSAGE_LENGTH - len(sentence) + 1, True)):
         headers = {"content-type": "t" * length}
         detail = app.send("POST", "/v1/studies", content=b"{}", headers=headers)[0].json()["detail"]
-        assert len(detail) == LONGEST_MESSAGE
+        assert len(detail) == MAX_MESSAGE_LENGTH
         assert detail.endswith("...") == cut
 
 
@@ -144,7 +144,7 @@ def test_definition_conflicts_list_few_differences(app: App) -> None:
     assert one.json()["detail"].endswith(" exists with another definition: parameters.0.high is 1.0, not 2.0.")
     all_of_them = app.post("/v1/studies", WIDE | {"parameters": WIDE["parameters"][::-1]})
     assert "definition: the order of parameters is [" in all_of_them.json()["detail"]
-    assert len(all_of_them.json()["detail"]) <= LONGEST_MESSAGE
+    assert len(all_of_them.json()["detail"]) <= MAX_MESSAGE_LENGTH
     tags = app.post("/v1/studies", NARROW | {"tags": {f"t{i}": "" for i in range(12)}})
     assert tags.json()["detail"].endswith("tags.t7 is absent, not '', and 2 more.")
 
@@ -152,7 +152,7 @@ def test_definition_conflicts_list_few_differences(app: App) -> None:
 def test_length_of_shown_values_is_limited() -> None:
     assert shown({"x": 0.5}) == "{'x': 0.5}"
     assert all(
-        len(shown(value)) <= LONGEST_VALUE for value in ("t" * 10**6, ["t" * 1000] * 1000, {"t" * 1000: "t" * 1000})
+        len(shown(value)) <= MAX_VALUE_LENGTH for value in ("t" * 10**6, ["t" * 1000] * 1000, {"t" * 1000: "t" * 1000})
     )
 
 
@@ -180,25 +180,25 @@ def test_each_limit_is_documented_in_a_table_row() -> None:
     assert numbers == {
         "values in a body (an empty list or object counts as two)": f"{MAX_VALUES:,}",
         "levels of a body": f"{MAX_DEPTH}",
-        "parameters of a study, and `lengthscale`s": f"{MOST_PARAMETERS}",
+        "parameters of a study, and `lengthscale`s": f"{MAX_PARAMETERS}",
         "characters of a parameter's name": "200",
-        "values or choices of a parameter": f"{MOST_CHOICES:,}",
-        "tags": f"{MOST_TAGS}",
-        "attributes of a trial": f"{MOST_ATTRIBUTES}, of {MOST_BYTES:,} bytes together as JSON, "
+        "values or choices of a parameter": f"{MAX_CHOICES:,}",
+        "tags": f"{MAX_TAGS}",
+        "attributes of a trial": f"{MAX_ATTRIBUTES}, of {MAX_BYTES:,} bytes together as JSON, "
         f"of {DEEPEST} levels each; a name has 1 to 200 characters and no colon",
-        "items of a batch, reports of a request, points to predict at": f"{MOST_ITEMS:,}",
-        "reports of an attempt": f"{MOST_REPORTS:,}",
-        "a step": f"{MOST_STEPS:,}",
+        "items of a batch, reports of a request, points to predict at": f"{MAX_ITEMS:,}",
+        "reports of an attempt": f"{MAX_REPORTS:,}",
+        "a step": f"{MAX_STEPS:,}",
         "`lease_seconds` and `max_runtime_seconds`": (
             "2,592,000 (30 days). A lease of less than a microsecond is extended to one"
         ),
-        "errors that are listed": f"{MOST_ERRORS}",
+        "errors that are listed": f"{MAX_ERRORS}",
         "errors of the items of a batch that are listed": (
-            f"the first error of each item, and {MOST_BATCH_ERRORS:,} more in all"
+            f"the first error of each item, and {MAX_BATCH_ERRORS:,} more in all"
         ),
-        "characters of `detail`": f"{LONGEST_MESSAGE:,}",
-        "characters of an error's `detail`": f"{LONGEST_DETAIL}",
-        "characters of an error's `pointer`": f"{LONGEST_POINTER}, of a name in it {LONGEST_NAME}",
-        "characters of a stored value that a sentence shows": f"{LONGEST_VALUE}",
+        "characters of `detail`": f"{MAX_MESSAGE_LENGTH:,}",
+        "characters of an error's `detail`": f"{MAX_DETAIL_LENGTH}",
+        "characters of an error's `pointer`": f"{MAX_POINTER_LENGTH}, of a name in it {MAX_NAME_LENGTH}",
+        "characters of a stored value that a sentence shows": f"{MAX_VALUE_LENGTH}",
     }
-    assert ["requests that wait for one study", f"{MOST_WAITING}", "503 `busy`"] in connections
+    assert ["requests that wait for one study", f"{MAX_WAITING}", "503 `busy`"] in connections

@@ -96,7 +96,7 @@ def waiting_messages(api: httpx.Client) -> float:
 def test_reads_of_an_unresponsive_model_block_no_other_requests(server: tuple[str, int]) -> None:
     """They do not block readiness, admission, lists, suggestions, results or reads of other models."""
     address, pid = server
-    most = model_reads.MOST_OF_STUDY + model_reads.MOST_IN_LINE
+    most = model_reads.MAX_RUNNING_PER_STUDY + model_reads.MAX_WAITING_PER_STUDY
     with httpx.Client(base_url=address, timeout=30) as api:
         with readers(address, f"/v1/studies/{STOPPED}/importance", READS) as clients:
             refused: dict[int, dict[str, Any]] = {}
@@ -137,7 +137,7 @@ def test_reads_end_at_their_deadline(server: tuple[str, int]) -> None:
     """Also a read that waits for earlier reads."""
     address, _ = server
     path = f"/v1/studies/{STOPPED}/importance"
-    with readers(address, path, model_reads.MOST_OF_STUDY + 1) as clients:
+    with readers(address, path, model_reads.MAX_RUNNING_PER_STUDY + 1) as clients:
         codes = []
         for each in clients:
             each.settimeout(30)

@@ -21,7 +21,7 @@ from adabkb_service.settings import Settings
 from adabkb_service.storage import audit, studies
 from adabkb_service.storage.audit import AuditRow
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.pace import MOST_ROWS
+from adabkb_service.storage.pace import MAX_ROWS
 from adabkb_service.storage.tables import metadata
 from adabkb_service.study.clock import utc_now
 from tests.integration.api.conftest import DEFINITION
@@ -107,13 +107,13 @@ def test_deletion_transactions_change_few_rows(database: Database) -> None:
             client.delete(STUDY, params={"purge": "true"}).raise_for_status()
             wait_for(lambda: not rows_of(database, "s"))
     assert sum(changed) > 3 * REPORTS, "otherwise nothing was counted"
-    assert max(changed) <= MOST_ROWS + OTHERS
+    assert max(changed) <= MAX_ROWS + OTHERS
 
 
 def test_cleanup_transactions_delete_few_rows(database: Database) -> None:
     """Neither from the audit log nor from the trash."""
     old = utc_now() - timedelta(days=DAYS + 1)
-    entries = [AuditRow(old, "refused", "unknown", None, None, "192.0.2.1")] * (3 * MOST_ROWS)
+    entries = [AuditRow(old, "refused", "unknown", None, None, "192.0.2.1")] * (3 * MAX_ROWS)
     with database.writing() as connection:
         audit.add(connection, entries)
     with service_on(database) as (client, service):
@@ -126,7 +126,7 @@ def test_cleanup_transactions_delete_few_rows(database: Database) -> None:
         wait_for(lambda: not count(database, "parts"))
     assert (count(database, "audit"), count(database, "trash"), count(database, "containers")) == (3, 0, 0)
     assert len(entries) < sum(changed)
-    assert max(changed) <= MOST_ROWS
+    assert max(changed) <= MAX_ROWS
 
 
 def test_another_server_completes_the_removal_of_a_killed_one(database: Database) -> None:

@@ -89,7 +89,7 @@ def unpacking(size: int) -> bytes:
         (b"", "is not a valid .xlsx file"),
         (b"x,value\n1,2\n", "is not a valid .xlsx file"),
         (unpacking(10), "is not a valid .xlsx file"),
-        (unpacking(sheet.MOST_BYTES + 1), "at most 67,108,864 are read"),
+        (unpacking(sheet.MAX_BYTES + 1), "at most 67,108,864 are read"),
     ],
     ids=["empty", "csv", "other-zip", "bomb"],
 )
@@ -102,7 +102,7 @@ def test_invalid_or_too_large_file_is_rejected(content: bytes, message: str) -> 
 def test_sheet_with_too_many_rows_is_rejected() -> None:
     book = Workbook(write_only=True)
     rows = book.create_sheet()
-    for i in range(sheet.MOST_ROWS + 2):
+    for i in range(sheet.MAX_ROWS + 2):
         rows.append([i])
     file = io.BytesIO()
     book.save(file)

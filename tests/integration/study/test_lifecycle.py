@@ -10,7 +10,7 @@ import pytest
 
 from adabkb_service.contract.stored import first_stored
 from adabkb_service.storage.rows import StudyRow
-from adabkb_service.study.lifecycle import MOST_ROOM, room, spent, status, summary
+from adabkb_service.study.lifecycle import UNLIMITED_POINTS, room, spent, status, summary
 from adabkb_service.study.transitions import FIRST_FIGURES
 from tests.integration.operations.conftest import definition
 
@@ -84,7 +84,7 @@ def test_cost_budget_is_used_up_by_costs(cost: float, reason: str | None) -> Non
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
-        ({}, MOST_ROOM),
+        ({}, UNLIMITED_POINTS),
         ({"budget": 7, "completed": 2, "active": 1}, 4),
         ({"pending_limit": 5, "active": 2, "completed": 9}, 3),
         ({"pending_limit": 5, "active": 2, "budget": 4}, 2),

@@ -20,10 +20,10 @@ from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, observe, suggest
 
 PAIRS = 40
-MOST_STATEMENTS = 9
+MAX_STATEMENTS = 9
 """The maximum per pair in the server: two units of work, each of which writes the study, a trial, its events and the
 key; and the result."""
-MOST_FOR_A_MODEL = 5
+MAX_MODEL_STATEMENTS = 5
 """The maximum to store a model."""
 FREE = ("BEGIN", "COMMIT", "ROLLBACK", "SET")
 
@@ -71,8 +71,8 @@ def test_statements_and_commits_of_a_pair_are_bounded(migrated_url: str, clock: 
         for number in range(3, 3 + PAIRS):
             pair(running, number)
     assert traffic.commits == 2 * PAIRS
-    assert len(traffic.statements) <= MOST_STATEMENTS * PAIRS, traffic.statements[-12:]
+    assert len(traffic.statements) <= MAX_STATEMENTS * PAIRS, traffic.statements[-12:]
     times_stored = 1 + 2 * PAIRS // SAVE_EVENTS
-    assert len(storing.statements) <= MOST_FOR_A_MODEL * times_stored, storing.statements
+    assert len(storing.statements) <= MAX_MODEL_STATEMENTS * times_stored, storing.statements
     database.close()
     models.close()

@@ -28,7 +28,7 @@ LENGTHSCALE_PRIOR = math.log(0.5) + 0.5 * math.log(1.0 / 3.0)
 """Mean of log a, with standard deviation 1, as for the other lengthscales in one dimension."""
 WEIGHT_PRIOR = 1.5
 """Standard deviation of t_k; the mean is 0."""
-LARGEST_WEIGHT = 6.0
+MAX_WEIGHT = 6.0
 """The maximum of |t_k|."""
 FIRST_SHARE = 0.9
 """The share w at the start of a search for an additive part."""

@@ -65,15 +65,15 @@ PROPOSALS = 64
 """Number of proposals, of all warps together, from which the members are drawn."""
 WIDENING = 1.3
 """Factor of the standard deviations of proposals, since the posterior has longer tails than its approximation."""
-LEAST_CURVATURE = 1.0 / NOISE_PRIOR[1] ** 2
+MIN_CURVATURE = 1.0 / NOISE_PRIOR[1] ** 2
 """Smallest curvature of the logarithm of the posterior density along any direction: that of the prior of the noise."""
 TEMPERING = 0.8
 """Factor by which the logarithms of the weights shrink until the members differ."""
-SMALLEST_LOG_WEIGHT = -500.0
+MIN_LOG_WEIGHT = -500.0
 """Smallest logarithm of a weight, relative to the largest one."""
 DIFFERENCE = 1e-3
 """Step for finite differences of the curvature."""
-LEAST_NOISE = 1e-6
+MIN_NOISE = 1e-6
 """Smallest noise ratio of a member, which keeps the factorization stable."""
 FAR = 5.0
 """If a new result is farther from its prediction than this many standard deviations, everything is learned again, since
@@ -369,14 +369,14 @@ def _proposed(fit: _Fit, seed: int, count: int) -> tuple[Array, Array]:
     curvatures, directions = np.linalg.eigh((curvature + curvature.T) / 2.0)
     drawn = np.clip(uniforms(seed, STREAM + count, PROPOSALS * size), 1e-12, 1.0 - 1e-12).reshape(PROPOSALS, size)
     normals = ndtri(drawn)
-    deviations = WIDENING / np.sqrt(np.maximum(curvatures, LEAST_CURVATURE))
+    deviations = WIDENING / np.sqrt(np.maximum(curvatures, MIN_CURVATURE))
     return normals * deviations @ directions.T, -0.5 * (normals**2).sum(axis=1)
 
 
 def _weights(logarithms: Array) -> Array:
     """Return weights, (n,), with these logarithms, all reduced by the same factor if necessary, so that the effective
     number of proposals is at least ``MEMBERS``: with many parameters, one proposal may have most of the weight."""
-    logarithms = np.maximum(np.nan_to_num(logarithms - logarithms.max(), nan=SMALLEST_LOG_WEIGHT), SMALLEST_LOG_WEIGHT)
+    logarithms = np.maximum(np.nan_to_num(logarithms - logarithms.max(), nan=MIN_LOG_WEIGHT), MIN_LOG_WEIGHT)
     while True:
         weights: Array = np.exp(logarithms)
         if weights.sum() ** 2 >= MEMBERS * (weights @ weights):
@@ -387,7 +387,7 @@ def _weights(logarithms: Array) -> Array:
 def _member(problem: Problem, rows: Given, fit: _Fit, parameters: Array) -> Member | None:
     """Return the member with these parameters, conditioned on these rows; None if its numbers overflow."""
     evidence = fit.evidence
-    parameters = evidence.within_bounds(parameters, LEAST_NOISE)
+    parameters = evidence.within_bounds(parameters, MIN_NOISE)
     variance = evidence.variance(parameters) if len(rows.values) >= likelihood.MIN_RESULTS else 1.0
     hyperparameters = evidence.hyperparameters(parameters, variance)
     try:

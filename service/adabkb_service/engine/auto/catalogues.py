@@ -42,7 +42,7 @@ OPENED, NEXT = 6, 3
 """The number of groups whose rows are all evaluated next, and the number of neighbors of each."""
 NEARBY = 8
 """The number of groups near the best row that are evaluated last."""
-MOST_VALUES = 64
+MAX_VALUES = 64
 """The maximum number of values of another discrete parameter for which all values are tried with the best row."""
 SPREAD = 2048
 """The number of rows from which a first row is drawn."""
@@ -195,7 +195,7 @@ class Lookup:
     def _with_values(self, point: Array, k: int) -> Array:
         """Return a point with each value of a discrete parameter that has few values."""
         values = self.domain.values[k]
-        if values is None or len(values) > MOST_VALUES or not self.within.free[k]:
+        if values is None or len(values) > MAX_VALUES or not self.within.free[k]:
             return point[None]
         found = np.repeat(point[None], len(values), axis=0)
         found[:, k] = values

@@ -28,7 +28,7 @@ MOST = 4
 """The maximum number of components of a category."""
 SMALLEST = 0.05
 """The minimum share of the descriptors' variance that a component must explain."""
-MOST_OF_ROWS, SMALLEST_OF_ROWS = 32, 0.01
+MAX_ROW_COMPONENTS, MIN_ROW_SHARE = 32, 0.01
 """The maximum number and the minimum share for a catalogue."""
 DECIMALS = 9
 """Decimals of coordinates."""
@@ -102,8 +102,8 @@ def places_of(table: Table) -> Array:
     decrease with their number, since distances grow with the dimension (``likelihood``).
     """
     found = _standardised(table.numbers)
-    if found.shape[1] > MOST_OF_ROWS:
-        found = principal(table.numbers, MOST_OF_ROWS, SMALLEST_OF_ROWS)
+    if found.shape[1] > MAX_ROW_COMPONENTS:
+        found = principal(table.numbers, MAX_ROW_COMPONENTS, MIN_ROW_SHARE)
     elif found.shape[1]:
         found = found / np.ptp(found, axis=0)
     return np.round(found / max(1.0, math.sqrt(found.shape[1] / 3.0)), DECIMALS)

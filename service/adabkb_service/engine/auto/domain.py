@@ -13,7 +13,7 @@ from adabkb_service.engine.auto import choices
 from adabkb_service.engine.auto.components import Components, components, places_of, principal
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.catalogue import CatalogueAxis
-from adabkb_service.engine.cells import LONGEST_KEY
+from adabkb_service.engine.cells import MAX_KEY_LENGTH
 from adabkb_service.engine.conditions import Activity
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
@@ -166,10 +166,10 @@ class Domain:
 
     @cached_property
     def deepest(self) -> int:
-        """The maximum number of cuts on the path to a cell, which keeps its key within ``LONGEST_KEY``."""
+        """The maximum number of cuts on the path to a cell, which keeps its key within ``MAX_KEY_LENGTH``."""
         kinds = zip(self.sizes, self.categorical, strict=True)
         parts = max([2, *(choices.most_parts(size) for size, is_choice in kinds if is_choice and size)])
-        return (LONGEST_KEY - 1) // len(f".{self.dimension - 1}-{parts - 1}")
+        return (MAX_KEY_LENGTH - 1) // len(f".{self.dimension - 1}-{parts - 1}")
 
     def position(self, axis: int, index: int) -> float:
         """Return the position of a value of a discrete axis, by its index."""

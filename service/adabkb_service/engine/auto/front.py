@@ -22,7 +22,7 @@ Bools = NDArray[np.bool_]
 
 SURE = 4.0
 """A value is treated as if it were within this many standard deviations of its mean."""
-FEWEST_DRAWS, MOST_DRAWS = 16, 512
+MIN_DRAWS, MAX_DRAWS = 16, 512
 COMPARISONS = 1 << 27
 """The maximum number of comparisons of points with each other, over all draws."""
 STEP = -1 << 40
@@ -79,7 +79,7 @@ def _by_model(state: State, feasible: float, within: Slice) -> tuple[Array, Arra
     # A point that is dominated even at its upper limits, by others at their lower limits, is on no front.
     contend = listed | ~_surely_dominated(means, deviations)
     count = int(contend.sum())
-    draws = int(np.clip(COMPARISONS // count**2, FEWEST_DRAWS, MOST_DRAWS))
+    draws = int(np.clip(COMPARISONS // count**2, MIN_DRAWS, MAX_DRAWS))
     drawn = uniforms(state.problem.seed, STEP, draws * count * len(found)).reshape(draws, count, len(found))
     normals = ndtri(np.clip(drawn, 1e-12, 1.0 - 1e-12))
     probabilities = pareto.on_front_probability(means[contend], deviations[contend], normals)

@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 
 MOST = (400, 400)
 """The maximum numbers of best and of other results that are predicted, each from the rest of them."""
-LEAST_SHARE = 1e-6
+MIN_SHARE = 1e-6
 """The minimum share of sigma_f^2 that remains without a result."""
 
 
@@ -86,7 +86,7 @@ def _moments(member: Member, values: Array, doubted: Array) -> tuple[Array, Arra
     precisions = posterior.precisions()
     off = posterior.weights / precisions
     fit = float(outputs @ posterior.weights)
-    share = np.maximum(1.0 - posterior.weights * off / max(fit, NEGLIGIBLE), LEAST_SHARE) * count / (count - 1)
+    share = np.maximum(1.0 - posterior.weights * off / max(fit, NEGLIGIBLE), MIN_SHARE) * count / (count - 1)
     variances = posterior.variance * share / precisions - (doubted * member.warp.slope(values)) ** 2
     deviations = np.sqrt(np.maximum(variances, 0.0))
     return outputs - off, np.maximum(deviations, NEGLIGIBLE)

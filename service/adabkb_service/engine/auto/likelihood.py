@@ -56,7 +56,7 @@ NOISY_STARTS = (0.01, 0.1)
 and a search that starts with little noise finds only short lengthscales."""
 NOISY = 1e-3
 """Results count as noisy above this noise ratio, if a smooth kernel is also likelier than a rough one."""
-SMALLEST_VARIANCE = 1e-4
+MIN_VARIANCE = 1e-4
 PLATES = (1e-6, 10.0)
 """Bounds of tau, the variance of the offsets of plates over sigma_f^2."""
 PLATES_PRIOR = (math.log(0.001), 2.0)
@@ -70,7 +70,7 @@ EVALUATIONS = 60
 """The maximum number of evaluations of the objective per start."""
 SMALL_GAIN = 1e-4
 """Gain of the objective, a log-likelihood, below which the search stops."""
-LONGEST_STEP = 1.0
+MAX_STEP = 1.0
 """The longest step along any parameter, in logarithms."""
 FLAT = 1e-3
 """Largest component of a gradient that counts as 0."""
@@ -81,7 +81,7 @@ MIN_RESULTS = 4
 
 _negative_log_posterior = routine("negative_log_posterior", POINTER, POINTER, COUNT, POINTER, POINTER, POINTER, POINTER)
 _minimize = routine("minimize", POINTER, POINTER, POINTER, COUNT, POINTER, POINTER, POINTER)
-_MINIMIZATION = Minimization(EVALUATIONS, SMALL_GAIN, LONGEST_STEP, FLAT, SUFFICIENT)
+_MINIMIZATION = Minimization(EVALUATIONS, SMALL_GAIN, MAX_STEP, FLAT, SUFFICIENT)
 
 
 class Axes(Protocol):
@@ -259,7 +259,7 @@ class Evidence:
         if len(parameters) > len(bounds) + len(last):
             bounds += [_logits(additive.SHARES), lengths]
             weights = len(parameters) - len(bounds) - len(last)
-            bounds += [(-additive.LARGEST_WEIGHT, additive.LARGEST_WEIGHT)] * weights
+            bounds += [(-additive.MAX_WEIGHT, additive.MAX_WEIGHT)] * weights
         bounds += last
         low, high = np.array(bounds).T
         return np.clip(parameters, low, high)
@@ -283,12 +283,12 @@ class Evidence:
             lengthscale_bounds=_logarithms(LENGTHSCALES),
             noise_bounds=_logarithms(NOISES),
             share_bounds=_logits(additive.SHARES),
-            largest_weight=additive.LARGEST_WEIGHT,
+            largest_weight=additive.MAX_WEIGHT,
             plates=PLATES_PRIOR[0],
             plates_deviation=PLATES_PRIOR[1],
             plates_bounds=_logarithms(PLATES),
             mean_variance=MEAN_VARIANCE,
-            smallest_variance=SMALLEST_VARIANCE,
+            smallest_variance=MIN_VARIANCE,
         )
         described = of_components(self.components)
         given = self.positions, self.outputs, self.extra, self.categorical, described

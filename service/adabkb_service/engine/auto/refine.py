@@ -32,7 +32,7 @@ NEAR = 1e-4
 """Distance within which a centroid counts as equal to the target, as a share of the cell's width."""
 CUTS_PER_AXIS = 4
 """The maximum number of cuts per axis for one suggestion; exceeded only while the centroid is taken."""
-MOST_CELLS = 1_000_000
+MAX_CELLS = 1_000_000
 """The maximum number of cells in a tree; afterwards the targets themselves are suggested."""
 
 _move_towards = routine("move_towards", POINTER, NUMBER, POINTER, POINTER, NUMBER)
@@ -141,7 +141,7 @@ def refine(
             point = box.domain.exact(target)
         if capped or not len(open_axes):
             return Refined(tree.cut(cuts), cell, point, cuts, capped)
-        if size >= MOST_CELLS or len(cuts) >= deepest:
+        if size >= MAX_CELLS or len(cuts) >= deepest:
             return Refined(tree.cut(cuts), cell, box.domain.exact(target), cuts, capped=True)
         axis = int(open_axes[0]) if len(open_axes) == 1 else bound.axis_to_cut(x, point, open_axes)
         cell, size = _cut(cuts, cell, size, box, axis, x)

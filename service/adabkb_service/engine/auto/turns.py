@@ -29,7 +29,7 @@ MEMORY, SHARE = 4, 1.0 / 3.0
 axes, plus ``MEMORY``."""
 RADII = (0.05, 4.0)
 """Smallest and largest radius of the model's ball."""
-MOST_AXES = 20
+MAX_AXES = 20
 """The maximum number of axes of a model, which has about half their square as coefficients."""
 
 
@@ -65,7 +65,7 @@ class Turns:
             return replace(self, in_a_row=0, others=self.others + 1)
         if gained is None:
             return replace(self, in_a_row=0, others=0)
-        gains = (*self.gains, gained)[-(MOST_AXES + MEMORY) :]
+        gains = (*self.gains, gained)[-(MAX_AXES + MEMORY) :]
         radius = min(2.0 * self.radius, RADII[1]) if gained else max(0.5 * self.radius, RADII[0])
         return Turns(gains, self.in_a_row + 1 if gained else 0, 0, radius)
 
@@ -90,7 +90,7 @@ def axes_of_model(problem: Problem, relevant: Bools, *, seems_noisy: bool) -> In
     if without or config.has_plates or problem.has_several or seems_noisy or may_lack:
         return np.zeros(0, dtype=np.int64)
     axes = np.setdiff1d(np.flatnonzero(relevant), [*domain.discrete, *domain.remainders])
-    return axes if len(axes) <= MOST_AXES else axes[:0]
+    return axes if len(axes) <= MAX_AXES else axes[:0]
 
 
 def coefficients(axes: int) -> int:

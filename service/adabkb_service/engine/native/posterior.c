@@ -4,7 +4,7 @@
 
 #include "linalg.h"
 
-#define SMALLEST_DEVIATION 1e-12 /* smaller ones count as this in the gradient */
+#define MIN_DEVIATION 1e-12 /* smaller ones count as this in the gradient */
 
 /* The kernel, (n, m), between cube positions X, (n, d), and the inducing points. */
 static double *kernel_columns(Workspace *workspace, const Posterior *posterior, const double *X, int64_t n)
@@ -75,7 +75,7 @@ void ucb_and_gradient(Workspace *workspace, const Posterior *posterior, const do
     times(V, n, rows, posterior->factor, m, pulled);
     for (int64_t i = 0; i < n; i++) {
         double *restrict row = E + i * m, *restrict pulls = pulled + i * m;
-        double pull = beta * posterior->variance / (deviation[i] > SMALLEST_DEVIATION ? deviation[i] : SMALLEST_DEVIATION);
+        double pull = beta * posterior->variance / (deviation[i] > MIN_DEVIATION ? deviation[i] : MIN_DEVIATION);
         values[i] += beta * deviation[i];
         for (int64_t j = 0; j < m; j++) {
             pulls[j] = posterior->weights[j] - pull * pulls[j];

@@ -12,8 +12,8 @@ const QUESTIONS = [
   ["What was learned?", "findings"],
   ["Can I stop?", "outlook"],
 ];
-const MOST_TO_TRY = 6;
-const LEAST_MILLISECONDS = 2500;
+const MAX_TO_TRY = 6;
+const MIN_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
 const BUSY_MILLISECONDS = 15000;
 
@@ -27,7 +27,7 @@ export class AssessmentPanel {
     this.askedAt = 0;
     /** @type {number | undefined} */
     this.timer = undefined;
-    this.pause = LEAST_MILLISECONDS;
+    this.pause = MIN_MILLISECONDS;
     this.changed();
   }
 
@@ -52,7 +52,7 @@ export class AssessmentPanel {
     }
     this.panel.removeAttribute("aria-busy");
     this.timer = undefined;
-    this.pause = Math.max(LEAST_MILLISECONDS, (Date.now() - this.askedAt) / SHARE_OF_TIME);
+    this.pause = Math.max(MIN_MILLISECONDS, (Date.now() - this.askedAt) / SHARE_OF_TIME);
     if (!isBusy) return;
     this.pause = Math.min(this.pause, BUSY_MILLISECONDS);
     this.data.forget("assessment");
@@ -109,7 +109,7 @@ export class AssessmentPanel {
       .filter(([name]) => always.has(name))
       .flatMap(([name, left]) => left.map((value) => ({ name, value })));
     return choices
-      .slice(0, MOST_TO_TRY)
+      .slice(0, MAX_TO_TRY)
       .flatMap(({ name, value }) => [" ", trial(`Try ${shown(value)}`, { [name]: value })]);
   }
 

@@ -58,8 +58,8 @@ export function onRefused(then) {
 }
 
 const LATER = new Set([429, 503]);
-const MOST_TURNS = 6;
-const MOST_SECONDS = 10;
+const MAX_TURNS = 6;
+const MAX_SECONDS = 10;
 
 /** The answer; repeats the request while the server is busy.
  * @param {string} path
@@ -70,7 +70,7 @@ async function served(path, options, retries) {
   for (let turn = 1; ; turn += 1) {
     const answer = await sent(path, options, retries);
     const seconds = Number(answer.headers.get("Retry-After") ?? NaN);
-    if (!LATER.has(answer.status) || !(seconds <= MOST_SECONDS) || turn === MOST_TURNS) return answer;
+    if (!LATER.has(answer.status) || !(seconds <= MAX_SECONDS) || turn === MAX_TURNS) return answer;
     await pause(1000 * Math.max(seconds, 1));
   }
 }

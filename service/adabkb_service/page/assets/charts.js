@@ -152,7 +152,7 @@ export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name
 }
 
 const BUSY = 503; // the status
-const LEAST_MILLISECONDS = 2500;
+const MIN_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
 const PNG_PIXELS = 2; // for each pixel of the page
 
@@ -185,7 +185,7 @@ export class Chart {
     this.isVisible = false;
     this.isRefusedAsBusy = false; // the last time
     this.drawnAt = 0;
-    this.pause = LEAST_MILLISECONDS;
+    this.pause = MIN_MILLISECONDS;
     for (const button of every(this.frame, "[data-save]", HTMLElement)) {
       button.addEventListener("click", () => this.save(dataOf(button, "save")));
     }
@@ -246,7 +246,7 @@ export class Chart {
     }
     this.timer = undefined;
     // What takes the server long, because the study is large, is asked for less often.
-    this.pause = Math.max(LEAST_MILLISECONDS, (Date.now() - this.drawnAt) / SHARE_OF_TIME);
+    this.pause = Math.max(MIN_MILLISECONDS, (Date.now() - this.drawnAt) / SHARE_OF_TIME);
     if (this.isDue) this.due();
   }
 

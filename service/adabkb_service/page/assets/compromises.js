@@ -4,7 +4,7 @@ import { byId, made, one } from "./elements.js";
 import { Scale } from "./scale.js";
 import { inUnit, measured } from "./words.js";
 
-const MOST_ROWS = 200;
+const MAX_ROWS = 200;
 
 /** List them in a table, the best by the first objective first, and say above how many there are and how far they go.
  * @param {import("./data.js").StudyData} data
@@ -19,7 +19,7 @@ export async function listCompromises(data) {
   const plain = (/** @type {string} */ name) => ({ digits: quantities[name]?.digits });
   const cell = (/** @type {string} */ text, isNumber = true) => made("td", { className: isNumber ? "num" : "" }, text);
   one(table, "tbody", HTMLElement).replaceChildren(
-    ...rows.slice(0, MOST_ROWS).map((each) => {
+    ...rows.slice(0, MAX_ROWS).map((each) => {
       const link = made("a", {}, each.trial === null ? "own" : String(each.trial));
       link.href = each.trial === null ? `${data.page}/results/${each.observation}` : data.trialPage(each.trial);
       return made(

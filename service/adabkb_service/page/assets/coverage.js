@@ -8,7 +8,7 @@ import { chosen, hatched, plane } from "./learned.js";
 import { counted, figure, inUnit, measured } from "./words.js";
 
 const PARTS = 5; // of a range
-const MOST_COMBINATIONS = 10_000; // of which the server says which are excluded
+const MAX_COMBINATIONS = 10_000; // of which the server says which are excluded
 const EXCLUDED = "excluded by the constraints";
 
 /** The parts of a parameter: each choice, or some parts of a range, whole numbers one by one if they are few.
@@ -54,7 +54,7 @@ export function coverageChart(data) {
     const ink = colours();
     const results = history.results.filter((each) => !each.excluded);
     const [columns, rows] = [partsOf(x), partsOf(y)];
-    const isAsked = columns.length * rows.length <= MOST_COMBINATIONS;
+    const isAsked = columns.length * rows.length <= MAX_COMBINATIONS;
     const excluded = isAsked ? await data.excluded([x.name, y.name], [edgesOf(x, columns), edgesOf(y, rows)]) : null;
     const cells = columns.flatMap((column, i) =>
       rows.map((row, k) => {

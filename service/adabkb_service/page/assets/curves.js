@@ -5,7 +5,7 @@ import { apart, Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
 import { counted, figure } from "./words.js";
 
-const MOST_TRIALS = 100;
+const MAX_TRIALS = 100;
 /** @type {Record<string, string>} */
 const NAMES = { active: "under way", completed: "completed", stopped: "stopped early", failed: "failed" };
 
@@ -16,7 +16,7 @@ export function curvesChart(data) {
   /** @type {Curve[]} */
   let curves = [];
   const make = async () => {
-    const numbered = (trials.value.match(/[1-9]\d{0,8}/g) ?? []).slice(0, MOST_TRIALS);
+    const numbered = (trials.value.match(/[1-9]\d{0,8}/g) ?? []).slice(0, MAX_TRIALS);
     which.disabled = numbered.length > 0;
     const ofBest = which.value ? `?best=${which.value}` : "";
     curves = await data.curves(

@@ -5,8 +5,8 @@ import { ifThere } from "./elements.js";
 import { Scale } from "./scale.js";
 import { cut, titled } from "./words.js";
 
-const MOST_CELLS = 5000;
-const MOST_FAILED = 1000;
+const MAX_CELLS = 5000;
+const MAX_FAILED = 1000;
 
 /** Parameters of a study as a query.
  * @param {string[]} names
@@ -169,7 +169,7 @@ export class StudyData {
    * @returns {Promise<any[]>}
    */
   async failed() {
-    const { items } = await this.once("failed", () => listed(`${this.api}/trials?state=failed`, MOST_FAILED));
+    const { items } = await this.once("failed", () => listed(`${this.api}/trials?state=failed`, MAX_FAILED));
     return items;
   }
 
@@ -233,7 +233,7 @@ export class StudyData {
    */
   async cells() {
     const found = await this.once(`cells ${this.shown()}`, () =>
-      listed(`${this.api}/partition${this.ofMetric("?")}`, MOST_CELLS),
+      listed(`${this.api}/partition${this.ofMetric("?")}`, MAX_CELLS),
     );
     const { quantity } = await this.study();
     return { ...found, items: found.items.map((/** @type {any} */ cell) => cut(cell, quantity)) };

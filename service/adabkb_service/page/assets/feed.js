@@ -5,7 +5,7 @@ import { byId, dataOf } from "./elements.js";
 import { notices } from "./notices.js";
 import { measured, shown, tellTimes } from "./words.js";
 
-const MOST_LINES = 200;
+const MAX_LINES = 200;
 const KINDS = [
   "created",
   "suggested",
@@ -145,7 +145,7 @@ export function follow(data, quantities, cursor, changed) {
       const event = JSON.parse(text);
       const item = line(event, data, quantities);
       feed.prepend(item);
-      while (feed.children.length > MOST_LINES) feed.lastElementChild?.remove();
+      while (feed.children.length > MAX_LINES) feed.lastElementChild?.remove();
       if (event.seq > known) {
         notify(event, dataOf(item, "told"));
         changed();

@@ -28,7 +28,7 @@ const PURPOSES = { policy: "search", fallback: "fallback" };
  */
 const purpose = (result) => result.phase ?? PURPOSES[result.origin ?? ""] ?? "own";
 
-const MOST_CONDITIONS = 12; // in a tooltip
+const MAX_CONDITIONS = 12; // in a tooltip
 const CLOUD = "results, darker where there are more";
 
 /** @param {import("./data.js").StudyData} data */
@@ -388,7 +388,7 @@ function told(result, { quantity, parameters }) {
   lines.push(`${plusMinus(result.value, result.std_error, quantity)}${kept}`);
   if (result.beyond) lines.push(`violates its bound: ${result.beyond.join(", ")}`);
   if (result.expected) lines.push(`expected ${plusMinus(result.expected.mean, result.expected.std, quantity)}`);
-  return [...lines, ...conditions(parameters, result.parameters).slice(0, MOST_CONDITIONS)].join("\n");
+  return [...lines, ...conditions(parameters, result.parameters).slice(0, MAX_CONDITIONS)].join("\n");
 }
 
 /** The chart in words.

@@ -8,11 +8,11 @@ import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
 const CONSTANT = "The model predicts the same everywhere so far.";
 const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
 const PREDICTED = /** @type {const} */ (["mean", "std", "lcb", "ucb"]);
-const MOST_SLICES = 6;
-const MOST_NAMED = 8; // conditions in a sentence
+const MAX_SLICES = 6;
+const MAX_NAMED = 8; // conditions in a sentence
 const CHARACTER = 7; // pixels of the width of one, about
-const MOST_BARS = 20;
-const MOST_THICK = 5; // lines of results
+const MAX_BARS = 20;
+const MAX_THICK = 5; // lines of results
 /** @type {Record<string, string>} */
 const COLOURS = { mean: "expected", std: "uncertainty", feasible_probability: "probability of satisfying all bounds" };
 
@@ -29,7 +29,7 @@ export function importanceChart(data) {
     const sorted = found.parameters.filter((each) => titles.has(each.name)).sort((a, b) => a.total - b.total);
     const best = sorted.at(-1);
     if (!best) return { empty: CONSTANT };
-    const drawn = sorted.slice(-MOST_BARS);
+    const drawn = sorted.slice(-MAX_BARS);
     /** @type {(name: string, field: "first_order" | "total", color: string) => ChartOption} */
     const bar = (name, field, color) => ({
       type: "bar",
@@ -171,7 +171,7 @@ export function parallelChart(data) {
           lineStyle: { width: 1.2, opacity: 0.45 },
           data: worstFirst.map((each, i) => ({
             value: line(each),
-            ...(i >= worstFirst.length - MOST_THICK ? { lineStyle: { width: 3, opacity: 1 } } : {}),
+            ...(i >= worstFirst.length - MAX_THICK ? { lineStyle: { width: 3, opacity: 1 } } : {}),
           })),
         },
       ],
@@ -196,7 +196,7 @@ export function slicesChart(data) {
     const weight = new Map(importance.parameters.map((each) => [each.name, each.total]));
     const drawn = [...scales]
       .sort((a, b) => (weight.get(b.name) ?? 0) - (weight.get(a.name) ?? 0))
-      .slice(0, MOST_SLICES);
+      .slice(0, MAX_SLICES);
     const slices = await Promise.all(drawn.map((scale) => data.slice([scale.name])));
     const ink = colours();
     const [low, high] = extent(slices, (await data.history()).results);
@@ -259,7 +259,7 @@ export function slicesChart(data) {
     );
     const left = scales.length - drawn.length;
     const through = conditions(study.parameters, Object.assign({}, ...slices.map(({ at }) => at)));
-    const point = [...through.slice(0, MOST_NAMED), ...(through.length > MOST_NAMED ? ["…"] : [])].join(", ");
+    const point = [...through.slice(0, MAX_NAMED), ...(through.length > MAX_NAMED ? ["…"] : [])].join(", ");
     return {
       option,
       header: ["parameter", "value", ...PREDICTED],
@@ -449,7 +449,7 @@ export function contourChart(data, name) {
         rows,
         said: [
           rest.length
-            ? `At ${[...rest.slice(0, MOST_NAMED), ...(rest.length > MOST_NAMED ? ["…"] : [])].join(", ")}.`
+            ? `At ${[...rest.slice(0, MAX_NAMED), ...(rest.length > MAX_NAMED ? ["…"] : [])].join(", ")}.`
             : `From ${slice.results} results.`,
           ...(giving.length ? ["The other shares adjust."] : []),
           ...(forbidden ? ["Hatched: excluded by the constraints."] : []),

@@ -7,7 +7,7 @@ import { aboutResult, chosen, hatched, plane, points, rectangles } from "./learn
 import { figure, inUnit, plusMinus, shown } from "./words.js";
 
 const PLAY_MILLISECONDS = 140;
-const MOST_STEPS = 60;
+const MAX_STEPS = 60;
 
 /** What the model said of each cell; null if it was not asked.
  * @typedef {Awaited<ReturnType<import("./data.js").StudyData["past"]>>} Past
@@ -133,7 +133,7 @@ export function partitionChart(data) {
     if (step.value === step.max) step.value = "0";
     play.textContent = "❚❚";
     play.setAttribute("aria-label", "Pause the replay");
-    const stride = Math.max(1, Math.ceil(Number(step.max) / MOST_STEPS));
+    const stride = Math.max(1, Math.ceil(Number(step.max) / MAX_STEPS));
     while (isPlaying && step.value !== step.max) {
       step.value = String(Number(step.value) + stride);
       isAtEnd = step.value === step.max;

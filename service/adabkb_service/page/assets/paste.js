@@ -13,10 +13,10 @@ import { counted, shown } from "./words.js";
 /** @typedef {ReturnType<typeof read>} Table */
 /** @typedef {{ table: Table, known: Role[], keys: string[], rows: PastedRow[] }} Turn */
 
-const MOST_FAULTS = 8;
-const MOST_SHOWN = 12;
+const MAX_FAULTS = 8;
+const MAX_SHOWN = 12;
 const BATCH = 500;
-const MOST_UNDONE = 100;
+const MAX_UNDONE = 100;
 
 /** Let the form take a table of results of a study.
  * @param {HTMLFormElement} form
@@ -174,7 +174,7 @@ export function takeTables(form, data) {
         });
       changed();
     };
-    say(`Stored: ${counted(seqs.length, "result")}.`, seqs.length <= MOST_UNDONE && undo);
+    say(`Stored: ${counted(seqs.length, "result")}.`, seqs.length <= MAX_UNDONE && undo);
     changed();
   }
 }
@@ -306,7 +306,7 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
     ...asked
       .filter(isFaulty)
       .map((row) => [row])
-      .slice(0, MOST_FAULTS),
+      .slice(0, MAX_FAULTS),
   );
   for (const some of batches) {
     if (!isWanted()) return;
@@ -382,9 +382,9 @@ function placed({ line }, pointer, detail, { header }, keys, known) {
  */
 function faultsOf(rows) {
   const told = rows.flatMap((row) => row.faults.map((each) => each.text));
-  const more = told.length > MOST_FAULTS ? [`… and ${told.length - MOST_FAULTS} more`] : [];
+  const more = told.length > MAX_FAULTS ? [`… and ${told.length - MAX_FAULTS} more`] : [];
   const remedy = "Correct the marked cells above, or leave these lines out. Nothing is stored yet.";
-  return [...told.slice(0, MOST_FAULTS), ...more, remedy].join("\n");
+  return [...told.slice(0, MAX_FAULTS), ...more, remedy].join("\n");
 }
 
 /** Show the columns with what they are, the first rows, and those that do not fit.
@@ -414,7 +414,7 @@ function draw({ table, known, keys, rows }, choose, mend) {
   head.replaceChildren(line);
   byId("paste-columns", HTMLElement).textContent = inSentence(table.header, known, keys);
   const bad = rows.filter((row) => row.faults.length);
-  const kept = new Set([...bad.slice(0, MOST_SHOWN), ...rows.slice(0, MOST_SHOWN)]);
+  const kept = new Set([...bad.slice(0, MAX_SHOWN), ...rows.slice(0, MAX_SHOWN)]);
   body.replaceChildren(...rows.filter((row) => kept.has(row)).map((row) => drawn(row, table.header, keys, mend)));
   if (kept.size < rows.length) {
     const cell = made("td", {}, `… and ${counted(rows.length - kept.size, "line")} more`);

@@ -10,7 +10,7 @@ const button = byId("print", HTMLButtonElement);
 
 const BUSY = "The server is busy. This chart waits for its turn.";
 const PAUSE_MILLISECONDS = 2000;
-const MOST_MILLISECONDS = 300_000;
+const MAX_MILLISECONDS = 300_000;
 
 const charts = await chartsOf(new StudyData(dataOf(report, "study")));
 const label = button.textContent ?? "";
@@ -21,7 +21,7 @@ const label = button.textContent ?? "";
 async function drawInTurn(chart) {
   const begun = Date.now();
   await chart.drawn();
-  while (chart.isRefusedAsBusy && Date.now() - begun < MOST_MILLISECONDS) {
+  while (chart.isRefusedAsBusy && Date.now() - begun < MAX_MILLISECONDS) {
     chart.tell("failed", BUSY);
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
     await chart.drawn();

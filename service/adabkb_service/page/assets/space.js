@@ -35,7 +35,7 @@ export { area, box, field, part, text };
 
 const holder = byId("parameters", HTMLElement);
 const summary = byId("summary", HTMLElement);
-const FEWEST_CHOICES = 2;
+const MIN_CHOICES = 2;
 
 let made = 0;
 
@@ -51,7 +51,7 @@ const isLog = (row) => box(row, "log").checked;
 export function fitRow(row) {
   made += 1;
   row.dataset.key = `parameter-${made}`;
-  addChoices(row, FEWEST_CHOICES);
+  addChoices(row, MIN_CHOICES);
   row.addEventListener("click", (event) => {
     const button = around(event, "[data-add], [data-drop]", HTMLButtonElement);
     if (button?.dataset.add === "choice") {
@@ -228,7 +228,7 @@ function showFields(row, given, belief, inUse) {
   if (given.kind === "fixed") showValue(field(row, "value"), given.value ?? null);
   if (inUse !== undefined) showValue(field(row, "baseline"), inUse);
   const listed = given.choices ?? given.values ?? [];
-  addChoices(row, Math.max(0, listed.length - FEWEST_CHOICES));
+  addChoices(row, Math.max(0, listed.length - MIN_CHOICES));
   for (const [i, value] of listed.entries()) showValue(fields(row)[i], value);
 }
 

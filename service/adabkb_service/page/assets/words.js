@@ -52,7 +52,7 @@ export function numeral(text) {
   return NUMERAL.test(plain) ? Number(plain) : NaN;
 }
 
-const MOST_PLACES = 15; // of a prediction: there are as many as its standard deviation has with two digits
+const MAX_PLACES = 15; // of a prediction: there are as many as its standard deviation has with two digits
 
 /** A number with so many digits after the point; fewer than none are zeros before it.
  * @param {number} value
@@ -85,8 +85,8 @@ export function measured(value, { digits, unit } = {}) {
  */
 export function plusMinus(mean, std, quantity = {}) {
   if (!std || !(std > 0)) return measured(mean, quantity);
-  const places = Math.min(1 - Math.floor(Math.log10(std)), (quantity.digits ?? MOST_PLACES) + 1);
-  const isExtreme = places > MOST_PLACES || Math.abs(mean) >= 1e15;
+  const places = Math.min(1 - Math.floor(Math.log10(std)), (quantity.digits ?? MAX_PLACES) + 1);
+  const isExtreme = places > MAX_PLACES || Math.abs(mean) >= 1e15;
   const told = isExtreme ? [figure(mean, 8), figure(std, 2)] : [fixed(mean, places), fixed(std, places)];
   return inUnit(told.join(`${NO_BREAK}±${NO_BREAK}`), quantity.unit);
 }

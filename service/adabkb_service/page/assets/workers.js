@@ -3,7 +3,7 @@
 import { Chart, colours, common } from "./charts.js";
 import { atClock, counted, figure, span } from "./words.js";
 
-const MOST_WORKERS = 40;
+const MAX_WORKERS = 40;
 
 /** @param {import("./data.js").StudyData} data */
 export function timelineChart(data) {
@@ -14,7 +14,7 @@ export function timelineChart(data) {
       if (!trials.length) return { empty: "No worker has asked for a trial yet." };
       const ink = colours();
       const named = (/** @type {TimelineTrial} */ trial) => trial.worker ?? "no name";
-      const workers = [...new Set(trials.map(named))].slice(-MOST_WORKERS);
+      const workers = [...new Set(trials.map(named))].slice(-MAX_WORKERS);
       const drawn = trials.filter((trial) => workers.includes(named(trial)));
       /** @type {Record<string, ChartOption>} */
       const styles = {

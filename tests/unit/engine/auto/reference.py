@@ -12,9 +12,9 @@ from scipy.spatial.distance import cdist
 from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel
 from adabkb_service.engine.auto.likelihood import (
     COMPONENT_PRIOR,
+    MIN_VARIANCE,
     NAME_PRIOR,
     NOISE_PRIOR,
-    SMALLEST_VARIANCE,
     Evidence,
     prior_centre,
 )
@@ -162,8 +162,8 @@ def negative_log_posterior(evidence: Evidence, parameters: Array) -> tuple[float
     inverse = np.linalg.inv(K)
     alpha = inverse @ evidence.outputs
     variance = float(evidence.outputs @ alpha) / n
-    fit_weight = 1.0 / variance if variance > SMALLEST_VARIANCE else 0.0
-    variance = max(variance, SMALLEST_VARIANCE)
+    fit_weight = 1.0 / variance if variance > MIN_VARIANCE else 0.0
+    variance = max(variance, MIN_VARIANCE)
     G = 0.5 * (inverse - fit_weight * np.outer(alpha, alpha))
     along = np.zeros(columns)
     for axis in range(columns):

@@ -20,8 +20,8 @@ from adabkb_service.engine.auto.averaged import (
     FAR,
     FARTHEST,
     FEWEST,
-    LEAST_NOISE,
     MEMBERS,
+    MIN_NOISE,
     Averaged,
     _fits,
     apart,
@@ -107,7 +107,7 @@ def test_members_are_drawn_from_the_posterior_of_their_parameters() -> None:
         [[fit.log_density_at(np.array([scale, nu])) for nu in noises] for scale in lengthscales] for fit in fits
     ]
     weights = np.exp(np.array(log_densities) - np.max(log_densities)).sum(axis=(0, 1))
-    clipped = np.clip(noises, np.log(LEAST_NOISE), np.log(likelihood.NOISES[1]))
+    clipped = np.clip(noises, np.log(MIN_NOISE), np.log(likelihood.NOISES[1]))
     mean = float(np.average(clipped, weights=weights))
     deviation = float(np.sqrt(np.average((clipped - mean) ** 2, weights=weights)))
     found = [learn(replace(problem, seed=seed), record, prior) for seed in range(60)]

@@ -16,8 +16,8 @@ from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.quadratic import proposal
 from adabkb_service.engine.auto.restarts import Restart, is_nearest_to_failed, is_outside_neighbourhood
 from adabkb_service.engine.auto.turns import (
+    MAX_AXES,
     MEMORY,
-    MOST_AXES,
     NEW,
     Turns,
     coefficients,
@@ -74,8 +74,8 @@ def test_steps_of_restarts_or_without_a_result_count_no_gain() -> None:
     turns = Turns((True,), in_a_row=1, others=0, radius=2.0)
     assert turns.after(AXES, is_restarts=True, gained=True) == Turns((True,), 0, 1, 2.0)
     assert turns.after(AXES, is_restarts=False, gained=None) == Turns((True,), 0, 0, 2.0)
-    many = Turns((False,) * (MOST_AXES + MEMORY), others=11).after(MOST_AXES, is_restarts=False, gained=True)
-    assert many.gains == (False,) * (MOST_AXES + MEMORY - 1) + (True,), "the oldest is dropped"
+    many = Turns((False,) * (MAX_AXES + MEMORY), others=11).after(MAX_AXES, is_restarts=False, gained=True)
+    assert many.gains == (False,) * (MAX_AXES + MEMORY - 1) + (True,), "the oldest is dropped"
 
 
 def test_every_third_step_is_not_a_restart() -> None:

@@ -79,7 +79,7 @@ def test_gradient_treats_a_clamped_variance_as_constant() -> None:
     data = evidence("continuous", 0)
     tiny = Evidence(data.positions, 1e-6 * data.outputs, data.extra, data.categorical)
     at = parameters("anywhere", 3, 1)
-    assert tiny.variance(at) == likelihood.SMALLEST_VARIANCE
+    assert tiny.variance(at) == likelihood.MIN_VARIANCE
     np.testing.assert_allclose(tiny.negative_log_posterior(at)[1], central_differences(tiny, at), rtol=1e-6, atol=1e-6)
 
 
