@@ -271,7 +271,7 @@ def test_outlier_is_reported_until_it_is_corrected(running: Service) -> None:
     (found,) = (each for each in assessment(running, "s").checks if each.check == "outlier")
     assert found.observation == 7
     assert found.text.startswith("Result 7 is 301.5, but given the others, the model expects ")
-    correct(running, "s", 7, {"value": 50.0})
+    correct(running, "s", 7, {"value": 30.2})
     assert "outlier" not in checks(running)
 
 

