@@ -287,7 +287,7 @@ def withdraw(
     attempt: Attempt = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a trial without a result: decline a suggestion, or remove a queued point.
+    """Decline a suggestion, or remove a queued point.
 
     This is not a failure, and does not count toward the budget.
 

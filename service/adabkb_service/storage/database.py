@@ -47,8 +47,8 @@ SERVICE_TABLES = {"studies", "trials", "observations", "events"}
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
 
 IDLE_SECONDS = 1.0
-"""A connection to PostgreSQL is checked before its use if it was idle for this long. A check before each transaction
-would be one statement in seven."""
+"""By default, a connection to PostgreSQL that was idle for this long is checked before its use. A check before each
+transaction would be one statement in seven."""
 
 _WRITE, _UNREFERENCED, _USED_AT = "adabkb_write", "adabkb_unreferenced", "adabkb_used_at"
 
@@ -64,6 +64,7 @@ class Database:
         holder_seconds: float | None = None,
         statement_seconds: float = 0.0,
         connections: int = 40,
+        idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         """Check the URL. The first transaction opens a connection.
 
@@ -73,13 +74,14 @@ class Database:
             holder_seconds: how long a writing transaction on PostgreSQL may be idle; None for no limit.
             statement_seconds: how long a statement may take on PostgreSQL before it raises ``Busy``; 0 for no limit.
             connections: the maximum number of open connections.
+            idle_seconds: a connection to PostgreSQL that was idle for this long is checked before its use.
 
         Raises:
             ValueError: the URL has another form.
         """
         self.url = _checked(url)
         self._file = SqliteFile(self.url.database or "") if self.is_sqlite else None
-        self.engine = _engine(self.url, lock_seconds, statement_seconds, connections, self._file)
+        self.engine = _engine(self.url, lock_seconds, statement_seconds, connections, idle_seconds, self._file)
         self.last_error: str | None = None
         """Why the database was last unavailable; None after a successful writing transaction."""
         self._batcher = WriteBatcher(lock_seconds) if self.is_sqlite else None
@@ -232,7 +234,12 @@ def _checked(text: str) -> URL:
 
 
 def _engine(
-    url: URL, lock_seconds: float, statement_seconds: float, connections: int, file: SqliteFile | None
+    url: URL,
+    lock_seconds: float,
+    statement_seconds: float,
+    connections: int,
+    idle_seconds: float,
+    file: SqliteFile | None,
 ) -> Engine:
     kept = min(CONNECTIONS_KEPT, connections)
     pool: dict[str, Any] = {
@@ -248,7 +255,7 @@ def _engine(
         engine = create_engine(url, **pool, connect_args={"options": options})
         event.listen(engine, "handle_error", replace_if_read_only)
         event.listen(engine, "checkin", _note_use)
-        event.listen(engine, "checkout", _idle_check(engine.dialect))
+        event.listen(engine, "checkout", _idle_check(engine.dialect, idle_seconds))
         return engine
     engine = create_engine(url, **pool, connect_args={"timeout": lock_seconds})
     event.listen(engine, "handle_error", replace_if_read_only)
@@ -262,12 +269,12 @@ def _note_use(_: DBAPIConnection | None, entry: ConnectionPoolEntry) -> None:
     entry.info[_USED_AT] = time.monotonic()
 
 
-def _idle_check(dialect: Dialect) -> Callable[[DBAPIConnection, ConnectionPoolEntry, Any], None]:
+def _idle_check(dialect: Dialect, idle_seconds: float) -> Callable[[DBAPIConnection, ConnectionPoolEntry, Any], None]:
     """A function that checks a connection which was idle for a while before it is used again. If it is broken, the pool
     replaces it and all older connections."""
 
     def check(connection: DBAPIConnection, entry: ConnectionPoolEntry, _: Any) -> None:
-        if time.monotonic() - entry.info.get(_USED_AT, math.inf) < IDLE_SECONDS:
+        if time.monotonic() - entry.info.get(_USED_AT, math.inf) < idle_seconds:
             return
         try:
             dialect.do_ping(connection)

@@ -30,7 +30,7 @@ def test_code_of_the_guide_runs_from_top_to_bottom(
             exec(block, names)
     finally:
         # A script closes them at its end; here, a later test would get warnings about their connections.
-        for transport in [found for found in gc.get_objects() if isinstance(found, Transport)]:
+        for transport in [found for found in gc.get_objects() if type(found) is Transport]:
             transport.close()
     assert names["results"].num_errors == 0  # type: ignore[attr-defined]
     assert names["study"].best_value < 0.5  # type: ignore[attr-defined]

@@ -275,7 +275,7 @@ def test_incompatible_features_are_rejected(changes: dict[str, Any], sentence: s
     [
         {"metrics": ["size"], "outcome_constraints": [{"metric": "size", "upper": 2}]},
         {"constraints": ["x <= 1.9"]},
-        {"cost": "others", "per_cost": True},
+        {"cost": "told", "per_cost": True},
         {"noise_std": 0.1},
     ],
 )
