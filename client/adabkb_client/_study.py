@@ -41,7 +41,7 @@ Callback = Callable[[Any, Trial], object]
 Context = Parameters | Callable[[], Parameters] | None
 """Values of context parameters, or a function that returns the current ones."""
 
-KEEPER_PATIENCE = 2.0
+KEEPER_SECONDS = 2.0
 """Seconds for which the end of a block waits for a renewal in progress."""
 
 
@@ -144,7 +144,7 @@ class LeasedTrial(Leased):
             log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
         if self._keeper is not None:
             # Do not wait longer: a renewal that is being retried is no longer needed.
-            self._keeper.join(KEEPER_PATIENCE)
+            self._keeper.join(KEEPER_SECONDS)
 
     def __enter__(self) -> Self:
         return self.start()

@@ -35,7 +35,7 @@ from adabkb_client.errors import (
 
 log = logging.getLogger("adabkb_client")
 
-REPORT_PATIENCE = 5.0
+REPORT_SECONDS = 5.0
 """Seconds for which a report is retried while the evaluation waits."""
 
 T = TypeVar("T")
@@ -289,7 +289,7 @@ class TrialCalls:
         path = f"{self._path}/trials/{reference.pop('trial')}/reports"
         while trial.unsent and not trial.should_stop():
             body = {**reference, "reports": trial.unsent[:BATCH]}
-            call = Call("POST", path, body, key=None, retry_for=0.0 if was_away else REPORT_PATIENCE)
+            call = Call("POST", path, body, key=None, retry_for=0.0 if was_away else REPORT_SECONDS)
             try:
                 answer: Reported = self._decode(Reported, (yield call))
             except (ConnectionFailed, Unavailable) as error:

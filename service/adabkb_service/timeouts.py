@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-UNHURRIED = 3600.0
-"""An hour, longer than any wait of commands and tests."""
+UNLIMITED_SECONDS = 3600.0
+"""In effect no limit: an hour, longer than any wait of commands and tests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
     """Longest waits in seconds. The defaults are effectively unlimited."""
 
-    suggestion: float = UNHURRIED
+    suggestion: float = UNLIMITED_SECONDS
     """How long a suggestion waits for the model. After that, points are quasi-random until the model replies."""
-    follow: float = UNHURRIED
+    follow: float = UNLIMITED_SECONDS
     """How long a GET or PATCH of a study waits for the model to process the latest results. After that, it returns the
     previous statistics."""
-    request: float = UNHURRIED
+    request: float = UNLIMITED_SECONDS
     """How long a request waits for its batch, or a query for the model's answer. After that, it is refused and may be
     retried."""
-    contention: float = UNHURRIED
+    contention: float = UNLIMITED_SECONDS
     """How long a transaction is retried while other servers commit first."""
-    decision: float = UNHURRIED
+    decision: float = UNLIMITED_SECONDS
     """How long the model may decide on the points of one suggestion, apart from the current point."""
 
     @property

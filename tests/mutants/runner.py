@@ -32,7 +32,7 @@ MAX_SECONDS = 600.0
 """Time limit in seconds for the tests of one file without a mutant."""
 QUICK = 0.02
 """Tests that take less than this many seconds count as equally quick."""
-PATIENCE, SLOWER = 330.0, 10.0
+BASE_SECONDS, SLOWER = 330.0, 10.0
 """Time limit for the tests of a mutant: these seconds, plus this multiple of their time without it. Hanging tests fail
 earlier; the limit allows for a busy machine."""
 PROCESSOR, MORE = 20, 3
@@ -238,7 +238,7 @@ class Runner:
                     usual = sum(test.seconds for test in chosen)
                     items, processor = [test.item for test in chosen], PROCESSOR + int(MORE * usual)
                     killer = partial(self._killer, session, file, mutant, items, warm, processor)
-                    yield (known, mutant, chosen), PATIENCE + SLOWER * usual, killer
+                    yield (known, mutant, chosen), BASE_SECONDS + SLOWER * usual, killer
 
     def _chosen(self, mutant: Mutant, file: str, tests: list[Test], known: Kept) -> list[Test] | None:
         """The tests to run against a mutant, the most promising ones first; None if it needs none."""

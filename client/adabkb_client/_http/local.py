@@ -30,11 +30,11 @@ from adabkb_client.errors import ConnectionFailed
 
 START_SILENCE = 1.0
 """Seconds after which the start of a server is logged."""
-START_PATIENCE = 120.0
+START_SECONDS = 120.0
 """Seconds within which a server must start. The first start after an installation may compile the numerics."""
-END_PATIENCE = 60.0
+END_SECONDS = 60.0
 """Seconds within which a server must stop."""
-LOCK_PATIENCE = 1.0
+LOCK_SECONDS = 1.0
 """Seconds within which a server must get its lock. Others hold it briefly when they check for a server."""
 LOOK_EVERY = 0.02
 """Seconds between two checks whether a server is ready, or has stopped."""
@@ -122,7 +122,7 @@ class LocalServer:
 
     def _join(self, clients: FileIO) -> None:
         """Get a shared lock on a file. If a server is stopping after its last client, wait for its end."""
-        until = time.monotonic() + END_PATIENCE
+        until = time.monotonic() + END_SECONDS
         while not _locked(clients, shared=True):
             if time.monotonic() > until:
                 raise ConnectionFailed(
@@ -155,7 +155,7 @@ class LocalServer:
             )
         threading.Thread(target=server.wait, daemon=True).start()  # reap it when it ends
         begun, is_logged = time.monotonic(), False
-        while time.monotonic() < begun + START_PATIENCE and server.poll() is None:
+        while time.monotonic() < begun + START_SECONDS and server.poll() is None:
             if (found := self._address()) is not None:
                 return found
             if not is_logged and time.monotonic() > begun + START_SILENCE:
@@ -211,7 +211,7 @@ def _check(database: Path) -> None:
 
 def keep_locked(file: str) -> None:
     """Lock a file until this process ends. If another process keeps it locked, end this one."""
-    until, opened = time.monotonic() + LOCK_PATIENCE, FileIO(file, "a+")
+    until, opened = time.monotonic() + LOCK_SECONDS, FileIO(file, "a+")
     while not _locked(opened):
         if time.monotonic() > until:
             sys.exit("error: another server of this database is already running")

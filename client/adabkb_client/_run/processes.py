@@ -22,7 +22,7 @@ from adabkb_client.errors import WorkerDied
 LOOK_EVERY = 1.0
 """Seconds between two checks whether the process is alive. Its end closes the pipe, which is noticed at once, unless
 one of its own child processes keeps the pipe open."""
-CLOSE_PATIENCE = 5.0
+CLOSE_SECONDS = 5.0
 """Seconds within which a process must exit before it is killed."""
 
 _spawn = multiprocessing.get_context("spawn")  # a fork would copy locks held by other threads
@@ -85,7 +85,7 @@ class WorkerProcess:
     def close(self) -> None:
         """End the process."""
         self._pipe.close()
-        self._process.join(CLOSE_PATIENCE)
+        self._process.join(CLOSE_SECONDS)
         self._process.kill()
         self._process.join()
 

@@ -10,7 +10,17 @@ from typing import Annotated, Any
 import typer
 
 from adabkb_client._http.connection import DEFAULT_URL, RemoteServer, Settings
-from adabkb_service.cli.calling import PATIENCE, TIMEOUT, Local, RetryFor, Token, Url, checked, local_server, sendable
+from adabkb_service.cli.calling import (
+    RETRY_SECONDS,
+    TIMEOUT,
+    Local,
+    RetryFor,
+    Token,
+    Url,
+    checked,
+    local_server,
+    sendable,
+)
 from adabkb_service.cli.output import fail
 
 
@@ -28,7 +38,7 @@ def mcp(
     url: Url = DEFAULT_URL,
     local: Local = None,
     token: Token = None,
-    retry_for: RetryFor = PATIENCE,
+    retry_for: RetryFor = RETRY_SECONDS,
 ) -> None:
     """Give agents tools to work on studies.
 

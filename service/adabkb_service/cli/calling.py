@@ -27,11 +27,11 @@ from adabkb_service.cli.refusals import option_names, refuse
 
 T = TypeVar("T")
 
-PATIENCE = 5.0
+RETRY_SECONDS = 5.0
 """Default of --retry-for: seconds to retry while the server does not answer."""
 TIMEOUT = 60.0
 """Seconds to wait for an answer."""
-COMPLETION_PATIENCE = 2.0
+COMPLETION_SECONDS = 2.0
 """Timeout in seconds for the shell completion of study ids."""
 
 Url = Annotated[str, typer.Option("--url", hidden=True)]
@@ -46,7 +46,7 @@ def _studies(context: typer.Context, incomplete: str) -> list[str]:
     """Return the study ids that begin with ``incomplete``, for shell completion; none if the server does not answer."""
     url, token = context.params.get("url") or DEFAULT_URL, context.params.get("token")
     try:
-        with connected(RemoteServer(checked(url)), sendable(token), COMPLETION_PATIENCE, retry_for=0) as server:
+        with connected(RemoteServer(checked(url)), sendable(token), COMPLETION_SECONDS, retry_for=0) as server:
             return [study["id"] for study in server.items(studies()) if study["id"].startswith(incomplete)]
     except (AdaBKBError, Failure):
         return []
@@ -64,7 +64,7 @@ def calling(command: Callable[..., None]) -> Callable[..., None]:
         _option("url", Url, DEFAULT_URL),
         _option("local", Local, None),
         _option("token", Token, None),
-        _option("retry_for", RetryFor, PATIENCE),
+        _option("retry_for", RetryFor, RETRY_SECONDS),
     ]
     parameters = [*(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own), *options]
 

@@ -21,7 +21,7 @@ command dies. Then it removes the folder and kills its group."""
 KEPT = 1_000_000
 """The last bytes of each output are kept, at most this many."""
 READ = 65_536
-PIPE_PATIENCE = 1.0
+PIPE_SECONDS = 1.0
 """Seconds to wait for the end of the outputs if the program has ended but its group has not. A filter such as tee may
 need a moment to finish; a background process may keep the pipes open indefinitely."""
 
@@ -132,8 +132,8 @@ class Output:
 
 
 def drain(outputs: Iterable[Output]) -> None:
-    """Wait for the outputs of a program that has ended, for at most ``PIPE_PATIENCE`` in total."""
-    end = time.monotonic() + PIPE_PATIENCE
+    """Wait for the outputs of a program that has ended, for at most ``PIPE_SECONDS`` in total."""
+    end = time.monotonic() + PIPE_SECONDS
     for output in outputs:
         output.wait(max(end - time.monotonic(), 0.0))
 

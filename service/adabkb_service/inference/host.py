@@ -35,7 +35,7 @@ from adabkb_service.inference.reads import Read, Reads, answered
 from adabkb_service.inference.step_queue import FOLDS, LEARNS
 from adabkb_service.inference.store import SAVE_EVENTS, ModelStore
 from adabkb_service.storage.rows import EventRow
-from adabkb_service.timeouts import UNHURRIED
+from adabkb_service.timeouts import UNLIMITED_SECONDS
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class ModelHost:
         self,
         store: ModelStore,
         tell: Tell,
-        decision_seconds: float = UNHURRIED,
+        decision_seconds: float = UNLIMITED_SECONDS,
         reads: Reads | None = None,
         fold_seconds: float = FOLD_SECONDS,
         save_events: int = SAVE_EVENTS,

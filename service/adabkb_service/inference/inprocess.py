@@ -11,7 +11,7 @@ from adabkb_service.inference.messages import Load, Message, Reply
 from adabkb_service.inference.pool import CACHE_BYTES, Charge, Receive, ignore_usage
 from adabkb_service.inference.store import SAVE_EVENTS, ModelStore
 from adabkb_service.storage.database import Database
-from adabkb_service.timeouts import UNHURRIED
+from adabkb_service.timeouts import UNLIMITED_SECONDS
 
 
 class InProcess:
@@ -22,7 +22,7 @@ class InProcess:
         database: Database,
         capacity: int = CACHE_BYTES,
         charge: Charge = ignore_usage,
-        decision_seconds: float = UNHURRIED,
+        decision_seconds: float = UNLIMITED_SECONDS,
         fold_seconds: float = FOLD_SECONDS,
         save_events: int = SAVE_EVENTS,
         idle_seconds: float = IDLE_SECONDS,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from adabkb_service.inference.forking import PROCESSES
 from adabkb_service.inference.messages import Advanced, Begun, Load, Lost, Message, Reply, Spent
 from adabkb_service.storage.database import Database
-from adabkb_service.timeouts import UNHURRIED
+from adabkb_service.timeouts import UNLIMITED_SECONDS
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -93,7 +93,7 @@ def in_this_process(
     database: Database,
     capacity: int = CACHE_BYTES,
     charge: Charge = ignore_usage,
-    decision_seconds: float = UNHURRIED,
+    decision_seconds: float = UNLIMITED_SECONDS,
 ) -> Inference:
     """Run the models in this process: see ``InProcess``."""
     # The engine is imported here, since a server with model processes does not need it.
@@ -116,8 +116,8 @@ class WorkerPool:
         silent_seconds: float = SILENT_SECONDS,
         charge: Charge = ignore_usage,
         memory_megabytes: int = MEMORY_MEGABYTES,
-        decision_seconds: float = UNHURRIED,
-        stop_seconds: float = UNHURRIED,
+        decision_seconds: float = UNLIMITED_SECONDS,
+        stop_seconds: float = UNLIMITED_SECONDS,
         supervision: Supervision = Supervision(),
     ) -> None:
         arguments = (

@@ -24,7 +24,9 @@ CHANGES = {
 }
 DESCRIPTION = "description"
 """The tag whose text is below the title of a report."""
-MAX_USERS = 6
+OF_TRIALS = {"retried": "is tried again", "withdrawn": "was withdrawn"}
+"""Kind of an event -> what it says of its trial."""
+MAX_WORKERS = 6
 """The maximum number of workers that a summary names."""
 REASONS = {
     "no_results": "There are no results yet.",
@@ -68,8 +70,8 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
         yield "Owner", report.owner
     people = [each.name for each in report.workers if each.name]
     if people:
-        others = len(people) - MAX_USERS
-        yield "Workers", ", ".join(people[:MAX_USERS]) + (f" and {others} more" if others > 0 else "")
+        others = len(people) - MAX_WORKERS
+        yield "Workers", ", ".join(people[:MAX_WORKERS]) + (f" and {others} more" if others > 0 else "")
     days = dict.fromkeys(f"{at:%Y-%m-%d}" for at in (study.created_at, study.updated_at))
     yield "Time (UTC)", " to ".join(days)
     total, counting = counts.observations, report.assessment.results
@@ -244,7 +246,7 @@ def _change(study: answers.Study, event: Event) -> str:
         case "edited":
             return f"The space was edited, version {payload['version']}"
         case "retried" | "withdrawn":
-            return f"Trial {event.trial} {'is tried again' if event.kind == 'retried' else 'was withdrawn'}"
+            return f"Trial {event.trial} {OF_TRIALS[event.kind]}"
         case "corrected":
             was = payload.get("was", {})
             if "excluded" in was:

@@ -26,7 +26,7 @@ from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.storage.tables import cells, dictionary
-from adabkb_service.timeouts import UNHURRIED
+from adabkb_service.timeouts import UNLIMITED_SECONDS
 from tests.conftest import on_either
 from tests.integration.inference.rounds import rounds
 from tests.integration.operations.conftest import DIFFERENT, SYSTEMS, ManualClock, definition
@@ -51,7 +51,7 @@ def stored(database: Database) -> tuple[int, dict[str, str], tuple[int, ...], An
 
 def never_idle(database: Database, clock: ManualClock) -> Service:
     """A service that does not store models, since it is never idle."""
-    return Service(database, clock=clock, inference=InProcess(database, idle_seconds=UNHURRIED))
+    return Service(database, clock=clock, inference=InProcess(database, idle_seconds=UNLIMITED_SECONDS))
 
 
 def folded(models: ModelStore, study: StudyRow, upto: int) -> Model:

@@ -21,7 +21,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
-from adabkb_service.timeouts import UNHURRIED
+from adabkb_service.timeouts import UNLIMITED_SECONDS
 from tests.calls import watching
 from tests.integration.inference.rounds import rounds
 from tests.integration.operations.conftest import definition
@@ -45,7 +45,7 @@ def test_model_in_the_middle_of_a_step_is_not_stored(running: Service, database:
 
     ours, theirs = Pipe()
     with watching({Dataset.apply: apply_late}):
-        process = Worker(theirs, database, CACHE_BYTES, decision_seconds=UNHURRIED, saving_seconds=0.2)
+        process = Worker(theirs, database, CACHE_BYTES, decision_seconds=UNLIMITED_SECONDS, saving_seconds=0.2)
     serving = threading.Thread(target=process.serve)
     serving.start()
     ours.send((1, Advance("s", study.incarnation, 8, log[:8])))
@@ -60,7 +60,7 @@ def test_model_in_the_middle_of_a_step_is_not_stored(running: Service, database:
 
 
 def test_long_steps_and_queries_have_lower_priority(database: Database) -> None:
-    process = Worker(Pipe()[1], database, CACHE_BYTES, UNHURRIED, UNHURRIED)
+    process = Worker(Pipe()[1], database, CACHE_BYTES, UNLIMITED_SECONDS, UNLIMITED_SECONDS)
     own = os.getpriority(os.PRIO_PROCESS, 0)
     quick, reads, slow = threads()
     if sys.platform == "linux":

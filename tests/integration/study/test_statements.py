@@ -15,7 +15,7 @@ from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from adabkb_service.study.request import Key
-from adabkb_service.timeouts import UNHURRIED
+from adabkb_service.timeouts import UNLIMITED_SECONDS
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, observe, suggest
 
@@ -63,7 +63,7 @@ def pair(running: Service, number: int) -> None:
 def test_statements_and_commits_of_a_pair_are_bounded(migrated_url: str, clock: ManualClock) -> None:
     """On a cached study with the profile ``auto``; the models have separate connections, as in production."""
     database, models = Database(migrated_url), Database(migrated_url)
-    running = Service(database, clock=clock, inference=InProcess(models, idle_seconds=UNHURRIED))
+    running = Service(database, clock=clock, inference=InProcess(models, idle_seconds=UNLIMITED_SECONDS))
     create(running, definition(algorithm={"profile": "auto"}))
     for number in range(3):
         pair(running, number)
