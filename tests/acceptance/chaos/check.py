@@ -33,7 +33,7 @@ def check(record: Record, entries: Sequence[Entry], plan: Plan) -> list[str]:
         *log.faults,
         *_trials_as_logged(record, log),
         *_observations_as_logged(record, log),
-        *_end(record, plan),
+        *_end(record, log, plan),
         *_results(log, entries),
         *_corrections(log, entries),
         *_suggestions(log, entries),
@@ -98,10 +98,11 @@ def _on_one_side(name: str, stored: Set[int], logged: Set[int]) -> Iterator[str]
         yield f"{name} {number} is in the log only"
 
 
-def _end(record: Record, plan: Plan) -> Iterator[str]:
+def _end(record: Record, log: Log, plan: Plan) -> Iterator[str]:
     """The study is complete within its budget, and its summary is correct."""
     info = record.info
-    used = sum(share(trial) for trial in record.trials)
+    late = sum(trial.has_late_result for trial in log.trials.values())
+    used = sum(share(trial) for trial in record.trials) - late
     if used > plan.budget:
         yield f"{len(record.trials)} trials, worth {used}, exceed the budget of {plan.budget}"
     if info.state != "complete":

@@ -14,6 +14,8 @@ from tests.acceptance.chaos.record import Record
 
 def share(trial: Trial) -> Fraction:
     """Return the share of a full evaluation that a trial has used."""
+    if trial.state == "withdrawn":
+        return Fraction(0)
     return Fraction(trial.curve.step, MAX_STEPS) if trial.state == "stopped" and trial.curve else Fraction(1)
 
 

@@ -40,7 +40,8 @@ class LoggedTrial:
     """Attempt -> step -> value."""
     requests: list[tuple[int, tuple[tuple[int, float], ...]]] = field(default_factory=list)
     """Attempt and reports of each request with reports."""
-    """Whether an edit of the space excluded the trial before it was issued."""
+    has_late_result: bool = False
+    """Whether its result came after it was withdrawn. Such a result is taken although the budget may be used up."""
 
 
 @dataclass
@@ -196,6 +197,7 @@ class Log:
             self._check(attempt not in trial.results, event, f"it is the second result of attempt {attempt}")
             self._check(trial.state != "stopped" or self._is_last_of(trial, event), event, "the trial was stopped")
             trial.results[attempt] = seq
+            trial.has_late_result |= trial.state == "withdrawn"
             trial.state = "stopped" if trial.state == "stopped" else "completed"
 
     def _is_last_of(self, trial: LoggedTrial, event: Event) -> bool:
