@@ -10,7 +10,7 @@ from adabkb_service.errors import RateLimit
 class Bucket:
     """An amount that grows at a constant rate, up to its growth in one window (the quota).
 
-    In any time T at most ``quota * (1 + T / window)`` is spent.
+    In a period of length T, at most ``quota * (1 + T / window)`` is spent.
 
     Args:
         name: name of the resource.

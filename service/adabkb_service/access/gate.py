@@ -72,6 +72,8 @@ class Gate:
         self._stays_open = stays_open
         self._defaults = defaults
         self._guard = threading.Lock()
+        self._rights_changes = 0
+        """Number of calls of ``rights_changed``."""
         self._allowed: TTLCache[tuple[str, Need, str | None], Caller] = TTLCache(
             MAX_REMEMBERED, REMEMBERED_SECONDS, timer
         )
@@ -113,8 +115,7 @@ class Gate:
             StudyNotFound: the study belongs to another user.
         """
         try:
-            with self._database.reading() as connection:
-                return self._admitted(connection, _found(connection, token), digest(token or ""), need, study_id)
+            return self._admitted(lambda connection: _found(connection, token), digest(token or ""), need, study_id)
         except Unauthorized as refusal:
             self.refusals.note(address, refusal.reason, None if token is None else id_of(token))
             raise
@@ -129,26 +130,29 @@ class Gate:
         Raises:
             Unauthorized, Forbidden, StudyNotFound: see ``admit``.
         """
-        with self._database.reading() as connection:
-            row = tokens.find(connection, token_id)
-            if row is None:
-                raise _unknown()
-            return self._admitted(connection, row, token_id, need, study_id)
+        return self._admitted(lambda connection: _found_by_id(connection, token_id), token_id, need, study_id)
 
-    def _admitted(self, connection: Connection, row: TokenRow, key: str, need: Need, study_id: str | None) -> Caller:
-        """The authorized caller with a token, cached under a key."""
-        caller = self._caller(connection, row)
-        _check(connection, caller, need, study_id)
-        if need != "read":
-            self.meter.read_storage(connection, caller)
+    def _admitted(self, find: Callable[[Connection], TokenRow], key: str, need: Need, study_id: str | None) -> Caller:
+        """The authorized caller with the token that ``find`` returns. The grant is cached under a key, unless rights
+        change while it is read."""
         with self._guard:
-            self._allowed[key, need, study_id] = caller
+            rights_changes = self._rights_changes
+        with self._database.reading() as connection:
+            row = find(connection)
+            caller = self._caller(connection, row)
+            _check(connection, caller, need, study_id)
+            if need != "read":
+                self.meter.read_storage(connection, caller)
+        with self._guard:
             self._used.add(row.id)
+            if rights_changes == self._rights_changes:
+                self._allowed[key, need, study_id] = caller
         return caller
 
     def rights_changed(self) -> None:
         """Drop all cached grants."""
         with self._guard:
+            self._rights_changes += 1
             self._allowed.clear()
         self.close_if_tokens()
 
@@ -182,6 +186,18 @@ def _found(connection: Connection, token: str | None) -> TokenRow:
     token_id = id_of(token)
     row = None if token_id is None else tokens.find(connection, token_id)
     if row is None or not is_same(row.digest, token):
+        raise _unknown()
+    return row
+
+
+def _found_by_id(connection: Connection, token_id: str) -> TokenRow:
+    """Return the row of a token.
+
+    Raises:
+        Unauthorized: the token is unknown.
+    """
+    row = tokens.find(connection, token_id)
+    if row is None:
         raise _unknown()
     return row
 

@@ -1,8 +1,9 @@
 """Limits on the number of connections, and on the size and the duration of requests.
 
 uvicorn itself limits neither the size of a header nor the time for a header or a body, and treats idle connections like
-busy ones. Here, a new connection over the limit replaces a connection that waits for its client: of the address with
-the most connections, the one that has waited longest. So idle and slow clients do not block others.
+busy ones. Here, a new connection over the limit replaces a connection that waits for its client, so that idle and slow
+clients do not block others. The replaced connection is the longest-waiting one of the address with the most
+connections.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class LimitedProtocol(HttpToolsProtocol):
         performed."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A connection was opened; over the limit, another one is closed."""
+        """A connection was opened. If there are too many, close another one."""
         try:
             self._begin(transport)
         except BaseException:
@@ -208,7 +209,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(CONNECTIONS[408], f"The {what} of the request did not arrive within {seconds:g} s.")
 
     def _set_timer(self, seconds: float | None = None, act: Any = None) -> None:
-        """Call ``act`` after so many seconds, in place of any timer that is set."""
+        """Call ``act`` after ``seconds``, in place of any timer that is set."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None if seconds is None else self.loop.call_later(seconds, act)

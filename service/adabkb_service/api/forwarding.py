@@ -1,13 +1,13 @@
-"""One follower per study: the server that performs the requests that need the study's queue (``Owner``) or model.
+"""One follower per study: the process that performs the requests that need the study's queue (``Owner``) or its model.
 
-Each study has one follower among the servers on a PostgreSQL database, determined by the same rule on all of them.
-Another server that receives a request admits it, forwards it to the follower through the database, and passes on the
-answer. Model workers, which serve no HTTP, follow all studies while any worker is alive. If the follower is gone, the
-server tries the next one, and then performs the request itself; it also does so if a live follower does not answer in
-time.
-Every server may perform every request, since each write compares the version of the study. A request may be performed
-twice if a follower dies before its answer is passed on. Its Idempotency-Key then ensures a single effect; a change
-without a key is forwarded with a new key.
+The servers on a PostgreSQL database determine the follower of each study by the same rule (``follower_of``). If any
+model worker runs, only model workers are followers; they serve no HTTP. A server that is not the follower admits a
+request, forwards it to the follower through the database, and returns the follower's response.
+
+If the follower ends or declines before it responds, the server forwards the request to the study's next follower. If
+that one does not respond either, or if a live follower does not respond in time, the server performs the request
+itself. So a request may be performed twice. Its Idempotency-Key ensures a single effect; a change without a key is
+forwarded with a new key. Two processes may write to a study, since each write compares the version of the study.
 """
 
 from __future__ import annotations

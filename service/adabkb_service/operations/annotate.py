@@ -15,7 +15,7 @@ from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
 def annotate(study_id: str, number: int, changes: dict[str, Any], key: Key | None = None) -> Request[TrialAnswer]:
-    """Change attributes of a trial in any state.
+    """Return a request to change attributes of a trial in any state.
 
     Args:
         study_id: the study's id.

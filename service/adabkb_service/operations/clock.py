@@ -25,7 +25,7 @@ def warn_of_clock(service: Service) -> None:
         _warn(now, newest - now, "behind the newest change in the database", "the clock")
     here = utc_now()
     if abs(here - now) > TOLERANCE:
-        _warn(now, abs(here - now), "apart from the clock of this machine", "both clocks")
+        _warn(now, abs(here - now), "different from the clock of this machine", "both clocks")
 
 
 def follow(clock: SteadyClock) -> None:

@@ -22,7 +22,7 @@ from adabkb_service.study.transitions import CORRECTABLE
 def correct(
     study_id: str, seq: int, changes: dict[str, Any], reason: str | None = None, key: Key | None = None
 ) -> Request[Corrected]:
-    """Change the values of an observation, or exclude or include it.
+    """Return a request to change the values of an observation, or to exclude or include it.
 
     Args:
         study_id: the study's id.

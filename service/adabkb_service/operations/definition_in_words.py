@@ -148,9 +148,7 @@ def _goal(study: Study) -> str:
         ends = [with_unit(shown(end), known.unit) for end in (known.low, known.high) if end is not None]
         words = {2: " to ".join(ends), 1: f"{'from' if known.high is None else 'up to'} {''.join(ends)}"}
         return f"{known.label or 'the result'} {study.direction}d{f' ({words[len(ends)]})' if ends else ''}"
-    worse = (
-        f" (of use up to {shown(each.reference)})" if each.reference is not None else "" for each in study.objectives
-    )
+    worse = (f" (reference {shown(each.reference)})" if each.reference is not None else "" for each in study.objectives)
     names = (quantity(study, each.metric).label or each.metric for each in study.objectives)
     told = zip(names, study.objectives, worse, strict=True)
     return ", ".join(f"{name} {each.direction}d{of}" for name, each, of in told)

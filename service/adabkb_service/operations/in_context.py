@@ -21,7 +21,7 @@ CONTEXT = "?context"
 def asked(
     service: Service, study_id: str, context: Mapping[str, Any], question: str, *arguments: Any
 ) -> tuple[StudyRow, Any]:
-    """Return the study and the answer to a question of which the fixed values are the first argument.
+    """Ask the model a question whose first argument is the values of the context. Return the study and the answer.
 
     Raises:
         StudyNotFound: the study does not exist.

@@ -16,7 +16,8 @@ from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
 def heartbeat(study_id: str, number: int, body: HeartbeatBody, key: Key | None = None) -> Request[TrialAnswer]:
-    """Renew the lease of the current attempt. An expired lease can be renewed until the trial is leased again.
+    """Return a request to renew the lease of the current attempt. An expired lease can be renewed until the trial is
+    leased again.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
@@ -53,17 +54,17 @@ def renew(draft: Draft, trial: TrialRow, lease_seconds: float | None) -> TrialRo
 
 
 def release(study_id: str, number: int, body: ReleaseBody, key: Key | None = None) -> Request[TrialAnswer]:
-    """Release an unfinished trial. It is issued again before any new point.
+    """Return a request to release an unfinished trial, which is then issued again before any new point.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
         LeaseLost: the attempt no longer holds the trial.
         TrialFinished: the trial has already ended.
     """
-    return Request(study_id, TrialAnswer, partial(_give_back, number, body), key)
+    return Request(study_id, TrialAnswer, partial(_release, number, body), key)
 
 
-def _give_back(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outcome[TrialAnswer]:
+def _release(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outcome[TrialAnswer]:
     trial = draft.trial(number)
     if trial.state in FINISHED:
         raise TrialFinished(f"Trial {number} is {trial.state}.")
@@ -74,8 +75,9 @@ def _give_back(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outco
 
 
 def withdraw(study_id: str, number: int, body: WithdrawBody, key: Key | None = None) -> Request[TrialAnswer]:
-    """End an unfinished trial without a result: a suggestion that somebody declines, or a queued point that nobody
-    needs any more. It is not a failure and does not count toward the budget. A withdrawn trial stays unchanged.
+    """Return a request to end an unfinished trial without a result: a suggestion that somebody declines, or a queued
+    point that is no longer needed. It is not a failure and does not count toward the budget. A withdrawn trial stays
+    unchanged.
 
     The model treats its point as one whose result is awaited, so that the next suggestions differ from it.
 
@@ -98,8 +100,8 @@ def _withdraw(number: int, body: WithdrawBody, draft: Draft, _: Points) -> Outco
 
 
 def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -> Request[TrialAnswer]:
-    """Queue a failed or withdrawn trial again, to be issued before any new point. A trial that waits or is leased stays
-    unchanged.
+    """Return a request to queue a failed or withdrawn trial again, to be issued before any new point. A trial that
+    waits or is leased stays unchanged.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
@@ -107,10 +109,10 @@ def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -
         StudyComplete: the study has converged, and issues no more trials; or the trial was withdrawn, and other trials
             have used up the budget.
     """
-    return Request(study_id, TrialAnswer, partial(_try_again, number, body), key, invalidates_decisions=True)
+    return Request(study_id, TrialAnswer, partial(_retry, number, body), key, invalidates_decisions=True)
 
 
-def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[TrialAnswer]:
+def _retry(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[TrialAnswer]:
     trial = draft.trial(number)
     if trial.state == "completed":
         told = f"the value {trial.value}" if trial.value is not None else f"the metrics {shown(trial.metrics)}"

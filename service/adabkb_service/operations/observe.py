@@ -1,8 +1,7 @@
 """POST /v1/studies/{id}/observe and /observe/batch: store results.
 
-The owner of the study (``study/owner.py``) performs this request in one transaction with all others that wait for the
-study. When the answer is sent, the result is durable. The model process processes it later (``Model.fold`` calls
-``Policy.observe``), so the gap and the convergence in the answer do not reflect it yet.
+The study's owner (``study/owner.py``) performs this request in a batch with other requests. When the answer is sent,
+the result is durable. The model processes it later, so the gap and the state in the answer do not reflect it yet.
 """
 
 from __future__ import annotations
@@ -26,10 +25,12 @@ Describe = Callable[[AdaBKBError], BatchItem]
 def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Request[Observed]:
     """Return a request to store a result durably.
 
-    Its outcome may be one of these errors:
+    Raises:
         StudyNotFound, TrialNotFound, Invalid, ResultConflict, TrialFinished, LeaseLost: see ``record``; nothing is
             stored.
-        Unavailable, Busy: it is unknown whether the result is stored; send it again with the same key.
+        Busy: the result is not stored; send it again.
+        Unavailable: it is unknown whether the result is stored; send it again with the same key.
+        RequestInProgress, IdempotencyKeyReused: see ``suggest``.
     """
     return Request(study_id, Observed, partial(_observe, result), key, invalidates_decisions=True)
 

@@ -1,6 +1,6 @@
 """POST /v1/studies/{id}/trials and /trials/repeat: queue a user's own points, which are issued before new ones.
 
-In a study with plates, they may take room on one, such as a control reaction on each plate.
+In a study with plates, such a point may be on a plate, such as a control reaction on each plate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
 def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Trial]:
-    """Queue a trial. It counts toward the budget.
+    """Return a request to queue a trial, which counts toward the budget.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -30,11 +30,11 @@ def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Tri
 
 
 def repeat(study_id: str, body: RepeatBody, key: Key | None = None) -> Request[Repeated]:
-    """Queue several trials at one point, to replicate a measurement. Either all of them are queued or none.
+    """Return a request to queue several trials at one point, to replicate a measurement. Either all are queued or none.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        Invalid: the point is not in the space, or cannot be on the plate that the request asks for as often.
+        Invalid: the point is not in the space, or cannot be on the plate that the request asks for that many times.
         StudyComplete: the study is complete, or the rest of its budget is too small.
     """
     return Request(study_id, Repeated, partial(_repeat, body), key, invalidates_decisions=True)

@@ -27,13 +27,13 @@ Bodies = OneReportBody | ReportsBody
 
 NOT_TOLD = 'is not allowed: only a study with "cost": "told" takes costs; leave it out'
 NEEDED = (
-    "is required: what the attempt has cost so far, because this report may stop the trial, which then has no result "
-    "that could tell it"
+    "is required: what the attempt has cost so far, because this report may stop the trial, and a stopped trial has no "
+    "result that could give its cost"
 )
 
 
 def report(study_id: str, number: int, body: Bodies, key: Key | None = None) -> Request[Reported]:
-    """Store the reports of a trial, renew its lease, and decide whether it continues.
+    """Return a request to store the reports of a trial, renew its lease, and decide whether it continues.
 
     Reports of a stopped trial have no effect and raise no error. A worker that missed an answer thus still learns that
     its trial was stopped.

@@ -27,7 +27,8 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.changes import Changes
 from adabkb_service.study.clock import Clock, utc_now
-from adabkb_service.study.owner import Owner, PendingQuestion
+from adabkb_service.study.model_questions import PendingQuestion
+from adabkb_service.study.owner import Owner
 from adabkb_service.study.request import Answer, Outcome, Request
 from adabkb_service.study.scheduler import Scheduler
 from adabkb_service.telemetry.metrics import Metrics

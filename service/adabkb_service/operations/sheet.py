@@ -52,7 +52,7 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
         if isinstance(value, float):
             made.value, made.data_type = repr(value), "n"  # openpyxl itself would write 16 digits
         elif isinstance(value, str):
-            made.value, made.data_type = NOT_IN_XML.sub("\ufffd", value), "s"  # nor take "=..." for a formula
+            made.value, made.data_type = NOT_IN_XML.sub("\ufffd", value), "s"  # also "=...", which is no formula
             made.quotePrefix = bool(table.FORMULA.match(value))
         else:
             made.value = value

@@ -1,38 +1,36 @@
 """POST /v1/studies/{id}/suggest: issue trials, waiting ones first, then new points.
 
-The owner of the study in this process (``study/owner.py``) performs this request in a batch with all others that wait
-for the study:
+The study's owner performs this request in a batch with other requests. ``study/owner.py`` describes batches, their
+transaction, crashes and several servers. In its batch, the request takes these steps:
 
-1. Overdue leases expire, so that their trials wait again, or fail after the maximum number of attempts. Waiting trials
-   that an edit of the space has excluded fail. The study's state is updated. If the request fixes parameters or has a
-   context, only trials with these values count as waiting, and points that the model decided on without these values
-   cannot be used.
-2. The number of new points is computed: the request's count less the waiting trials, within the study's budget and
-   limits; 0 if the study is paused or complete. In a study with plates, all trials of an answer are on one plate. The
-   waiting trials are those on the plate of the first; new trials are on the last plate, as long as it has room.
-3. If the model has already decided on that many points, they are used, unless an event that affects the model (such as
-   a result, see ``EventRow.affects_model``) was committed since. Once the first of them are issued, the others remain
-   usable, because the model decided on them with the first ones pending. Usually points are available, since the model
-   decides on the next ones as soon as it has processed a result. Otherwise the request is parked until the model
-   replies: it occupies no thread, and other requests are performed meanwhile. Its key is looked up first, since a
-   repeated request need not wait.
-4. ``_hand_out`` turns the points into events; the transition function (``study/transitions.py``) turns these into rows.
-5. One transaction writes the trials, and the answer under its idempotency key. If another server has committed first,
-   or the database refuses a duplicate key, nothing is written, the study is read again, and steps 1 to 5 are repeated.
-   A request whose key is already stored gets the stored answer. Changes of step 1 may be committed earlier, if the
-   request has to wait for the model. The answer is sent after the commit.
+1. ``_prepare`` expires overdue leases, so that their trials wait again, or fail after the maximum number of attempts.
+   It withdraws waiting trials that an edit of the space has excluded, and updates the study's state.
+2. ``_demand`` computes the number of new points: the request's count less the waiting trials, within the study's budget
+   and limits; 0 if the study is paused or complete. If the request fixes parameters or has a context, only waiting
+   trials with these values count, and new points must have these values. In a study with plates, all trials of an
+   answer are on one plate. This is the plate of the first waiting trial or, if none waits, the last plate while it has
+   room.
+3. The batch takes points that the model has decided on (``Batch._points``). They are outdated if an event that affects
+   the model, such as a result, was recorded since. Issuing some of them does not make the others outdated, because the
+   model decided on each with the earlier ones pending. Usually there are enough points, since the model decides on the
+   next ones as soon as it has processed a result. Otherwise the request is parked until the model replies, unless its
+   key has a stored answer.
+4. ``_issue`` leases the waiting trials to the worker, and records an event for each new point. The transition function
+   (``study/transitions.py``) turns the events into rows.
 
 A request waits for the model for at most ``timeouts.suggestion``, counted from its arrival at the server that performs
-it or, if this is later, from when that server's engine was loaded. Points that are still missing then are drawn
+it or, if this is later, from when that server has loaded the engine. Points that are still missing then are drawn
 quasi-randomly. They are drawn at once if no useful reply of the model is expected soon
 (``ModelLink.is_worth_waiting_for``). An answer with such points is marked as ``degraded``, and so is each answer while
 the study's model has failed.
 
-After a crash before the commit, there is no trial and no answer, but changes of step 1 that were committed remain.
-After a crash that follows the commit, both are stored, and a client that repeats the request with its key gets the
-stored answer. Without a key, the trial is issued again once its lease has expired. The model is rebuilt from its stored
-state and the later events, since each decision is a function of the events before it. Whether a point comes from the
-model or is quasi-random depends on the clock, and is recorded in the log.
+After a crash before the commit, there is no trial and no answer. Only the changes of step 1 may be stored, if the
+request was parked in an earlier batch. After a crash that follows the commit, trials and answer are stored, and a
+client that repeats the request with its key gets the stored answer. Without a key, the repeated request gets other
+trials, and the first ones are issued again once their leases have expired.
+
+Each decision of the model is a function of the events before it, so a restored model decides on the same points.
+Whether a point is from the model or quasi-random depends on the clock, and is recorded in the log.
 """
 
 from __future__ import annotations
@@ -83,7 +81,7 @@ NO_PLATES = "is for studies with plates, and this one has none; give count inste
 def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request[Suggested]:
     """Return a request to issue up to ``body.most`` trials, waiting ones before new ones.
 
-    Its outcome may be one of these errors:
+    Raises:
         StudyNotFound: the study does not exist.
         Invalid: a fixed or context value is not a value of its parameter, the context does not match the study, or the
             study's algorithm cannot fix parameters.
@@ -96,16 +94,16 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
     return Request(
         study_id,
         Suggested,
-        partial(_hand_out, body),
+        partial(_issue, body),
         key,
         point_demand=partial(_demand, body),
-        first=partial(_make_waiting_ready, body),
+        first=partial(_prepare, body),
     )
 
 
-def _make_waiting_ready(body: SuggestBody, draft: Draft) -> None:
-    """Expire overdue leases, and fail waiting trials that an edit of the space has excluded. Then update the study's
-    state: expirations may cause failures that pause it."""
+def _prepare(body: SuggestBody, draft: Draft) -> None:
+    """Expire overdue leases, and withdraw waiting trials that an edit of the space has excluded. Then update the
+    study's state, since expirations may cause failures that pause it."""
     leases.expire_overdue(draft)
     withdraw_out_of_space_trials(draft, None if body.fixed or body.context else body.most)
     lifecycle.update_state(draft)
@@ -170,7 +168,8 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
     return within
 
 
-def _hand_out(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Suggested]:
+def _issue(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Suggested]:
+    """Lease the waiting trials, add one for each point, and return the answer."""
     waiting = _waiting(body, draft, _slice(body, draft)) if draft.study.state == "running" else []
     leased = (leases.lease_again(draft, trial, body.worker, body.lease_seconds) for trial in waiting)
     rows = [as_handed_out(draft, trial) for trial in leased]

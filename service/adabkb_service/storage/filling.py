@@ -1,4 +1,4 @@
-"""Fill a container in short transactions, the last of which puts it into use."""
+"""Write the content of a container (see ``containers``) in short transactions. The last one puts it into use."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ Row = TypeVar("Row")
 
 
 class Filling:
-    """A container that is being filled, and the rows to write next. If all rows fit into one transaction, only one is
-    used."""
+    """Writes rows to a new container. If all rows fit into one transaction, only one is used."""
 
     def __init__(self, database: Database, container: str, clock: Callable[[], datetime], pace: Pace) -> None:
         """Start without writing."""

@@ -87,8 +87,8 @@ def page(
 
 
 def revoke(connection: Connection, token_id: str, at: datetime) -> None:
-    """Revoke a token. If it is already revoked, its time of revocation stays, unless it is a link: a link that the
-    deletion of its study revoked must stay revoked when the study is restored."""
+    """Revoke a token. A token that is already revoked keeps its time of revocation, except a link. (A link that the
+    deletion of its study revoked at this time would otherwise work again when the study is restored.)"""
     is_affected = or_(tokens.c.revoked_at.is_(None), tokens.c.link.is_not(None))
     query = update(tokens).where(tokens.c.id == token_id, is_affected)
     connection.execute(query, {"revoked_at": at, "id_token": None})

@@ -32,29 +32,30 @@ UNUSABLE = -1
 
 
 @dataclass
-class Waiting:
+class PendingRequest:
     """A request that has no outcome yet."""
 
     request: Request[Any]
     future: Future[Outcome[Any]]
-    since: float = field(default_factory=time.monotonic)
-    taken: float | None = None
-    """When the request first joined a batch."""
-    context: Context = field(default_factory=copy_context)
-    """The sender's context, for log records."""
-    resumed: float = 0.0
-    """When the request last joined a batch. Between ``taken`` and ``resumed``, it waited for the model."""
+    """Gets the outcome."""
+    queued_at: float = field(default_factory=time.monotonic)
+    first_batch_at: float | None = None
+    """When the request first joined a batch; None before."""
+    last_batch_at: float = 0.0
+    """When the request last joined a batch. It was parked between ``first_batch_at`` and ``last_batch_at``."""
     committing: tuple[float, float] | None = None
     """When the commit of the request's batch began and ended; None without a commit."""
+    context: Context = field(default_factory=copy_context)
+    """The sender's context, for log records."""
 
     @property
-    def has_waited(self) -> bool:
+    def was_parked(self) -> bool:
         """Whether the request was parked in an earlier batch."""
-        return self.taken is not None and self.resumed > self.taken
+        return self.first_batch_at is not None and self.last_batch_at > self.first_batch_at
 
     def join_batch(self, now: float) -> None:
         """Set the times for a request that joins a batch now."""
-        self.taken, self.resumed = self.taken or now, now
+        self.first_batch_at, self.last_batch_at = self.first_batch_at or now, now
 
 
 class Batch:
@@ -64,8 +65,8 @@ class Batch:
         self.draft = Draft(database, before, now)
         self.prefetched = replace(link.prefetched)
         """The prefetched proposals as they will be after the commit."""
-        self.finished: list[tuple[Waiting, Any]] = []
-        self.parked: list[Waiting] = []
+        self.finished: list[tuple[PendingRequest, Any]] = []
+        self.parked: list[PendingRequest] = []
         self.point_demand = PointDemand()
         """Points that the model must decide on next: the sum over those parked requests that have the same restriction
         as the first one."""
@@ -76,49 +77,49 @@ class Batch:
         committed."""
         self._update_from_model()
 
-    def perform(self, waiting: Waiting, *, checks_key_first: bool) -> None:
+    def perform(self, pending: PendingRequest, *, checks_key_first: bool) -> None:
         """Perform a request, refuse it, or park it.
 
         Raises:
             DBAPIError: the database can no longer be read; this concerns all requests.
         """
-        request, key = waiting.request, waiting.request.key
+        request, key = pending.request, pending.request.key
         spent, prefetched = len(self._refunds), replace(self.prefetched)
         try:
             if checks_key_first and (known := recall(self.draft.connection, key, request.answer)):
-                self.finished.append((waiting, known))
+                self.finished.append((pending, known))
                 return
             with self.draft.undone_on_error():
                 request.first(self.draft)
                 if (
                     request.follows_model
                     and self._is_about_to_follow()
-                    and _is_before(waiting, self._link.timeouts.follow)
+                    and _is_before(pending, self._link.timeouts.follow)
                 ):
-                    self.parked.append(waiting)
+                    self.parked.append(pending)
                     return
                 demand = request.point_demand(self.draft)
-                points = self._points(demand, waiting)
+                points = self._points(demand, pending)
                 if points is None:
                     # If the request repeats an earlier one, it gets the stored answer, and does not wait for points.
-                    known = None if waiting.has_waited else recall(self.draft.connection, key, request.answer)
+                    known = None if pending.was_parked else recall(self.draft.connection, key, request.answer)
                     if known is None:
-                        self._park(waiting, demand)
+                        self._park(pending, demand)
                     else:
-                        self.finished.append((waiting, known))
+                        self.finished.append((pending, known))
                     return
                 outcome = self._outcome(request, points)
-            self.finished.append((waiting, outcome))
+            self.finished.append((pending, outcome))
             self.stores_model_stats = self.stores_model_stats or request.stores_model_stats
         except AdaBKBError as refusal:
             self._undo(spent, prefetched)
-            self.finished.append((waiting, self._stored_answer_or(request, refusal)))
+            self.finished.append((pending, self._stored_answer_or(request, refusal)))
         except DBAPIError:
             raise
         except Exception as error:  # a bug; the other requests of the batch must not fail
             self._undo(spent, prefetched)
             logger.exception("study %s: a request failed", self.draft.study.id)
-            self.finished.append((waiting, error))
+            self.finished.append((pending, error))
 
     def update_state(self) -> None:
         """Derive the study's state from the changed draft."""
@@ -129,8 +130,8 @@ class Batch:
         began = time.monotonic()
         committed = self.draft.commit()
         self._refunds.clear()
-        for waiting, _ in self.finished:
-            waiting.committing = began, time.monotonic()
+        for pending, _ in self.finished:
+            pending.committing = began, time.monotonic()
         return committed
 
     def close(self) -> None:
@@ -159,7 +160,7 @@ class Batch:
     def _is_about_to_follow(self) -> bool:
         return not self._link.has_followed() and self._link.is_worth_waiting_for()
 
-    def _points(self, demand: PointDemand, waiting: Waiting) -> list[Proposal] | None:
+    def _points(self, demand: PointDemand, pending: PendingRequest) -> list[Proposal] | None:
         """Points to issue, or None if the request must wait for the model."""
         count, within = demand.count, demand.within
         if count == 0:
@@ -167,17 +168,17 @@ class Batch:
         draft, link = self.draft, self._link
         rests_on = link.rests_on if draft.model_event_seq is None else draft.model_event_seq
         points = self.prefetched.take(count, rests_on, within)
-        if points is None and link.is_worth_waiting_for() and time.monotonic() < deadline(waiting, link):
+        if points is None and link.is_worth_waiting_for() and time.monotonic() < deadline(pending, link):
             return None
         found = points or []
         if points is not None and (self.prefetched.is_all or len(found) == count):
             return found
         return found + fallbacks(draft.connection, draft.study, count, found, within)
 
-    def _park(self, waiting: Waiting, demand: PointDemand) -> None:
+    def _park(self, pending: PendingRequest, demand: PointDemand) -> None:
         """Park a request until the model replies. If its restriction differs from that of the first parked request, the
         model decides on its points after those of the first one."""
-        self.parked.append(waiting)
+        self.parked.append(pending)
         before = self.point_demand
         if before.count == 0:
             self.point_demand = demand
@@ -224,12 +225,12 @@ def _is_new(event: EventRow) -> bool:
     return event.kind in ("suggested", "queued") or (event.kind == "observed" and event.trial is None)
 
 
-def deadline(waiting: Waiting, link: ModelLink) -> float:
+def deadline(pending: PendingRequest, link: ModelLink) -> float:
     """Deadline of a parked request, by ``time.monotonic``; infinite while the engine is loading."""
-    if waiting.request.follows_model:
-        return waiting.since + link.timeouts.follow
-    return max(waiting.since, link.loaded_at) + link.timeouts.suggestion
+    if pending.request.follows_model:
+        return pending.queued_at + link.timeouts.follow
+    return max(pending.queued_at, link.loaded_at) + link.timeouts.suggestion
 
 
-def _is_before(waiting: Waiting, seconds: float) -> bool:
-    return time.monotonic() < waiting.since + seconds
+def _is_before(pending: PendingRequest, seconds: float) -> bool:
+    return time.monotonic() < pending.queued_at + seconds

@@ -1,23 +1,42 @@
-"""The owner of one study in this process: performs its requests in batches and exchanges messages with its model. Other
-servers may have owners of the same study.
+"""The owner of one study in this process: performs the requests to the study and exchanges messages with its model.
 
-The queued requests form a batch: they are performed in order on one draft and committed in one transaction. A refused
-request does not affect the others. If another server writes to the study before the commit, the batch is repeated on
-the new state. Requests that need new points wait for the model without occupying a thread, while other requests are
-performed. After ``timeouts.suggestion`` they get quasi-random points.
+The lifecycle of a request, such as ``suggest`` or ``observe``:
+
+1. ``submit`` queues the request and returns a future. The scheduler has one of its threads call ``process_queues``; at
+   most one thread works for a study.
+2. ``process_queues`` takes all queued requests as a batch, after those that are parked (step 3).
+3. The batch performs the requests in order on one draft of the study in memory (``Batch.perform``). A refused request
+   leaves no changes in the draft. A request that needs new points is *parked* if the model has not decided on them yet,
+   but may do so soon. A parked request occupies no thread, and the other requests of the batch continue.
+4. One transaction writes the draft: the events, the rows that follow from them, and the answer of each request under
+   its idempotency key. It writes nothing if the study's version in the database is not that of the draft, because
+   another server has written, or if a key already has an answer. Then the study is read again and the batch is
+   repeated; it now looks up the keys first, and a request whose key has an answer gets that answer.
+5. The new events are sent to the model, together with the number of points that it should decide on next.
+6. Each finished request gets its outcome, which ends its future. Parked requests join the next batch (step 2), which
+   begins when the model replies or at the earliest of their deadlines. At its deadline, a suggestion gets quasi-random
+   points.
+
+If the process ends before the commit, nothing of the batch is stored. If it ends after the commit, everything is
+stored, and a client that repeats a request with its key gets the stored answer. Nothing else is lost: the queues have
+only requests without an answer, and a model is restored from its stored rows and the later events of the log.
+
+On PostgreSQL, the servers agree on one *follower* for each study, and forward the study's requests to it
+(``api/forwarding.py``). So usually only the follower's owner has requests. If the follower dies, its requests are
+forwarded to the next follower with the same keys; that process has an owner of its own, which reads the study from the
+database. While servers disagree about the follower, two owners may write to the study. Step 4 then lets one of them
+commit, and the other repeats its batch.
 """
 
 from __future__ import annotations
 
-import itertools
 import logging
 import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from adabkb_service.contract.stored import definition_of
@@ -33,25 +52,24 @@ from adabkb_service.errors import (
 from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.messages import Advanced, Reply, Superseded
 from adabkb_service.storage import studies
-from adabkb_service.storage.rows import StudyRow
+from adabkb_service.storage.rows import EventRow
 from adabkb_service.study import lifecycle, plates
-from adabkb_service.study.batch import Batch, Waiting, deadline
+from adabkb_service.study.batch import Batch, PendingRequest, deadline
 from adabkb_service.study.cached_study import CachedStudy, read_study
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.dependencies import Dependencies
 from adabkb_service.study.draft import Draft
+from adabkb_service.study.model_questions import ModelQuestions, PendingQuestion
 from adabkb_service.study.request import Outcome, PointDemand, Request
 from adabkb_service.study.request_metrics import count_request
 
 logger = logging.getLogger(__name__)
 
-MAX_QUESTIONS = 64
-"""The maximum number of questions that wait for the model of a study."""
-MAX_WAITING = 256
-"""The maximum number of requests that wait for a batch of a study, in addition to those that wait for its model."""
+MAX_QUEUED = 256
+"""The maximum number of queued requests of a study. Parked requests are not counted."""
 HOLD_SECONDS = 0.1
-"""How long a result stays in the queue while a request waits for the model. The result would invalidate the decision
-that the model is computing."""
+"""How long a result stays in the queue while a request is parked. The result would invalidate the decision that the
+model is computing."""
 STATS_SECONDS = 0.5
 """The model's statistics are committed alone if no other commit has included them within this time."""
 RETRY_SECONDS = 0.5
@@ -59,49 +77,33 @@ RETRY_SECONDS = 0.5
 LOADING_POLL_SECONDS = 0.5
 """Interval between two checks whether the engine has loaded."""
 MAX_PREFETCHED = 8
-"""The maximum number of proposals computed before a request asks for them."""
-
-
-@dataclass(eq=False)
-class PendingQuestion:
-    """A question that the model has not answered yet."""
-
-    question: str
-    arguments: tuple[Any, ...]
-    receive: Callable[[StudyRow | None, Any], None]
-    """Called with the study's row and the reply, or with None and the exception."""
-    number: int = field(default_factory=itertools.count().__next__)
-    """Unique in this process."""
+"""The maximum number of points that the model decides on before a request asks for them."""
 
 
 class Owner:
-    """The requests and the model of one study."""
+    """The queued requests of one study, and the link to its model."""
 
     def __init__(self, study_id: str, dependencies: Dependencies) -> None:
         self.study_id = study_id
         self._dependencies = dependencies
-        self._guard = threading.Lock()  # protects all fields up to _is_forgotten
-        self._arrived: deque[Waiting] = deque()
-        self._questions: deque[PendingQuestion] = deque()
-        self._unanswered: set[int] = set()
-        """Numbers of all questions without an answer, queued or sent."""
-        self._withdrawn: list[int] = []
-        """Numbers of questions that were withdrawn after they were sent, and that the model must still be asked to
-        drop."""
+        self._guard = threading.Lock()  # protects the fields up to _is_forgotten
+        self._queued: deque[PendingRequest] = deque()
         self._replies: deque[Reply] = deque()
+        """Replies of the model that no batch has read."""
         self._keys: set[str] = set()
         """Idempotency keys of all requests without an outcome."""
         self._unfinished = 0
-        """Number of requests without an outcome, queued, parked or in a batch."""
+        """Number of requests without an outcome: queued, parked or in a batch."""
         self._is_forgotten = False
-        self._parked: list[Waiting] = []
-        """Requests that wait for the model."""
+        """Whether the cached study and its model must be dropped."""
+        self._questions = ModelQuestions(study_id)
+        self._parked: list[PendingRequest] = []
         self._cached: CachedStudy | None = None
         self._link = ModelLink(study_id, dependencies.inference, self._receive, dependencies.timeouts)
         self._last_demand = PointDemand(1)
         """Demand of the last batch with parked requests; the next prefetch asks for the same."""
         self._awaits_model = False
-        """Whether a request waits for a reply of the model."""
+        """Whether a request is parked. Other threads read it."""
         self._stats_since: float | None = None
         """Time of the earliest statistics that are not stored yet, by ``time.monotonic``."""
 
@@ -112,43 +114,32 @@ class Owner:
             RequestInProgress: a request with the same key is in progress.
             Busy: the queue is full.
         """
-        waiting = Waiting(request, Future())
-        waiting.future.set_running_or_notify_cancel()  # performed even if the client disconnects now
+        pending = PendingRequest(request, Future())
+        pending.future.set_running_or_notify_cancel()  # performed even if the client disconnects now
         with self._guard:
-            if len(self._arrived) >= MAX_WAITING:
+            if len(self._queued) >= MAX_QUEUED:
                 raise Busy(f"Too many requests wait for study {self.study_id!r}; try again.")
             if request.key is not None:
                 if request.key.name in self._keys:
                     raise RequestInProgress(request.key.key)
                 self._keys.add(request.key.name)
-            self._arrived.append(waiting)
+            self._queued.append(pending)
             self._unfinished += 1
         self._dependencies.scheduler.ready(self.study_id)
-        return waiting.future
+        return pending.future
 
     def ask(self, pending: PendingQuestion) -> None:
         """Queue a question for the model.
 
         Raises:
-            Busy: the queue is full.
+            Busy: too many questions have no answer.
         """
-        with self._guard:
-            if len(self._unanswered) >= MAX_QUESTIONS:
-                raise Busy(f"Too many questions wait for the model of study {self.study_id!r}; try again.")
-            self._unanswered.add(pending.number)
-            self._questions.append(pending)
+        self._questions.put(pending)
         self._dependencies.scheduler.ready(self.study_id)
 
     def withdraw(self, pending: PendingQuestion) -> None:
-        """Withdraw a question that no request waits for any more."""
-        with self._guard:
-            is_here = pending in self._questions
-            if is_here:
-                self._questions.remove(pending)
-                self._unanswered.discard(pending.number)
-            else:
-                self._withdrawn.append(pending.number)
-        if not is_here:
+        """Withdraw a question whose answer is no longer needed."""
+        if self._questions.withdraw(pending):
             self._dependencies.scheduler.ready(self.study_id)
 
     def forget(self) -> None:
@@ -166,127 +157,112 @@ class Owner:
     def is_idle(self) -> bool:
         """Whether nothing is queued or in progress."""
         with self._guard:
-            return not (self._unfinished or self._unanswered or self._replies or self._stats_since)
+            return not (self._unfinished or self._replies or self._stats_since) and self._questions.is_empty
 
     def process_queues(self) -> None:
-        """Process the queues. Only one thread may call it at a time. If an error prevents the whole batch, the error is
-        the outcome of each of its requests."""
-        waiting: list[Waiting] = []
+        """Perform the parked and the queued requests as a batch, and send the queued questions to the model. Only one
+        thread may call it at a time. An error that prevents the whole batch is the outcome of each of its requests."""
+        requests: list[PendingRequest] = []
         questions: list[PendingQuestion] = []
         try:
-            replies = self._take(waiting, questions)
+            replies = self._take_requests(requests)
+            queued, withdrawn = self._questions.take()
+            questions += queued
+            for number in withdrawn:
+                self._link.withdraw(number)
             for reply in replies:
                 self._link.adopt(reply)
                 if isinstance(reply, Advanced) and reply.seconds:
                     self._dependencies.metrics.phase("observe", "learn", reply.seconds)
             now = time.monotonic()
-            for each in waiting:
-                each.join_batch(now)
-            in_time = [each for each in waiting if self._is_in_time(each)]
+            for pending in requests:
+                pending.join_batch(now)
+            in_time = [pending for pending in requests if self._is_in_time(pending)]
             if in_time or replies or self._stats_are_due():
-                self._work(in_time)
+                self._perform_batch(in_time)
             if self._stats_since is not None:
                 self._dependencies.scheduler.ready_at(self.study_id, self._stats_since + STATS_SECONDS)
             while questions:
-                self._pass_on(questions[0])
+                self._send_question(questions[0])
                 del questions[0]
         except Exception as error:
             logger.exception("study %s: a batch failed", self.study_id)
             self._reset()
             parked = set(map(id, self._parked))
-            for each in waiting:
-                if id(each) not in parked:
-                    self._finish(each, error)
-            for pending in questions:
-                self._give(pending, None, error)
+            for pending in requests:
+                if id(pending) not in parked:
+                    self._finish(pending, error)
+            for question in questions:
+                self._questions.answer(question, None, error)
 
-    def _take(self, waiting: list[Waiting], questions: list[PendingQuestion]) -> list[Reply]:
-        """Move parked and queued requests into ``waiting``, in this order, and queued questions into ``questions``.
-        Return the model's replies. While a request waits for the model, results stay queued for up to HOLD_SECONDS."""
+    def _take_requests(self, requests: list[PendingRequest]) -> list[Reply]:
+        """Move parked and queued requests into ``requests``, in this order. Return the model's replies. While a request
+        is parked and the model has not replied, results stay queued for up to HOLD_SECONDS."""
         holds_results = bool(self._parked) and self._link.is_worth_waiting_for()
-        held_back: list[Waiting] = []
+        held_back: list[PendingRequest] = []
         with self._guard:
             is_forgotten, self._is_forgotten = self._is_forgotten, False
             replies = list(self._replies)
-            questions.extend(self._questions)
             self._replies.clear()
-            self._questions.clear()
-            withdrawn, self._withdrawn = self._withdrawn, []
             latest = time.monotonic() - HOLD_SECONDS if holds_results and not replies else math.inf
-            waiting.extend(self._parked)
+            requests.extend(self._parked)
             self._parked = []
-            for each in self._arrived:
-                (held_back if each.request.invalidates_decisions and each.since > latest else waiting).append(each)
-            self._arrived = deque(held_back)
+            for each in self._queued:
+                is_held_back = each.request.invalidates_decisions and each.queued_at > latest
+                (held_back if is_held_back else requests).append(each)
+            self._queued = deque(held_back)
         if held_back:
-            self._dependencies.scheduler.ready_at(self.study_id, held_back[0].since + HOLD_SECONDS)
+            self._dependencies.scheduler.ready_at(self.study_id, held_back[0].queued_at + HOLD_SECONDS)
         if is_forgotten:
             self._cached = None
             self._link.forget()
-        for number in withdrawn:
-            self._link.withdraw(number)
         return replies
 
-    def _reset(self) -> None:
-        """After an error, drop the cached study, send the whole log to the model again, and schedule another batch for
-        the requests that are queued or parked."""
-        self._cached = None
-        self._link.reset()
-        self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + RETRY_SECONDS)
-
-    def _is_in_time(self, waiting: Waiting) -> bool:
+    def _is_in_time(self, pending: PendingRequest) -> bool:
+        """Whether a request may still be performed. If it has waited too long, it is refused."""
         is_loading = self._link.loaded_at == math.inf
-        since = waiting.since if is_loading else max(waiting.since, self._link.loaded_at)
+        since = pending.queued_at if is_loading else max(pending.queued_at, self._link.loaded_at)
         if time.monotonic() - since < self._dependencies.timeouts.request:
             return True
         refusal: AdaBKBError = Busy(f"Study {self.study_id!r} is busy with other requests; try again.")
         if is_loading:
             refusal = Unavailable("The server has started and is still loading the engine; try again.")
-        self._finish(waiting, refusal)
+        self._finish(pending, refusal)
         return False
 
-    def _stats_are_due(self) -> bool:
-        return self._stats_since is not None and time.monotonic() >= self._stats_since + STATS_SECONDS
-
-    def _work(self, waiting: list[Waiting]) -> None:
-        """Perform requests in one transaction. A missing study or an unavailable or busy database is the outcome of
-        every request. After any other error, perform each request alone, so that only the requests that cause the error
-        fail."""
+    def _perform_batch(self, requests: list[PendingRequest]) -> None:
+        """Perform requests in one transaction, and give each one its outcome or park it. A missing study, or a database
+        that is unavailable or busy, is the outcome of every request. After any other error, perform each request alone,
+        so that only the requests that cause the error fail."""
         try:
-            finished, parked = self._performed(waiting)
+            finished, parked = self._perform_with_retries(requests)
         except AdaBKBError as error:
             self._cached = None
-            finished, parked = [(each, error) for each in waiting], []
+            finished, parked = [(each, error) for each in requests], []
             if isinstance(error, StudyNotFound):
                 self._stats_since = None
             elif self._stats_since is not None:  # the statistics could not be stored; try again later
                 self._stats_since = time.monotonic()
         except Exception as error:
-            logger.exception("study %s: a unit of work failed", self.study_id)
+            logger.exception("study %s: the transaction of a batch failed", self.study_id)
             self._cached = self._stats_since = None  # a later batch stores the statistics
-            finished, parked = [(each, error) for each in waiting], []
-            if len(waiting) > 1:
-                finished, parked = self._performed_alone(waiting)
-        self._parked = parked
-        self._awaits_model = bool(parked)
-        if self._awaits_model and self._replies:  # a reply arrived before ``_awaits_model`` was set
-            self._dependencies.scheduler.ready(self.study_id)
-        if parked:
-            soonest = min(deadline(each, self._link) for each in parked)
-            if soonest == math.inf:  # the engine is loading, and may never reply
-                soonest = time.monotonic() + LOADING_POLL_SECONDS
-            self._dependencies.scheduler.ready_at(self.study_id, soonest)
+            finished, parked = [(each, error) for each in requests], []
+            if len(requests) > 1:
+                finished, parked = self._perform_separately(requests)
+        self._park(parked)
         for each, outcome in finished:
             self._finish(each, outcome)
 
-    def _performed_alone(self, waiting: list[Waiting]) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
-        """Perform each request in its own transaction. Return the finished requests with their outcomes, and the parked
-        requests."""
-        finished: list[tuple[Waiting, Any]] = []
-        parked: list[Waiting] = []
-        for each in waiting:
+    def _perform_separately(
+        self, requests: list[PendingRequest]
+    ) -> tuple[list[tuple[PendingRequest, Any]], list[PendingRequest]]:
+        """Perform each request in its own transaction. Return the finished requests with their outcomes, and the
+        requests to park."""
+        finished: list[tuple[PendingRequest, Any]] = []
+        parked: list[PendingRequest] = []
+        for each in requests:
             try:
-                done, left = self._performed([each])
+                done, left = self._perform_with_retries([each])
             except Exception as error:
                 self._cached = None
                 done, left = [(each, error)], []
@@ -294,23 +270,26 @@ class Owner:
             parked += left
         return finished, parked
 
-    def _performed(self, waiting: list[Waiting]) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
-        """Call ``_attempt``, and repeat it if another server commits first.
+    def _perform_with_retries(
+        self, requests: list[PendingRequest]
+    ) -> tuple[list[tuple[PendingRequest, Any]], list[PendingRequest]]:
+        """Call ``_perform_and_commit``, and repeat it if another server commits first.
 
         Raises:
             Unavailable: nothing was written, unless the connection broke during the commit.
             Exception: nothing was written.
         """
         try:
-            return self._attempt(waiting, checks_key_first=False)
+            return self._perform_and_commit(requests, checks_key_first=False)
         except Contention:
-            return repeating(self._dependencies.timeouts.contention)(self._attempt, waiting, checks_key_first=True)
+            repeat = repeating(self._dependencies.timeouts.contention)
+            return repeat(self._perform_and_commit, requests, checks_key_first=True)
 
-    def _attempt(
-        self, waiting: list[Waiting], *, checks_key_first: bool
-    ) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
-        """Perform requests on one draft and commit it. Return the finished requests with their outcomes, and the parked
-        requests.
+    def _perform_and_commit(
+        self, requests: list[PendingRequest], *, checks_key_first: bool
+    ) -> tuple[list[tuple[PendingRequest, Any]], list[PendingRequest]]:
+        """Perform requests on one draft and commit it. Return the finished requests with their outcomes, and the
+        requests to park.
 
         Raises:
             Contention: the study has changed since it was read, or an idempotency key may be stored already;
@@ -318,24 +297,14 @@ class Owner:
             DBAPIError: the database rejected a row for another reason.
         """
         is_fresh = self._cached is None
-        before = self._begin()
+        before = self._read_study()
         batch = Batch(self._dependencies.database, before, self._link, self._dependencies.clock())
         try:
             with self._dependencies.database.translating():
-                for each in waiting:
+                for each in requests:
                     each.context.run(batch.perform, each, checks_key_first=checks_key_first)
                 batch.update_state()
-                has_stats = batch.draft.has_new_model_stats
-                if batch.draft.has_effects or (has_stats and batch.stores_model_stats):
-                    self._cached = batch.commit()
-                    self._stats_since = None
-                elif not (has_stats and self._stats_are_due() and self._store_stats(batch)):
-                    if batch.finished and not self._is_current(batch, before, is_fresh=is_fresh):
-                        raise Contention(f"Study {self.study_id!r} changed meanwhile; try again.")
-                    if has_stats:
-                        self._stats_since = self._stats_since or time.monotonic()
-                    else:
-                        self._stats_since = None  # another server has stored newer statistics
+                self._commit(batch, before, is_fresh=is_fresh)
         except Contention as error:
             self._cached = None
             if checks_key_first and isinstance(error, RowRefused):
@@ -345,22 +314,49 @@ class Owner:
             batch.close()
         try:
             self._dependencies.metrics.count(batch.draft.log)
-            self._after_commit(batch)
+            self._notify_waiters(batch.draft.log)
+            self._advance_model(batch)
         except Exception:  # the batch is committed, so its answers must be sent
             logger.exception("study %s: the last events could not be sent to its model", self.study_id)
             self._reset()
         return batch.finished, batch.parked
 
-    def _is_current(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> bool:
-        """Whether the answers of a batch without writes are consistent: the batch read nothing but the study's row,
-        just now, or the study has not changed since it was read."""
-        if is_fresh and not batch.draft.has_read_more:
-            return True
-        return studies.is_current(batch.draft.connection, before.study)
+    def _read_study(self) -> CachedStudy:
+        """The study, from memory or the database. The link drops what it knows if the study is not the one that it has
+        served, and sends the whole log again if another server has added events."""
+        if self._cached is None:
+            with self._dependencies.database.reading() as connection:
+                self._cached = read_study(connection, self.study_id)
+        self._link.begin(self._cached.study)
+        return self._cached
+
+    def _commit(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> None:
+        """Write the batch if it has changes. New statistics of the model alone are written only if they are due or if a
+        request needs them stored.
+
+        Raises:
+            Contention: the study has changed since it was read; nothing was written.
+        """
+        draft = batch.draft
+        if draft.has_effects or (draft.has_new_model_stats and batch.stores_model_stats):
+            self._cached = batch.commit()
+            self._stats_since = None
+            return
+        if draft.has_new_model_stats and self._stats_are_due() and self._store_stats(batch):
+            return
+        if batch.finished and not self._is_consistent(batch, before, is_fresh=is_fresh):
+            raise Contention(f"Study {self.study_id!r} changed meanwhile; try again.")
+        if not draft.has_new_model_stats:  # another server has stored newer ones
+            self._stats_since = None
+        elif self._stats_since is None:
+            self._stats_since = time.monotonic()
+
+    def _stats_are_due(self) -> bool:
+        return self._stats_since is not None and time.monotonic() >= self._stats_since + STATS_SECONDS
 
     def _store_stats(self, batch: Batch) -> bool:
         """Commit the model's statistics alone, and return whether they were stored. If the database accepts no writes,
-        return False, so that reads are answered all the same.
+        return False, so that requests that only read are answered.
 
         Raises:
             Contention: the study has changed since it was read.
@@ -374,21 +370,22 @@ class Owner:
         self._stats_since = None
         return True
 
-    def _begin(self) -> CachedStudy:
-        """The study, from memory or the database. Also sets the incarnation of the study that the link serves."""
-        if self._cached is None:
-            with self._dependencies.database.reading() as connection:
-                self._cached = read_study(connection, self.study_id)
-        self._link.begin(self._cached.study)
-        return self._cached
+    def _is_consistent(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> bool:
+        """Whether the answers of a batch without writes belong to one state of the study: the batch has read only the
+        study's row, just now, or the study has not changed since it was read."""
+        if is_fresh and not batch.draft.has_read_more:
+            return True
+        return studies.is_current(batch.draft.connection, before.study)
 
-    def _after_commit(self, batch: Batch) -> None:
-        """Send the new events to the model. If requests are parked or results are new, send the demand for points,
-        too."""
-        link, log = self._link, batch.draft.log
+    def _notify_waiters(self, log: list[EventRow]) -> None:
+        """Wake the long polls and event streams that wait for a change of the study."""
         if log:
             may_free = any(event.kind not in ("suggested", "leased") for event in log)
             self._dependencies.changes.notify(self.study_id, log[-1].seq, may_free=may_free)
+
+    def _advance_model(self, batch: Batch) -> None:
+        """Send the committed events to the model if requests are parked or results are new, and ask it for points."""
+        link, log = self._link, batch.draft.log
         link.note_events(log)
         link.prefetched = batch.prefetched
         if link.model_stats is not None:
@@ -400,59 +397,80 @@ class Owner:
             event.kind in ("observed", "failed", "stopped", "edited") or event.changes_result for event in log
         )
         if has_results and not demand.count:
-            count = min(self._last_demand.count, lifecycle.room(batch.draft.study))
-            demand = self._continued(replace(self._last_demand, count=count), batch.draft)
+            demand = self._prefetch_demand(batch.draft)
         if batch.parked or has_results:
             link.advance(demand.count, demand.within)
 
-    def _continued(self, demand: PointDemand, draft: Draft) -> PointDemand:
-        """The demand, adapted to the study's current state. In a study with plates, the points continue the open plate,
-        or begin a new one."""
-        study, fixed = draft.study, demand.within.fixed
+    def _prefetch_demand(self, draft: Draft) -> PointDemand:
+        """The last demand, within the study's current limits. In a study with plates, the points continue the open
+        plate, or begin a new one."""
+        study, within = draft.study, self._last_demand.within
+        count = min(self._last_demand.count, lifecycle.room(study))
         if definition_of(study.definition).plates is None:
-            return demand
-        plate = plates.fitting_plate(study, draft.space, fixed or {})
-        room, within = plates.room_on(study, plate) or 0, plates.restriction(study, fixed, plate)
-        return PointDemand(min(demand.count, room), within)
+            return PointDemand(count, within)
+        plate = plates.fitting_plate(study, draft.space, within.fixed or {})
+        room = plates.room_on(study, plate) or 0
+        return PointDemand(min(count, room), plates.restriction(study, within.fixed, plate))
 
-    def _pass_on(self, pending: PendingQuestion) -> None:
-        try:
-            study = self._begin().study
-        except Exception as error:
-            self._give(pending, None, error)
+    def _park(self, requests: list[PendingRequest]) -> None:
+        """Keep requests for the batch after the model's next reply, or after the earliest of their deadlines."""
+        self._parked = requests
+        self._awaits_model = bool(requests)
+        if not requests:
             return
-        self._link.ask(
-            pending.number, pending.question, pending.arguments, lambda reply: self._give(pending, study, reply)
-        )
-
-    def _give(self, pending: PendingQuestion, study: StudyRow | None, reply: Any) -> None:
-        with self._guard:
-            self._unanswered.discard(pending.number)
-        pending.receive(study, reply)
+        scheduler = self._dependencies.scheduler
+        if self._replies:  # a reply that arrived before ``_awaits_model`` was set has not scheduled a batch
+            scheduler.ready(self.study_id)
+        earliest = min(deadline(each, self._link) for each in requests)
+        if earliest == math.inf:  # the engine is loading, and may never reply
+            earliest = time.monotonic() + LOADING_POLL_SECONDS
+        scheduler.ready_at(self.study_id, earliest)
 
     def _receive(self, reply: Reply) -> None:
+        """Queue a reply of the model. Any thread may call it."""
         if isinstance(reply, Superseded):
             return
         with self._guard:
             self._replies.append(reply)
         if self._awaits_model:
             self._dependencies.scheduler.ready(self.study_id)
-        else:  # no request waits for the reply; the next batch reads it
+        else:  # no request is parked; the next batch reads the reply
             self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + STATS_SECONDS)
 
-    def _finish(self, waiting: Waiting, outcome: Any) -> None:
-        if waiting.future.done():
+    def _send_question(self, pending: PendingQuestion) -> None:
+        try:
+            study = self._read_study().study
+        except Exception as error:
+            self._questions.answer(pending, None, error)
+            return
+        self._link.ask(
+            pending.number,
+            pending.question,
+            pending.arguments,
+            lambda reply: self._questions.answer(pending, study, reply),
+        )
+
+    def _finish(self, pending: PendingRequest, outcome: Any) -> None:
+        """Give a request its outcome, an answer or an exception."""
+        if pending.future.done():
             return
         with self._guard:
             self._unfinished -= 1
-            if waiting.request.key is not None:
-                self._keys.discard(waiting.request.key.name)
+            if pending.request.key is not None:
+                self._keys.discard(pending.request.key.name)
         if isinstance(outcome, Exception):
-            waiting.future.set_exception(outcome)
+            pending.future.set_exception(outcome)
         else:
-            waiting.future.set_result(outcome)
+            pending.future.set_result(outcome)
         self._dependencies.scheduler.done()
         try:
-            count_request(self._dependencies, waiting, outcome)
+            count_request(self._dependencies, pending, outcome)
         except Exception:
             logger.exception("study %s: a request could not be counted", self.study_id)
+
+    def _reset(self) -> None:
+        """After an error, drop the cached study, send the whole log to the model again, and schedule another batch for
+        the requests that are queued or parked."""
+        self._cached = None
+        self._link.reset()
+        self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + RETRY_SECONDS)

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from adabkb_service.contract.answers import Observed, ObservedBatch, Suggested
 from adabkb_service.contract.reports import Reported
-from adabkb_service.study.batch import Waiting
+from adabkb_service.study.batch import PendingRequest
 from adabkb_service.study.dependencies import Dependencies
 from adabkb_service.study.request import Outcome
 
@@ -21,14 +21,14 @@ OPERATIONS: dict[type[BaseModel], str] = {
 """Answer type -> label of the requests with this answer. All other requests share the label "other"."""
 
 
-def count_request(dependencies: Dependencies, waiting: Waiting, outcome: Any) -> None:
+def count_request(dependencies: Dependencies, pending: PendingRequest, outcome: Any) -> None:
     """Add a finished or refused request to the metrics and to its trace."""
-    metrics, found = dependencies.metrics, _phases(waiting)
-    operation = OPERATIONS.get(waiting.request.answer, "other")
+    metrics, found = dependencies.metrics, _phases(pending)
+    operation = OPERATIONS.get(pending.request.answer, "other")
     for phase, (began, ended) in found.items():
         metrics.phase(operation, phase, ended - began)
     if dependencies.traces is not None:
-        waiting.context.run(dependencies.traces.parts, found, waiting.request.study_id)
+        pending.context.run(dependencies.traces.parts, found, pending.request.study_id)
     if not isinstance(outcome, Outcome):
         return
     if isinstance(outcome.view, Suggested) and outcome.view.degraded:
@@ -42,13 +42,13 @@ def count_request(dependencies: Dependencies, waiting: Waiting, outcome: Any) ->
             metrics.repeated_results.inc()
 
 
-def _phases(waiting: Waiting) -> dict[str, tuple[float, float]]:
+def _phases(pending: PendingRequest) -> dict[str, tuple[float, float]]:
     """Phase -> when it began and ended, by ``time.monotonic``."""
-    if waiting.taken is None:
+    if pending.first_batch_at is None:
         return {}
-    found = {"queue": (waiting.since, waiting.taken)}
-    if waiting.has_waited:
-        found["decide"] = waiting.taken, waiting.resumed
-    if waiting.committing is not None:
-        found["commit"] = waiting.committing
+    found = {"queue": (pending.queued_at, pending.first_batch_at)}
+    if pending.was_parked:
+        found["decide"] = pending.first_batch_at, pending.last_batch_at
+    if pending.committing is not None:
+        found["commit"] = pending.committing
     return found

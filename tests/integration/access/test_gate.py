@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -126,6 +126,21 @@ def test_changed_permissions_apply_immediately(database: Database, gate: Gate) -
     admitted(gate, token)
     assert gate.remembered(token, "read", None) is not None
     gate.rights_changed()
+    assert gate.remembered(token, "read", None) is None
+
+
+def test_grant_that_is_revoked_while_it_is_read_is_not_cached(database: Database, clock: ManualClock) -> None:
+    """A request reads its token. Before it caches the grant, another one revokes the token."""
+    token = give_token(database, "ann", "read")
+
+    def now() -> datetime:
+        with database.writing() as connection:
+            tokens.revoke(connection, id_of(token) or "", clock())
+        gate.rights_changed()
+        return clock()
+
+    gate = Gate(database, now, is_open=False)
+    admitted(gate, token)
     assert gate.remembered(token, "read", None) is None
 
 

@@ -27,7 +27,7 @@ from adabkb_service.errors import (
     json_pointer,
     shown,
 )
-from adabkb_service.study.owner import MAX_WAITING
+from adabkb_service.study.owner import MAX_QUEUED
 from tests.acceptance.docs.tables import tables
 from tests.integration.api.hostile import FLOAT, JSON, NARROW, STUDY, WIDE, App, app, names
 
@@ -201,4 +201,4 @@ def test_each_limit_is_documented_in_a_table_row() -> None:
         "characters of an error's `pointer`": f"{MAX_POINTER_LENGTH}, of a name in it {MAX_NAME_LENGTH}",
         "characters of a stored value that a sentence shows": f"{MAX_VALUE_LENGTH}",
     }
-    assert ["requests that wait for one study", f"{MAX_WAITING}", "503 `busy`"] in connections
+    assert ["requests that wait for one study", f"{MAX_QUEUED}", "503 `busy`"] in connections

@@ -33,7 +33,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from adabkb_service.study import lifecycle
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.owner import MAX_WAITING, STATS_SECONDS, Owner
+from adabkb_service.study.owner import MAX_QUEUED, STATS_SECONDS, Owner
 from adabkb_service.study.request import Key, Outcome, Points, Request
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Failure, Value, correct, get, observe, queue, suggest
@@ -254,12 +254,12 @@ def test_group_overtaken_by_another_server_is_retried_completely(
 
 
 def test_requests_beyond_the_limit_are_refused_with_retry(warm: Service) -> None:
-    waiting = [warm.submit(observing(float(value))) for value in range(MAX_WAITING)]
+    waiting = [warm.submit(observing(float(value))) for value in range(MAX_QUEUED)]
     with pytest.raises(Busy):
         warm.submit(observing(0.0, key="k"))
     warm.scheduler.work_until(lambda: all(future.done() for future in waiting))
     warm.do(observing(0.0, key="k"))
-    assert get(warm, "s").counts.observations == MAX_WAITING + 2
+    assert get(warm, "s").counts.observations == MAX_QUEUED + 2
 
 
 def test_answer_is_consistent_although_another_server_writes(
