@@ -43,8 +43,8 @@ IMPROBABLE, IMPROBABLE_AND_GROSS = 0.01, 0.1
 number. The second number applies to a result that is farther from all others than their range, such as one with a
 misplaced decimal point."""
 POOR = 0.85
-"""The model predicts poorly if its mean error, divided by that of the median of the other results, is at least this. With
-20 results of pure noise, 90% of the ratios are."""
+"""The model predicts poorly if its mean error, divided by that of the median of the other results, is at least this.
+With 20 results of pure noise, 90% of the ratios are."""
 MIN_RESULTS = 8
 """The minimum number of results for checks of the model's predictions."""
 BUSY = "The model did not answer in time, so its parts are missing here."

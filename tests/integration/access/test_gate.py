@@ -136,12 +136,12 @@ def test_grant_that_is_revoked_while_it_is_read_is_not_cached(database: Database
     def now() -> datetime:
         with database.writing() as connection:
             tokens.revoke(connection, id_of(token) or "", clock())
-        gate.rights_changed()
+        revoking.rights_changed()
         return clock()
 
-    gate = Gate(database, now, is_open=False)
-    admitted(gate, token)
-    assert gate.remembered(token, "read", None) is None
+    revoking = Gate(database, now, is_open=False)
+    admitted(revoking, token)
+    assert revoking.remembered(token, "read", None) is None
 
 
 @pytest.mark.parametrize("stays_open", [False, True])
