@@ -157,12 +157,25 @@ class Gate:
         self.close_if_tokens()
 
     def store_uses(self) -> None:
-        """Store which tokens were used since the last time, and which requests were refused."""
+        """Store which tokens were used since the last time, and which requests were refused. If this fails, the next
+        call stores them.
+
+        Raises:
+            Busy, Unavailable: as for ``Database.writing``.
+        """
+        now = self._clock()
         with self._guard:
             used, self._used = self._used, set()
-        refused = self.refusals.taken(self._clock())
-        if used or refused:
-            self._database.write(lambda connection: _store(connection, used, refused, self._clock()))
+        refused = self.refusals.taken(now)
+        if not (used or refused):
+            return
+        try:
+            self._database.write(lambda connection: _store(connection, used, refused, now))
+        except Exception:
+            with self._guard:
+                self._used |= used
+            self.refusals.put_back(refused)
+            raise
 
     def _caller(self, connection: Connection, row: TokenRow) -> Caller:
         now = self._clock()
@@ -267,10 +280,18 @@ class Refusals:
 
     def note(self, address: str, reason: str, token_id: str | None) -> None:
         """Count a refusal."""
-        kind = (address, reason, token_id)
         with self._guard:
-            is_known = kind in self._counts or len(self._counts) < MAX_REFUSAL_KINDS
-            self._counts[kind if is_known else ("many", reason, None)] += 1
+            self._add((address, reason, token_id), 1)
+
+    def put_back(self, rows: list[AuditRow]) -> None:
+        """Count refusals again that could not be stored."""
+        with self._guard:
+            for row in rows:
+                self._add((row.address, row.subject, row.token), row.count)
+
+    def _add(self, kind: RefusalKind, count: int) -> None:
+        is_known = kind in self._counts or len(self._counts) < MAX_REFUSAL_KINDS
+        self._counts[kind if is_known else ("many", kind[1], None)] += count
 
     def taken(self, now: datetime) -> list[AuditRow]:
         """The audit entries for refusals since the last call."""

@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from adabkb_service.access.caller import Caller, is_enough
 from adabkb_service.access.gate import MAX_REFUSAL_KINDS, RETURNING, Gate, Refusals
 from adabkb_service.access.quotas import Quotas
 from adabkb_service.access.secrets import id_of
-from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized
+from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized, Unavailable
 from adabkb_service.storage import audit, people, tables, tokens
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.people import PersonRow
@@ -182,6 +183,28 @@ def test_uses_and_refusals_are_stored_once(database: Database, gate: Gate, clock
         row = tokens.find(connection, id_of(token) or "")
     assert row is not None
     assert row.used_at == clock()
+
+
+def test_uses_and_refusals_that_cannot_be_stored_are_stored_later(
+    database: Database, gate: Gate, clock: ManualClock
+) -> None:
+    token = give_token(database, "ann", "read")
+    admitted(gate, token)
+    for _ in range(2):
+        with pytest.raises(Unauthorized):
+            admitted(gate, None)
+    with database.writing() as connection:
+        connection.execute(sa.text("ALTER TABLE audit RENAME TO hidden"))
+    with pytest.raises((Unavailable, sa.exc.DBAPIError)):
+        gate.store_uses()
+    with database.writing() as connection:
+        connection.execute(sa.text("ALTER TABLE hidden RENAME TO audit"))
+    gate.store_uses()
+    with database.reading() as connection:
+        row = tokens.find(connection, id_of(token) or "")
+        counts = [entry.count for _, entry in audit.page(connection, 0, 100)]
+    assert row is not None
+    assert (row.used_at, counts) == (clock(), [2])
 
 
 def test_kinds_of_refusals_beyond_the_limit_are_counted_together(clock: ManualClock) -> None:
