@@ -247,13 +247,22 @@ def _checked(kept: KeptResult) -> KeptResult:
 
 
 def _write(file: Path, document: Mapping[str, Any]) -> None:
-    """Write a file. Once it has its name, it survives a crash of the machine."""
+    """Write a file. Once it has its name, it survives a crash of the machine. If it cannot be written, no part of it is
+    left."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
-        part.write(json.dumps(document, indent=1).encode())
-        part.flush()
-        os.fsync(part.fileno())
-    os.replace(part.name, file)
+        try:
+            part.write(json.dumps(document, indent=1).encode())
+            part.flush()
+            os.fsync(part.fileno())
+            part.close()  # Windows renames no open file
+            os.replace(part.name, file)
+        except BaseException:
+            with suppress(OSError):  # the disk may be full
+                part.close()
+            with suppress(OSError):
+                os.unlink(part.name)
+            raise
     if os.name == "posix":  # other systems cannot open a folder
         folder = os.open(file.parent, os.O_RDONLY)
         try:

@@ -16,7 +16,7 @@ DescriptorTables = Annotated[
         "--descriptors",
         metavar="NAME=FILE",
         help="a table (.csv, .xlsx) with the choices of a categorical parameter in its first column, and a descriptor "
-        "in each other one; may be repeated",
+        "in each further column; may be repeated",
         show_default=False,
     ),
 ]

@@ -26,6 +26,7 @@ from adabkb_client import (
     Unauthorized,
     Unavailable,
 )
+from adabkb_client._http.outbox import Outbox
 from tests.integration.client.faults import Fault, Proxy
 from tests.waiting import wait_for
 
@@ -262,6 +263,15 @@ def test_a_folder_that_cannot_be_used_spoils_no_call(
         remote.fail(remote.suggest())
     assert values(study) == [0.5]
     assert caplog.text == "", "nobody is warned of a folder that is not needed"
+
+
+def test_a_result_that_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
+    """Each retry of a call writes its result again, so the parts of files would fill the disk."""
+    box = Outbox("http://127.0.0.1:1", tmp_path)
+    kept = KeptResult.of("/studies/s/observe", {"value": 1.0}, "key", None)
+    box.file(kept).mkdir(parents=True)  # no file can replace a folder
+    box.keep(kept)
+    assert [entry.name for entry in box.folder.iterdir()] == [kept.name]
 
 
 NO_REFUSALS: list[Fault] = ["not ours", "no route", "too large", "token", "internal"]
