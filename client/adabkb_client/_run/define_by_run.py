@@ -1,8 +1,8 @@
 """Define-by-run: the objective defines the space of a study by calls of ``trial.suggest_float`` and similar methods.
 
 A parameter that the study lacks is added to its space, by an edit that gives existing trials a default value. If the
-value of another parameter separates trials that request it from trials that do not, the parameter gets this as its
-condition ``when``.
+value of another parameter separates the trials that request it from the others, it gets a condition ``when`` on this
+value.
 """
 
 import math
@@ -174,7 +174,7 @@ class Space:
         return {name: value for name, value in {**leased.parameters, **asked}.items() if name in {*asked, *active}}
 
     def _unasked(self, asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the parameters of the space that a trial should have requested; other processes may have added some."""
+        """Yield the parameters that are active in a trial although it did not request them."""
         for each in () if self.info is None else self.info.parameters:
             if _is_active(each, asked) and each["kind"] != "fixed" and each["name"] not in {*asked, *self.independent}:
                 yield dict(each)
@@ -260,7 +260,7 @@ def first_parameter(objective: Objective) -> dict[str, Parameter]:
         TypeError: it requests none.
     """
     try:
-        objective(Suggestions())  # type: ignore[arg-type]  # which has the methods until then
+        objective(Suggestions())  # type: ignore[arg-type]  # it has the first methods of a trial
     except FirstParameter as found:
         return found.parameters
     raise WrongFunction(

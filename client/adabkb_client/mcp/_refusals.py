@@ -16,7 +16,7 @@ MAX_FAULTS = 10
 REMEDIES = {
     "unauthorized": "The token of this MCP server is missing or not valid. Ask the user to start adabkb mcp with a "
     "valid one in ADABKB_TOKEN.",
-    "forbidden": "The token of this MCP server does not allow it, and no other call will. Ask the user for a token "
+    "forbidden": "The token of this MCP server does not allow this call. Do not repeat it: ask the user for a token "
     "with more rights, or the study's owner to share it.",
     "study_not_found": "studies() lists the existing ones; create_study() creates one.",
     "trial_not_found": "trials() lists the existing ones.",
@@ -59,7 +59,7 @@ ARGUMENTS = {
 }
 """Arguments of tools by the server's names, where these differ."""
 
-AGAIN = "Call again later; a change needs the same key as before, so that it is made once."
+AGAIN = "Call again later; a change needs the same key as before, so that it takes effect once."
 
 
 def no_trial(reason: str | None) -> str:

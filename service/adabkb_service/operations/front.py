@@ -32,8 +32,8 @@ def front(
         study_id: the study's id.
         feasible: minimum probability with which points on the model's front satisfy the outcome constraints; None for
             the default.
-        context: values of the context parameters by name; None for none, and then the model's front is empty if the
-            study has such parameters.
+        context: values of the context parameters by name. With None, the model's front is empty in a study with context
+            parameters.
 
     Raises:
         StudyNotFound: the study does not exist.

@@ -1,8 +1,8 @@
 """Send requests to URLs given by users.
 
-Such a URL must not lead into the server's own network (server-side request forgery), even if the answers of the name
-server change. So the host name is resolved once, each of its addresses is checked, and the connection uses a checked
-address. Redirects are not followed, no proxy is used, and only the status of the answer is read.
+Such a URL must not lead into the server's own network (server-side request forgery), even if the addresses of the host
+change. So the host name is resolved once, each of its addresses is checked, and the connection uses a checked address.
+Redirects are not followed, no proxy is used, and only the status of the answer is read.
 """
 
 from __future__ import annotations
