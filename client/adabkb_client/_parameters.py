@@ -189,7 +189,7 @@ class Categorical:
         unit: str | None = None,
         label: str | None = None,
     ) -> Self:
-        """Read choices and descriptors from a table: the choices in the first column, a descriptor in each other one.
+        """Read choices and descriptors from a table: choices from the first column, a descriptor from each further one.
 
         ``read_choices`` describes the format of the file.
 

@@ -36,7 +36,7 @@ def canvas(figure: FigureBase | None, width: float, height: float) -> FigureBase
 
 
 def panels(figure: FigureBase | None, count: int, columns: int) -> tuple[FigureBase, Sequence[Axes]]:
-    """Return a figure and that many axes in rows."""
+    """Return a figure with ``count`` axes, in rows of up to ``columns``."""
     columns = min(count, columns)
     rows = -(-count // columns)
     figure = canvas(figure, 1.0 + 3.6 * columns, 0.6 + 2.8 * rows)

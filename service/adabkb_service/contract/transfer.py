@@ -52,7 +52,7 @@ class Snapshot(Sparse, Body):
     """The objective that they measure; None with a single objective."""
 
     def older(self, names: Sequence[str]) -> Older:
-        """Return the engine's form of it, in a space whose axes have these names.
+        """Return the snapshot in the engine's form, for a space whose axes have these names.
 
         Raises:
             ValueError: the snapshot does not fit the axes, or is inconsistent.

@@ -183,9 +183,8 @@ def partition(
 
 
 def past_partition(service: Service, study_id: str, results: int, metric: str | None = None) -> list[CellBelief] | None:
-    """Return the present cells in order of creation, with predictions and marks as after the first ``results`` results.
-
-    None if these are too many to learn from them again (``MAX_RELEARNED``).
+    """Return the present cells in order of creation, each as a model of only the first ``results`` results predicts it.
+    None if there are too many of these results to fit the model to them again (``MAX_RELEARNED``).
 
     Raises:
         Unavailable: the model has failed.
