@@ -91,11 +91,7 @@ class Batch:
                 return
             with self.draft.undone_on_error():
                 request.first(self.draft)
-                if (
-                    request.follows_model
-                    and self._is_about_to_follow()
-                    and _is_before(pending, self._link.timeouts.follow)
-                ):
+                if request.follows_model and self._is_about_to_follow(pending):
                     self.parked.append(pending)
                     return
                 demand = request.point_demand(self.draft)
@@ -157,23 +153,30 @@ class Batch:
         elif link.error is None and link.can_follow and link.has_followed() and study.model_error is not None:
             self.draft.record("model_recovered", {})
 
-    def _is_about_to_follow(self) -> bool:
-        return not self._link.has_followed() and self._link.is_worth_waiting_for()
+    def _is_about_to_follow(self, pending: PendingRequest) -> bool:
+        """Whether the model may have folded all events before the deadline of a request, but has not yet."""
+        return not self._link.has_followed() and self._may_wait(pending)
+
+    def _may_wait(self, pending: PendingRequest) -> bool:
+        """Whether a useful reply of the model may arrive before the deadline of a request."""
+        return self._link.is_worth_waiting_for() and time.monotonic() < deadline(pending, self._link)
 
     def _points(self, demand: PointDemand, pending: PendingRequest) -> list[Proposal] | None:
-        """Points to issue, or None if the request must wait for the model."""
+        """Points to issue, or None if the request must wait for the model. Points that the model did not decide on in
+        time are drawn quasi-randomly."""
         count, within = demand.count, demand.within
         if count == 0:
             return []
-        draft, link = self.draft, self._link
-        rests_on = link.rests_on if draft.model_event_seq is None else draft.model_event_seq
+        draft = self.draft
+        rests_on = self._link.rests_on if draft.model_event_seq is None else draft.model_event_seq
         points = self.prefetched.take(count, rests_on, within)
-        if points is None and link.is_worth_waiting_for() and time.monotonic() < deadline(pending, link):
-            return None
-        found = points or []
-        if points is not None and (self.prefetched.is_all or len(found) == count):
-            return found
-        return found + fallbacks(draft.connection, draft.study, count, found, within)
+        if points is None:
+            if self._may_wait(pending):
+                return None
+            return fallbacks(draft.connection, draft.study, count, [], within)
+        if self.prefetched.is_all or len(points) == count:
+            return points
+        return points + fallbacks(draft.connection, draft.study, count, points, within)
 
     def _park(self, pending: PendingRequest, demand: PointDemand) -> None:
         """Park a request until the model replies. If its restriction differs from that of the first parked request, the
@@ -186,21 +189,13 @@ class Batch:
             self.point_demand = replace(before, count=before.count + demand.count)
 
     def _outcome(self, request: Request[Any], points: list[Proposal]) -> Outcome[Any]:
-        """Perform a request, and store its answer if it has an idempotency key."""
-        draft, changes = self.draft, self.draft.changes
-        from_model = sum(point.origin == "policy" for point in points)
-        is_whole = self.prefetched.within.is_like(UNRESTRICTED)
-        if from_model and is_whole and self.prefetched.is_all and from_model == len(self.prefetched.points):
-            draft.set_model_stats({**(draft.study.model or {}), "exhausted": True})
-        count, size = len(draft.log), draft.study.log_bytes
+        """Perform a request, charge its quota, and store its answer if it has an idempotency key."""
+        draft = self.draft
+        changes, events, size = draft.changes, len(draft.log), draft.study.log_bytes
+        self._note_exhaustion(points)
         outcome = request.perform(draft, points)
-        added = draft.log[count:]
-        new, is_edit = sum(map(_is_new, added)), any(event.kind == "edited" for event in added)
-        if request.spend is not None and (new or is_edit):
-            self._refunds.append(request.spend(Usage(0, new, draft.study.log_bytes - size)))
-        if from_model and draft.model_event_seq is not None:
-            # The remaining proposals are usable only if no fallback points were issued.
-            self.prefetched.handed_out(from_model, draft.model_event_seq if from_model == len(points) else UNUSABLE)
+        self._charge(request, draft.log[events:], draft.study.log_bytes - size)
+        self._remove_issued(points)
         if request.key is None:
             return outcome
         has_effects = draft.changes != changes and outcome.is_kept
@@ -210,6 +205,29 @@ class Batch:
             draft.keep_answer(kept(request.key, draft.study.id, outcome, draft.now))
         return outcome
 
+    def _note_exhaustion(self, points: list[Proposal]) -> None:
+        """Note in the model's statistics that a finite space has no points left after these."""
+        prefetched, from_model = self.prefetched, _from_model(points)
+        is_last = prefetched.is_all and from_model == len(prefetched.points)
+        if from_model and is_last and prefetched.within.is_like(UNRESTRICTED):
+            self.draft.set_model_stats({**(self.draft.study.model or {}), "exhausted": True})
+
+    def _charge(self, request: Request[Any], added: list[EventRow], size: int) -> None:
+        """Charge the quota of the request's user for added trials and results, and for the size of the log.
+
+        Raises:
+            QuotaExceeded: the quota does not allow them.
+        """
+        new, is_edit = sum(map(_is_new, added)), any(event.kind == "edited" for event in added)
+        if request.spend is not None and (new or is_edit):
+            self._refunds.append(request.spend(Usage(0, new, size)))
+
+    def _remove_issued(self, points: list[Proposal]) -> None:
+        """Remove issued points from the prefetched ones. The others are usable only if no fallback point was issued."""
+        from_model, seq = _from_model(points), self.draft.model_event_seq
+        if from_model and seq is not None:
+            self.prefetched.handed_out(from_model, seq if from_model == len(points) else UNUSABLE)
+
     def _stored_answer_or(self, request: Request[Any], refusal: AdaBKBError) -> Any:
         """The stored answer if the request repeats one that succeeded, else the refusal."""
         if isinstance(refusal, StudyNotFound):
@@ -218,6 +236,11 @@ class Batch:
             return recall(self.draft.connection, request.key, request.answer) or refusal
         except AdaBKBError as error:
             return error
+
+
+def _from_model(points: list[Proposal]) -> int:
+    """The number of points that the model decided on."""
+    return sum(point.origin == "policy" for point in points)
 
 
 def _is_new(event: EventRow) -> bool:
@@ -230,7 +253,3 @@ def deadline(pending: PendingRequest, link: ModelLink) -> float:
     if pending.request.follows_model:
         return pending.queued_at + link.timeouts.follow
     return max(pending.queued_at, link.loaded_at) + link.timeouts.suggestion
-
-
-def _is_before(pending: PendingRequest, seconds: float) -> bool:
-    return time.monotonic() < pending.queued_at + seconds
