@@ -43,7 +43,7 @@ EventKind = Literal[
 ]
 
 
-ENGINE_REVISION = 15
+ENGINE_REVISION = 16
 """Version of the engine's rules. A new study stores it (see ``engine/auto/checkpoint.py``). If another version replays
 the study's log, its suggestions differ."""
 

@@ -14,7 +14,7 @@ from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.turns import NEW, Turns
 from adabkb_service.engine.libraries import libraries
 
-REVISION = 15
+REVISION = 16
 """Revision of the rules for learning. Checkpoints of another revision are discarded and learned again (``restore``)."""
 
 

@@ -66,8 +66,9 @@ class Plateaus:
 def plateaus(state: State) -> Plateaus:
     """Return the plateaus of a study.
 
-    There are none if results have noise, since equal results then say nothing, if metrics are measured, which may
-    differ where the objective does not, or if the space is so small that it is searched exhaustively.
+    There are none if results have noise, since equal results then say nothing, while all results are equal, if metrics
+    are measured, which may differ where the objective does not, or if the space is so small that it is searched
+    exhaustively.
     """
     problem, record = state.problem, state.record
     scales = np.where(problem.domain.categorical, APART, state.relevant_axes.astype(float))
@@ -76,7 +77,7 @@ def plateaus(state: State) -> Plateaus:
         return none
     rows = record.first_rows()[-MOST:]
     values = record.values[rows]
-    if len(np.unique(values)) == len(values):
+    if len(np.unique(values)) in (1, len(values)):
         return none
     points = _scaled(problem.domain, record.positions[rows], scales)
     alike = np.column_stack([values, points[:, np.flatnonzero(problem.domain.categorical)]])

@@ -238,7 +238,11 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
         beta = _beta(state, step)
     best = best_row(state, view)
     around = None if best is None else record.positions[best]
-    target = _largest(state, view, beta, around, out, only=untried if step % betas.CHOICES_EVERY == 0 else None)
+    # A listed space has no interior, and any other view than the posterior itself tells good points from others.
+    knows_nothing = _are_equal(record.values) and isinstance(view, Surrogate) and not is_listed
+    target = _random(state, out) if knows_nothing and untried is None else None
+    if target is None:
+        target = _largest(state, view, beta, around, out, only=untried if step % betas.CHOICES_EVERY == 0 else None)
     found = _refined(state, view, beta, target, out, 0.0 if _is_itself(state, beta, out) else TOLERANCE)
     return replace(found, phase=_phase(state, best, found.point, beta), trust=trust_of(view))
 
@@ -278,13 +282,13 @@ def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:
 
 
 def _decide_restart(state: State, restart: Restart, view: View, out: HandedOut) -> Suggestion[State]:
-    """Return the next point of a restart: random for the first ``RANDOM_POINTS`` points, and if the largest bound is
-    near the best point of the study; else where the bound is largest."""
+    """Return the next point of a restart: random for the first ``RANDOM_POINTS`` points, while all of its results are
+    equal, and if the largest bound is near the best point of the study; else where the bound is largest."""
     view, domain = for_step(view, state.problem.seed, step_of(state, out)), state.problem.domain
     size = restart.size(out.pending, domain)
     beta = betas.beta(size)
     tolerance = 0.0 if state.problem.space.constraints else TOLERANCE  # a centroid is never at an edge
-    if size >= RANDOM_POINTS:
+    if size >= RANDOM_POINTS and not _are_equal(state.record.values[restart.rows]):
         target = _largest(state, view, beta, restart.best, out)
         if is_outside_neighbourhood(domain, target[None], restart.avoided, restart.relevant)[0]:
             return replace(_refined(state, view, beta, target, out, tolerance), phase="restart")
@@ -337,6 +341,12 @@ def _random(state: State, out: HandedOut) -> Array | None:
         (state.problem.seed, step_of(state, out)),
         lambda point: known(point) or is_nearest_to_failed(domain, point, positions, out.failed),
     )
+
+
+def _are_equal(values: Array) -> bool:
+    """Return whether there are several results, and all are equal. The model then knows nothing but distances, and its
+    bounds are largest in the corners."""
+    return len(values) > 1 and bool(values.min() == values.max())
 
 
 def _untried_choices(state: State, out: HandedOut) -> Callable[[Array], Bools] | None:

@@ -47,6 +47,9 @@ holds."""
 BEYOND_PRIOR = 1.1
 """The lengthscale of an irrelevant axis is also more than this many times that of the prior, and more than the width of
 the cube. (While the results give no information about an axis, its lengthscale stays near that of the prior.)"""
+CONVERGED, NEGLIGIBLE = 4, 1e-8
+"""The search has converged if as many results as there are relevant axes, plus the first number, are near the best
+point and as good, up to a share of the distance to the median of the other results."""
 APART = 0.05
 """Radius of the neighbourhood of the best point along the relevant axes of the cube, in units of the square root of
 their number. Restarts ignore results in it."""
@@ -95,15 +98,18 @@ def restart(problem: Problem, record: Record, start: int, avoided: Array, known:
     return Restart(rows, avoided, relevant, best, posterior, warped)
 
 
-def start_after(start: int | None, record: Record, axes: int) -> int | None:
-    """Return the number of results before the current restart; None unless the search has stalled.
+def start_after(start: int | None, domain: Domain, record: Record, relevant: Bools) -> int | None:
+    """Return the number of results before the current restart; None unless the search has stalled or converged.
 
     Args:
         start: the value before the last result.
+        domain: the space.
         record: all results.
-        axes: the maximum number of relevant axes that are active together.
+        relevant: (d,) the relevant axes.
     """
-    if not _has_stalled(record, axes):
+    count = int(relevant.sum())
+    axes = min(domain.together or count, count)  # that are active together
+    if not (_has_stalled(record, axes) or _has_converged(domain, record, relevant)):
         return None
     if start is None or record.size - start >= RESULTS + RESULTS_PER_AXIS * axes:
         return record.size
@@ -150,6 +156,16 @@ def _has_stalled(record: Record, axes: int) -> bool:
         return False
     best = record.values.max()
     return bool(best - record.values[:-last].max() <= GAIN * (best - np.median(record.values)))
+
+
+def _has_converged(domain: Domain, record: Record, relevant: Bools) -> bool:
+    """Return whether further results near the best point can bring no gain. Results with noise never show this."""
+    values, best = record.values, int(np.argmax(record.values))
+    apart = is_outside_neighbourhood(domain, record.positions, record.positions[best], relevant)
+    if not apart.any() or np.count_nonzero(~apart) < relevant.sum() + CONVERGED:
+        return False
+    negligible = NEGLIGIBLE * (values[best] - np.median(values[apart]))
+    return bool(np.count_nonzero(values[~apart] >= values[best] - negligible) >= relevant.sum() + CONVERGED)
 
 
 def _hyperparameters(problem: Problem, known: Hyperparameters, relevant: Bools) -> Hyperparameters:

@@ -142,11 +142,11 @@ def fitted(
 
 def restarted_at(state: State, record: Record) -> int | None:
     """Return ``State.restarted_at`` for a record with more results."""
-    config, together = state.problem.config, state.problem.domain.together
+    config = state.problem.config
     if config.objective is not None:  # along a front the search never stalls
         return None
-    relevant = int(state.relevant_axes.sum())
-    return start_after(state.restarted_at, ranked(config.metrics, record), min(together or relevant, relevant))
+    results = ranked(config.metrics, record)
+    return start_after(state.restarted_at, state.problem.domain, results, state.relevant_axes)
 
 
 def turns_after(state: State, record: Record) -> Turns:

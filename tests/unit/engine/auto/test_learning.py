@@ -212,7 +212,7 @@ def test_pruning_uses_the_tree_as_of_the_result() -> None:
     """Preparation prunes the cells that a study without later suggestions would prune, although later splits would
     allow more.
     """
-    result = run(unit_space(1), wave, 38, seed=1)
+    result = run(unit_space(1), wave, 38, seed=3)
     before = result.state
     pending: list[Array] = []
     for _ in range(8):

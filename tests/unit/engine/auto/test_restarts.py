@@ -68,28 +68,55 @@ def record_of(values: list[float], positions: Array | None = None) -> Record:
     return records.of(positions, np.array(values), np.zeros(len(values)))
 
 
+def begun(start: int | None, found: Record) -> int | None:
+    """The number of results before the restart that follows from a record in a cube of which all axes matter."""
+    dimension = found.positions.shape[1]
+    domain = Problem(unit_space(dimension), Config(), 0).domain
+    return start_after(start, domain, found, np.ones(dimension, dtype=bool))
+
+
 @pytest.mark.parametrize(("gain", "stalled"), [(0.0, True), (0.04, True), (0.06, False), (1.0, False)])
 def test_search_stalls_when_recent_gains_are_too_small(gain: float, stalled: bool) -> None:
     """The best result is 1 above the median; the last results gain the given share of that."""
     found = record_of([0.0] * 30 + [1.0 - gain] + [0.0] * (STALL - 1) + [1.0])
-    assert (start_after(None, found, 2) is not None) is stalled
+    assert (begun(None, found) is not None) is stalled
 
 
 @pytest.mark.parametrize(("axes", "last"), [(1, 20), (4, 20), (5, 25), (12, 60)])
 def test_more_axes_require_more_results_before_a_stall(axes: int, last: int) -> None:
     positions = np.random.default_rng(0).uniform(size=(last + 1, axes))
     values = [1.0] + [0.0] * last
-    assert start_after(None, record_of(values[:-1], positions[:-1]), axes) is None
-    assert start_after(None, record_of(values, positions), axes) == last + 1
+    assert begun(None, record_of(values[:-1], positions[:-1])) is None
+    assert begun(None, record_of(values, positions)) == last + 1
 
 
 def test_restart_begins_at_a_stall_and_ends_on_a_gain() -> None:
     values, start, starts = [0.0] * 15 + [1.0] + [0.0] * 55, None, []
     for count in range(1, len(values) + 1):
-        start = start_after(start, record_of(values[:count]), 2)
+        start = begun(start, record_of(values[:count]))
         starts.append(start)
     assert starts == [None] * 35 + [36] * 24 + [60] * 12
-    assert start_after(start, record_of([*values, 1.1]), 2) is None
+    assert begun(start, record_of([*values, 1.1])) is None
+
+
+@pytest.mark.parametrize(
+    ("near", "difference", "converged"), [(6, 1e-12, True), (5, 1e-12, False), (6, 1e-6, False)]
+)
+def test_restart_begins_once_the_last_digits_of_an_optimum_are_found(
+    near: int, difference: float, converged: bool
+) -> None:
+    """Long before the search counts as stalled: most results are near the best point, so gains seem large beside their
+    median."""
+    positions = np.vstack([np.linspace(0.0, 0.3, 9)[:, None] * [1.0, 1.0], 0.9 + 1e-3 * np.eye(near, 2)])
+    values = [*np.linspace(0.0, 0.5, 9), *(1.0 + difference * np.arange(near))]
+    assert begun(None, record_of(values, positions)) == (len(values) if converged else None)
+
+
+def test_flat_function_is_searched_in_the_interior() -> None:
+    """Every result is the same, so the model's bounds would be largest in the corners."""
+    points = np.array(run(unit_space(3), lambda _: 0.0, 40).points)
+    on_faces = ((points < 0.03) | (points > 0.97)).any(axis=1).mean()
+    assert on_faces < 0.3  # of uniform points, 0.17
 
 
 def test_restart_uses_only_later_results_away_from_the_best_point() -> None:
@@ -120,6 +147,7 @@ def test_restarts_find_a_peak_that_the_search_missed(monkeypatch: pytest.MonkeyP
     """In three of four studies within 160 evaluations. Without restarts, three of four stay at the lower peak."""
     found = [run(unit_space(2), two_peaks, 160, seed=seed) for seed in seeds]
     monkeypatch.setattr(restarts, "STALL", 1000)
+    monkeypatch.setattr(restarts, "CONVERGED", 1000)
     without = [run(unit_space(2), two_peaks, 160, seed=seed) for seed in seeds]
     assert sum(max(each.values) < 0.71 for each in without) >= 0.75 * len(seeds)
     assert sum(max(each.values) > 0.99 for each in found) >= 0.75 * len(seeds)
