@@ -1,7 +1,7 @@
 """Problems from nature: measured tables, emulators of such tables, and simulated laboratory experiments.
 
-Two of the three sets are for choosing how ``auto`` works: ``NATURE_CHOOSING``, and ``NATURE_FURTHER`` with problems that
-resemble those of the final set. ``NATURE_FINAL`` is only for the final table.
+Two of the three sets are for choosing how ``auto`` works: ``NATURE_CHOOSING``, and ``NATURE_FURTHER`` with problems
+that resemble those of the final set. ``NATURE_FINAL`` is only for the final table.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from benchmarks.quality.nature.emulators import Emulator
 from benchmarks.quality.nature.laboratory import Laboratory
 from benchmarks.quality.nature.measured import FLOOR, Measured
 
-
 SETS = NATURE_CHOOSING, NATURE_FURTHER, NATURE_FINAL
 PROBLEMS = {name: problem for each in SETS for name, problem in each.items()}
 
