@@ -143,9 +143,9 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 	@$(BIN)/python -m benchmarks.quality run --problems final --methods random,directl,cma,ipop,turbo,tpe,gpsampler,auto --budget 1000 --out $(RESULTS)/quality-final.json
 	@$(BIN)/python -m benchmarks.quality run --problems tables --methods random,cma,ipop,turbo,tpe,auto --out $(RESULTS)/quality-final.json
 	@$(BIN)/python -m benchmarks.quality run --problems many --methods random,cma,ipop,turbo,tpe,auto --out $(RESULTS)/quality-many.json
-	@$(BIN)/python -m benchmarks.quality run --problems nature,nature-final --methods random,tpe,auto --out $(RESULTS)/quality-nature.json
-	@$(BIN)/python -m benchmarks.quality run --problems nature,nature-final --methods gpsampler --budget 50 --out $(RESULTS)/quality-nature.json
-	@$(BIN)/python -m benchmarks.quality run --problems nature,nature-final --methods textbook --seeds 5 --budget 50 --out $(RESULTS)/quality-nature.json
+	@$(BIN)/python -m benchmarks.quality run --problems nature,nature-further,nature-final --methods random,tpe,auto --out $(RESULTS)/quality-nature.json
+	@$(BIN)/python -m benchmarks.quality run --problems nature,nature-further,nature-final --methods gpsampler --budget 50 --out $(RESULTS)/quality-nature.json
+	@$(BIN)/python -m benchmarks.quality run --problems nature,nature-further,nature-final --methods textbook --seeds 5 --budget 50 --out $(RESULTS)/quality-nature.json
 	@rm -f tmp/traces.json
 	@$(BIN)/python -m benchmarks.quality.gaps
 	@$(BIN)/python -m benchmarks.quality.stopping --traces tmp/traces.json

@@ -14,7 +14,7 @@ from benchmarks.pool import keep_all
 from benchmarks.quality import plots, report, store
 from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS, MANY_PROBLEMS, SMOOTH_PROBLEMS
 from benchmarks.quality.methods import METHODS, Entry, policy
-from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL
+from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL, NATURE_FURTHER
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, Problem
 from benchmarks.quality.runs import Job
 from benchmarks.quality.tables import TABLE_PROBLEMS
@@ -29,6 +29,7 @@ GROUPS: dict[str, dict[str, Problem]] = {
     "many": MANY_PROBLEMS,
     "tables": TABLE_PROBLEMS,
     "nature": NATURE_CHOOSING,
+    "nature-further": NATURE_FURTHER,
     "nature-final": NATURE_FINAL,
 }
 PROBLEMS: dict[str, Problem] = {name: problem for group in GROUPS.values() for name, problem in group.items()}

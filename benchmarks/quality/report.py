@@ -42,7 +42,7 @@ MANY = RESULTS / "quality-many.json"
 """Made by ``run --problems many --out``, see the Makefile."""
 MANY_BUDGETS = (50, 100, 200, 300)
 NATURE = RESULTS / "quality-nature.json"
-"""Made by ``run --problems nature,nature-final --out``, see the Makefile."""
+"""Made by ``run --problems nature,nature-further,nature-final --out``, see the Makefile."""
 NATURE_BUDGETS = (10, 20, 30, 50, 100)
 FEW_SEEDS = 5
 """Number of seeds of slow methods."""

@@ -7,15 +7,19 @@ import pytest
 
 from adabkb_service.engine.axes import ChoiceAxis
 from benchmarks.quality.methods.textbook_gp import TextbookGP
-from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL
+from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL, NATURE_FURTHER
 from benchmarks.quality.nature.descriptors import DESCRIBED, Described, descriptors
+from benchmarks.quality.nature.emulators import Emulator
 from benchmarks.quality.nature.laboratory import Laboratory
 from benchmarks.quality.nature.measured import FLOOR, Measured
 
+SETS = NATURE_CHOOSING, NATURE_FURTHER, NATURE_FINAL
+PROBLEMS = {name: problem for each in SETS for name, problem in each.items()}
 
-@pytest.mark.parametrize("name", [n for n in (NATURE_CHOOSING | NATURE_FINAL) if n.startswith("measured")])
+
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if name.startswith("measured")])
 def test_the_best_row_of_a_table_has_its_measured_value(name: str) -> None:
-    problem = (NATURE_CHOOSING | NATURE_FINAL)[name]
+    problem = PROBLEMS[name]
     assert isinstance(problem, Measured)
     rows, sign = problem.table, -1.0 if problem.maximized else 1.0
     best = int(np.argmin(sign * rows.means))
@@ -52,8 +56,17 @@ def test_seeds_of_a_table_differ_in_the_order_of_choices() -> None:
     assert len({problem.draw(seed).space for seed in range(4)}) == 4
 
 
-def test_no_problem_is_in_both_halves() -> None:
-    assert not set(NATURE_CHOOSING) & set(NATURE_FINAL)
+def test_no_problem_is_in_two_sets() -> None:
+    assert len(PROBLEMS) == sum(map(len, SETS))
+
+
+def test_no_table_of_the_final_set_is_in_a_set_for_choosing() -> None:
+    """An emulator of a table would reveal it as well."""
+    chosen, final = (
+        {problem.file for problem in each.values() if isinstance(problem, Measured | Emulator)}
+        for each in (NATURE_CHOOSING | NATURE_FURTHER, NATURE_FINAL)
+    )
+    assert chosen.isdisjoint(final)
 
 
 def test_best_choices_of_a_laboratory_have_the_highest_yield() -> None:
