@@ -227,6 +227,15 @@ def server(other_sqlite: str) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="module")
+def module_server(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real server on SQLite for all tests of a module, which it refuses or which only read; yields its address."""
+    path = tmp_path_factory.mktemp("module") / "adabkb.db"
+    shutil.copy(sqlite_template, path)
+    with server_on(f"sqlite:///{path}") as address:
+        yield address
+
+
 @pytest.fixture
 def api(migrated_url: str) -> Iterator[httpx.Client]:
     """An HTTP client of a real server, on SQLite and on PostgreSQL."""

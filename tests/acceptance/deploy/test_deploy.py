@@ -23,6 +23,7 @@ from hatchling.plugin.manager import PluginManager
 from packaging.requirements import Requirement
 
 from adabkb_client._version import VERSION
+from adabkb_docs import PAGES
 from adabkb_service.settings import table
 from tests.integration.cli.test_installations import with_requirements
 from tests.waiting import wait_for
@@ -141,6 +142,7 @@ def test_wheels_contain_all_package_files_and_types(wheel: Path, client_wheel: P
     assert {file for file in packed if not file.startswith(f"{name}/_migrations/")} == expected
 
 
+@pytest.mark.long
 def test_server_requires_client_and_documentation_of_the_same_version(
     wheel: Path, client_wheel: Path, docs_wheel: Path
 ) -> None:
@@ -197,18 +199,16 @@ def test_client_works_with_its_declared_dependencies(client_wheel: Path, tmp_pat
     assert packages.isdisjoint({"adabkb_service", "fastapi", "numpy", "pydantic", "sqlalchemy", "typer"})
 
 
-def test_documentation_needs_no_other_host(docs_wheel: Path) -> None:
+def test_documentation_needs_no_other_host() -> None:
     """It has no inline code, which the content security policy blocks, and loads nothing from other hosts."""
-    with zipfile.ZipFile(docs_wheel) as archive:
-        site = [file for file in archive.namelist() if file.startswith("adabkb_docs/pages/")]
-        pages = {file: archive.read(file).decode() for file in site if file.endswith(".html")}
+    pages = {file.relative_to(PAGES).as_posix(): file.read_text() for file in PAGES.rglob("*.html")}
     assert len(pages) > 50
     for file, text in pages.items():
         assert not re.search(r"<script(?![^>]*\b(?:src=|application/json))|<style|<[^>]* (?:style|on\w+)=", text), file
         loaded = re.findall(r"<(?:script|img|link|iframe)[^>]*? (?:src|href)=\"?([^\s\">]+)", text)
         assert not [url for url in loaded if "//" in url], file
-    assert "adabkb_docs/pages/files/benchmarks/results/quality.json" in site
-    reference = re.sub(r"<[^>]+>|\s", "", pages["adabkb_docs/pages/reference/python.html"])
+    assert (PAGES / "files/benchmarks/results/quality.json").is_file()
+    reference = re.sub(r"<[^>]+>|\s", "", pages["reference/python.html"])
     assert not [text for text in ("Generator[", "ThebuiltinsTrue", "Listing[") if text in reference], (
         "as callers see it"
     )
@@ -221,6 +221,7 @@ def test_documentation_needs_no_other_host(docs_wheel: Path) -> None:
         assert shown in reference, shown
 
 
+@pytest.mark.long
 def test_commands_of_image_and_compose_run_from_the_wheel(
     installed: Path, compose: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -257,6 +258,7 @@ def test_commands_of_image_and_compose_run_from_the_wheel(
             process.wait(60)
 
 
+@pytest.mark.long
 def test_readme_example_uses_the_model_for_every_trial(installed: Path, tmp_path: Path) -> None:
     """Runs ``adabkb serve`` in an empty environment without any cache, then the example: no quasi-random points, and an
     estimate at the end.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from benchmarks.service import sizing as sizing_benchmark
 from tests.acceptance.chaos import __main__ as chaos_run
 from tests.acceptance.docs import http_reference as http_calls
 from tests.acceptance.docs import services as other_services
+from tests.openapi import document
 
 STOPPING = RESULTS / "stopping.json"
 DOCS = Path(__file__).parents[3] / "docs"
@@ -95,12 +96,6 @@ def metrics() -> str:
 def http_reference() -> str:
     """Every call and every field, from the OpenAPI document."""
     return http_calls.reference(document())
-
-
-@cache
-def document() -> dict[str, Any]:
-    """The OpenAPI document of a server with the defaults."""
-    return create_app(Settings(database="sqlite:///unused.db")).openapi()
 
 
 def errors() -> str:

@@ -14,6 +14,7 @@ from adabkb_service.settings import table
 from tests.acceptance.docs import generated
 from tests.acceptance.docs.tables import tables
 from tests.acceptance.docs.test_docs import PAGES, ROOT
+from tests.openapi import document
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -58,7 +59,7 @@ def test_every_error_is_explained_in_full() -> None:
 def test_every_call_is_described_in_whole_sentences() -> None:
     calls = {
         f"{method.upper()} {path}": call
-        for path, of_path in generated.document()["paths"].items()
+        for path, of_path in document()["paths"].items()
         for method, call in of_path.items()
     }
     found = rows("routes")
@@ -69,7 +70,7 @@ def test_every_call_is_described_in_whole_sentences() -> None:
 
 
 def test_reference_has_every_field_and_parameter_with_its_full_description() -> None:
-    described = generated.document()
+    described = document()
     sections = re.split(r"^### ", generated.written("http-reference"), flags=re.MULTILINE)[1:]
     by_title = {section.partition("\n")[0]: section for section in sections}
     for name, schema in described["components"]["schemas"].items():

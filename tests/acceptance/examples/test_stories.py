@@ -25,6 +25,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 PAGES = blocks.DOCS / "stories"
 
 
+@pytest.mark.long
 def test_killed_gpu_process_costs_only_its_trial(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -87,6 +88,7 @@ def test_array_without_a_server_address_reports_the_missing_setting(cluster: Pat
     assert "set it to the address of the server" in done.stderr
 
 
+@pytest.mark.long
 def test_mixture_plates_are_filled_and_the_spoilt_panel_is_found(
     server: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

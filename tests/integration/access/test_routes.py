@@ -25,6 +25,7 @@ from tests.integration.access.conftest import Guarded, give_token
 from tests.integration.api.conftest import DEFINITION, pointers
 from tests.integration.api.examples import CALLS
 from tests.integration.storage.rows import person
+from tests.samples import OF_ATTACKS
 from tests.servers import server_on
 
 ROUTES = [route for route in app.ROUTES if isinstance(route, APIRoute)]
@@ -79,9 +80,18 @@ def test_every_route_declares_its_scope_and_few_are_public() -> None:
     assert len(GUARDED) > 35
 
 
-@pytest.mark.parametrize("kind", ["none", "wrong", "foreign", "expired", "revoked"])
-def test_invalid_tokens_are_rejected_on_every_route(guarded: Guarded, kind: str) -> None:
-    """The response reveals nothing else, and does not contain the token."""
+def sample(calls: list[Call], kind: str, kinds: list[str], *, is_sample: bool) -> list[Call]:
+    """All calls, or those of a kind if a sample deals each call to one kind."""
+    return calls[kinds.index(kind) :: len(kinds)] if is_sample else calls
+
+
+INVALID = ["none", "wrong", "foreign", "expired", "revoked"]
+
+
+@OF_ATTACKS
+@pytest.mark.parametrize("kind", INVALID)
+def test_invalid_tokens_are_rejected_on_every_route(guarded: Guarded, kind: str, is_sample: bool) -> None:
+    """The response reveals nothing else, and does not contain the token. The sample has one kind per route."""
     past = utc_now() - timedelta(seconds=1)
     tokens: dict[str, str | None] = {
         "none": None,
@@ -92,7 +102,7 @@ def test_invalid_tokens_are_rejected_on_every_route(guarded: Guarded, kind: str)
     }
     token = tokens[kind]
     with guarded.client(token) as client:
-        for method, path in GUARDED:
+        for method, path in sample(GUARDED, kind, INVALID, is_sample=is_sample):
             refused = client.request(method, path)
             pointers(refused)
             assert (refused.status_code, refused.json()["code"]) == (401, "unauthorized"), (method, path)
@@ -114,15 +124,20 @@ def test_refusal_names_the_missing_scope(guarded: Guarded, need: Need) -> None:
             assert f'error="insufficient_scope", scope="{lacking}"' in refused.headers["www-authenticate"]
 
 
-@pytest.mark.parametrize("kind", ["another user", "another study", "another beginning"])
-def test_studies_of_others_are_reported_as_missing(guarded: Guarded, kind: str) -> None:
+OTHERS = ["another user", "another study", "another beginning"]
+
+
+@OF_ATTACKS
+@pytest.mark.parametrize("kind", OTHERS)
+def test_studies_of_others_are_reported_as_missing(guarded: Guarded, kind: str, is_sample: bool) -> None:
+    """The sample has one kind per route."""
     tokens = {
         "another user": guarded.token("bob", "work"),
         "another study": guarded.token("ann", "work", studies=["t"]),
         "another beginning": guarded.token("ann", "work", studies=["s-*", "t*"]),
     }
     with guarded.client(tokens[kind]) as client:
-        for method, path in OF_STUDY:
+        for method, path in sample(OF_STUDY, kind, OTHERS, is_sample=is_sample):
             hidden = client.request(method, path)
             missing = client.request(method, path.replace("/studies/s", "/studies/nowhere"))
             assert (hidden.status_code, hidden.json()["code"]) == (404, "study_not_found"), (method, path)

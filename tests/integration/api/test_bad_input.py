@@ -14,6 +14,15 @@ SOLVENT = {"name": "c", "kind": "categorical", "choices": ["a", "b"]}
 LOG = {"name": "x", "kind": "float", "scale": "log"}
 JSON = {"content-type": "application/json"}
 
+
+@pytest.fixture(scope="module")
+def server(module_server: str) -> str:
+    """The address of a server with the study "s" and its first trial. It refuses the requests of all tests."""
+    assert httpx.post(f"{module_server}/v1/studies", json=DEFINITION).status_code == 201
+    assert httpx.post(f"{module_server}/v1/studies/s/suggest").status_code == 200
+    return module_server
+
+
 MANY = [{"name": f"x{i}", "kind": "float", "low": 0, "high": 1} for i in range(100)]
 VAST = [{"name": "x", "kind": "float", "low": -1e308, "high": 1e308}]
 BAD_STUDIES: list[tuple[dict[str, Any], list[str]]] = [
@@ -111,11 +120,12 @@ BAD_STUDIES: list[tuple[dict[str, Any], list[str]]] = [
 
 @pytest.mark.parametrize(("changes", "expected"), BAD_STUDIES)
 def test_invalid_study_is_rejected_with_the_field(server: str, changes: dict[str, Any], expected: list[str]) -> None:
-    body = json.dumps({**DEFINITION, **changes})
+    before = httpx.get(f"{server}/v1/studies").text
+    body = json.dumps({**DEFINITION, "id": "new", **changes})
     refused = httpx.post(f"{server}/v1/studies", content=body, headers=JSON)
     assert refused.status_code == 422
     assert pointers(refused) == expected
-    assert httpx.get(f"{server}/v1/studies").json()["items"] == []
+    assert httpx.get(f"{server}/v1/studies").text == before
 
 
 REMEDIES: list[tuple[dict[str, Any], str]] = [
@@ -206,7 +216,6 @@ def test_unknown_fields_get_a_suggestion(server: str) -> None:
         "did you mean seed?",
     ]
     assert "there are id, objectives, direction" in faults[2]["detail"]
-    httpx.post(f"{server}/v1/studies", json=DEFINITION)
     (misspelt,) = httpx.patch(f"{server}/v1/studies/s", json={"budgte": 3}).json()["errors"]
     assert misspelt["detail"].endswith("did you mean budget?")
 
@@ -242,8 +251,6 @@ BAD_RESULTS: list[tuple[str, list[str]]] = [
 
 @pytest.mark.parametrize(("body", "expected"), BAD_RESULTS)
 def test_invalid_result_is_rejected_with_the_field(server: str, body: str, expected: list[str]) -> None:
-    httpx.post(f"{server}/v1/studies", json=DEFINITION)
-    httpx.post(f"{server}/v1/studies/s/suggest")
     before = httpx.get(f"{server}/v1/studies/s").text
     refused = httpx.post(f"{server}/v1/studies/s/observe", content=body, headers=JSON)
     assert refused.status_code == 422
@@ -272,16 +279,17 @@ BAD_REPORTS: list[tuple[str, list[str]]] = [
 
 
 def test_invalid_report_is_rejected_with_the_field(server: str) -> None:
-    httpx.post(f"{server}/v1/studies", json=DEFINITION)
-    httpx.post(f"{server}/v1/studies/s/suggest")
-    reports = f"{server}/v1/studies/s/trials/1/reports"
+    httpx.post(f"{server}/v1/studies", json={**DEFINITION, "id": "reported"})
+    httpx.post(f"{server}/v1/studies/reported/suggest")
+    trial = f"{server}/v1/studies/reported/trials/1"
+    reports = f"{trial}/reports"
     httpx.post(reports, json={"step": 1, "value": 0.75})
-    before = httpx.get(f"{server}/v1/studies/s/trials/1").text
+    before = httpx.get(trial).text
     for body, expected in BAD_REPORTS:
         refused = httpx.post(reports, content=body, headers=JSON)
         assert refused.status_code == 422, body
         assert pointers(refused) == expected, body
-    assert httpx.get(f"{server}/v1/studies/s/trials/1").text == before
+    assert httpx.get(trial).text == before
     assert [point["step"] for point in httpx.get(reports).json()["items"]] == [1]
 
 
@@ -417,7 +425,6 @@ def test_changeable_fields_are_compared_with_their_current_values(api: httpx.Cli
 def test_conflicting_definition_reports_only_the_differences(
     server: str, changes: dict[str, Any], difference: str
 ) -> None:
-    httpx.post(f"{server}/v1/studies", json=DEFINITION)
     refused = httpx.post(f"{server}/v1/studies", json={**DEFINITION, **changes})
     assert refused.status_code == 409
     assert refused.json()["detail"] == f"Study 's' exists with another definition: {difference}."

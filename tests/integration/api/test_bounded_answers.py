@@ -183,14 +183,14 @@ def test_every_operation_with_a_body_is_attacked() -> None:
 def test_hostile_body_gets_a_small_response_quickly(
     app: App, method: str, path: str, operation: dict[str, Any], is_sample: bool
 ) -> None:
-    """The hostile value replaces the whole body, an additional field, and each known field. The sample has some kinds
-    of values per field, and all kinds per operation.
+    """The hostile value replaces the whole body, an additional field, and each known field. The sample has some
+    kinds of bodies per operation, some kinds of values per field, and all kinds of values per operation.
     """
     sound = SOUND[operation["operationId"]]
     most = BATCH_BYTES if operation["operationId"] == "observeBatch" else FIXED_BYTES
     target = path_of(path, "narrow")
-    for kind, body in BODIES.items():
-        assert excesses(app, method, target, lambda n, made=body: as_json(made(n)), most) == [], kind  # type: ignore[misc]
+    for kind in rotated(list(BODIES), operation["operationId"])[: 3 if is_sample else len(BODIES)]:
+        assert excesses(app, method, target, lambda n, made=BODIES[kind]: as_json(made(n)), most) == [], kind  # type: ignore[misc]
     assert excesses(app, method, target, lambda n: as_json(sound | names(n)), most) == []
     assert excesses(app, method, target, lambda n: as_json(sound | {"n" * 10 * n: {}}), most) == []
     known, kinds = fields(operation), rotated(list(VALUES), operation["operationId"])

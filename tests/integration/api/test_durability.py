@@ -32,11 +32,11 @@ def test_killed_server_continues_identically(migrated_url: str) -> None:
     with server_process(migrated_url, model_processes=1) as server:
         for name in ("killed", "spared"):
             httpx.post(f"{server.address}/v1/studies", json={**DEFINITION, "id": name})
-        found = rounds(server.address, "killed", 5)
+        found = rounds(server.address, "killed", 3)
         server.kill()
     with server_process(migrated_url, model_processes=1) as server:
-        found += rounds(server.address, "killed", 5)
-        assert found == rounds(server.address, "spared", 10)
+        found += rounds(server.address, "killed", 3)
+        assert found == rounds(server.address, "spared", 6)
 
 
 def test_failed_commit_is_not_acknowledged(migrated_url: str) -> None:

@@ -16,7 +16,7 @@ from tests.integration.api.injected import AT_WORK, InjectedFault, injecting
 from tests.servers import server_on
 from tests.waiting import wait_for
 
-STEP = 61
+STEP = 127
 """One in this many calls fails in ``make test``; in ``make attack``, each call fails once."""
 
 SECONDS = 60.0

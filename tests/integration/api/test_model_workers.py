@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import httpx
+import pytest
 import sqlalchemy as sa
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -105,6 +106,7 @@ def test_worker_computes_models_until_it_ends_without_a_failed_request(
         assert asked.model_bytes > 0
 
 
+@pytest.mark.long
 def test_workers_share_studies_and_take_over_from_a_killed_one(other_postgresql: str) -> None:
     """Under load, no call fails, each result is stored once, and no suggestion is quasi-random."""
     with ExitStack() as stack, ThreadPoolExecutor(2) as clients:
@@ -152,6 +154,7 @@ def test_worker_follows_studies_only_after_loading_the_engine(other_postgresql: 
     asyncio.run(start())
 
 
+@pytest.mark.long
 def test_suspended_worker_repeats_no_request_and_follows_studies_again(
     other_postgresql: str,
 ) -> None:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 import sqlalchemy as sa
 
 from adabkb_service.app import create_app
@@ -101,6 +102,7 @@ def test_server_survives_a_full_disk(other_sqlite: str) -> None:
         check_recovery(api, other_sqlite)
 
 
+@pytest.mark.long
 def test_server_survives_a_read_only_disk(other_sqlite: str, tmp_path: Path) -> None:
     """As after a disk error: writes to open files fail, and no file can be opened for writing."""
     with server_process(other_sqlite, (*without_privileges(), *ADABKB)) as server, client(server.address) as api:
@@ -143,6 +145,7 @@ def test_server_stores_nothing_in_a_deleted_or_replaced_file(tmp_path: Path) -> 
         check_recovery(api, url)
 
 
+@pytest.mark.long
 def test_server_survives_too_few_file_descriptors(other_sqlite: str) -> None:
     """If connections use all of them, new ones are refused. The server reports the cause, and recovers when connections
     are closed.

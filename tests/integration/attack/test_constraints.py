@@ -157,6 +157,7 @@ def test_deep_and_long_texts_are_parsed_or_rejected(text: str) -> None:
     assert not found or found[0].startswith("column ")
 
 
+@pytest.mark.long
 def test_twenty_long_constraints_on_choices_are_checked_in_bounded_time() -> None:
     choices = [ChoiceAxis(f"c{k}", tuple("abcdefgh")) for k in range(60)]
     texts = [

@@ -91,9 +91,9 @@ def altered(value: Any, put: Any) -> Iterator[Any]:
 
 
 def sample(line: dict[str, Any]) -> Iterator[Any]:
-    """Yield the line with one part replaced by the next value, for every sixth part."""
+    """Yield the line with one part replaced by the next value, for every 24th part."""
     for turn, put in enumerate(VALUES):
-        yield from islice(altered(line, put), turn, None, 6 * len(VALUES))
+        yield from islice(altered(line, put), turn, None, 24 * len(VALUES))
 
 
 @OF_ATTACKS

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from adabkb_service.contract.parameters import StudyId
 from tests.integration.cli.shell import adabkb, commands
+from tests.samples import rotated
 
 NOWHERE = {"ADABKB_URL": "http://127.0.0.1:1", "ADABKB_RETRY_FOR": "0"}
 """No server listens there, so a command that sends a request fails."""
@@ -35,6 +36,8 @@ ARGUMENTS = {
 """Examples by the name of the parameter."""
 OTHERS = {"definition": "-", "file": "-", "name": "ann", "user": "ann", "step": "1", "value": "1"}
 """Values for other arguments of the same commands; arguments that are not listed accept any string."""
+VALUES = 3
+"""Number of values per command, which together have all."""
 ACCESS_TOKEN = "--token"
 """An option with the same name and another meaning."""
 
@@ -69,7 +72,7 @@ def test_what_cannot_be_an_id_is_named_with_an_example(
     for name, value in NOWHERE.items():
         monkeypatch.setenv(name, value)
     example = ARGUMENTS[parameter.name]
-    for text in EXAMPLES[example]:
+    for text in rotated(EXAMPLES[example], (path, parameter.name))[:VALUES]:
         said = json.loads(adabkb(*line(path, parameter, arguments, text), code=1, stdin="{}"))["error"]
         assert re.search(rf", such as {example}( or .*)?, not '", said), text
         assert "adabkb " in said  # a command that lists the valid ones

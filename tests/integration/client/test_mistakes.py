@@ -16,7 +16,7 @@ from adabkb_integrations.optuna import served
 from tests.integration.client.objectives import async_lookup, lookup
 from tests.waiting import wait_for
 
-BUDGET = 12
+BUDGET = 6
 
 
 @pytest.fixture
@@ -209,7 +209,7 @@ def test_after_a_result_of_the_function_the_same_error_fails_its_trial_alone(stu
         return x if len(calls) % 3 else {"a": None}["b" if len(calls) % 2 else "a"]
 
     report = study.run(odd, progress=False)
-    assert (report.completed, report.failed, report.reason) == (BUDGET - 4, 4, "budget")
+    assert (report.completed, report.failed, report.reason) == (BUDGET - 2, 2, "budget")
     reasons = {trial.reason.split(":")[0] for trial in study.trials("failed") if trial.reason}
     assert reasons == {"KeyError", "WrongResult"}
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from adabkb_client import AsyncClient, AsyncStudy, Client, Study, StudyInfo
-from adabkb_service.app import create_app
-from adabkb_service.settings import Settings
 from tests.integration.cli.shell import commands
 from tests.integration.client.mcp.agents import in_process
+from tests.openapi import document
 
 OF_COMMANDS = {"study", "retry_for", "as_json", "server"}
 """Parameters of commands for the server, retries and output."""
@@ -59,7 +58,7 @@ COMMANDS = {
     "give": {},
 }
 """Arguments that a command has in another form: as a file, as a pair, or only for terminals ("")."""
-DOCUMENT = create_app(Settings(database="sqlite:///never-opened.db")).openapi()
+DOCUMENT = document()
 HTTP = {
     "create_study": ("post", "/v1/studies", {}),
     "update": ("patch", "/v1/studies/{study_id}", {"state": "", "catalogues": ""}),

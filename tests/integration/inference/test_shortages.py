@@ -131,21 +131,15 @@ STARTS = [
     ("fork server", "bind", (errno.ENOSPC, errno.ENOMEM)),  # its socket
 ]
 """The process that ends, a system call needed to start it, and the call's errors."""
-FIRST = [("fork server", "bind")]
 
 
-@pytest.mark.parametrize(
-    ("ended", "call", "codes", "most"),
-    [
-        *((ended, call, codes, 1) for ended, call, codes in STARTS if (ended, call) in FIRST),
-        *(pytest.param(*start, None, marks=pytest.mark.long) for start in STARTS),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("ended", "call", "codes"), STARTS)
 def test_model_process_starts_once_system_calls_succeed_again(
-    ended: str, call: str, codes: tuple[int, ...], most: int | None, other_sqlite: str, refusals: Refusals
+    ended: str, call: str, codes: tuple[int, ...], other_sqlite: str, refusals: Refusals
 ) -> None:
     """The model process ends, and in some cases the fork server, and cannot be replaced for a while: once for each
-    error of Linux (in ``make test``, one error of some calls).
+    error of Linux.
 
     Results are stored meanwhile, and failed attempts leave nothing behind.
     """
@@ -157,7 +151,7 @@ def test_model_process_starts_once_system_calls_succeed_again(
         wait_for(lambda: model_answers(api))
         pid = server.process.pid
         before = len(os.listdir(f"/proc/{pid}/fd"))
-        for number, code in enumerate(codes[:most]):
+        for number, code in enumerate(codes):
             first = model_process(pid)
             with refusals.of(call, code):
                 if ended == "fork server":

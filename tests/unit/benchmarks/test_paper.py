@@ -214,6 +214,7 @@ def test_intervals_use_students_t() -> None:
     assert half == pytest.approx([2.776 * np.sqrt(2.5 / 5)], rel=1e-3)
 
 
+@pytest.mark.long
 def test_every_variant_is_in_a_figure_and_in_a_table() -> None:
     """For all experiments at once, as after a complete evaluation; a single experiment is drawn in a test above."""
     run = asdict(Run(2, 1.0, 1.0, 1.0, 0.0, 3, None, 2, [1, 2], [2.0, 1.0], [0.5, 1.0], [3, 3], [0.0], [0.0]))

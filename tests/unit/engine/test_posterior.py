@@ -36,7 +36,7 @@ def test_full_dictionary_equals_the_exact_gp(kernel: Kernel, dimension: int) -> 
     kernel in one dimension gets 1e-6: close points have numerically equal features.
     """
     tolerance = 1e-6 if isinstance(kernel, Gaussian) and dimension == 1 else 1e-8
-    for seed in range(10):
+    for seed in range(3):
         assert_exact_gp(kernel, dimension, np.random.default_rng(seed), tolerance)
 
 

@@ -72,7 +72,8 @@ def test_a_whole_study_over_stdio(server: str) -> None:
         assert client.study("s").info().counts.completed == 10
 
 
-@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_whole_study_over_http(server: str, mode: str) -> None:
     with http_server(server) as url:
         asyncio.run(whole_study(lambda: over_http(url, mode=mode)))

@@ -87,11 +87,11 @@ def bowl(u: Array) -> float:
 @pytest.mark.parametrize(
     ("space", "objective"),
     [
-        pytest.param(DISK, corner, id="disk"),
+        pytest.param(DISK, corner, id="disk", marks=pytest.mark.long),
         pytest.param(SIMPLEX, corner, id="simplex"),
         pytest.param(THIN, corner, id="thin"),
         pytest.param(EVERY_KIND, corner, id="every kind"),
-        pytest.param(CHOICES, corner, id="choices"),
+        pytest.param(CHOICES, corner, id="choices", marks=pytest.mark.long),
         pytest.param(BRANCHES, corner, id="branches"),
         pytest.param(DISK, flat, id="disk-restarts", marks=pytest.mark.long),
         pytest.param(SIMPLEX, flat, id="simplex-restarts", marks=pytest.mark.long),
