@@ -99,9 +99,7 @@ def test_restart_begins_at_a_stall_and_ends_on_a_gain() -> None:
     assert begun(start, record_of([*values, 1.1])) is None
 
 
-@pytest.mark.parametrize(
-    ("near", "difference", "converged"), [(6, 1e-12, True), (5, 1e-12, False), (6, 1e-6, False)]
-)
+@pytest.mark.parametrize(("near", "difference", "converged"), [(6, 1e-12, True), (5, 1e-12, False), (6, 1e-6, False)])
 def test_restart_begins_once_the_last_digits_of_an_optimum_are_found(
     near: int, difference: float, converged: bool
 ) -> None:
