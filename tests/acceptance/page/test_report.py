@@ -72,8 +72,8 @@ def test_a_report_is_whole_without_scrolling_and_is_printed_as_it_is(browser: Br
 
 
 def test_the_first_printed_page_is_a_summary(browser: Browser, site: str, api: httpx.Client) -> None:
-    words = {"title": "Buchwald of amine 4", "description": "Coupling with morpholine", "tags": {"project": "KX-14"}}
-    checked(api.patch("/v1/studies/digits", json=words))
+    changes = {"title": "Buchwald of amine 4", "description": "Coupling with morpholine", "tags": {"project": "KX-14"}}
+    checked(api.patch("/v1/studies/digits", json=changes))
     with tab(browser, site, size=SHEET) as page:
         opened(page, "digits")
         page.emulate_media(media="print")
