@@ -253,6 +253,7 @@ def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site
         pastes_metrics_beyond_a_bound(page)
         last = checked(api.get("/v1/studies/limited/observations"))["items"][-1]
         assert (last["metrics"], last["std_errors"]) == ({"seconds": 9, "memory": 2}, {"memory": 0.5})
+        page.get_by_role("button", name="Undo").hover()  # so that the message stays
         bounds_are_drawn(page, api)
         page.get_by_role("button", name="Undo").click()
         expect(page.locator("#feed")).to_contain_text("Result 5 was excluded")
