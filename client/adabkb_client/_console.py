@@ -33,7 +33,9 @@ def study(summary: StudySummary) -> str:
     more = "".join(f", {count} {name}" for name, count in others.items() if count)
     unit = getattr(summary, "quantities", {}).get("value", {}).get("unit")
     found = "" if summary.best is None else f", {_at(summary.best, unit)}"
-    return f"<Study {summary.id!r}: {summary.state}{reason}, {counts.completed}{of} trials completed{more}{found}>"
+    title = getattr(summary, "title", None)
+    name = f"{summary.id!r} ({_shown(title)})" if title else repr(summary.id)
+    return f"<Study {name}: {summary.state}{reason}, {counts.completed}{of} trials completed{more}{found}>"
 
 
 @line.register

@@ -272,6 +272,8 @@ class StudyInfo(StudySummary):
     robust: bool = False
     cost_spent: float | None = None
     plates: dict[str, Any] | None = None
+    title: str | None = None
+    description: str | None = None
 
     @property
     def trial_budget(self) -> int | None:

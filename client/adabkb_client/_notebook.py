@@ -42,7 +42,9 @@ def study(info: StudyInfo) -> str:
         ["parameter", "kind", ""],
         [(each["name"], each["kind"], _in_words(_without(each, "name", "kind"))) for each in info.parameters],
     )
-    return f"<b>Study {escape(info.id)}</b>: {_text(info.state + reason)}{table([], rows)}{space}"
+    title = f" {_text(info.title)}" if info.title else ""
+    told = f"<p>{_text(info.description)}</p>" if info.description else ""
+    return f"<b>Study {escape(info.id)}</b>{title}: {_text(info.state + reason)}{told}{table([], rows)}{space}"
 
 
 @page.register

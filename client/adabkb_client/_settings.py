@@ -208,7 +208,7 @@ class StudyChanges(TypedDict, total=False):
     """The settings that can be changed while a study runs. None means no limit.
 
     They are ``budget``, ``tolerance``, ``stop``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
-    ``failure_limit``, ``pending_limit``, ``tags`` and ``quantities``.
+    ``failure_limit``, ``pending_limit``, ``title``, ``description``, ``tags`` and ``quantities``.
     """
 
     budget: SupportsIndex | CostBudget | None
@@ -229,6 +229,10 @@ class StudyChanges(TypedDict, total=False):
     """The number of failed trials in a row after which the study is paused."""
     pending_limit: SupportsIndex | None
     """The maximum number of trials without a result."""
+    title: str | None
+    """What people call the study, instead of its id. With None, it has no title."""
+    description: str | None
+    """What the study is about, for people."""
     tags: Mapping[str, str]
     """Strings by name, for searching studies."""
     quantities: Mapping[str, Quantity]
@@ -249,7 +253,8 @@ class StudySettings(StudyChanges, total=False):
     The usual ones are ``budget``, ``seed``, ``constraints``, ``early_stopping``, ``stop``, ``noise_std``,
     ``metrics``, ``outcome_constraints``, ``objectives`` and ``prior``. Others are ``tolerance``, ``mixtures``,
     ``baseline``, ``transfer_from``, ``cost``, ``per_cost``, ``robust``, ``plates``, ``algorithm``, ``lease_seconds``,
-    ``max_attempts``, ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``tags`` and ``quantities``.
+    ``max_attempts``, ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``title``, ``description``,
+    ``tags`` and ``quantities``.
     """
 
     seed: SupportsIndex | None

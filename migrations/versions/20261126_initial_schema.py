@@ -60,6 +60,8 @@ def upgrade() -> None:
         sa.Column("cost_spent", sa.Double(), server_default="0", nullable=False),
         sa.Column("plate", sa.JSON(none_as_null=True)),
         sa.Column("withdrawn", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("title", sa.String(length=200)),
+        sa.Column("description", sa.Text()),
         sa.ForeignKeyConstraint(["id"], ["containers.id"], name=op.f("fk_studies_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_studies")),
     )

@@ -35,6 +35,7 @@ class StatusAnswer(TypedDict):
     """The progress of a study."""
 
     study: str
+    title: NotRequired[str]
     state: str
     reason: NotRequired[str]
     completed: int
@@ -72,6 +73,7 @@ class InfoAnswer(StatusAnswer):
     lease_seconds: float
     no_gap_because: NotRequired[str]
     model_error: NotRequired[str]
+    description: NotRequired[str]
     tags: NotRequired[dict[str, str]]
 
 
@@ -217,6 +219,7 @@ def status(study: StudySummary) -> StatusAnswer:
     counts = study.counts
     answer: StatusAnswer = some(
         study=study.id,
+        title=getattr(study, "title", None),
         state=study.state,
         reason=study.reason,
         completed=counts.completed,
@@ -256,6 +259,7 @@ def info(study: StudyInfo) -> InfoAnswer:
         lease_seconds=study.lease_seconds,
         no_gap_because=study.model.get("reason") if study.gap is None else None,
         model_error=study.model.get("error"),
+        description=study.description,
         tags=study.tags,
     )
     answer: Any = {**status(study), **definition, "parameters": list(study.parameters)}

@@ -86,6 +86,8 @@ def _definition(info: StudyInfo) -> str:
     goal = info.direction or ", ".join(f"{each['direction']} {code(each['metric'])}" for each in info.objectives)
     lines = [f"- Goal: {goal}"]
     settings = {
+        "Title": info.title,
+        "Description": info.description,
         "Constraints": list(info.constraints),
         "Mixtures": list(info.mixtures),
         "Metrics": list(info.metrics),

@@ -186,6 +186,8 @@ class Changing:
         seed: Annotated[
             Annotated[int, Field(ge=0, le=2**53 - 1)] | None, Field(description="seed of all random draws")
         ] = None,
+        title: Annotated[str | None, Field(description="what people call the study; its id if absent")] = None,
+        description: Annotated[str | None, Field(description="what the study is about, for people")] = None,
         tags: Annotated[dict[str, str] | None, Field(description="texts by name, for people")] = None,
         key: Key = None,
     ) -> answers.InfoAnswer:
@@ -209,6 +211,8 @@ class Changing:
             "plates": plates and plates.given(),
             "lease_seconds": lease_seconds,
             "seed": seed,
+            "title": title,
+            "description": description,
             "tags": tags,
         }
         given = {name: value for name, value in settings.items() if value is not None}

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import anyio
@@ -21,6 +22,7 @@ from fastapi import Depends, Request, Response
 from pydantic import BaseModel
 
 from adabkb_service.api.disconnect import gone
+from adabkb_service.api.fair_queue import FairQueue
 from adabkb_service.errors import Busy
 from adabkb_service.operations.reader import READER, Reader
 
@@ -129,6 +131,21 @@ class Reading:
 
         answer = await reads.answer(self._request, study_id, work)
         return Response(status_code=400) if answer is None else answer  # the client is gone
+
+    async def unless_busy(self, operation: Callable[..., Response], study_id: str) -> Response:
+        """As ``__call__``, but if too many reads wait, the operation runs without the model: for it, the model takes
+        too long at once.
+
+        Raises:
+            AdaBKBError: an error of the operation.
+        """
+        try:
+            return await self(operation, study_id)
+        except Busy:
+            state = self._request.app.state
+            charts: FairQueue = state.charts
+            async with charts.slot(self._request):
+                return await run_sync(_as(Reader(0.0), partial(operation, state.service, study_id)))
 
 
 def rendered(view: BaseModel) -> Response:

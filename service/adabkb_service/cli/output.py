@@ -12,6 +12,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from adabkb_service.errors import shortened
+
 AsJson = Annotated[bool, typer.Option("--json", hidden=True)]
 
 WHICH_STUDIES = "List them: adabkb study list"
@@ -86,7 +88,8 @@ def summary(study: Mapping[str, Any]) -> str:
     budget = study.get("budget")
     total = f"{budget} trials" if isinstance(budget, int) else f"{counts['trials']} trials so far"
     chosen = f" ({name})" if (name := system(study)) else ""
-    line = f"{study['id']}{chosen}: {study['state']}{why}, {counts['completed']} of {total} completed"
+    title = f" {shortened(study['title'], 80)!r}" if study.get("title") else ""
+    line = f"{study['id']}{title}{chosen}: {study['state']}{why}, {counts['completed']} of {total} completed"
     if "cost_spent" in study:
         line += f", cost {study['cost_spent']:.6g}"
         line += f" of {budget['cost']:.6g}" if isinstance(budget, dict) else ""

@@ -66,6 +66,7 @@ def studies(found: Iterable[Row]) -> list[Row]:
     return [
         {
             "study": each["id"],
+            "title": each["title"],
             "state": each["state"],
             "reason": each["reason"] if each["reason"] != each["state"] else None,
             "system": system(each),

@@ -83,6 +83,8 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """
     found = server.document(StudyCalls(study).info())
     lines = [summary(found)]
+    if found["description"]:
+        lines.append(found["description"])
     if found["gap"] is not None:
         lines.append(f"further trials will probably gain less than {in_unit(found, difference(found['gap']))}")
     if older := found.get("transfer_from"):
@@ -139,6 +141,12 @@ def update(
     ] = None,
     gap_share_below: Annotated[
         str | None, _limit("gap at which the study ends, as a share of the results' range")
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(help='what people call the study; "none" removes it', show_default=False)
+    ] = None,
+    description: Annotated[
+        str | None, typer.Option(help='what the study is about; "none" removes it', show_default=False)
     ] = None,
     tag: Annotated[
         list[str] | None,
@@ -204,11 +212,12 @@ def update(
 ) -> None:
     """Change the settings of a study, or edit its space.
 
-    "none" removes a limit.
+    "none" removes a limit or a text.
     Giving one of the stopping rules --no-gain-for and --gap-share-below removes the other unless you give both.
 
     \b
     adabkb study update svm --budget 100 --tolerance none
+    adabkb study update svm --title 'Support vector machine'
     adabkb study update svm --quantity 'value={"label": "Yield", "unit": "%", "low": 0, "high": 100}'
     adabkb study update svm --prior 'gamma={"around": 0.01, "factor": 10}' --baseline gamma=0.1
     adabkb study update svm --parameter '{"name": "shift", "kind": "float", "low": 0, "high": 1}' --default shift=0
@@ -228,6 +237,8 @@ def update(
     rules = {"no_gain_for": no_gain_for, "gap_share_below": gap_share_below}
     if any(rules.values()):
         changes["stop"] = {name: parse(text) for name, text in rules.items() if text not in (None, NO_LIMIT)} or None
+    texts_of_study = {"title": title, "description": description}
+    changes |= {name: None if text == NO_LIMIT else text for name, text in texts_of_study.items() if text is not None}
     if tag is not None:
         changes["tags"] = dict(_tag(text) for text in tag)
     if quantity is not None:

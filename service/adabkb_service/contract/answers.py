@@ -244,6 +244,9 @@ class StudySummary(Answer):
 class Study(Sparse, StudySummary):
     """A study."""
 
+    title: Annotated[str | None, Field(description="what people call the study")] = None
+    description: str | None = None
+
     objectives: Annotated[list[Objective], Field(description="the objectives, if several"), ABSENT_BY_DEFAULT] = []
     direction: OfOneObjective[Literal["minimize", "maximize"]] = None
     parameters: list[Parameter]

@@ -46,6 +46,8 @@ MIN_ULPS = 16
 """The smallest step of a float, in units in the last place (ULPs) of its bounds; with smaller steps, values
 coincide."""
 MAX_TEXT_LENGTH = 1000
+MAX_TITLE_LENGTH = 200
+MAX_DESCRIPTION_LENGTH = 5000
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 MAX_CHOICE_LENGTH = 16
 """The maximum length of a choice that is a list."""
@@ -81,6 +83,8 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_LENGTH)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 StudyId = Annotated[str, StringConstraints(pattern=STUDY_ID)]
+Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TITLE_LENGTH)]
+Description = Annotated[str, StringConstraints(min_length=1, max_length=MAX_DESCRIPTION_LENGTH)]
 Constant = Annotated[float, Field(ge=1e-30, le=1e30)]
 LeaseSeconds = Annotated[float, Field(gt=0, le=30 * 86400, allow_inf_nan=False)]
 Scalar = Annotated[bool | SafeInteger | Number | Text | None, Field(union_mode="smart")]

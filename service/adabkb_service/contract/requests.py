@@ -31,6 +31,7 @@ from adabkb_service.contract.parameters import (
     Changes,
     Choice,
     Count,
+    Description,
     LeaseSeconds,
     Name,
     Number,
@@ -38,6 +39,7 @@ from adabkb_service.contract.parameters import (
     Positive,
     Tags,
     Text,
+    Title,
     Whole,
 )
 from adabkb_service.contract.plates import MAX_NUMBER
@@ -120,6 +122,8 @@ class PatchStudyBody(Changes):
     pending_limit: Count | None = None
     stop: Stop | None = None
     tags: NotNull[Tags] = None
+    title: Title | None = None
+    description: Description | None = None
     quantities: NotNull[Quantities] = None
     parameters: Annotated[
         NotNull[Annotated[list[Parameter], Field(min_length=1, max_length=MAX_PARAMETERS), SPARING]],

@@ -34,6 +34,7 @@ from adabkb_service.contract.parameters import (
     Body,
     CategoricalParameter,
     Count,
+    Description,
     FloatParameter,
     LeaseSeconds,
     Name,
@@ -41,6 +42,7 @@ from adabkb_service.contract.parameters import (
     Positive,
     StudyId,
     Tags,
+    Title,
     Whole,
 )
 from adabkb_service.contract.plates import Plates, check_plates
@@ -62,6 +64,7 @@ from adabkb_service.engine.threds import config as gp_threds_module
 FAILURE_LIMIT = 10
 CHANGEABLE = (
     "budget",
+    "description",
     "failure_limit",
     "lease_seconds",
     "max_attempts",
@@ -69,6 +72,7 @@ CHANGEABLE = (
     "pending_limit",
     "stop",
     "tags",
+    "title",
     "tolerance",
 )
 """Fields that can be changed after the study's creation; each has its own column."""
@@ -91,6 +95,12 @@ class StudyDefinition(Sparse, Body):
     id: Annotated[
         StudyId | None,
         Field(description="id of the study: letters, digits, . _ and -; by default the server generates one"),
+    ] = None
+    title: Annotated[
+        Title | None, Field(description="what people call the study, such as Suzuki coupling; by default its id")
+    ] = None
+    description: Annotated[
+        Description | None, Field(description="what the study is about, for people: its purpose, materials, methods")
     ] = None
     objectives: Annotated[
         Objectives,

@@ -24,7 +24,7 @@ from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.prior import Belief
 from adabkb_service.contract.quantities import with_unit
 from adabkb_service.operations.values_in_words import figure, shown
-from adabkb_service.operations.wording import bounds, measured, quantity
+from adabkb_service.operations.wording import bounds, duration, measured, quantity
 
 KINDS: Mapping[str, str] = {
     "float": "number",
@@ -127,11 +127,14 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
         yield "Trials end early", f"rule {study.early_stopping.rule}, of {study.early_stopping.max_steps} steps"
     if not study.objectives:
         yield "Noise of a result", _noise(study)
+    yield (
+        "Reservation",
+        f"{duration(study.lease_seconds)}; after {study.max_attempts} without a result, the trial fails",
+    )
+    if study.failure_limit is not None:
+        yield "Pauses", f"after {study.failure_limit} failures in a row"
     yield "System", getattr(study.algorithm, "profile", None) or study.algorithm.kind
     yield "Seed", str(study.seed)
-    yield "A lease may expire", f"{study.max_attempts} times, then its trial has failed"
-    if study.failure_limit is not None:
-        yield "Pauses itself", f"after {study.failure_limit} failures in a row"
     if study.space_version:
         yield "Space", f"edited; version {study.space_version}"
 

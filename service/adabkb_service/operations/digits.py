@@ -39,8 +39,7 @@ class Digits:
         mean = self.quantity.within(mean)
         if not std > 0.0:
             return self.result(mean)
-        places = min(_places(std, 2), self._finest)
-        return self._in_unit(plus_minus(_written(mean, places), _written(std, places)))
+        return self._in_unit(estimate(mean, std, self._finest))
 
     def interval(self, low: float, high: float, std: float) -> str:
         """Format the ends of a prediction interval, clipped to the natural bounds, with the decimals of
@@ -62,6 +61,13 @@ class Digits:
 
     def _in_unit(self, number: str) -> str:
         return with_unit(number, self.quantity.unit)
+
+
+def estimate(mean: float, std: float, finest: int = MAX_PLACES) -> str:
+    """Format a prediction with two digits of its standard deviation, which is positive, and at most ``finest``
+    decimals."""
+    places = min(_places(std, 2), finest)
+    return plus_minus(_written(mean, places), _written(std, places))
 
 
 def difference(value: float) -> str:

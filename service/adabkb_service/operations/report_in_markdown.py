@@ -42,19 +42,20 @@ def markdown(service: Service, study_id: str, *, with_audit: bool) -> Iterator[s
 
 def _write(report: StudyReport, file: TextIO) -> None:
     study = report.study
-    file.write(f"# Report of study {_text(study.id)}\n\n")
+    file.write(f"# Report of {_text(wording.named(study))}\n\n")
     file.write(
         f"Made on {words.moment(report.made_at)} UTC by Ada-BKB service {_text(report.made_by)}, "
         f"from version {study.revision} of the study's log.\n\n"
     )
-    if words.DESCRIPTION in study.tags:
-        file.write(f"{_text(study.tags[words.DESCRIPTION])}\n\n")
+    if study.description:
+        file.writelines(f"{_text(each)}\n\n" for each in study.description.splitlines() if each.strip())
     file.writelines(f"* {_text(name)}: {_text(told)}\n" for name, told in words.facts(report))
     file.write("\n## Summary\n\n")
     if best := words.headline(report):
         found = f"{best.value} ({best.where}) at {', '.join(best.conditions)}. {best.expected}"
         file.write(f"Best result: {_text(found)}\n\n")
-    file.writelines(f"{_text(each)}\n\n" for each in words.sentences(report))
+    file.write(f"{_text(report.assessment.standing)}\n\n")
+    file.writelines(f"**{question}** {_text(answer)}\n\n" for question, answer in words.answers_of(report))
     if report.assessment.checks:
         file.write("Warnings:\n\n")
         file.writelines(f"* {_text(each.text)}\n" for each in report.assessment.checks)

@@ -12,6 +12,7 @@ from adabkb_service.contract.history import Event
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.quantities import OBJECTIVE
 from adabkb_service.operations import wording
+from adabkb_service.operations.columns_in_words import aligned
 from adabkb_service.operations.study_report import Line, StudyReport
 from adabkb_service.operations.values_in_words import figure, shown
 
@@ -22,8 +23,8 @@ CHANGES = {
     "resumed": "Resumed",
     "completed": "Complete",
 }
-DESCRIPTION = "description"
-"""The tag whose text is below the title of a report."""
+QUESTIONS = ("Is it going well?", "Why this point?", "What was learned?", "Can I stop?")
+"""What the parts of an assessment answer, in its order; ``assets/assessment.js`` asks the same."""
 OF_TRIALS = {"retried": "is tried again", "withdrawn": "was withdrawn"}
 """Kind of an event -> what it says of its trial."""
 MAX_WORKERS = 6
@@ -65,7 +66,9 @@ def moment(at: datetime | None) -> str:
 def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
     """Yield what a report begins with: the name and the text of each tag and each fact."""
     study, counts = report.study, report.study.counts
-    yield from ((name, value or UNKNOWN) for name, value in study.tags.items() if name != DESCRIPTION)
+    if study.title:
+        yield "ID", study.id
+    yield from ((name, value or UNKNOWN) for name, value in study.tags.items())
     if report.owner:
         yield "Owner", report.owner
     people = [each.name for each in report.workers if each.name]
@@ -101,11 +104,18 @@ def headline(report: StudyReport) -> Headline | None:
     return Headline(wording.in_unit(study, None, best.value), where, conditions, told)
 
 
-def sentences(report: StudyReport) -> Iterator[str]:
-    """Yield the study's assessment in a few sentences."""
+def lacks_model(report: StudyReport) -> bool:
+    """Return whether the model had no time to answer, so that its parts are missing."""
+    told = {check.check for check in report.assessment.checks}
+    return "model_busy" in told or report.recommendation.reason in ("model_busy", "model_loading")
+
+
+def answers_of(report: StudyReport) -> Iterator[tuple[str, str]]:
+    """Yield the questions that the study's assessment answers, each with its answer."""
     told = report.assessment
-    yield told.standing
-    yield from (each.text for each in (told.progress, told.latest, told.findings, told.outlook) if each and each.text)
+    for question, answer in zip(QUESTIONS, (told.progress, told.latest, told.findings, told.outlook), strict=True):
+        if answer and answer.text:
+            yield question, answer.text
 
 
 def best_points(report: StudyReport) -> Table:
@@ -185,9 +195,10 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
 
 
 def without_empty(head: list[str], rows: list[list[str]]) -> Table:
-    """Return a table without the columns that are empty in all rows."""
+    """Return a table without the columns that are empty in all rows, with aligned numbers."""
     kept = [i for i in range(len(head)) if not rows or any(row[i] not in ("", UNKNOWN) for row in rows)]
-    return [head[i] for i in kept], [[row[i] for i in kept] for row in rows]
+    columns = [aligned([row[i] for row in rows]) for i in kept]
+    return [head[i] for i in kept], [list(row) for row in zip(*columns, strict=True)]
 
 
 def is_number(cell: str) -> bool:

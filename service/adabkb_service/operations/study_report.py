@@ -17,6 +17,7 @@ from adabkb_service.contract.assessment import Assessment
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.model import Recommendation
 from adabkb_service.contract.stored import definition_of
+from adabkb_service.errors import Unavailable
 from adabkb_service.operations import assessment, predict, table
 from adabkb_service.operations.export import all_events, event_line
 from adabkb_service.operations.service import Service
@@ -87,7 +88,7 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
         StudyNotFound: the study does not exist.
         Busy: too many requests wait for the model.
     """
-    told, best = assessment.assessment(service, study_id), predict.recommendation(service, study_id)
+    told, best = assessment.assessment(service, study_id), _recommendation(service, study_id)
     with service.database.reading() as connection:
         row = studies.get(connection, study_id)
         yield StudyReport(
@@ -106,6 +107,15 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
             made_by=version("adabkb-service"),
             lines=_lines(connection, row),
         )
+
+
+def _recommendation(service: Service, study_id: str) -> Recommendation:
+    """Return the best point or, with several objectives, the front; without the model's if it does not answer."""
+    try:
+        return predict.recommendation(service, study_id)
+    except Unavailable as error:
+        reason = predict.model_reason(service, predict.row(service, study_id), error)
+        return Recommendation(model=None, observed=None, gap=None, reason=reason)
 
 
 def _acts(connection: Connection, study: StudyRow) -> list[AuditEntry]:

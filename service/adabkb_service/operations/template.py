@@ -16,7 +16,7 @@ from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Outcome, Points, Request
 
-OWN = {"id", "seed", "space_version", "defaults"}
+OWN = {"id", "title", "seed", "space_version", "defaults"}
 """Fields of a definition that belong to one study only."""
 SET_BY_SERVER = ("digest", "columns", "rows", "withdrawn")
 
@@ -50,7 +50,7 @@ def _template(draft: Draft, _: Points) -> Outcome[Template]:
 def _current(study: StudyRow, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the current values of the fields that can be changed. (A cost budget cannot be changed.)"""
     fixed = {"budget"} if isinstance(given.get("budget"), dict) else set()
-    return {name: getattr(study, name) for name in CHANGEABLE if name not in fixed}
+    return {name: getattr(study, name) for name in CHANGEABLE if name not in fixed | OWN}
 
 
 def _is_default(name: str, value: Any) -> bool:

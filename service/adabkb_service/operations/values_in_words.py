@@ -25,6 +25,14 @@ def figure(value: float | None, digits: int = 5) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
+def size(count: int) -> str:
+    """Format a number of bytes, with three digits."""
+    for unit, bytes_per_unit in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= bytes_per_unit:
+            return f"{figure(count / bytes_per_unit, 3)}\N{NO-BREAK SPACE}{unit}"
+    return f"{count}\N{NO-BREAK SPACE}bytes"
+
+
 def exponential(value: float, digits: int) -> str:
     """Format a number with an exponent, with up to ``digits`` significant digits."""
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")

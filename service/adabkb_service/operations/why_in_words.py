@@ -6,7 +6,8 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from adabkb_service.contract.quantities import Quantity, plus_minus, with_unit
+from adabkb_service.contract.quantities import Quantity, with_unit
+from adabkb_service.operations import digits
 from adabkb_service.operations.naming import Names
 from adabkb_service.storage.rows import EventRow
 
@@ -103,7 +104,7 @@ def _sentences(
     for study, trust in payload.get("trust", {}).items():
         yield _of_older(study, trust)
     if distance is not None:
-        yield f"The nearest earlier point differs from it by {distance:.2g} of a parameter's range."
+        yield _apart(distance)
 
 
 def _expectation(
@@ -119,22 +120,37 @@ def _expectation(
         chance = _probability(lead, expected["std"])
         yield (
             f"It expected {_estimate(expected, quantity)}; the best result so far is {value}, "
-            f"and the probability of a better value is {chance:.2g}."
+            f"and the probability of a better value is {_percent(chance)}."
         )
     if (probability := expected.get("feasible_probability")) is not None:
-        yield f"The point satisfies all outcome constraints with probability {probability:.2g}."
+        yield f"The point satisfies all outcome constraints with probability {_percent(probability)}."
 
 
 def _estimate(found: Mapping[str, float], quantity: Quantity) -> str:
     mean = quantity.within(found["mean"])
-    return with_unit(plus_minus(_resolved(mean, found["std"]), f"{found['std']:.2g}"), quantity.unit)
+    told = digits.estimate(mean, found["std"]) if found["std"] > 0.0 else _resolved(mean, 0.0)
+    return with_unit(told, quantity.unit)
 
 
 def _resolved(value: float, std: float) -> str:
     """Format a number with enough digits to resolve a tenth of the standard deviation."""
-    digits = MIN_DIGITS if std <= 0.0 or value == 0.0 else math.ceil(math.log10(abs(value) / std)) + 2
-    rounded = float(f"{value:.{min(max(digits, MIN_DIGITS), MAX_DIGITS)}g}")
+    needed = MIN_DIGITS if std <= 0.0 or value == 0.0 else math.ceil(math.log10(abs(value) / std)) + 2
+    rounded = float(f"{value:.{min(max(needed, MIN_DIGITS), MAX_DIGITS)}g}")
     return f"{rounded:.{MAX_DIGITS}g}"
+
+
+def _percent(probability: float) -> str:
+    """Format a probability in per cent, and one that would round to 0 or 1 as a bound."""
+    if 0.0 < probability < 0.005:
+        return "less than 1%"
+    return "more than 99%" if 0.995 <= probability < 1.0 else f"{probability:.0%}"
+
+
+def _apart(distance: float) -> str:
+    """Say how far the point is from all earlier ones."""
+    if distance >= 1.0:
+        return "Each earlier point differs from it in a choice or by the whole range of a parameter."
+    return f"The nearest earlier point differs from it by {100.0 * distance:.2g}% of a parameter's range."
 
 
 def _probability(lead: float, std: float) -> float:

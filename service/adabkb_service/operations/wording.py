@@ -27,7 +27,7 @@ STATES: Mapping[str, str] = {
     "active": "being evaluated",
     "queued": "queued",
     "released": "given back",
-    "expired": "lease expired",
+    "expired": "overdue",
     "completed": "completed",
     "failed": "failed",
     "stopped": "stopped early",
@@ -78,6 +78,11 @@ NOTIFICATIONS: Mapping[str, str] = {
     "study.needs_attention": "the study needs attention: it paused after failures, or its model failed",
 }
 RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store results"}
+
+
+def named(study: Study | ListedStudy) -> str:
+    """Return the title of a study or, without one, its id."""
+    return study.title or study.id
 
 
 def context(study: Study) -> list[str]:

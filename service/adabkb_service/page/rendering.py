@@ -13,10 +13,10 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from adabkb_service.access.caller import ANYBODY
-from adabkb_service.operations import definition_in_words, wording
+from adabkb_service.operations import definition_in_words, events_in_words, wording
 from adabkb_service.operations.digits import difference
 from adabkb_service.operations.standing import standing
-from adabkb_service.operations.values_in_words import figure, shown
+from adabkb_service.operations.values_in_words import figure, shown, size
 from adabkb_service.page.assets import digest
 from adabkb_service.page.described import described
 from adabkb_service.page.sparkline import sparkline
@@ -65,12 +65,14 @@ def _environment() -> Environment:
         "difference": difference,
         "figure": figure,
         "shown": shown,
+        "size": size,
         "iso": iso,
         "json": json.dumps,
         "segment": _segment,
     }
     made.globals |= {
         "described": described,
+        "events_in_words": events_in_words,
         "sparkline": sparkline,
         "standing": standing,
         "wording": wording,

@@ -25,6 +25,7 @@ from adabkb_service.contract.parameters import Count
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.operations import (
     analysis,
+    columns_in_words,
     files,
     manage,
     read,
@@ -123,7 +124,7 @@ def get_comparison(
     """Compare studies. The page loads each study separately, so it shows only those that the user may read."""
     chosen = list(dict.fromkeys(each.strip()[:100] for each in study or [] if each.strip()))[:COMPARED]
     others = overview.studies("", None, 0, OFFERED, manage.readable(caller)).lines
-    offered = [each.study.id for each in others if each.study.id not in chosen]
+    offered = [each.study for each in others if each.study.id not in chosen]
     return page(request, "compare.html", chosen=chosen, offered=offered, most=COMPARED)
 
 
@@ -226,7 +227,13 @@ def get_results(
     study, worker = service.do(manage.get(study_id)).view, worker.replace("\0", "")
     by = _sort(study, sort, is_descending=order == "desc")
     found = overview.table(study_id, kind or None, worker, by, (number - 1) * ROWS_PER_PAGE, ROWS_PER_PAGE)
+    runs = [
+        each.result.parameters if each.result else each.trial.parameters if each.trial else {} for each in found.lines
+    ]
     context: dict[str, Any] = {
+        "runs": runs,
+        "values": columns_in_words.results(study, [each.result.value if each.result else None for each in found.lines]),
+        "settings": {each.name: columns_in_words.settings(each, runs) for each in study.parameters},
         "chosen": {"kind": kind, "worker": worker, "sort": sort, "order": order},
         "number": number,
         "per_page": ROWS_PER_PAGE,
@@ -306,8 +313,8 @@ def get_trial(
 async def get_report(
     request: Request, study_id: StudyId, reading: ReadingDep, overview: OverviewDep, caller: CallerDep
 ) -> Response:
-    """A report, to print or to save as PDF."""
-    return await reading(partial(_report, request, overview, caller), study_id)
+    """A report, to print or to save as PDF. If many people read it at once, the parts from the model follow later."""
+    return await reading.unless_busy(partial(_report, request, overview, caller), study_id)
 
 
 def _report(request: Request, overview: Overview, caller: Caller, service: Service, study_id: str) -> Response:

@@ -42,6 +42,7 @@ class ListedStudy:
     incarnation: str
     study_seq: int
     state: StudyState
+    title: str | None
     tags: dict[str, str]
     budget: int | None
     active: int
@@ -72,15 +73,15 @@ _LISTED = (
 
 
 def _sought(text: str) -> ColumnElement[bool]:
-    """The condition that the text occurs in the id, or in the name or value of a tag."""
+    """The condition that the text occurs in the id, the title, the description, or the name or value of a tag."""
     if not text:
         return true()
-    tags = cast(studies.c.tags, Text)
-    return or_(studies.c.id.icontains(text, autoescape=True), tags.icontains(text, autoescape=True))
+    searched = studies.c.id, studies.c.title, studies.c.description, cast(studies.c.tags, Text)
+    return or_(*(column.icontains(text, autoescape=True) for column in searched))
 
 
 def count_studies(connection: Connection, text: str, *conditions: ColumnElement[bool]) -> dict[StudyState, int]:
-    """State -> number of studies that satisfy the conditions and have the text in their id or a tag."""
+    """State -> number of studies that satisfy the conditions and have the text (see ``_sought``)."""
     counts = select(studies.c.state, func.count().label("studies"))
     query = counts.where(_sought(text), *conditions).group_by(studies.c.state)
     return {row.state: row.studies for row in connection.execute(query)}
@@ -94,7 +95,7 @@ def page_of_studies(
     limit: int,
     *conditions: ColumnElement[bool],
 ) -> list[ListedStudy]:
-    """A page of the studies that satisfy the conditions and have the text in their id or a tag, latest change first."""
+    """A page of the studies that satisfy the conditions and have the text (see ``_sought``), latest change first."""
     query = select(*_LISTED).where(_sought(text), *conditions).order_by(studies.c.updated_at.desc(), studies.c.id)
     if state is not None:
         query = query.where(studies.c.state == state)

@@ -92,6 +92,8 @@ class StudyRow:
     cost_spent: float
     plate: dict[str, Any] | None
     withdrawn: int
+    title: str | None
+    description: str | None
 
     @classmethod
     def new(cls, study_id: str, definition: dict[str, Any], seed: int, now: datetime, **limits: Any) -> StudyRow:

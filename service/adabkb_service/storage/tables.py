@@ -135,6 +135,8 @@ studies = Table(
     # The last plate: number, trials, shared values while it is open, and the largest number that an own result names.
     Column("plate", JSON(none_as_null=True)),
     _count("withdrawn"),  # number of trials in this state
+    Column("title", String(200)),
+    Column("description", Text),
     Index(None, "created_at", "id"),
 )
 

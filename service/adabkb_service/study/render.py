@@ -163,6 +163,8 @@ def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) ->
     """The full view of a study, from its row and its summary."""
     return Study(
         **dict(summary),
+        title=row.title,
+        description=row.description,
         objectives=definition.objectives,
         direction=definition.direction,
         parameters=definition.parameters,

@@ -253,6 +253,7 @@ def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site
         pastes_metrics_beyond_a_bound(page)
         last = checked(api.get("/v1/studies/limited/observations"))["items"][-1]
         assert (last["metrics"], last["std_errors"]) == ({"seconds": 9, "memory": 2}, {"memory": 0.5})
+        page.get_by_role("button", name="Undo").hover()  # so that the message stays
         bounds_are_drawn(page, api)
         page.get_by_role("button", name="Undo").click()
         expect(page.locator("#feed")).to_contain_text("Result 5 was excluded")
@@ -319,3 +320,19 @@ def test_constraints_are_written_a_line_each(browser: Browser, site: str, api: h
         page.wait_for_url("**/studies/bounded")
         expect(page.locator("#definition code")).to_have_text(["x <= 0.5", "x >= 0.1"])
     assert checked(api.get("/v1/studies/bounded"))["constraints"] == ["x <= 0.5", "x >= 0.1"]
+
+
+def test_a_used_up_budget_is_raised_where_the_page_says_so(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    checked(
+        api.post("/v1/studies", json={"id": "short", "direction": "minimize", "parameters": parameters, "budget": 1})
+    )
+    checked(api.post("/v1/studies/short/suggest", json={}))
+    checked(api.post("/v1/studies/short/observe", json={"trial": 1, "value": 1}))
+    with tab(browser, site) as page:
+        page.goto("/studies/short")
+        page.get_by_role("button", name="Raise the budget").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Budget, in trials").fill("3")
+        dialog.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("button", name="Next experiment")).to_be_visible()

@@ -209,6 +209,7 @@ def test_each_field_has_help_which_is_that_of_the_api(browser: Browser, site: st
             "Time for one experiment": fields["lease_seconds"],
             "Stop at this possible gain": fields["tolerance"],
             "Seed": fields["seed"],
+            "Description": fields["description"],
             "Constraints, one per line": fields["constraints"],
         }.items():
             text = page.get_by_label(label, exact=True).evaluate(
@@ -330,7 +331,7 @@ def test_a_chemist_creates_a_study_with_the_keyboard(browser: Browser, site: str
             page.keyboard.press("Enter")
 
         page.get_by_role("link", name="Studies", exact=True).last.focus()
-        keys("coupling", "30", "", "as l", "Yield", "%", "0", "100", "", "water", "number", "0", "1")
+        keys("coupling", "", "", "30", "", "as l", "Yield", "%", "0", "100", "", "water", "number", "0", "1")
         for name in ("ethanol", "toluene"):
             press("Add a parameter")
             page.keyboard.type(name)

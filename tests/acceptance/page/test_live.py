@@ -59,7 +59,7 @@ def test_the_page_of_a_trial_follows_what_others_do(browser: Browser, site: str,
         expect(facts).not_to_contain_text("Reserved until")
         checked(api.post(f"{path}/suggest", json={"worker": "ben", "lease_seconds": 1}))
         expect(facts).to_contain_text("ben, attempt 2")
-        expect(page.locator("h1")).to_contain_text("lease expired")
+        expect(page.locator("h1")).to_contain_text("overdue")
         assert ">overdue<" in api.get("/studies/live", headers={"Accept": "text/html"}).text
         checked(api.post(f"{path}/observe", json={"trial": 1, "value": 0.25}))
         expect(page.get_by_role("article")).to_contain_text("0.25")

@@ -6,6 +6,8 @@ import io
 import re
 from base64 import b64encode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from xml.etree import ElementTree
 
 import httpx
@@ -13,13 +15,18 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, Route, expect
 
+from adabkb_service.api.model_reads import MAX_RUNNING_PER_STUDY, MAX_WAITING_PER_STUDY
+from adabkb_service.operations import analysis
 from tests.acceptance.page.studies import HOSTILE, checked, hostile, tuned
 from tests.acceptance.page.tabs import REFUSALS, accessible, save, tab
+from tests.calls import Gate, watching
 from tests.servers import server_on
 from tests.waiting import wait_for
 
 SHEET = {"width": 703, "height": 1031}
 """A sheet of A4 without its margins, in pixels of CSS."""
+READERS = MAX_RUNNING_PER_STUDY + MAX_WAITING_PER_STUDY + 1
+"""More than a server lets read one model at once."""
 CHARTS = ("history", "gap", "validation", "importance", "parallel", "slices", "contour", "partition", "timeline")
 
 
@@ -65,14 +72,15 @@ def test_a_report_is_whole_without_scrolling_and_is_printed_as_it_is(browser: Br
 
 
 def test_the_first_printed_page_is_a_summary(browser: Browser, site: str, api: httpx.Client) -> None:
-    tags = {"description": "Coupling with morpholine", "project": "KX-14"}
-    checked(api.patch("/v1/studies/digits", json={"tags": tags}))
+    changes = {"title": "Buchwald of amine 4", "description": "Coupling with morpholine", "tags": {"project": "KX-14"}}
+    checked(api.patch("/v1/studies/digits", json=changes))
     with tab(browser, site, size=SHEET) as page:
         opened(page, "digits")
         page.emulate_media(media="print")
         summary = page.locator("#first-page")
         for words in (
-            "Report of digits",
+            "Report of Buchwald of amine 4",
+            "digits",
             "Coupling with morpholine",
             "KX-14",
             "anna, node-7",
@@ -92,6 +100,32 @@ def test_the_first_printed_page_is_a_summary(browser: Browser, site: str, api: h
         page.goto("/studies/digits/report?charts=gap")
         expect(summary.get_by_text("The model expects").first).to_be_visible()
         expect(page.locator("#history")).not_to_be_visible()
+
+
+def test_a_report_opens_while_too_many_people_read_the_model(
+    browser: Browser, sqlite_template: Path, tmp_path: Path
+) -> None:
+    """The parts that the model says follow by themselves, and printing waits for them."""
+    path, gate = tmp_path / "adabkb.db", Gate()
+    path.write_bytes(sqlite_template.read_bytes())
+    with (
+        watching({analysis.importance: gate}),
+        server_on(f"sqlite:///{path}", request_seconds=300) as address,
+        httpx.Client(base_url=address, timeout=300) as api,
+        ThreadPoolExecutor(READERS) as others,
+    ):
+        tuned(api)
+        reads = [others.submit(api.get, "/v1/studies/digits/importance") for _ in range(READERS)]
+        wait_for(lambda: any(read.done() and read.result().status_code == 503 for read in reads))
+        with tab(browser, address, refused=REFUSALS) as page:
+            page.goto("/studies/digits/report?charts=")
+            expect(page.locator("#told")).to_contain_text("1 warning")
+            expect(page.locator("#judged")).to_contain_text("The model did not answer in time")
+            expect(page.locator("#told")).not_to_contain_text("The model expects")
+            gate.may_continue.set()
+            expect(page.locator("#told")).to_contain_text("The model expects")
+            expect(page.locator("#judged")).not_to_contain_text("The model did not answer in time")
+            expect(page.get_by_role("button", name="Print")).to_be_enabled()
 
 
 def test_a_chart_waits_for_its_turn_while_the_server_is_busy(browser: Browser, site: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.acceptance.page.studies import PARAMETERS, checked
 from tests.acceptance.page.tabs import PHONE, accessible, tab
@@ -37,7 +37,7 @@ def test_a_suggestion_is_declined_with_its_reason_and_taken_back(
         expect(heading).to_contain_text("withdrawn")
         facts = page.locator("#trial-facts > div", has_text="Why it was withdrawn")
         expect(facts).to_contain_text("no XPhos left today")
-        expect(page.locator("#trial-events")).to_contain_text("withdrawn")
+        expect(page.locator("#trial-events")).to_contain_text("Withdrawn: no XPhos left today")
         expect(page.get_by_role("button", name="Save the result")).to_have_count(0)
         assert accessible(page) == []
         counts = checked(api.get(f"/v1/studies/{study}"))["counts"]
@@ -52,6 +52,47 @@ def test_a_suggestion_is_declined_with_its_reason_and_taken_back(
         page.goto(f"/studies/{study}")
         expect(page.locator("#figures .counts")).to_contain_text("0 of 5 trials done")
         expect(page.locator("#feed")).to_contain_text("Trial 1 was withdrawn: still none")
+
+
+def test_who_declines_a_trial_is_not_told_that_it_changed(browser: Browser, site: str, api: httpx.Client) -> None:
+    """The event may arrive before the answer to the request, while the dialog is still open."""
+    created(api, "prompt")
+    checked(api.post("/v1/studies/prompt/suggest", json={"worker": "berta"}))
+
+    def answer_late(route: Route) -> None:
+        answer = route.fetch()
+        while not read:  # the page reads itself again because of the event
+            page.wait_for_timeout(50)
+        page.wait_for_timeout(500)
+        route.fulfill(response=answer)
+
+    with tab(browser, site) as page:
+        page.goto("/studies/prompt/trials/1")
+        read: list[str] = []
+        page.on("requestfinished", lambda request: read.append(request.url) if request.url == page.url else None)
+        page.route("**/withdraw", answer_late)
+        decline(page, "no XPhos left today")
+        expect(page.get_by_text("Trial 1 is withdrawn.")).to_be_visible()
+        expect(page.get_by_role("heading", name="Trial 1")).to_contain_text("withdrawn")
+        expect(page.locator("#trial-outcome")).not_to_contain_text("Save the result")
+        expect(page.locator("#changed")).to_be_hidden()
+
+
+def test_a_point_that_the_model_did_not_choose_says_so(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Whoever waits a day for a result can decline the point and ask again."""
+    created(api, "degraded")
+
+    def degrade(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "degraded": True})
+
+    with tab(browser, site) as page:
+        page.route("**/suggest", degrade)
+        page.goto("/studies/degraded")
+        page.get_by_role("button", name="Next experiment").click()
+        page.get_by_role("button", name="Get the next point").click()
+        page.wait_for_url("**/trials/1")
+        expect(page.get_by_text("The model did not answer in time, so it is quasi-random.")).to_be_visible()
 
 
 def test_a_point_is_removed_from_the_queue_and_put_back(browser: Browser, site: str, api: httpx.Client) -> None:

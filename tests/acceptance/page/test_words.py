@@ -103,7 +103,7 @@ def test_numbers_have_units_and_end_at_natural_bounds(browser: Browser, site: st
 
 
 def changes(page: Page, of: str, **texts: str) -> None:
-    page.locator("#definition").get_by_role("button", name="Names and units").click()
+    page.locator("#definition").get_by_role("button", name="Title, names and units").click()
     for part, text in texts.items():
         page.get_by_role("dialog").get_by_label(f"{part.replace('_', ' ')} of {of}", exact=True).fill(text)
     page.get_by_role("button", name="Save", exact=True).click()
@@ -123,7 +123,7 @@ def test_names_and_units_are_changed_in_a_running_study_and_taken_back(
         page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
         page.reload()
         changes(page, "t", Name="Time", Unit="min")
-        expect(page.get_by_text("Names and units are changed.")).to_be_visible()
+        expect(page.get_by_text("The words are changed.")).to_be_visible()
         expect(page.locator("#definition")).to_contain_text("Time [min]")
         expect(page.locator("#recommendation")).to_contain_text("Time [min]")
         after = checked(api.get("/v1/studies/changing"))

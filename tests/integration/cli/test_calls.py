@@ -215,6 +215,12 @@ def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
     )
     info = study.info()
     assert (info.budget, info.tolerance, info.tags) == (20, 0.5, {"a": "b"})
+    told = adabkb("study", "update", study.id, "--title", "Suzuki", "--description", "Boronic ester")
+    assert f"{study.id} 'Suzuki'" in told
+    assert adabkb("study", "show", study.id).splitlines()[1] == "Boronic ester"
+    assert "Suzuki" in adabkb("study", "list")
+    adabkb("study", "update", study.id, "--title", "none", "--description", "none")
+    assert (study.info().title, study.info().description) == (None, None)
     adabkb(
         "study",
         "update",

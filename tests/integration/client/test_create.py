@@ -25,8 +25,12 @@ def test_a_script_that_asks_for_another_budget_learns_how_to_change_it(client: C
     with pytest.raises(Conflict, match=r"budget 16, not 20; change it with study\.update\(budget=20\).*update=True"):
         client.create_study("s", space, direction="minimize", seed=1, budget=np.int64(20))
     assert study.info().budget == 16
-    client.create_study("s", space, direction="minimize", seed=1, budget=np.int64(20), tags={"a": "2"}, update=True)
-    assert (study.info().budget, study.info().tags) == (20, {"a": "2"})
+    client.create_study(
+        "s", space, direction="minimize", seed=1, budget=np.int64(20), title="T", tags={"a": "2"}, update=True
+    )
+    info = study.info()
+    assert (info.budget, info.tags, info.title, info.description) == (20, {"a": "2"}, "T", None)
+    assert repr(info).startswith("<Study 's' (T): running")
 
 
 def test_settings_are_compared_with_what_they_are_now(client: Client) -> None:

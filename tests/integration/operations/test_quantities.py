@@ -170,4 +170,4 @@ def test_predictions_are_clipped_to_the_natural_bounds() -> None:
     payload = {"origin": "policy", "phase": "polish", "fixed": None, "expected": {"mean": 104.23, "std": 3.1}}
     event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
     sentence = in_words(event, 1.0, {"value": 99.0}, None, (), Names({}, {"value": quantity}))
-    assert "It expected 100\xa0±\xa03.1\xa0%; the best result so far is 99\xa0%" in sentence
+    assert "It expected 100.0\xa0±\xa03.1\xa0%; the best result so far is 99\xa0%" in sentence

@@ -17,7 +17,7 @@ from tests.integration.operations.conftest import definition
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LIMITS: dict[str, Any] = {
     "budget": None, "tolerance": None, "pending_limit": None, "lease_seconds": 60.0, "max_attempts": 3, "tags": {},
-    "failure_limit": None, "max_runtime_seconds": None, "stop": None,
+    "title": None, "description": None, "failure_limit": None, "max_runtime_seconds": None, "stop": None,
 }  # fmt: skip
 PLAIN = definition()
 WITH_COST = definition(cost="told", budget={"cost": 5.0})

@@ -106,6 +106,20 @@ export function common(ink) {
   };
 }
 
+const LEGEND_LINE = 24; // pixels from line to line
+const LEGEND_LETTER = 6.8; // pixels of a letter, on average
+const LEGEND_MARK = 40; // pixels of a mark with its gaps
+
+/** The room in pixels that a legend needs above a chart besides its first line, where the chart is narrow.
+ * @param {string} chart
+ * @param {string[]} names of the legend
+ */
+export function roomForLegend(chart, names) {
+  const width = one(byId(chart, HTMLElement), ".plot", HTMLElement).clientWidth || Infinity;
+  const needed = names.reduce((sum, name) => sum + LEGEND_MARK + LEGEND_LETTER * name.length, 0);
+  return LEGEND_LINE * Math.floor(needed / width);
+}
+
 /** An axis of plain numbers.
  * @param {Colours} ink
  * @param {ChartOption} [more]

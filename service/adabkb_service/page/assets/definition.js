@@ -94,7 +94,7 @@ export function tellGoal() {
     ? [...objectives.children].map((row) => [text(row, "metric") || "a result", field(row, "direction").value])
     : [[wordOfResult("label").value.trim() || "The result", direction.value]];
   const told = goals.map(([name, to]) =>
-    to ? `${name} will be ${to}d` : `choose whether ${name.replace(/^The/, "the")} should be large or small`,
+    to ? `${name} will be ${to}d` : `Choose whether ${name.replace(/^The/, "the")} should be large or small`,
   );
   const budget = byId("new-budget", HTMLInputElement).value.trim();
   byId("goal", HTMLElement).textContent = `${told.join(", ")}${budget ? `, in ${budget} trials` : ""}.`;

@@ -186,7 +186,9 @@ export function tellProblem(form, error) {
  */
 function tellBeside(form, element, words) {
   if (!("beside" in form.dataset)) return;
-  const note = made("small", { className: "fault", textContent: words });
+  const prefix = element ? `${labelOf(element)}: ` : "";
+  const told = words.startsWith(prefix) ? words.slice(prefix.length) : words; // the label is beside it
+  const note = made("small", { className: "fault", textContent: told });
   element?.closest(".field, .choice, .condition, td")?.append(note);
 }
 

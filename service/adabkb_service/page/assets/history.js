@@ -1,6 +1,6 @@
 // The results in order, the best so far, what the model recommends, and how much better a point may still be.
 
-import { Chart, colours, common, numbers } from "./charts.js";
+import { Chart, colours, common, numbers, roomForLegend } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions } from "./scale.js";
 import { counted, difference, figure, inUnit, measured, plusMinus, within } from "./words.js";
@@ -28,6 +28,7 @@ const PURPOSES = { policy: "search", fallback: "fallback" };
  */
 const purpose = (result) => result.phase ?? PURPOSES[result.origin ?? ""] ?? "own";
 
+const TOP = 56; // of the grid, in pixels, below one line of the legend and the name of the axis
 const MAX_CONDITIONS = 12; // in a tooltip
 const CLOUD = "results, darker where there are more";
 
@@ -54,7 +55,7 @@ export function historyChart(data) {
     /** @type {ChartOption} */
     const option = {
       ...common(ink),
-      grid: { left: 8, right: 16, top: 56, bottom: history.count > 60 ? 56 : 28, containLabel: true },
+      grid: { left: 8, right: 16, top: TOP, bottom: history.count > 60 ? 56 : 28, containLabel: true },
       xAxis: numbers(ink, {
         name: "result",
         nameLocation: "middle",
@@ -92,6 +93,12 @@ export function historyChart(data) {
         type === "custom" ? name === CLOUD && all.length : all.length || markArea,
       )
       .map((/** @type {ChartOption} */ { name, markArea }) => (markArea ? { name, icon: "rect" } : name));
+    option.grid.top += roomForLegend(
+      "history",
+      option.legend.data.map((/** @type {string | { name: string }} */ each) =>
+        typeof each === "string" ? each : each.name,
+      ),
+    );
     option.tooltip = {
       ...option.tooltip,
       formatter: (/** @type {{ seriesName: string, data: any }} */ { seriesName, data: point }) =>

@@ -57,6 +57,15 @@ id.addEventListener("change", () => {
     id.value === typed ? "" : `An ID has letters, digits, . _ and -, so “${typed}” becomes “${id.value}”.`;
 });
 
+const title = byId("new-title", HTMLInputElement);
+let derived = "";
+/** Make the ID from the title, unless somebody has typed another one. */
+title.addEventListener("input", () => {
+  if (id.value !== derived) return;
+  derived = asId(title.value);
+  id.value = derived;
+});
+
 /** The ID that is closest to a name: letters, digits, points, underscores and hyphens, the first a letter or a digit.
  * @param {string} name
  */

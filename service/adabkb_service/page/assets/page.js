@@ -38,12 +38,15 @@ function before(element, sent) {
 }
 
 /** Which points somebody has got, in words.
- * @param {{ plate?: number }[]} trials
+ * @param {{ trials: { plate?: number }[], degraded: boolean }} answer
  */
-function reserved(trials) {
-  if (trials.length < 2) return "This point is reserved for you.";
+function reserved({ trials, degraded }) {
+  const isOne = trials.length < 2;
   const of = trials[0].plate ? ` of plate ${trials[0].plate}` : "";
-  return `${trials.length} points${of} are reserved for you.`;
+  const told = isOne ? "This point is reserved for you." : `${trials.length} points${of} are reserved for you.`;
+  if (!degraded) return told;
+  const [are, them] = isOne ? ["it is", "it"] : ["some are", "them"];
+  return `${told} The model did not answer in time, so ${are} quasi-random. You can decline ${them} and ask again.`;
 }
 
 /** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent
@@ -61,7 +64,8 @@ const ACTIONS = {
       trials.length
         ? `${studyPage(study.id)}/${trials.length > 1 ? "results?kind=open" : `trials/${trials[0].number}`}`
         : "",
-    says: ({ trials, reason }) => (trials.length ? reserved(trials) : `No point now: ${reason.replaceAll("_", " ")}.`),
+    says: (answer) =>
+      answer.trials.length ? reserved(answer) : `No point now: ${answer.reason.replaceAll("_", " ")}.`,
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
@@ -107,7 +111,7 @@ const ACTIONS = {
   added: { says: () => "The numbers are added to the result." },
   entered: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion },
   words: {
-    says: () => "Names and units are changed.",
+    says: () => "The words are changed.",
     undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
     goto: stay,
   },
@@ -308,12 +312,14 @@ document.addEventListener("submit", async (event) => {
   const [button] = every(form, "[type=submit]", HTMLButtonElement);
   clearProblem(form);
   button.disabled = true;
+  form.setAttribute("aria-busy", "true");
   try {
     for (const field of remembered(form)) localStorage.setItem(dataOf(field, "remember"), field.value);
     await perform(form, form.made ? await form.made() : body(form));
   } catch (error) {
     tellProblem(form, error);
   } finally {
+    form.removeAttribute("aria-busy");
     button.disabled = false;
   }
 });

@@ -217,7 +217,7 @@ function aboutCell(cell, drawn, unit) {
   );
   const bound = cell.index === null ? [] : [`as good as ${inUnit(figure(cell.index, 4), unit)}`];
   return [
-    `${cell.status === "leaf" ? "leaf" : "pruned"}, depth ${cell.depth}`,
+    `${cell.status === "leaf" ? "open" : "pruned"}, depth ${cell.depth}`,
     inUnit(plusMinus(cell.mean, cell.std), unit),
     ...bound,
     ...sides,
@@ -236,7 +236,7 @@ function aboutCell(cell, drawn, unit) {
 function said(met, cells, isAll, others, through, lacksIndex, replayed) {
   const count = (/** @type {string} */ status) => cells.filter((cell) => cell.status === status).length;
   const leaves = met.filter((cell) => cell.status === "leaf").length;
-  const parts = [`${leaves} of ${count("leaf")} leaves intersect this plane; pruned, hatched: ${count("pruned")}`];
+  const parts = [`${leaves} of ${count("leaf")} cells intersect this plane; pruned, hatched: ${count("pruned")}`];
   if (others.length)
     parts.push(
       `others at ${others

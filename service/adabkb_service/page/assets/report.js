@@ -35,7 +35,17 @@ async function draw() {
     button.textContent = `Preparing charts, ${drawn} of ${due.length} …`;
     await drawInTurn(chart);
   }
+  await answered();
   button.textContent = label;
+}
+
+/** Wait until the page has what the model says, for some minutes. */
+async function answered() {
+  const begun = Date.now();
+  while (byId("told", HTMLElement).hasAttribute("hx-get") && Date.now() - begun < MAX_MILLISECONDS) {
+    button.textContent = "Waiting for the model …";
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
+  }
 }
 
 await draw();

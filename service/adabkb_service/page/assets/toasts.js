@@ -33,7 +33,25 @@ export function say(text, undo) {
   close.addEventListener("click", () => toast.remove());
   toast.append(close);
   byId("toasts", HTMLElement).append(toast);
-  setTimeout(() => toast.remove(), SECONDS * 1000);
+  removeLater(toast);
+}
+
+/** Remove a message after a while, but not while somebody points at it or has reached it with the keyboard.
+ * @param {HTMLElement} toast
+ */
+function removeLater(toast) {
+  /** @type {number | undefined} */
+  let timer;
+  const wait = () => {
+    timer = setTimeout(() => toast.remove(), SECONDS * 1000);
+  };
+  for (const kind of ["pointerenter", "focusin"]) toast.addEventListener(kind, () => clearTimeout(timer));
+  for (const kind of ["pointerleave", "focusout"])
+    toast.addEventListener(kind, () => {
+      clearTimeout(timer);
+      wait();
+    });
+  wait();
 }
 
 /** Remove the messages that offer nothing. */

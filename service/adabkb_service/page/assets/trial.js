@@ -11,18 +11,28 @@ const banner = byId("changed", HTMLElement);
 const ALWAYS = ["trial-heading", "trial-facts", "trial-events"];
 const UNLESS_TYPED = ["trial-outcome", "trial-files", "trial-dialogs"];
 
-/** Whether somebody has begun to fill in a part of the page.
+/** @param {Element} element */
+const isClosed = (element) => element.closest("dialog:not([open])") !== null;
+
+/** Whether somebody has begun to fill in a part of the page. A dialog that was closed is done.
  * @param {HTMLElement} part
  */
 function isTyped(part) {
   return (
     part.querySelector("dialog[open]") !== null ||
-    every(part, "textarea", HTMLTextAreaElement).some((field) => field.value !== field.defaultValue) ||
+    every(part, "textarea", HTMLTextAreaElement).some(
+      (field) => !isClosed(field) && field.value !== field.defaultValue,
+    ) ||
     every(part, "input", HTMLInputElement).some(
-      (field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked,
+      (field) => !isClosed(field) && (field.value !== field.defaultValue || field.checked !== field.defaultChecked),
     )
   );
 }
+
+/** Whether what somebody filled in is being sent, so that it may be what has changed the trial.
+ * @param {HTMLElement} part
+ */
+const isSent = (part) => part.querySelector('form[aria-busy="true"]') !== null;
 
 /** Show what has become of the trial. */
 async function refresh() {
@@ -31,10 +41,12 @@ async function refresh() {
   const found = new DOMParser().parseFromString(await answer.text(), "text/html");
   const { state: before, attempt } = byId("trial-heading", HTMLElement).dataset;
   const now = one(found, "#trial-heading", HTMLElement).dataset;
-  const held = UNLESS_TYPED.filter((id) => isTyped(byId(id, HTMLElement)));
+  const parts = UNLESS_TYPED.map((id) => byId(id, HTMLElement));
+  const held = parts.filter((part) => isTyped(part) || isSent(part)).map(({ id }) => id);
+  const isInterrupted = parts.some((part) => isTyped(part) && !isSent(part));
   for (const id of [...ALWAYS, ...UNLESS_TYPED.filter((id) => !held.includes(id))])
     byId(id, HTMLElement).replaceWith(one(found, `#${id}`, HTMLElement));
-  if (held.length && (now.state !== before || now.attempt !== attempt)) {
+  if (isInterrupted && (now.state !== before || now.attempt !== attempt)) {
     const told = `The trial changed while you were typing: it is ${now.words} now.`;
     banner.textContent = `${told} Your input is still here; reload the page to see the changes.`;
     banner.hidden = false;

@@ -1,7 +1,7 @@
-// Names and units of a study, as a person changes them.
+// Title, names and units of a study, as a person changes them.
 
 import { dataOf, every, one } from "./elements.js";
-import { number } from "./forms.js";
+import { body, number } from "./forms.js";
 
 /** The field of a part of the words in a row.
  * @param {HTMLElement} row
@@ -33,9 +33,10 @@ export function takeWords(form, data) {
       const { label, unit, ...parameter } = found;
       return [{ ...parameter, ...wordsOf(row) }];
     });
-    return { quantities, parameters: changed };
+    return { ...body(form), quantities, parameters: changed };
   };
   form.fieldOf = (pointer) => {
+    if (!/^\/(quantities|parameters)\//.test(pointer)) return undefined;
     const [, group, name, part] = pointer.split("/").map((each) => each.replaceAll("~1", "/").replaceAll("~0", "~"));
     const row =
       group === "quantities"

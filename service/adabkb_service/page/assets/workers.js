@@ -1,9 +1,10 @@
 // Who evaluated what, and when.
 
-import { Chart, colours, common } from "./charts.js";
+import { Chart, colours, common, roomForLegend } from "./charts.js";
 import { atClock, counted, figure, span } from "./words.js";
 
 const MAX_WORKERS = 40;
+const TOP = 30; // of the grid, in pixels, below one line of the legend
 
 /** @param {import("./data.js").StudyData} data */
 export function timelineChart(data) {
@@ -21,14 +22,17 @@ export function timelineChart(data) {
         "in progress": { fill: ink.surface, stroke: ink.accent, lineWidth: 2 },
         completed: { fill: ink.accent, stroke: ink.surface, lineWidth: 1 },
         failed: { fill: ink.bad, stroke: ink.surface, lineWidth: 1, decal: stripes(ink, 0.8) },
-        "lost or given back": { fill: ink.warn, stroke: ink.surface, lineWidth: 1, decal: stripes(ink, 0) },
+        "overdue or given back": { fill: ink.warn, stroke: ink.surface, lineWidth: 1, decal: stripes(ink, 0) },
+        "stopped early": { fill: ink.surface, stroke: ink.muted, lineWidth: 2 },
+        withdrawn: { fill: ink.muted, stroke: ink.surface, lineWidth: 1 },
       };
+      const kinds = Object.keys(styles).filter((kind) => drawn.some((trial) => kindOf(trial) === kind));
       const end = (/** @type {TimelineTrial} */ trial) =>
         Date.parse(trial.finished_at ?? (trial.state === "active" ? new Date().toISOString() : trial.started_at));
       /** @type {ChartOption} */
       const option = {
         ...common(ink),
-        grid: { left: 8, right: 24, top: 30, bottom: 8, containLabel: true },
+        grid: { left: 8, right: 24, top: TOP, bottom: 8, containLabel: true },
         xAxis: {
           type: "time",
           minInterval: 1000,
@@ -45,12 +49,12 @@ export function timelineChart(data) {
         },
         dataZoom: [{ type: "inside", filterMode: "none" }],
         series: [
-          ...Object.entries(styles).map(([name, { fill, stroke, lineWidth, decal }]) => ({
+          ...kinds.map((name) => ({
             type: "scatter",
             name,
             silent: true,
             data: [],
-            itemStyle: { color: fill, borderColor: stroke, borderWidth: lineWidth, decal },
+            itemStyle: legendStyle(styles[name]),
           })),
           {
             type: "custom",
@@ -70,7 +74,8 @@ export function timelineChart(data) {
           },
         ],
       };
-      option.legend.data = Object.keys(styles).map((name) => ({ name, icon: "rect" }));
+      option.grid.top += roomForLegend("timeline", kinds);
+      option.legend.data = kinds.map((name) => ({ name, icon: "rect" }));
       option.tooltip = {
         ...option.tooltip,
         formatter: (/** @type {{ data: { trial: TimelineTrial } }} */ { data: { trial } }) => about(trial, end(trial)),
@@ -90,11 +95,29 @@ export function timelineChart(data) {
   );
 }
 
+/** @type {Record<string, string>} */
+const KINDS = {
+  active: "in progress",
+  completed: "completed",
+  failed: "failed",
+  stopped: "stopped early",
+  withdrawn: "withdrawn",
+};
+
 /** What the bar of a trial says.
  * @param {TimelineTrial} trial
  */
-const kindOf = ({ state }) =>
-  state === "active" ? "in progress" : state === "completed" || state === "failed" ? state : "lost or given back";
+const kindOf = ({ state }) => KINDS[state] ?? "overdue or given back";
+
+/** The style of a bar, for the legend.
+ * @param {ChartOption} style
+ */
+const legendStyle = ({ fill, stroke, lineWidth, decal }) => ({
+  color: fill,
+  borderColor: stroke,
+  borderWidth: lineWidth,
+  decal,
+});
 
 /** Stripes over a colour.
  * @param {Colours} ink

@@ -34,9 +34,17 @@ async def whole_study(connect: Connect) -> None:
     """Create, evaluate ten trials, ask for the result and for the report."""
     async with connect() as agent:
         created = await agent.call(
-            "create_study", study="s", parameters=SPACE, direction="maximize", budget=10, seed=1, tags={"by": "agent"}
+            "create_study",
+            study="s",
+            parameters=SPACE,
+            direction="maximize",
+            budget=10,
+            seed=1,
+            title="Ten points",
+            tags={"by": "agent"},
         )
         assert (created["state"], created["budget"], created["direction"]) == ("running", 10, "maximize")
+        assert (created["title"], "description" in created) == ("Ten points", False)
         best = -9.0
         for number in range(1, 11):
             [trial] = (await agent.call("suggest", study="s"))["trials"]
