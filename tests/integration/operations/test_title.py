@@ -12,8 +12,8 @@ from adabkb_service.operations.report_in_markdown import markdown
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.template import template
 from adabkb_service.storage.database import Database
+from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock
-from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import change
 
 TITLE, DESCRIPTION = "Suzuki coupling of amide 3", "Boronic ester, 0.2 mmol.\nYield by HPLC."
