@@ -229,10 +229,10 @@ def is_refusal(error: AdaBKBError) -> bool:
     return bool(error.problem) and 400 <= error.status < 500
 
 
-def _by_pointer(faults: Iterable[Mapping[str, str]]) -> dict[str, str]:
+def _by_pointer(field_errors: Iterable[Mapping[str, str]]) -> dict[str, str]:
     found: dict[str, list[str]] = {}
-    for fault in faults:
-        found.setdefault(fault["pointer"], []).append(fault["detail"])
+    for field_error in field_errors:
+        found.setdefault(field_error["pointer"], []).append(field_error["detail"])
     return {pointer: "; ".join(problems) for pointer, problems in found.items()}
 
 

@@ -21,8 +21,8 @@ AdaBKBError
 │   └── IdempotencyKeyReused
 ├── Conflict                  the request is valid, but the state of the study forbids it
 │   ├── StudyExists
-│   ├── TokenMade
-│   ├── WebhookMade
+│   ├── TokenExists
+│   ├── WebhookExists
 │   ├── ResultConflict
 │   ├── ReportConflict
 │   ├── TrialFinished
@@ -35,7 +35,7 @@ AdaBKBError
 │       └── RowRefused        the database rejected a row, probably because its key exists
 ├── Unavailable               the database or a model does not respond
 │   ├── ProviderUnavailable   the identity provider does not respond, or is not usable
-│   └── ModelCannotFollow     a model cannot fold its log; retrying does not help
+│   └── ModelCannotFold       a model cannot fold its log; retrying does not help
 └── SchemaMismatch            the database has another schema version
 """
 
@@ -287,7 +287,7 @@ class StudyExists(Conflict):
     """A study with this id and another definition exists."""
 
 
-class TokenMade(Conflict):
+class TokenExists(Conflict):
     """The idempotency key created a token before; its secret cannot be shown again."""
 
     def __init__(self, token_id: str) -> None:
@@ -297,7 +297,7 @@ class TokenMade(Conflict):
         )
 
 
-class WebhookMade(Conflict):
+class WebhookExists(Conflict):
     """A webhook was added with the same idempotency key; its secret cannot be shown again."""
 
     def __init__(self, webhook_id: str) -> None:
@@ -367,7 +367,7 @@ class NotReady(Unavailable):
         super().__init__("; ".join(f"{error.pointer[1:]}: {error.detail}" for error in errors), errors)
 
 
-class ModelCannotFollow(Unavailable):
+class ModelCannotFold(Unavailable):
     """The model of a study cannot fold its log until a result is corrected or excluded."""
 
 

@@ -24,7 +24,7 @@ def report(folder: Path) -> bool:
     reasons: dict[str, dict[str, str]] = json.loads(REASONS.read_text()) if REASONS.exists() else {}
     groups: dict[str, Any] = {}
     survivors: list[dict[str, str]] = []
-    standing: dict[str, dict[str, str]] = {}
+    remaining: dict[str, dict[str, str]] = {}
     for name, group in GROUPS.items():
         modules: dict[str, Any] = {}
         for path in group.modules:
@@ -41,11 +41,11 @@ def report(folder: Path) -> bool:
             for each in tried:
                 if "survived" in outcomes[each.name]:
                     reason = reasons.get(module, {}).get(each.name, "")
-                    standing.setdefault(module, {})[each.name] = reason
+                    remaining.setdefault(module, {})[each.name] = reason
                     place = f"{module}:{each.line}"
                     survivors.append({"place": place, "mutation": f"{each.was} -> {each.now}", "reason": reason})
         total = {key: sum(each[key] for each in modules.values()) for key in ("possible", "tried", "killed")}
         groups[name] = {**total, "share": round(total["killed"] / max(total["tried"], 1), 3), "modules": modules}
     write(OUT, {**provenance("tests.mutants"), "command": "make mutants", "groups": groups, "survivors": survivors})
-    REASONS.write_text(json.dumps(standing, indent=1) + "\n")
+    REASONS.write_text(json.dumps(remaining, indent=1) + "\n")
     return all(group["share"] >= ENOUGH for group in groups.values())

@@ -17,7 +17,7 @@ from typing import Any
 
 from adabkb_client._calls import BATCH, Call, Listing, Steps, batch, study_path
 from adabkb_client._console import bar
-from adabkb_client._importing.fitting import chosen, fitted, left_out
+from adabkb_client._importing.rows import chosen, left_out, result_of_row
 from adabkb_client._models import BatchItem, ImportedResult, ImportReport, RowError, StudyInfo, decode
 from adabkb_client._tables import Source, Table, read
 from adabkb_client.errors import AdaBKBError, APIError, steps_of
@@ -63,7 +63,7 @@ def import_results(
         if other := left_out(row, found):
             states[other] += 1
             continue
-        item, problems = fitted(row, found, info.parameters)
+        item, problems = result_of_row(row, found, info.parameters)
         errors += problems
         if not problems:
             items.append((row.number, item))

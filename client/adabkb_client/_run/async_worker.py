@@ -12,7 +12,7 @@ from adabkb_client._lease import stop_seconds
 from adabkb_client._models import Answer, RunReport, Trial
 from adabkb_client._run.evaluation import Evaluation, Expected, Result
 from adabkb_client._run.options import Options
-from adabkb_client._run.progress import Progress, Standing
+from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.run_state import RunState, stoppable
 from adabkb_client._run.work_loop import work
 from adabkb_client._study import AsyncObjective
@@ -30,7 +30,7 @@ async def run(study: AsyncStudy, function: AsyncObjective, options: Options) -> 
     evaluation.check([parameter["name"] for parameter in info.parameters], conditional)
     over = asyncio.Event()
     with (
-        Progress(study.id, info.trial_budget, Standing.of(info), visible=options.progress) as shown,
+        Progress(study.id, info.trial_budget, StudyProgress.of(info), visible=options.progress) as shown,
         _exit_on_sigterm(),
     ):
         state = RunState(study.id, options, shown, over)
@@ -69,10 +69,10 @@ class _IO:
             if not self._state.may_take():
                 return None
             options = self._state.options
-            handed_out = self._study.suggest(
+            suggestion = self._study.suggest(
                 lease_seconds=options.lease_seconds, fixed=options.fixed, context=options.known(), wait=wait
             )
-            asked = asyncio.create_task(handed_out)
+            asked = asyncio.create_task(suggestion)
             try:
                 trial = await asyncio.shield(asked)
             except asyncio.CancelledError:  # the server may be issuing a trial at this moment

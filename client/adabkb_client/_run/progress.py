@@ -18,7 +18,7 @@ LOOK_EVERY = 30.0
 """Seconds between two checks of the reason why a run waits."""
 
 
-class Standing(NamedTuple):
+class StudyProgress(NamedTuple):
     """The progress of a study: the number of finished trials, the number of failed ones among them, and the best value
     that satisfies all outcome constraints."""
 
@@ -41,11 +41,11 @@ class Progress:
     Args:
         name: the name of the study.
         budget: the budget in trials; None without a limit.
-        standing: the progress before the run.
+        study_progress: the progress before the run.
         visible: whether to show the progress; the log is always written.
     """
 
-    def __init__(self, name: str, budget: int | None, standing: Standing, *, visible: bool) -> None:
+    def __init__(self, name: str, budget: int | None, study_progress: StudyProgress, *, visible: bool) -> None:
         self._budget = budget
         self._visible = visible
         self._said = ""
@@ -53,7 +53,7 @@ class Progress:
         self._looking = threading.Lock()
         self._open = ExitStack()
         self._bar = bar(name, "trial", budget, visible=visible)
-        self.show(standing)
+        self.show(study_progress)
 
     def __enter__(self) -> Self:
         self._open.enter_context(self._bar)
@@ -66,22 +66,26 @@ class Progress:
     ) -> None:
         self._open.close()
 
-    def show(self, standing: Standing) -> None:
+    def show(self, study_progress: StudyProgress) -> None:
         """Show the progress of the study."""
-        self._bar.n = standing.finished
-        self._bar.set_postfix(best=_best(standing), failed=standing.failed)
+        self._bar.n = study_progress.finished
+        self._bar.set_postfix(best=_best(study_progress), failed=study_progress.failed)
 
     def result(
-        self, number: int, value: float | None, standing: Standing, metrics: Mapping[str, float] | None = None
+        self,
+        number: int,
+        value: float | None,
+        study_progress: StudyProgress,
+        metrics: Mapping[str, float] | None = None,
     ) -> None:
         """Show the result of a trial and the progress after it; with several objectives, all metrics."""
-        self.show(standing)
+        self.show(study_progress)
         total = "finished" if self._budget is None else f"of {self._budget}"
         if value is None:
             told = ", ".join(f"{name} {each:.6g}" for name, each in (metrics or {}).items())
         else:
-            told = f"{value:.6g}, best {_best(standing)}"
-        log.info("trial %d: %s, %d %s", number, told, standing.finished, total)
+            told = f"{value:.6g}, best {_best(study_progress)}"
+        log.info("trial %d: %s, %d %s", number, told, study_progress.finished, total)
 
     def is_due(self) -> bool:
         """Whether it is time to check again why the run waits. It is True for only one of several threads."""
@@ -109,5 +113,5 @@ def _holders(active: Sequence[Trial]) -> str:
     return f"waiting for {', '.join(dict.fromkeys(holders))}" if holders else ""
 
 
-def _best(standing: Standing) -> str:
-    return "none" if standing.best is None else f"{standing.best:.6g}"
+def _best(study_progress: StudyProgress) -> str:
+    return "none" if study_progress.best is None else f"{study_progress.best:.6g}"

@@ -12,7 +12,7 @@ from typing import Protocol
 from adabkb_client._lease import MISTAKES, Leased, is_mistake
 from adabkb_client._models import Answer, Recommendation, RunReport
 from adabkb_client._run.options import Options
-from adabkb_client._run.progress import Progress, Standing
+from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames
 from adabkb_client._values import WrongResult
 from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete, WorkerDied, WorkerLost
@@ -126,10 +126,10 @@ class RunState:
             self._failures_in_a_row = 0
             if trial.state == "stopped":
                 self._stopped += 1
-                self.progress.show(Standing.of(outcome.study))
+                self.progress.show(StudyProgress.of(outcome.study))
             else:
                 self._completed += 1
-                self.progress.result(trial.number, trial.value, Standing.of(outcome.study), trial.metrics)
+                self.progress.result(trial.number, trial.value, StudyProgress.of(outcome.study), trial.metrics)
 
     def caught(self, trial: Leased, error: Exception) -> None:
         """Count a failure that never ends the run."""

@@ -12,7 +12,7 @@ from adabkb_client._run.cluster import Cluster, connected
 from adabkb_client._run.evaluation import Evaluation, Expected, Result
 from adabkb_client._run.options import Options
 from adabkb_client._run.processes import WorkerProcess
-from adabkb_client._run.progress import Progress, Standing
+from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.run_state import RunState, stoppable
 from adabkb_client._run.work_loop import blocking, work
 from adabkb_client._study import LeasedTrial, Objective, Study, exit_on_sigterm
@@ -42,7 +42,7 @@ def run(study: Study, function: Objective, options: Options) -> RunReport:
 
 def _run(study: Study, evaluation: Evaluation | Cluster, options: Options, info: StudyInfo) -> RunReport:
     over = threading.Event()
-    with Progress(study.id, info.trial_budget, Standing.of(info), visible=options.progress) as shown:
+    with Progress(study.id, info.trial_budget, StudyProgress.of(info), visible=options.progress) as shown:
         state = RunState(study.id, options, shown, over)
         crew = _Crew(study, evaluation, state, over)
         threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(options.workers)]
@@ -112,10 +112,10 @@ class _Crew:
             if not self.state.may_take():
                 return None
             options = self.state.options
-            handed_out = self.study.suggest(
+            suggested = self.study.suggest(
                 lease_seconds=options.lease_seconds, fixed=options.fixed, context=options.known(), wait=wait
             )
-            trial = LeasedTrial(self.study, handed_out)
+            trial = LeasedTrial(self.study, suggested)
             self.state.took()
             with self._lock:
                 self._leased.add(trial)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, Unavailable, UnexpectedAnswer, steps_of
 from adabkb_client.mcp._arguments import KINDS
 
-MAX_FAULTS = 10
+MAX_FIELD_ERRORS = 10
 """The maximum number of errors that a message lists."""
 
 REMEDIES = {
@@ -85,15 +85,15 @@ def refused(error: Exception, arguments: Mapping[str, Any]) -> str:
 
 def malformed(error: ValidationError, tool: str) -> str:
     """Return an error text that lists the invalid arguments."""
-    found = dict.fromkeys(f"{_place(fault['loc'])}: {_sentence(fault)}" for fault in error.errors())
+    found = dict.fromkeys(f"{_place(field_error['loc'])}: {_sentence(field_error)}" for field_error in error.errors())
     return _listed(list(found), f"these arguments of {tool} are wrong")
 
 
 def _by_server(error: APIError, arguments: Mapping[str, Any]) -> str:
     names = list(arguments.get("parameters") or {})
-    faults = [f"{_argument(pointer, names)}: {what}" for pointer, what in error.pointers.items()]
+    field_errors = [f"{_argument(pointer, names)}: {what}" for pointer, what in error.pointers.items()]
     trace = f" (request {error.request_id})" if error.request_id else ""
-    what = _listed(faults, "the server refused these arguments") if faults else error.detail
+    what = _listed(field_errors, "the server refused these arguments") if field_errors else error.detail
     remedy = AGAIN if isinstance(error, Unavailable) else REMEDIES.get(error.code, "")
     return " ".join(filter(None, [what, remedy])) + f" [{error.status} {error.code}]{trace}"
 
@@ -115,17 +115,17 @@ def _place(location: Sequence[str | int]) -> str:
     return ".".join(steps)
 
 
-def _sentence(fault: Mapping[str, Any]) -> str:
+def _sentence(field_error: Mapping[str, Any]) -> str:
     kinds = {"missing": "is required", "extra_forbidden": "is not an argument of it; leave it out"}
-    told = str(kinds.get(fault["type"], fault["msg"]))
+    told = str(kinds.get(field_error["type"], field_error["msg"]))
     return told.replace("Input should", "must").replace("must match pattern", "must match the pattern")
 
 
-def _listed(faults: Sequence[str], head: str) -> str:
-    if len(faults) == 1:
-        return faults[0].rstrip(".") + "."
-    more = [f"and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
-    return f"{head}:" + "".join(f"\n  {line}" for line in [*faults[:MAX_FAULTS], *more]) + "\n"
+def _listed(field_errors: Sequence[str], head: str) -> str:
+    if len(field_errors) == 1:
+        return field_errors[0].rstrip(".") + "."
+    more = [f"and {len(field_errors) - MAX_FIELD_ERRORS} more"] if len(field_errors) > MAX_FIELD_ERRORS else []
+    return f"{head}:" + "".join(f"\n  {line}" for line in [*field_errors[:MAX_FIELD_ERRORS], *more]) + "\n"
 
 
 def _first_line(error: Exception) -> str:

@@ -91,8 +91,8 @@ def filling(
         raise TypeError(f"plates['shared'] must be a list of names, not {shared!r}")
     shares = {name for each in mixtures for name in each["parameters"]}
     for index, name in enumerate(shared):
-        if fault := _fault(name, shared[:index], parameters, shares):
-            raise ValueError(f"plates['shared'][{index}]: {name!r} {fault}")
+        if error := _error(name, shared[:index], parameters, shares):
+            raise ValueError(f"plates['shared'][{index}]: {name!r} {error}")
     if {axis.name for axis in domain.space.axes} <= set(shared):
         raise ValueError(
             "plates['shared'] leaves no parameter that can differ between the trials of a plate; leave one out"
@@ -100,7 +100,7 @@ def filling(
     return Filling(domain, at_least("plates['size']", plates["size"], SMALLEST), tuple(shared))
 
 
-def _fault(name: str, before: Sequence[str], parameters: Mapping[str, Parameter], shares: set[str]) -> str | None:
+def _error(name: str, before: Sequence[str], parameters: Mapping[str, Parameter], shares: set[str]) -> str | None:
     """Return why a parameter cannot be shared; None if it can."""
     parameter = parameters.get(name)
     if parameter is None:

@@ -15,7 +15,7 @@ from adabkb_client._parameters import to_wire
 from adabkb_client._run.evaluation import Evaluation
 from adabkb_client._run.evaluation import Result as Told
 from adabkb_client._run.options import check_catch
-from adabkb_client._run.progress import Progress, Standing
+from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames, shortened
 from adabkb_client._study import Context, Objective
 from adabkb_client._values import WrongResult, finite
@@ -215,7 +215,7 @@ class Search:
 
     def run(self) -> Found:
         """Evaluate trials until the search ends."""
-        with Progress(self._name, self._budget, self._standing, visible=self._progress) as shown:
+        with Progress(self._name, self._budget, self._study_progress, visible=self._progress) as shown:
             try:
                 reason = self._search(shown)
             except KeyboardInterrupt:
@@ -238,9 +238,9 @@ class Search:
             trial = replace(self._evaluated(parameters), plate=plate)
             self._take_in(trial, points[0])
             if trial.state == "failed":
-                shown.show(self._standing)
+                shown.show(self._study_progress)
             else:
-                shown.result(trial.number, trial.value, self._standing, trial.metrics)
+                shown.result(trial.number, trial.value, self._study_progress, trial.metrics)
             for callback in self._callbacks:
                 callback(self, trial)
             if self._stopped:
@@ -297,9 +297,9 @@ class Search:
         return self._budget is None or len(self.trials) < self._budget
 
     @property
-    def _standing(self) -> Standing:
+    def _study_progress(self) -> StudyProgress:
         failed = sum(trial.state == "failed" for trial in self.trials)
-        return Standing(len(self.trials), failed, self.best.value if self.best else None)
+        return StudyProgress(len(self.trials), failed, self.best.value if self.best else None)
 
 
 def _domain(space: Mapping[str, Parameter], constraints: Sequence[str], mixtures: Sequence[Mixture]) -> Domain:

@@ -25,10 +25,10 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.tokens import TokenRow
 from adabkb_service.study.clock import Clock
 
-REMEMBERED_SECONDS = 4.0
+GRANT_CACHE_SECONDS = 4.0
 """How long a grant is cached. For that long, other servers still accept a revoked token or share, and requests that
 read a deleted study. Event streams check twice a second, so they end within 5 s."""
-MAX_REMEMBERED = 10_000
+MAX_CACHED_GRANTS = 10_000
 RETURNING = timedelta(days=90)
 """Links to a person's studies work for this long after their last login, even if the person has no valid token or
 session."""
@@ -75,7 +75,7 @@ class Gate:
         self._rights_changes = 0
         """Number of calls of ``rights_changed``."""
         self._allowed: TTLCache[tuple[str, Need, str | None], Caller] = TTLCache(
-            MAX_REMEMBERED, REMEMBERED_SECONDS, timer
+            MAX_CACHED_GRANTS, GRANT_CACHE_SECONDS, timer
         )
         self._used: set[str] = set()
 
@@ -85,15 +85,15 @@ class Gate:
             with self._database.reading() as connection:
                 self.is_open = not tokens.any_exist(connection)
 
-    def remembered(self, token: str, need: Need, study_id: str | None) -> Caller | None:
+    def cached_caller(self, token: str, need: Need, study_id: str | None) -> Caller | None:
         """The caller with a token, if the same grant is cached."""
-        return self._remembered(digest(token), need, study_id)
+        return self._cached_caller(digest(token), need, study_id)
 
-    def remembered_by_id(self, token_id: str, need: Need, study_id: str | None) -> Caller | None:
-        """As ``remembered``, for a token that another server has checked."""
-        return self._remembered(token_id, need, study_id)
+    def cached_caller_by_id(self, token_id: str, need: Need, study_id: str | None) -> Caller | None:
+        """As ``cached_caller``, for a token that another server has checked."""
+        return self._cached_caller(token_id, need, study_id)
 
-    def _remembered(self, key: str, need: Need, study_id: str | None) -> Caller | None:
+    def _cached_caller(self, key: str, need: Need, study_id: str | None) -> Caller | None:
         with self._guard:
             caller = self._allowed.get((key, need, study_id))
             if caller is not None and caller.token is not None:

@@ -75,7 +75,7 @@ class Meter:
             bucket.spend(1.0)
             return bucket.rate_limit()
 
-    def let_model_work(self, caller: Caller, study_id: str) -> None:
+    def charge_for_model(self, caller: Caller, study_id: str) -> None:
         """Charge a user for the work of a study's model from now on.
 
         Raises:
@@ -89,8 +89,8 @@ class Meter:
             self._payers[study_id] = caller.payer
             _check_left(caller, bucket)
 
-    def let_work(self, caller: Caller) -> None:
-        """Check that a user may use processor time of the server itself; ``worked`` charges for it.
+    def check_processor_quota(self, caller: Caller) -> None:
+        """Check that a user may use processor time of the server itself; ``charge_processor_time`` charges for it.
 
         Raises:
             TooManyRequests: the quota is used up.
@@ -99,7 +99,7 @@ class Meter:
             if bucket := self._processor(caller):
                 _check_left(caller, bucket)
 
-    def worked(self, caller: Caller, seconds: float) -> None:
+    def charge_processor_time(self, caller: Caller, seconds: float) -> None:
         """Charge a user for processor seconds of the server."""
         with self._guard:
             if bucket := self._processor(caller):

@@ -94,7 +94,7 @@ class GuardedRoute(APIRoute):
         self.need: Need | None = vars(endpoint)[_NEED]
         self._study: str | None = vars(endpoint).get(_STUDY)
         self._is_for_links = not vars(endpoint).get(_NO_LINKS, False)
-        self._lets_model_work: bool = vars(endpoint).get(_MODEL, False)
+        self._uses_model: bool = vars(endpoint).get(_MODEL, False)
         self._is_by_follower: bool = vars(endpoint).get(_FOLLOWER, False)
         self._is_once: bool = vars(endpoint).get(_ONCE, False)
         if self.need is not None:
@@ -112,8 +112,8 @@ class GuardedRoute(APIRoute):
         note(study=scope["path_params"].get("study_id"), trial=_number(scope["path_params"].get("number", "")))
         caller = await self.admit(scope)
         if is_forwarded(scope):  # the server that forwarded the request counts it
-            if caller is not None and caller.quotas is not None and self._lets_model_work:
-                gate.meter.let_model_work(caller, scope["path_params"].get(self._study, ""))
+            if caller is not None and caller.quotas is not None and self._uses_model:
+                gate.meter.charge_for_model(caller, scope["path_params"].get(self._study, ""))
             await super().handle(scope, receive, send)
             return
         with scope["app"].state.concurrency.hold(REQUESTS, caller or ANYBODY):
@@ -152,12 +152,12 @@ class GuardedRoute(APIRoute):
         if study_id is not None and re.fullmatch(STUDY_ID, study_id) is None:
             study_id = None  # no study has such an id; the endpoint reports it if the token is valid
         if (token_id := scope["state"].get("admitted_token")) is not None:
-            caller = gate.remembered_by_id(token_id, need, study_id)
+            caller = gate.cached_caller_by_id(token_id, need, study_id)
             if caller is None:
                 caller = await run_sync(gate.admit_by_id, token_id, need, study_id, limiter=threads)
             return caller
         token = token_of(scope)
-        caller = None if token is None else gate.remembered(token, need, study_id)
+        caller = None if token is None else gate.cached_caller(token, need, study_id)
         if caller is None:
             caller = await run_sync(gate.admit, token, need, study_id, sender(scope), limiter=threads)
         if caller.is_link and not self._is_for_links:
@@ -171,8 +171,8 @@ class GuardedRoute(APIRoute):
             TooManyRequests: the quota is used up.
         """
         limit = meter.request(caller)
-        if self._lets_model_work:
-            meter.let_model_work(caller, scope["path_params"].get(self._study, ""))
+        if self._uses_model:
+            meter.charge_for_model(caller, scope["path_params"].get(self._study, ""))
         if limit is None:
             return send
         told = rate_limit_headers(limit)

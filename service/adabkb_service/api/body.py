@@ -23,7 +23,7 @@ from starlette.requests import ClientDisconnect
 
 from adabkb_service.api.admission import GuardedRoute
 from adabkb_service.api.fair_queue import run_serialized
-from adabkb_service.contract.strict import faults, loads, steps, text_fault
+from adabkb_service.contract.strict import find_errors, loads, steps, text_error
 from adabkb_service.contract.wording import unknown
 from adabkb_service.errors import MAX_ERRORS, FieldError, Invalid, json_pointer
 
@@ -55,7 +55,7 @@ def parse(raw: bytes) -> Any:
         raise HTTPException(400, f"The body is not valid UTF-8; see byte {error.start + 1}.") from error
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"The body is not JSON: {error}") from error
-    found = faults(value)
+    found = find_errors(value)
     first = [FieldError(json_pointer(*steps(path)), told, code) for path, told, code in islice(found, MAX_ERRORS)]
     if first:
         raise Invalid(first, sum(1 for _ in found))
@@ -138,18 +138,18 @@ def _queries(dependant: Dependant) -> Iterator[str]:
 def _check_queries(request: Request, known: list[str]) -> None:
     strange = [name for name in request.query_params if name not in known]
     if strange:
-        faults = [
+        field_errors = [
             FieldError(f"?{name}", unknown(name, known, "query parameter"), "unknown_query")
             for name in strange[:MAX_ERRORS]
         ]
-        raise Invalid(faults, len(strange) - len(faults))
-    texts = ((name, text_fault(value)) for name, value in request.query_params.multi_items())
-    if faults := [FieldError(f"?{name}", sentence, "invalid_text") for name, sentence in texts if sentence]:
-        raise Invalid(faults)
+        raise Invalid(field_errors, len(strange) - len(field_errors))
+    texts = ((name, text_error(value)) for name, value in request.query_params.multi_items())
+    if field_errors := [FieldError(f"?{name}", sentence, "invalid_text") for name, sentence in texts if sentence]:
+        raise Invalid(field_errors)
 
 
 def _check_media_type(request: Request) -> None:
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != "application/json":
-        fault = f", not {given}" if given else "; the request has no content type"
-        raise HTTPException(415, f"Send the body with the header Content-Type: application/json{fault}.")
+        reason = f", not {given}" if given else "; the request has no content type"
+        raise HTTPException(415, f"Send the body with the header Content-Type: application/json{reason}.")

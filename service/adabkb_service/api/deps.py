@@ -82,11 +82,11 @@ def _fingerprint(parts: Parts) -> str:
 KeyDep = Annotated[Key | None, Depends(_key)]
 
 
-async def done(service: Service, request: StudyRequest[Answer], spend: Spend | None = None) -> Outcome[Answer]:
+async def perform(service: Service, request: StudyRequest[Answer], spend: Spend | None = None) -> Outcome[Answer]:
     """Return the outcome of a request that may count against a quota. It is awaited on the event loop, without a
     thread."""
     spending = request if spend is None else replace(request, spend=spend)
-    outcome = await service.done(spending)
+    outcome = await service.do_async(spending)
     note(trial=_trials(outcome.view))
     return outcome
 

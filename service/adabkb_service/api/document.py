@@ -38,7 +38,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         schemas.pop("HTTPValidationError", None)
         schemas.pop("ValidationError", None)
         schemas["Problem"] = Problem.model_json_schema(ref_template=REFERENCE, mode="serialization")
-        schemas["Fault"] = schemas["Problem"].pop("$defs")["Fault"]
+        schemas["FieldError"] = schemas["Problem"].pop("$defs")["FieldError"]
         for schema in schemas.values():
             del schema["title"]  # some generators name types after the title, which requests and answers share
             for field in schema.get("properties", {}).values():

@@ -57,8 +57,8 @@ async def run_serialized(request: Request, work: Callable[[], T]) -> T:
         try:
             return work()
         finally:
-            meter.worked(caller, time.thread_time() - before)
+            meter.charge_processor_time(caller, time.thread_time() - before)
 
-    meter.let_work(caller)
+    meter.check_processor_quota(caller)
     async with queue.slot(request):
         return await run_sync(counted, limiter=CapacityLimiter(1))

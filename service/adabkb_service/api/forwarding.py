@@ -29,7 +29,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from adabkb_service.access.caller import ANYBODY, Caller
-from adabkb_service.api.disconnect import gone
+from adabkb_service.api.disconnect import disconnected
 from adabkb_service.api.middleware import sender
 from adabkb_service.contract.parameters import STUDY_ID
 from adabkb_service.telemetry.logs import FACTS, note
@@ -205,7 +205,7 @@ class Forwarding:
         message = {"request": number, "body": body.decode("latin-1"), **_described(scope)}
         self._forwarded[number] = follower, answer
         may_take_long = scope["method"] == "GET" or any(name == b"prefer" for name, _ in scope["headers"])
-        leaving = [asyncio.create_task(gone(Request(scope, receive)))] if may_take_long else []
+        leaving = [asyncio.create_task(disconnected(Request(scope, receive)))] if may_take_long else []
         waits: list[asyncio.Future[Any]] = [answer, *leaving]
         try:
             self._send(follower, **message)

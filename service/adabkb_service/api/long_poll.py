@@ -15,7 +15,7 @@ from fastapi import Depends, Header, Request
 from adabkb_service.access.caller import Caller
 from adabkb_service.access.concurrency import WAITS, Concurrency
 from adabkb_service.api.admission import readmit
-from adabkb_service.api.disconnect import gone
+from adabkb_service.api.disconnect import disconnected
 from adabkb_service.api.forwarding import decline
 from adabkb_service.contract.answers import Suggested
 from adabkb_service.study.changes import Changes
@@ -64,7 +64,7 @@ async def long_poll(
         return outcome, False
     if not _may_help(outcome):
         return outcome, True
-    leaving = asyncio.ensure_future(gone(request))  # a client that has disconnected must not get a trial
+    leaving = asyncio.ensure_future(disconnected(request))  # a client that has disconnected must not get a trial
     try:
         with concurrency.hold(WAITS, caller), changes.waiting(study_id, for_trial=True) as notified:
             while True:  # ask again first: the study may have changed before this request was registered

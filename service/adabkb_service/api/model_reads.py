@@ -20,7 +20,7 @@ from anyio.to_thread import run_sync
 from fastapi import Depends, Request, Response
 from pydantic import BaseModel
 
-from adabkb_service.api.disconnect import gone
+from adabkb_service.api.disconnect import disconnected
 from adabkb_service.errors import Busy
 from adabkb_service.operations.reader import READER, Reader
 
@@ -68,7 +68,7 @@ class ModelReads:
         if line.reads >= MAX_RUNNING_PER_STUDY + MAX_WAITING_PER_STUDY:
             raise Busy(BUSY)
         line.reads += 1
-        reader, leaving = Reader(self._seconds), asyncio.ensure_future(gone(request))
+        reader, leaving = Reader(self._seconds), asyncio.ensure_future(disconnected(request))
         try:
             with anyio.CancelScope() as scope:
                 leaving.add_done_callback(lambda _: _leave(reader, scope))

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from adabkb_service.api.admission import SpendDep, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, encoded_number, reply
+from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, encoded_number, perform, reply
 from adabkb_service.api.model_reads import rendered
 from adabkb_service.api.problems import describe, responses
 from adabkb_service.contract import answers as views
@@ -36,7 +36,7 @@ async def observe_result(
     the same Idempotency-Key, changes nothing."""
     note(trial=getattr(body, "trial", None))
     with service.metrics.observe_seconds.time():
-        return reply(await done(service, observe(study_id, body, key), spend))
+        return reply(await perform(service, observe(study_id, body, key), spend))
 
 
 @router.post(
@@ -52,7 +52,7 @@ async def observe_results(
 ) -> Response:
     """Store many results; a refused one does not affect the others."""
     with service.metrics.observe_seconds.time():
-        return reply(await done(service, observe_batch(study_id, body, describe, key), spend))
+        return reply(await perform(service, observe_batch(study_id, body, describe, key), spend))
 
 
 @router.get(
@@ -80,7 +80,7 @@ async def correct_observation(
     study_id: StudyId, seq: Number, body: CorrectionBody, service: ServiceDep, key: KeyDep
 ) -> Response:
     """Correct a result, exclude it or include it again. This is an event in the log, and the model is rebuilt."""
-    return reply(await done(service, correct(study_id, seq, body.changes(), body.reason, key)))
+    return reply(await perform(service, correct(study_id, seq, body.changes(), body.reason, key)))
 
 
 @router.delete(
@@ -99,4 +99,4 @@ async def exclude_observation(
     reason: Annotated[str | None, Query(max_length=1000, description="reason, for the log")] = None,
 ) -> Response:
     """Exclude a result. It stays in the log, but no longer counts."""
-    return reply(await done(service, correct(study_id, seq, {"excluded": True}, reason, key)))
+    return reply(await perform(service, correct(study_id, seq, {"excluded": True}, reason, key)))

@@ -103,14 +103,14 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         remedy="Give another id, or the same definition to continue the existing study. PATCH /v1/studies/... "
         "changes its limits, stop, tags and parameters; the rest of a definition cannot change.",
     ),
-    errors.TokenMade: ProblemType(
+    errors.TokenExists: ProblemType(
         409,
         "token_made",
         "The token was created before",
         remedy="If the response with the token was lost, revoke the token with DELETE /v1/tokens/..., and create "
         "another one with a new Idempotency-Key.",
     ),
-    errors.WebhookMade: ProblemType(
+    errors.WebhookExists: ProblemType(
         409,
         "webhook_made",
         "The webhook was added before",
@@ -168,7 +168,7 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
     ),
     errors.Invalid: ProblemType(422, "invalid", "The request is not valid"),
     errors.Busy: ProblemType(503, "busy", "Busy", retryable=True),
-    errors.ModelCannotFollow: ProblemType(503, "unavailable", "Unavailable"),
+    errors.ModelCannotFold: ProblemType(503, "unavailable", "Unavailable"),
     errors.ProviderUnavailable: ProblemType(
         503, "provider_unavailable", "The identity provider is not available", retryable=True
     ),

@@ -20,8 +20,8 @@ from adabkb_service import errors
 from adabkb_service.api.addresses import suggest_path
 from adabkb_service.api.problem_types import HTTP, TABLE, ProblemType, all_problem_types, problem_type_of
 from adabkb_service.api.ratelimit import rate_limit_headers
-from adabkb_service.contract.answers import Answer, BatchItem, Fault
-from adabkb_service.contract.faults import MORE
+from adabkb_service.contract.answers import Answer, BatchItem, FieldError
+from adabkb_service.contract.error_limits import MORE
 from adabkb_service.contract.wording import sentence
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class Problem(Answer):
     request_id: str = Field(description="id of the request, also in the server's log")
     retryable: bool = Field(description="whether the same request may succeed later")
     remedy: str | None = Field(description="what to do; null if detail and errors say it")
-    errors: list[Fault] = Field(default_factory=list)
+    errors: list[FieldError] = Field(default_factory=list)
 
 
 def describe(error: errors.AdaBKBError) -> BatchItem:
@@ -61,7 +61,7 @@ def describe(error: errors.AdaBKBError) -> BatchItem:
         detail=detail,
         code=problem_type.code,
         remedy=problem_type.remedy,
-        errors=_faults(error.errors),
+        errors=_field_errors(error.errors),
     )
 
 
@@ -92,7 +92,7 @@ def problem(
     request: Request,
     problem_type: ProblemType,
     detail: str,
-    faults: Iterable[errors.FieldError] = (),
+    field_errors: Iterable[errors.FieldError] = (),
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     """The answer for one error."""
@@ -106,7 +106,7 @@ def problem(
         request_id=getattr(request.state, "request_id", ""),
         retryable=problem_type.retryable,
         remedy=problem_type.remedy,
-        errors=_faults(faults),
+        errors=_field_errors(field_errors),
     )
     # The answer to an unexpected error bypasses the middleware.
     extra = {"X-Request-ID": body.request_id, "X-Content-Type-Options": "nosniff"}
@@ -117,8 +117,8 @@ def problem(
     )
 
 
-def _faults(found: Iterable[errors.FieldError]) -> list[Fault]:
-    return [Fault(pointer=fault.pointer, detail=fault.detail, code=fault.code) for fault in found]
+def _field_errors(found: Iterable[errors.FieldError]) -> list[FieldError]:
+    return [FieldError(pointer=error.pointer, detail=error.detail, code=error.code) for error in found]
 
 
 async def _on_domain_error(request: Request, error: Exception) -> JSONResponse:
@@ -171,8 +171,8 @@ async def _on_invalid_request(request: Request, error: Exception) -> JSONRespons
     assert isinstance(error, RequestValidationError)
     found: Sequence[Mapping[str, Any]] = error.errors()
     uncollected = sum(item["ctx"]["count"] for item in found if item["type"] == MORE)
-    faults = [_field_error(item, error.body) for item in found if item["type"] != MORE]
-    return await _on_domain_error(request, errors.Invalid(_telling(faults), uncollected))
+    field_errors = [_field_error(item, error.body) for item in found if item["type"] != MORE]
+    return await _on_domain_error(request, errors.Invalid(_telling(field_errors), uncollected))
 
 
 async def _on_shortage(request: Request, error: Exception) -> JSONResponse:
@@ -195,12 +195,12 @@ def _short_of(what: str, request: Request) -> JSONResponse:
     return problem(request, TABLE[errors.Unavailable], f"The server's machine has {what}; try again later.")
 
 
-def _telling(faults: Sequence[errors.FieldError]) -> list[errors.FieldError]:
+def _telling(field_errors: Sequence[errors.FieldError]) -> list[errors.FieldError]:
     """Drop wrong-type errors if there is a more specific error at or below the same place, since pydantic reports one
     per branch of a union. Unknown fields come first, because a misspelled field explains a missing one."""
-    said_better = {place for fault in faults if not _is_of_type(fault) for place in _holding(fault.pointer)}
-    telling = [fault for fault in faults if not (_is_of_type(fault) and fault.pointer in said_better)]
-    return sorted(telling, key=lambda fault: fault.code != UNKNOWN)
+    said_better = {place for error in field_errors if not _is_of_type(error) for place in _holding(error.pointer)}
+    telling = [error for error in field_errors if not (_is_of_type(error) and error.pointer in said_better)]
+    return sorted(telling, key=lambda error: error.code != UNKNOWN)
 
 
 def _holding(pointer: str) -> Iterator[str]:
@@ -211,8 +211,8 @@ def _holding(pointer: str) -> Iterator[str]:
         yield pointer
 
 
-def _is_of_type(fault: errors.FieldError) -> bool:
-    return fault.code.endswith("_type")
+def _is_of_type(error: errors.FieldError) -> bool:
+    return error.code.endswith("_type")
 
 
 def _field_error(item: Mapping[str, Any], body: Any) -> errors.FieldError:

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from adabkb_service.api.admission import CallerDep, SpendDep, by_follower, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
-from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, done, encoded_time, reply
+from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, encoded_time, perform, reply
 from adabkb_service.api.fair_queue import run_serialized
 from adabkb_service.api.long_poll import WaitDep, long_poll
 from adabkb_service.api.model_reads import rendered
@@ -62,7 +62,7 @@ def list_studies(service: ServiceDep, page: PageDep, caller: CallerDep) -> Respo
 @by_follower
 async def get_study(study_id: StudyId, service: ServiceDep, known: KnownDep) -> Response:
     """A study. Its ETag begins with its revision, the only part that If-Match compares."""
-    outcome = await done(service, manage.get(study_id))
+    outcome = await perform(service, manage.get(study_id))
     return conditional(outcome.json, known, outcome.view.revision)
 
 
@@ -78,7 +78,7 @@ async def change_study(
     study_id: StudyId, body: PatchStudyBody, service: ServiceDep, revisions: RevisionsDep, key: KeyDep, spend: SpendDep
 ) -> Response:
     """Pause or resume a study, change its limits or tags, or edit its space."""
-    outcome = await done(service, manage.change(study_id, body.changes(), revisions, key), spend)
+    outcome = await perform(service, manage.change(study_id, body.changes(), revisions, key), spend)
     return reply(outcome, etag=outcome.view.revision)
 
 
@@ -120,7 +120,7 @@ async def suggest_trials(
 
     async def ask() -> Outcome[views.Suggested]:
         with service.metrics.suggest_seconds.time():
-            return await done(service, suggest(study_id, body, key), spend)
+            return await perform(service, suggest(study_id, body, key), spend)
 
     outcome, waited = await long_poll(service.changes, study_id, request, caller, ask, wait)
     response = reply(outcome)

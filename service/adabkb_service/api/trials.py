@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Query, Response
 from adabkb_service.api.admission import SpendDep, by_follower, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
-from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, encoded_number, reply
+from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, encoded_number, perform, reply
 from adabkb_service.api.model_reads import ReadingDep, rendered
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
@@ -50,7 +50,7 @@ async def queue_trial(
     study_id: StudyId, body: QueueBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
     """Queue your own point; it is issued before any new point."""
-    return reply(await done(service, queue(study_id, body, key), spend))
+    return reply(await perform(service, queue(study_id, body, key), spend))
 
 
 @router.post(
@@ -66,7 +66,7 @@ async def repeat_point(
     study_id: StudyId, body: RepeatBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
     """Queue one or several trials at an evaluated point, to measure it again."""
-    return reply(await done(service, repeat(study_id, body, key), spend))
+    return reply(await perform(service, repeat(study_id, body, key), spend))
 
 
 @router.get("", operation_id="listTrials", response_model=Page[views.Trial], responses=UNCHANGED | responses(404, 422))
@@ -117,7 +117,7 @@ async def annotate_trial(
     study_id: StudyId, number: Number, body: AnnotationBody, service: ServiceDep, key: KeyDep
 ) -> Response:
     """Set, change or remove attributes of a trial, in any state; the model ignores them."""
-    return reply(await done(service, annotate(study_id, number, body.attributes, key)))
+    return reply(await perform(service, annotate(study_id, number, body.attributes, key)))
 
 
 @router.post(
@@ -136,7 +136,7 @@ async def heartbeat(
     body: Annotated[HeartbeatBody, Body(default_factory=HeartbeatBody)],
 ) -> Response:
     """Renew the lease of a trial."""
-    return reply(await done(service, lease.heartbeat(study_id, number, body, key)))
+    return reply(await perform(service, lease.heartbeat(study_id, number, body, key)))
 
 
 @router.post(
@@ -151,7 +151,7 @@ async def report_values(
     study_id: StudyId, number: Number, body: ReportBody, service: ServiceDep, key: KeyDep
 ) -> Response:
     """Store a trial's intermediate values and renew its lease; the answer says whether a rule has stopped the trial."""
-    return reply(await done(service, report(study_id, number, body, key)))
+    return reply(await perform(service, report(study_id, number, body, key)))
 
 
 @router.get(
@@ -191,7 +191,7 @@ async def release(
     body: Annotated[ReleaseBody, Body(default_factory=ReleaseBody)],
 ) -> Response:
     """Release a trial without a result; it is issued again before any new point."""
-    return reply(await done(service, lease.release(study_id, number, body, key)))
+    return reply(await perform(service, lease.release(study_id, number, body, key)))
 
 
 @router.post(
@@ -211,7 +211,7 @@ async def withdraw(
 ) -> Response:
     """End a trial without a result: a declined suggestion, or a queued point that is not needed. It is not a failure,
     and does not count toward the budget."""
-    return reply(await done(service, lease.withdraw(study_id, number, body, key)))
+    return reply(await perform(service, lease.withdraw(study_id, number, body, key)))
 
 
 @router.post(
@@ -230,7 +230,7 @@ async def retry_trial(
     body: Annotated[RetryBody, Body(default_factory=RetryBody)],
 ) -> Response:
     """Retry a failed or withdrawn trial; it is issued again before any new point."""
-    return reply(await done(service, lease.retry(study_id, number, body, key)))
+    return reply(await perform(service, lease.retry(study_id, number, body, key)))
 
 
 def _named(attribute: str) -> tuple[str, str]:

@@ -12,9 +12,9 @@ def main() -> None:
     """The entry point. If the packages of the command are missing, the error says how to install them."""
     has_processes = os.environ.get("ADABKB_MODEL_PROCESSES") != "0"
     if sys.argv[1:2] == ["serve"] and has_processes:  # another process loads the engine meanwhile
-        from adabkb_service.inference import forking  # noqa: PLC0415
+        from adabkb_service.inference import fork_server  # noqa: PLC0415
 
-        forking.begin()
+        fork_server.begin()
     gc.disable()  # imports create almost no garbage, and collecting it takes a tenth of their time
     try:
         from adabkb_service.cli.main import app  # noqa: PLC0415 (a client may lack these packages)

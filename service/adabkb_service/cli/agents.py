@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from adabkb_client._http.connection import DEFAULT_URL, RemoteServer, Settings
-from adabkb_service.cli.calling import (
+from adabkb_service.cli.output import fail
+from adabkb_service.cli.server_calls import (
     RETRY_SECONDS,
     TIMEOUT,
     Local,
@@ -21,7 +22,6 @@ from adabkb_service.cli.calling import (
     local_server,
     sendable,
 )
-from adabkb_service.cli.output import fail
 
 
 def mcp(

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from adabkb_client._study_calls import StudyCalls
-from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.output import AsJson, point, show, table
+from adabkb_service.cli.server_calls import Server, StudyId
 from adabkb_service.cli.values import parse_point
 
 REASONS = {

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from adabkb_client._study_calls import StudyCalls
-from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.identifiers import TrialNumber
 from adabkb_service.cli.output import AsJson, show
+from adabkb_service.cli.server_calls import Server, StudyId
 from adabkb_service.cli.trials import Attempt, LeaseSeconds
 
 STOPPED = 3

@@ -21,8 +21,8 @@ from adabkb_client import LeasedTrial
 from adabkb_client._run import run_state
 from adabkb_client._run.evaluation import Expected, Result
 from adabkb_service.cli import program
-from adabkb_service.cli.following import Follower
 from adabkb_service.cli.processes import Output, ProcessGroup, drain
+from adabkb_service.cli.report_reader import ReportReader
 
 log = logging.getLogger("adabkb.run")
 
@@ -99,7 +99,7 @@ class Programs:
             sink = self._sink(trial, command, open_)
             with self._started(command, trial, folder) as group:
                 outputs = Output(group.stdout, sink), Output(group.stderr, sink)
-                with Follower(trial, folder / program.REPORTS_FILE, group, self.limits.grace).following():
+                with ReportReader(trial, folder / program.REPORTS_FILE, group, self.limits.grace).reading():
                     code, timed_out = self._ended(group)
                 drain(outputs)
             if trial.should_stop():

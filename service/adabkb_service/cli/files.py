@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from adabkb_client._study_calls import StudyCalls
-from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.identifiers import FILE, TrialNumber
 from adabkb_service.cli.output import AsJson, fail, show, table
+from adabkb_service.cli.server_calls import Server, StudyId
 
 FileNumber = Annotated[
     int, typer.Argument(help="the file's number, as listed by adabkb trial files", show_default=False, parser=str), FILE

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from adabkb_client._importing.fitting import NoColumn
+from adabkb_client._importing.rows import NoColumn
 from adabkb_client._study_calls import StudyCalls
-from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.output import AsJson, fail, show
+from adabkb_service.cli.server_calls import Server, StudyId
 
 
 def import_results(

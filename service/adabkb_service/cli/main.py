@@ -108,7 +108,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "copy": "maintenance.copy",
             "import": "maintenance.import_",
             "doctor": "maintenance.doctor",
-            "replay": "replaying.replay",
+            "replay": "replay.replay",
             "audit": "tokens.show_audit",
         },
         "token": {
@@ -207,8 +207,8 @@ def _command(name: str, where: str, needs_server: bool) -> Any:
             raise
         return _made(name, _need_server, ANYTHING)
     if not needs_server and where not in ALONE:
-        calling: Callable[..., Callable[..., None]] = _imported("calling").calling
-        function = calling(function)
+        with_server: Callable[..., Callable[..., None]] = _imported("server_calls").with_server
+        function = with_server(function)
     return _made(name, function)
 
 

@@ -11,8 +11,8 @@ import typer
 
 from adabkb_client import KeptResult, Outbox
 from adabkb_client._http.outbox import delivery
-from adabkb_service.cli.calling import Server, silence
 from adabkb_service.cli.output import AsJson, fail, point, show
+from adabkb_service.cli.server_calls import Server, silence
 
 SHORT = 8
 """Number of characters of an idempotency key that identify a result on one machine."""

@@ -12,7 +12,7 @@ from adabkb_client import APIError
 from adabkb_client.errors import steps_of
 from adabkb_service.cli.output import WHICH_STUDIES, fail
 
-MAX_FAULTS = 10
+MAX_FIELD_ERRORS = 10
 """The maximum number of errors that are printed; ``--json`` prints all."""
 
 REMEDIES = {
@@ -73,20 +73,23 @@ def refuse(error: APIError, names: Mapping[str, str], study: str | None = None, 
         study: the id, for remedies.
         lines: the line numbers of the items of a batch.
     """
-    told = [f"{_named(fault['pointer'], names, lines)}: {fault['detail']}" for fault in error.problem.get("errors", ())]
+    told = [
+        f"{_named(field_error['pointer'], names, lines)}: {field_error['detail']}"
+        for field_error in error.problem.get("errors", ())
+    ]
     if not told:
         fail(" ".join([f"{error.detail} [{error.code}]", *_remedy(REMEDIES, error.code, study)]), error.problem)
     if len(told) == 1:
         fail(f"{told[0]} [{error.code}]", error.problem)
-    unlisted = [f"and {len(told) - MAX_FAULTS} more"] if len(told) > MAX_FAULTS else []
-    listed = "".join(f"\n  {line}" for line in [*told[:MAX_FAULTS], *unlisted])
+    unlisted = [f"and {len(told) - MAX_FIELD_ERRORS} more"] if len(told) > MAX_FIELD_ERRORS else []
+    listed = "".join(f"\n  {line}" for line in [*told[:MAX_FIELD_ERRORS], *unlisted])
     fail(f"the server refused the request [{error.code}]:{listed}", error.problem)
 
 
 def no_trial(study: str, reason: str | None, state: str | None = None) -> str:
     """Return why a study issues no trial, with the remedy."""
-    standing = "" if state is None else f" (the study is {state})"
-    return "; ".join([f"no trial is issued: {reason}{standing}", *_remedy(NO_TRIAL, reason, study)])
+    state_text = "" if state is None else f" (the study is {state})"
+    return "; ".join([f"no trial is issued: {reason}{state_text}", *_remedy(NO_TRIAL, reason, study)])
 
 
 def _remedy(remedies: Mapping[str, str], code: str | None, study: str | None) -> list[str]:

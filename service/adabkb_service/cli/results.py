@@ -14,9 +14,9 @@ from adabkb_client._calls import Steps
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import difference
 from adabkb_service.cli import rows
-from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.identifiers import Observation
 from adabkb_service.cli.output import AsJson, measured, point, show, summary
+from adabkb_service.cli.server_calls import Server, StudyId
 from adabkb_service.cli.values import ContextValues, MetricErrors, MetricValues, parse_metrics, parse_point
 
 DATA = "data:"

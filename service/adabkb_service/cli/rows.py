@@ -48,13 +48,13 @@ def results(found: Iterable[Row]) -> list[Row]:
             "std_error": each["std_error"],
             **(each.get("metrics") or {}),
             **_shown(each["parameters"]),
-            "note": _standing(each),
+            "note": _status(each),
         }
         for each in found
     ]
 
 
-def _standing(result: Row) -> str:
+def _status(result: Row) -> str:
     """Why a result does not count, and what it lacks."""
     words = [word for word in ("excluded", "outside") if result.get(word)]
     lacking = ", ".join(result.get("missing") or ())

@@ -18,7 +18,11 @@ from adabkb_client._http.connection import DEFAULT_URL
 from adabkb_client._http.local import LocalServer
 from adabkb_client._lease import LEASE_SECONDS
 from adabkb_client._run.evaluation import Expected
-from adabkb_service.cli.calling import (
+from adabkb_service.cli.evaluation import Limits, ProgramFailed, Programs, Stopped
+from adabkb_service.cli.output import AsJson, fail, point, show
+from adabkb_service.cli.program import WrongPlaceholder, check_placeholders
+from adabkb_service.cli.refusals import no_trial, option_names
+from adabkb_service.cli.server_calls import (
     Local,
     OwnRetryFor,
     StudyId,
@@ -29,10 +33,6 @@ from adabkb_service.cli.calling import (
     reported,
     sendable,
 )
-from adabkb_service.cli.evaluation import Limits, ProgramFailed, Programs, Stopped
-from adabkb_service.cli.output import AsJson, fail, point, show
-from adabkb_service.cli.program import WrongPlaceholder, check_placeholders
-from adabkb_service.cli.refusals import no_trial, option_names
 from adabkb_service.cli.values import ContextValues, FixedParameters, parse_point
 
 POSITIVE_SECONDS = 0.001

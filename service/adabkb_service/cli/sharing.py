@@ -11,9 +11,9 @@ from adabkb_client import Access
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._calls import Steps
 from adabkb_client._study_calls import StudyCalls
-from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.identifiers import LINK
 from adabkb_service.cli.output import AsJson, show, table
+from adabkb_service.cli.server_calls import Server, StudyId
 
 EVERYBODY = "*"
 User = Annotated[str, typer.Argument(help='a user, or "*" for everybody', show_default=False)]

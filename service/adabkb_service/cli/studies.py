@@ -15,11 +15,11 @@ from adabkb_client._calls import Steps
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import difference
 from adabkb_service.cli import rows
-from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.catalogues import CatalogueTables, add_catalogues
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.identifiers import STUDY
 from adabkb_service.cli.output import AsJson, fail, in_unit, show, summary
+from adabkb_service.cli.server_calls import Server, StudyId
 from adabkb_service.cli.values import parse, parse_point
 
 NO_LIMIT = "none"

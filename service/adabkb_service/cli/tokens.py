@@ -70,8 +70,8 @@ def create(
             name=name, user=user, scopes=[scope], studies=study or None, expires_at=expires_at, quotas=quotas
         )
     except ValidationError as error:
-        fault = error.errors()[0]
-        fail(f"{_option(str(fault['loc'][0]))}: {fault['input']!r} {sentence(fault)}")
+        field_error = error.errors()[0]
+        fail(f"{_option(str(field_error['loc'][0]))}: {field_error['input']!r} {sentence(field_error)}")
     with service_on(database, existing=False) as service:
         made = tokens.create(service, administrator(), body)
     show(
@@ -172,8 +172,8 @@ def _quotas(given: list[str]) -> QuotasBody:
     try:
         return QuotasBody.model_validate({name: _number(number) for name, number in named.items()})
     except ValidationError as error:
-        fault = error.errors()[0]
-        fail(f"quota {fault['loc'][0]}: {named[str(fault['loc'][0])]!r} {sentence(fault)}; {NAMES}")
+        field_error = error.errors()[0]
+        fail(f"quota {field_error['loc'][0]}: {named[str(field_error['loc'][0])]!r} {sentence(field_error)}; {NAMES}")
 
 
 def _number(text: str) -> float | str | None:

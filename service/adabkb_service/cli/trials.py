@@ -12,11 +12,11 @@ from adabkb_client import Answer, Invalid
 from adabkb_client._calls import BATCH, Steps, batch
 from adabkb_client._study_calls import StudyCalls
 from adabkb_service.cli import rows
-from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.identifiers import TRIAL, TrialNumber
 from adabkb_service.cli.lines import read_items
 from adabkb_service.cli.output import AsJson, fail, measured, point, show, summary
 from adabkb_service.cli.refusals import no_trial, refuse
+from adabkb_service.cli.server_calls import Server, StudyId
 from adabkb_service.cli.values import (
     ActualPoint,
     ContextValues,

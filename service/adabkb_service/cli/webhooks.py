@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from adabkb_client._study_calls import StudyCalls
-from adabkb_service.cli.calling import Server, StudyId
 from adabkb_service.cli.identifiers import WEBHOOK
 from adabkb_service.cli.output import AsJson, fail, show, table
+from adabkb_service.cli.server_calls import Server, StudyId
 
 Wanted = Annotated[
     list[str] | None,

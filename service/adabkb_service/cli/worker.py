@@ -70,19 +70,19 @@ class Worker(uvicorn.Server):
     async def _report(self) -> None:
         is_announced = False
         while True:
-            fault = await self._fault()
+            reason = await self._not_ready_reason()
             if self._status_file is not None:
                 try:
-                    write(self._status_file, "ready" if fault is None else f"not ready: {fault}")
+                    write(self._status_file, "ready" if reason is None else f"not ready: {reason}")
                 except OSError as error:
                     logger.warning("the status file cannot be written: %s", error)
-            if fault is None and not is_announced:
+            if reason is None and not is_announced:
                 is_announced = True
                 name = self._app.state.service.database.url.database
                 typer.echo(f"adabkb: the model worker of the database {name} is ready")
             await asyncio.sleep(STATUS_SECONDS if is_announced else START_SECONDS)
 
-    async def _fault(self) -> str | None:
+    async def _not_ready_reason(self) -> str | None:
         """Return why the worker is not ready; None if it is."""
         if not self._app.state.forwarding.model_workers:
             return "servers: the worker cannot reach them through PostgreSQL; see the log of the worker"

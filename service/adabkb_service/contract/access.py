@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, Field, StringConstraints
 
 from adabkb_service.contract.answers import Answer
-from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, Body, Changes, Whole
 from adabkb_service.contract.sparse import NotNull
 from adabkb_service.storage.tokens import Scope

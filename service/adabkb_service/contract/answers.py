@@ -333,7 +333,7 @@ class Corrected(Answer):
     study: StudySummary
 
 
-class Fault(Answer):
+class FieldError(Answer):
     """One error in a request."""
 
     pointer: Annotated[str, Field(description='JSON pointer into the body, "?name" for a query parameter')]
@@ -352,7 +352,7 @@ class BatchItem(Answer):
     detail: str | None = None
     code: str | None = None
     remedy: str | None = None
-    errors: list[Fault] = []
+    errors: list[FieldError] = []
 
 
 class ObservedBatch(Answer):

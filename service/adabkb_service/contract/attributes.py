@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.errors import shown
 
 MAX_ATTRIBUTES = 64
@@ -20,7 +20,7 @@ DEEPEST = 8
 """The maximum number of levels of lists and objects within one attribute."""
 
 
-def fault(attributes: Mapping[str, Any]) -> str | None:
+def error_in(attributes: Mapping[str, Any]) -> str | None:
     """The error in a trial's attributes, or in changes to them; None if they are valid."""
     for name in attributes:
         if not 1 <= len(name) <= MAX_NAME_LENGTH or ":" in name:
@@ -34,7 +34,7 @@ def fault(attributes: Mapping[str, Any]) -> str | None:
 
 
 def _faultless(attributes: dict[str, Any]) -> dict[str, Any]:
-    if what := fault(attributes):
+    if what := error_in(attributes):
         raise PydanticCustomError("attributes", "{what}", {"what": what})
     return attributes
 

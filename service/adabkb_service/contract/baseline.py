@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
-from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.parameters import MAX_PARAMETERS, Choice, FixedParameter, Name, Parameter
 from adabkb_service.engine.space import Space
 
@@ -44,8 +44,8 @@ def check_baseline(baseline: Baseline, parameters: Sequence[Parameter], space: S
         given = [name for name in mixture.names if name in baseline and name not in problems]
         if given and len(given) < len(mixture.names):
             problems |= dict.fromkeys(given, NOT_ALL_SHARES)
-        elif given and (fault := mixture.problem(baseline)):
-            problems[given[0]] = f"is a share of a mixture ({mixture}): the shares {fault}"
+        elif given and (problem := mixture.problem(baseline)):
+            problems[given[0]] = f"is a share of a mixture ({mixture}): the shares {problem}"
     found: list[InitErrorDetails] = [
         {"type": PydanticCustomError("baseline", "{what}", {"what": what}), "loc": (name,), "input": None}
         for name, what in problems.items()

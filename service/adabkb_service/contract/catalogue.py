@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.parameters import Body, CatalogueParameter, Parameter, TableText, Text
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.contract.tables import MAX_ROWS

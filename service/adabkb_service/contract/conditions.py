@@ -16,7 +16,7 @@ def conditions(parameters: Sequence[Parameter]) -> tuple[Condition, ...]:
     return dependence.conditions(_whens(parameters))
 
 
-def faults(parameters: Sequence[Parameter]) -> list[InitErrorDetails]:
+def find_errors(parameters: Sequence[Parameter]) -> list[InitErrorDetails]:
     """Return the errors in the conditions of a study's parameters, whose names must be distinct."""
     if not _whens(parameters):
         return []

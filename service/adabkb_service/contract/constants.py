@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, Constant, Whole
 from adabkb_service.engine.candidates import grid_size
 from adabkb_service.engine.cells import MAX_KEY_LENGTH

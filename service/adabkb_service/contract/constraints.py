@@ -32,7 +32,11 @@ def check_constraints(texts: Sequence[str], space: Space, *, was_edited: bool = 
         raise ValidationError.from_exception_data(
             "constraints",
             [
-                {"type": PydanticCustomError("constraint", "{fault}", {"fault": fault}), "loc": (index,), "input": None}
-                for index, fault in found.items()
+                {
+                    "type": PydanticCustomError("constraint", "{message}", {"message": message}),
+                    "loc": (index,),
+                    "input": None,
+                }
+                for index, message in found.items()
             ],
         )

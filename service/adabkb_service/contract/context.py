@@ -30,7 +30,7 @@ def context_of(parameters: Sequence[Parameter]) -> list[str]:
     return [each.name for each in parameters if not isinstance(each, FixedParameter) and each.context]
 
 
-def faults(parameters: Sequence[Parameter]) -> list[InitErrorDetails]:
+def find_errors(parameters: Sequence[Parameter]) -> list[InitErrorDetails]:
     """Return the errors in context parameters."""
     found = [index for index, each in enumerate(parameters) if not isinstance(each, FixedParameter) and each.context]
     told = {index: CONDITIONAL for index in found if parameters[index].when}

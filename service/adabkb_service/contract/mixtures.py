@@ -10,7 +10,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm
 from adabkb_service.contract.context import context_of
-from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, Count, Name, Parameter, Positive
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.engine import mixtures as engine
@@ -61,7 +61,7 @@ def check_mixtures(mixtures: Sequence[Mixture], parameters: Sequence[Parameter],
 
     Raises:
         PydanticCustomError: the algorithm does not support mixtures.
-        ValidationError: one error per fault.
+        ValidationError: one error per violation.
     """
     if not algorithm.takes_mixtures:
         raise PydanticCustomError("mixtures", NEEDS_AUTO)

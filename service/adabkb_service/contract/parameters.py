@@ -26,7 +26,7 @@ from pydantic import (
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from adabkb_service.contract.faults import SPARING, with_few_unknown
+from adabkb_service.contract.error_limits import SPARING, with_few_unknown
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.contract.tables import MAX_TABLE_LENGTH, table_of
 from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, StepAxis, identity
@@ -378,8 +378,8 @@ class CatalogueParameter(Sparse, Body):
     @model_validator(mode="after")
     def _has_table(self) -> Self:
         if self.table is None and self.digest is None:
-            fault: InitErrorDetails = {"type": "missing", "loc": ("table",), "input": None}
-            raise ValidationError.from_exception_data("table", [fault])
+            field_error: InitErrorDetails = {"type": "missing", "loc": ("table",), "input": None}
+            raise ValidationError.from_exception_data("table", [field_error])
         return self
 
     def axis(self) -> CatalogueAxis:

@@ -10,7 +10,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm
 from adabkb_service.contract.early_stopping import EarlyStopping
-from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.mixtures import Mixture
 from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, FixedParameter, Name, Parameter, Whole
 from adabkb_service.engine.wording import nearest
@@ -68,17 +68,17 @@ def check_plates(
     found: list[InitErrorDetails] = [
         {"type": PydanticCustomError("plates", "{what}", {"what": what}), "loc": ("shared", index), "input": name}
         for index, name in enumerate(plates.shared)
-        if (what := _fault(name, plates.shared[:index], known, shares))
+        if (what := _error(name, plates.shared[:index], known, shares))
     ]
     varying = {each.name for each in parameters if not isinstance(each, FixedParameter)}
     if not found and varying <= set(plates.shared):
-        fault = PydanticCustomError("plates", NOTHING_DIFFERS)
-        found = [{"type": fault, "loc": ("shared",), "input": plates.shared}]
+        field_error = PydanticCustomError("plates", NOTHING_DIFFERS)
+        found = [{"type": field_error, "loc": ("shared",), "input": plates.shared}]
     if found:
         raise ValidationError.from_exception_data("plates", found)
 
 
-def _fault(
+def _error(
     name: str, before: Sequence[str], parameters: Mapping[str, Parameter], shares: Collection[str]
 ) -> str | None:
     parameter = parameters.get(name)

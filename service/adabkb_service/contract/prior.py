@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.parameters import (
     MAX_CHOICES,
     MAX_PARAMETERS,
@@ -38,7 +38,7 @@ from adabkb_service.engine.wording import brief, listed, nearest
 
 NEEDS_AUTO = "cannot be used by this algorithm; the profile auto can use it"
 Weight = Annotated[float, Field(ge=MIN_WEIGHT, le=MAX_WEIGHT)]
-Fault = tuple[tuple[str, ...], str]
+FieldMessage = tuple[tuple[str, ...], str]
 """Path of the field, and the error message."""
 
 
@@ -80,11 +80,11 @@ def check_prior(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter], 
         was_edited: whether an edit may have removed choices that have weights.
 
     Raises:
-        ValidationError: with one error per fault.
+        ValidationError: with one error per violation.
     """
     found: list[InitErrorDetails] = [
         {"type": PydanticCustomError("prior", "{what}", {"what": what}), "loc": place, "input": None}
-        for place, what in _faults(beliefs, {parameter.name: parameter for parameter in parameters}, was_edited)
+        for place, what in _errors(beliefs, {parameter.name: parameter for parameter in parameters}, was_edited)
     ]
     if found:
         raise ValidationError.from_exception_data("prior", found)
@@ -111,7 +111,9 @@ def prior_of(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter]) -> 
     return Prior(tuple(around), tuple(weighted))
 
 
-def _faults(beliefs: Mapping[str, Belief], parameters: Mapping[str, Parameter], was_edited: bool) -> Iterator[Fault]:
+def _errors(
+    beliefs: Mapping[str, Belief], parameters: Mapping[str, Parameter], was_edited: bool
+) -> Iterator[FieldMessage]:
     for name, belief in beliefs.items():
         parameter = parameters.get(name)
         match parameter:
@@ -127,14 +129,14 @@ def _faults(beliefs: Mapping[str, Belief], parameters: Mapping[str, Parameter], 
             case CatalogueParameter():
                 yield (name,), "is about a catalogue, for which priors are not supported yet; leave it out"
             case FloatParameter() | IntParameter():
-                yield from _faults_of_number(name, belief, parameter)
+                yield from _errors_of_number(name, belief, parameter)
             case _:
                 axis = parameter.axis()
                 assert isinstance(axis, ChoiceAxis)
-                yield from _faults_of_choice(name, belief, axis, was_edited)
+                yield from _errors_of_choice(name, belief, axis, was_edited)
 
 
-def _faults_of_number(name: str, belief: Belief, parameter: FloatParameter | IntParameter) -> Iterator[Fault]:
+def _errors_of_number(name: str, belief: Belief, parameter: FloatParameter | IntParameter) -> Iterator[FieldMessage]:
     is_log = parameter.scale == "log"
     spread, other = ("factor", "width") if is_log else ("width", "factor")
     for field, meant in ((other, spread), ("weights", f"around and {spread}")):
@@ -149,7 +151,7 @@ def _faults_of_number(name: str, belief: Belief, parameter: FloatParameter | Int
         yield (name, spread), f"is too narrow; it must be at least {NARROWEST} of the range"
 
 
-def _faults_of_choice(name: str, belief: Belief, axis: ChoiceAxis, was_edited: bool) -> Iterator[Fault]:
+def _errors_of_choice(name: str, belief: Belief, axis: ChoiceAxis, was_edited: bool) -> Iterator[FieldMessage]:
     for field in ("around", "width", "factor"):
         if getattr(belief, field) is not None:
             yield (name, field), "does not apply to choices; give weights"

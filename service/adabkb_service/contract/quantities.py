@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.metrics import MAX_METRICS
 from adabkb_service.contract.parameters import Body, Label, Name, Number, Unit, Whole
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse

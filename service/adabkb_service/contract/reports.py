@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag
 from adabkb_service.contract.answers import Answer, StudySummary, Trial
 from adabkb_service.contract.cost import MAX_COST
 from adabkb_service.contract.early_stopping import MAX_STEPS
-from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.parameters import Body, LeaseSeconds, Number, Whole
 from adabkb_service.contract.requests import MAX_ITEMS, Attempt
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse

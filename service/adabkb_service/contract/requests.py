@@ -22,7 +22,7 @@ from adabkb_service.contract.attributes import Attributes
 from adabkb_service.contract.baseline import Baseline
 from adabkb_service.contract.catalogue import TableChange
 from adabkb_service.contract.constraints import MAX_CONSTRAINTS, ConstraintText
-from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.metrics import MAX_METRICS
 from adabkb_service.contract.mixtures import MAX_MIXTURES, Mixture
 from adabkb_service.contract.parameters import (

@@ -44,24 +44,24 @@ def _parse_int(digits: str) -> int | float:
     return int(digits) if len(digits) <= 18 else float(digits)
 
 
-def faults(value: Any, path: Path = None, depth: int = 0) -> Iterator[tuple[Path, str, str]]:
+def find_errors(value: Any, path: Path = None, depth: int = 0) -> Iterator[tuple[Path, str, str]]:
     """Yield the errors in a value: path, sentence and code. A pointer may be as long as the body, so it is not built
     for each value."""
     if depth > MAX_DEPTH:
         yield (path, f"is nested deeper than {MAX_DEPTH} levels", "too_deep")
     elif isinstance(value, float) and not math.isfinite(value):
         yield (path, "must be a finite number", "finite_number")
-    elif isinstance(value, str) and (sentence := text_fault(value)):
+    elif isinstance(value, str) and (sentence := text_error(value)):
         yield (path, sentence, "invalid_text")
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from faults(item, (path, index), depth + 1)
+            yield from find_errors(item, (path, index), depth + 1)
     elif isinstance(value, dict):
         for name, item in value.items():
-            if sentence := text_fault(name):
+            if sentence := text_error(name):
                 yield (path, f"has a name that {sentence}", "invalid_text")
             else:
-                yield from faults(item, (path, name), depth + 1)
+                yield from find_errors(item, (path, name), depth + 1)
 
 
 def steps(path: Path) -> list[str | int]:
@@ -73,7 +73,7 @@ def steps(path: Path) -> list[str | int]:
     return found[::-1]
 
 
-def text_fault(text: str) -> str | None:
+def text_error(text: str) -> str | None:
     """Return the error in a text; None if it is valid."""
     if "\0" in text:
         return "must not contain the character U+0000"

@@ -24,7 +24,7 @@ from adabkb_service.contract.constants import incompatible
 from adabkb_service.contract.constraints import MAX_CONSTRAINTS, ConstraintText, check_constraints
 from adabkb_service.contract.cost import COST, Budget, CostBudget, CostSource, incompatibility_of_cost
 from adabkb_service.contract.early_stopping import EarlyStopping, check_metric
-from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.metrics import MAX_METRICS, OutcomeConstraint, metrics_of
 from adabkb_service.contract.mixtures import Mixture, Mixtures, check_mixtures
 from adabkb_service.contract.objectives import ALONE, Direction, Objectives, check_alone, check_apart
@@ -206,9 +206,9 @@ class StudyDefinition(Sparse, Body):
             names.add(parameter.name)
         if all(parameter.kind == "fixed" for parameter in parameters):
             raise PydanticCustomError("fixed", "must have a parameter that is not fixed")
-        known = context.faults(parameters)
-        if faults := (conditions.faults(parameters) if are_at_hand(parameters) else []) + known:
-            raise ValidationError.from_exception_data("parameters", faults)
+        known = context.find_errors(parameters)
+        if field_errors := (conditions.find_errors(parameters) if are_at_hand(parameters) else []) + known:
+            raise ValidationError.from_exception_data("parameters", field_errors)
         return parameters
 
     @field_validator("algorithm")

@@ -135,13 +135,13 @@ def _changed(before: Table, change: Mapping[str, Any], digest: str) -> Table:
     if "add" in change:
         head, added, more = _read(change["add"])
         if head != list(before.columns):
-            raise _fault(
+            raise _error(
                 1,
                 f"has the columns {_listed(head)}, but the table has {_listed(before.columns)}; give the same columns",
             )
         for line, name in enumerate(added, 2):
             if name in before.numbered:
-                raise _fault(
+                raise _error(
                     line, f"names {name!r}, which is already in the catalogue; leave the line out, or restore the row"
                 )
         names, numbers = names + added, np.concatenate([numbers, more])
@@ -174,20 +174,20 @@ def _read(text: str) -> tuple[list[str], list[str], Array]:
                 head = _checked_head([cell.strip() for cell in cells], lines.line_num)
                 continue
             if len(cells) != len(head) + 1:
-                raise _fault(
+                raise _error(
                     lines.line_num, f"has {len(cells)} cells, but the header has {len(head) + 1}; give as many"
                 )
             name = cells[0].strip()
             if not name or len(name) > MAX_ROW_LENGTH:
-                raise _fault(lines.line_num, f"has no name of 1 to {MAX_ROW_LENGTH} characters in the first column")
+                raise _error(lines.line_num, f"has no name of 1 to {MAX_ROW_LENGTH} characters in the first column")
             if name in names:
-                raise _fault(lines.line_num, f"names {name!r}, as does line {names[name]}; give each row once")
+                raise _error(lines.line_num, f"names {name!r}, as does line {names[name]}; give each row once")
             names[name] = lines.line_num
             _check_size(len(names), len(head))
             values = cells[1:] if between == "," else [cell.replace(",", ".") for cell in cells[1:]]
             numbers.append(_numbers(values, head, lines.line_num))
     except csv.Error as error:
-        raise _fault(lines.line_num, f"is not valid CSV ({error}); quote cells that contain commas or quotes") from None
+        raise _error(lines.line_num, f"is not valid CSV ({error}); quote cells that contain commas or quotes") from None
     if head is None or not names:
         raise PydanticCustomError("table", "has no rows; give a header and a line per row")
     return head, list(names), np.array(numbers, dtype=np.float64).reshape(len(names), len(head))
@@ -196,14 +196,14 @@ def _read(text: str) -> tuple[list[str], list[str], Array]:
 def _checked_head(cells: list[str], line: int) -> list[str]:
     head = cells[1:]
     if not head:
-        raise _fault(
+        raise _error(
             line, "has only one column; add columns of numbers that describe the rows, or use a categorical parameter"
         )
     if len(head) > MAX_COLUMNS:
-        raise _fault(line, f"has {len(head)} columns of numbers; give {MAX_COLUMNS} at most")
+        raise _error(line, f"has {len(head)} columns of numbers; give {MAX_COLUMNS} at most")
     for number, each in enumerate(head, 2):
         if not each or len(each) > MAX_HEAD_LENGTH or each in head[: number - 2]:
-            raise _fault(line, f"has no unique name for column {number}; give each column a different name")
+            raise _error(line, f"has no unique name for column {number}; give each column a different name")
     return head
 
 
@@ -215,7 +215,7 @@ def _numbers(cells: Sequence[str], head: Sequence[str], line: int) -> list[float
     except ValueError:
         pass
     column, cell = next((c, cell) for c, cell in zip(head, cells, strict=True) if not _is_finite(cell))
-    raise _fault(
+    raise _error(
         line,
         f"has {brief(cell)!r} in column {brief(column)!r}; give a finite number, or leave out the row or the column",
     )
@@ -235,7 +235,7 @@ def _check_size(rows: int, columns: int) -> None:
         raise PydanticCustomError("table", f"has more than {MAX_NUMBERS:,} numbers; leave columns or rows out")
 
 
-def _fault(line: int, what: str) -> PydanticCustomError:
+def _error(line: int, what: str) -> PydanticCustomError:
     return PydanticCustomError("table", "{what}", {"what": f"line {line} {what}"})
 
 

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.algorithms import AutoProfile
-from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, Name, Number, StudyId
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.engine.older import Older

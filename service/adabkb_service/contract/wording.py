@@ -73,16 +73,16 @@ PATTERNS = {
 }
 
 
-def sentence(fault: Mapping[str, Any]) -> str:
+def sentence(field_error: Mapping[str, Any]) -> str:
     """Return the error as a sentence that follows the name of the field.
 
     Args:
-        fault: an entry of ``ValidationError.errors()``.
+        field_error: an entry of ``ValidationError.errors()``.
     """
-    context, kind = fault.get("ctx", {}), fault["type"]
+    context, kind = field_error.get("ctx", {}), field_error["type"]
     if kind == "extra_forbidden" and "known" in context:
-        return unknown(str(fault["loc"][-1]), context["known"], "field")
-    if kind == "missing" and fault["loc"] == ("body",):
+        return unknown(str(field_error["loc"][-1]), context["known"], "field")
+    if kind == "missing" and field_error["loc"] == ("body",):
         return "is required; send a JSON object"
     if kind == "string_pattern_mismatch" and context["pattern"] in PATTERNS:
         return PATTERNS[context["pattern"]]
@@ -92,7 +92,7 @@ def sentence(fault: Mapping[str, Any]) -> str:
     for name, words in BOUNDS.items():
         if isinstance(bound := context.get(name), int | float):
             return f"must be {words} {bound if isinstance(bound, int) else f'{bound:.15g}'}"
-    message = str(fault["msg"]).removeprefix("Value error, ").replace("Input should", "must", 1)
+    message = str(field_error["msg"]).removeprefix("Value error, ").replace("Input should", "must", 1)
     return message[:1].lower() + message[1:]
 
 

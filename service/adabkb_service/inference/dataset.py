@@ -48,7 +48,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class HandedOutPoint:
+class IssuedPoint:
     """A point that was issued or queued as a trial."""
 
     parameters: dict[str, Any]
@@ -71,12 +71,12 @@ class Dataset:
     results: dict[int, Result] = field(default_factory=dict)
     """Seq of an observation -> result, in log order. The estimate of a stopped trial has minus the trial's number as
     key."""
-    awaited: dict[int, HandedOutPoint] = field(default_factory=dict)
+    awaited: dict[int, IssuedPoint] = field(default_factory=dict)
     """Trial number -> point, for every trial without a result. It includes failed trials, since the policy must know
     which points cannot be evaluated, and withdrawn ones, since it would suggest them again."""
     failed: set[int] = field(default_factory=set)
     """Numbers of the awaited trials that failed."""
-    replaced: dict[int, HandedOutPoint] = field(default_factory=dict)
+    replaced: dict[int, IssuedPoint] = field(default_factory=dict)
     """Trial number -> issued point, for every trial that was evaluated at another point."""
     plates: dict[int, int] | None = None
     """Trial number -> number of its plate; None in a study without plates."""
@@ -112,10 +112,10 @@ class Dataset:
             if event.trial is not None:
                 if event.kind == "stopped" and "cost" in payload:
                     self.stopped_costs[event.trial] = payload["cost"]
-                handed_out = self.awaited.pop(event.trial, None)
+                issued = self.awaited.pop(event.trial, None)
                 self.failed.discard(event.trial)
-                if handed_out is not None and not _are_same(handed_out, result):
-                    self.replaced[event.trial] = handed_out
+                if issued is not None and not _are_same(issued, result):
+                    self.replaced[event.trial] = issued
         elif event.kind == "failed" and event.trial in self.awaited:
             self.failed.add(event.trial)
         elif event.kind == "retried" and event.trial is not None:
@@ -164,7 +164,7 @@ class Dataset:
         """Issued positions of the trials that were evaluated at another point, by trial number, shape (m, d)."""
         return self._stack([self.replaced[number].position for number in sorted(self.replaced)])
 
-    def handed_out(self) -> Array:
+    def issued_positions(self) -> Array:
         """Positions of all issued points that have no value: pending, failed and replaced, shape (k + f + m, d)."""
         return np.concatenate([self.pending(), self.failed_points(), self.replaced_points()])
 
@@ -206,8 +206,8 @@ class Dataset:
             return _measured(self.objective, payload)
         return Measured(self.sign * payload.get("value", math.nan), payload.get("std_error") or 0.0)
 
-    def _place(self, parameters: dict[str, Any]) -> HandedOutPoint:
-        return HandedOutPoint(parameters, self._position(parameters))
+    def _place(self, parameters: dict[str, Any]) -> IssuedPoint:
+        return IssuedPoint(parameters, self._position(parameters))
 
     def _position(self, parameters: dict[str, Any]) -> Array | None:
         point = self.space.present(parameters)
@@ -222,10 +222,10 @@ class Dataset:
         return np.array([each for each in positions if each is not None]).reshape(-1, self.space.dimension)
 
 
-def _are_same(handed_out: HandedOutPoint, result: Result) -> bool:
-    if handed_out.position is None or result.position is None:
-        return handed_out.parameters == result.parameters
-    return np.array_equal(handed_out.position, result.position)
+def _are_same(issued: IssuedPoint, result: Result) -> bool:
+    if issued.position is None or result.position is None:
+        return issued.parameters == result.parameters
+    return np.array_equal(issued.position, result.position)
 
 
 def is_decision(event: EventRow) -> bool:

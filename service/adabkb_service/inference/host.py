@@ -21,7 +21,7 @@ from adabkb_service.inference.messages import (
     Advanced,
     Answered,
     Ask,
-    CannotFollow,
+    CannotFold,
     Forget,
     Message,
     Postponed,
@@ -161,7 +161,7 @@ class ModelHost:
         else:
             try:
                 model = self._follow(message)
-            except CannotFollow as failure:
+            except CannotFold as failure:
                 self._reply_out_of_order(number, message, str(failure))
             except AdaBKBError as error:  # the database does not respond, or the study was deleted
                 self._postpone(number, message, error)
@@ -227,12 +227,12 @@ class ModelHost:
         """Fold as many of the missing events up to ``message.study_seq`` as one step may, and return the model.
 
         Raises:
-            CannotFollow: an event of the log cannot be folded.
+            CannotFold: an event of the log cannot be folded.
         """
         study_id = message.study_id
         failure = self._failures.get(study_id)
         if failure is not None and failure[:2] == (message.incarnation, message.study_seq):
-            raise CannotFollow(failure[2])
+            raise CannotFold(failure[2])
         try:
             model = self.store.get(study_id, message.incarnation)
             is_restored = model is None
@@ -257,8 +257,8 @@ class ModelHost:
             reason = f"{type(error).__name__}: {error}"[:500]
             self._failures[study_id] = (message.incarnation, message.study_seq, reason)
             if failure is None or failure[2] != reason:
-                logger.exception("study %s: the model cannot follow the log", study_id)
-            raise CannotFollow(reason) from error
+                logger.exception("study %s: the model cannot fold the log", study_id)
+            raise CannotFold(reason) from error
         self._failures.pop(study_id, None)
         model.used_at = time.monotonic()
         self.store.keep(study_id, model)
@@ -304,9 +304,9 @@ class ModelHost:
 
     def _reply_out_of_order(self, number: int, message: Advance | Ask, reason: str) -> None:
         if isinstance(message, Ask):
-            self._tell(number, Answered(error=CannotFollow(reason)))
+            self._tell(number, Answered(error=CannotFold(reason)))
         else:
-            self._tell(number, Advanced(message.incarnation, message.study_seq, 0, error=reason, can_follow=False))
+            self._tell(number, Advanced(message.incarnation, message.study_seq, 0, error=reason, can_fold=False))
 
     def _postpone(self, number: int, message: Advance | Ask, error: AdaBKBError) -> None:
         """Ask the server to send a message again, after a database error."""

@@ -61,7 +61,7 @@ class Prefetched:
         begins = within.is_like(self.within) and are_alike(first, within.fixed)
         return begins or are_alike(first, within.continued)
 
-    def handed_out(self, count: int, rests_on: int) -> None:
+    def remove_issued(self, count: int, rests_on: int) -> None:
         """Remove the first ``count`` points, since they were issued. ``rests_on`` is the seq of the event of the last
         one."""
         self.points, self.rests_on, self.asked = self.points[count:], rests_on, max(self.asked - count, 0)
@@ -89,7 +89,7 @@ class ModelLink:
     model_stats: dict[str, Any] | None = None
     error: str | None = None
     """Why the model's last attempt to fold the log or to decide failed; None if it succeeded."""
-    can_follow: bool = True
+    can_fold: bool = True
     """Whether the model's last attempt to fold the log succeeded."""
     _requested_seq: int = 0
     """Seq of the last event that the model was asked to fold."""
@@ -113,7 +113,7 @@ class ModelLink:
         another server has written events, the next request sends the log again."""
         if study.incarnation != self.incarnation:
             self.incarnation, self.study_seq, self.model_seq = study.incarnation, 0, 0
-            self.model_stats, self.error, self.can_follow, self._waiting_since = None, None, True, None
+            self.model_stats, self.error, self.can_fold, self._waiting_since = None, None, True, None
             self.prefetched = Prefetched([], -1)
         if study.study_seq != self.study_seq:  # another server has written events
             self.study_seq, self.rests_on, self._requested_seq, self._unsent = study.study_seq, None, 0, []
@@ -136,7 +136,7 @@ class ModelLink:
         from then."""
         return self.inference.loaded_at
 
-    def has_followed(self) -> bool:
+    def is_up_to_date(self) -> bool:
         """Whether the model has folded every known event."""
         return self.model_seq >= self.study_seq
 
@@ -145,7 +145,7 @@ class ModelLink:
         now = self.clock()
         if now < self._backoff_until:
             return False
-        if (self.error is not None or not self.can_follow) and self._requested_seq <= self.model_seq:
+        if (self.error is not None or not self.can_fold) and self._requested_seq <= self.model_seq:
             return False
         return self._waiting_since is None or now - max(self._waiting_since, self.loaded_at) < self.timeouts.suggestion
 
@@ -204,11 +204,11 @@ class ModelLink:
 
     def _adopt(self, reply: Advanced) -> None:
         self.model_seq, self._lost, self._postponed = reply.model_seq, 0, 0
-        was_undecided = self.error is not None and self.can_follow
-        self.can_follow = reply.can_follow
+        was_undecided = self.error is not None and self.can_fold
+        self.can_fold = reply.can_fold
         if reply.error is not None or not was_undecided or reply.points:
             self.error = reply.error
-        if not reply.can_follow:
+        if not reply.can_fold:
             return
         if reply.model_stats is not None:
             self.model_stats = reply.model_stats

@@ -46,7 +46,7 @@ class Advanced:
     """Number of events left to fold. If it is not 0, another reply follows."""
     error: str | None = None
     """Why the model cannot fold the log, or cannot decide."""
-    can_follow: bool = True
+    can_fold: bool = True
     """Whether the model can fold the log, even if it cannot decide."""
     seconds: float = 0.0
     """Time to fold the latest events."""
@@ -89,7 +89,7 @@ class Answered:
     error: Exception | None = None
 
 
-class CannotFollow(Exception):
+class CannotFold(Exception):
     """Reply to a question if the model cannot fold its log; the text gives the reason."""
 
 

@@ -199,7 +199,7 @@ class Model:
         if within.plate is None:
             return within.fixed
         left = Slice(self.dataset.space, within.continued or {})
-        is_over = self.policy.exhausted(self.state, self.dataset.handed_out(), left, self.dataset.failed_points())
+        is_over = self.policy.exhausted(self.state, self.dataset.issued_positions(), left, self.dataset.failed_points())
         return within.fixed if is_over else within.continued
 
     def _next_values(self) -> Values | None:
@@ -255,10 +255,10 @@ class Model:
         """Whether a finite space or slice has no points left beyond those issued and decided on."""
         state = self.decided[-1].state if self.decided else self.state
         points = [decision.point for decision in self.decided]
-        handed_out, failed = self.dataset.handed_out(), self.dataset.failed_points()
+        issued, failed = self.dataset.issued_positions(), self.dataset.failed_points()
         fixed = self._next_values()
         within = None if fixed is None else self._slice(fixed)
-        known = np.concatenate([handed_out, points]) if points else handed_out
+        known = np.concatenate([issued, points]) if points else issued
         return self.policy.exhausted(state, known, within, failed)
 
     def _slice(self, fixed: dict[str, Any]) -> Slice:
@@ -273,14 +273,14 @@ class Model:
         report["offset"] = report["offset"] * self.sign + 0.0  # -0.0 becomes 0.0
         del report["best_lcb"]
         numbers = {name: value if _is_finite(value) else None for name, value in report.items()}
-        handed_out, failed = self.dataset.handed_out(), self.dataset.failed_points()
+        issued, failed = self.dataset.issued_positions(), self.dataset.failed_points()
         since = self.policy.results_since_gain(self.state)
         return {
             **numbers,
             **({} if since is None else {"results_since_gain": since}),
             "rests_on": self.rests_on,
             "stopped": self.policy.stopped(self.state),
-            "exhausted": self.policy.exhausted(self.state, handed_out, None, failed),
+            "exhausted": self.policy.exhausted(self.state, issued, None, failed),
         }
 
     def _count(self, event: EventRow) -> None:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adabkb_service.inference.forking import PROCESSES
+from adabkb_service.inference.fork_server import PROCESSES
 from adabkb_service.inference.messages import Advanced, Begun, Load, Lost, Message, Reply, Spent
 from adabkb_service.storage.database import Database
 from adabkb_service.timeouts import UNLIMITED_SECONDS

@@ -209,8 +209,8 @@ def _drawn(left: Slice, seed: int, number: int, known: set[bytes], *, may_repeat
 
 def _known(connection: Connection, study: StudyRow) -> set[bytes]:
     space = definition_of(study.definition).space()
-    handed_out = trials.page(connection, study.id, state=None, after=0, limit=MAX_COMPARED)
+    issued = trials.page(connection, study.id, state=None, after=0, limit=MAX_COMPARED)
     evaluated = observations.page(connection, study.id, 0, MAX_COMPARED)
-    points = [row.parameters for row in handed_out] + [row.parameters for row in evaluated]
+    points = [row.parameters for row in issued] + [row.parameters for row in evaluated]
     positions = map(space.position, points)
     return {position.tobytes() for position in positions if position is not None}

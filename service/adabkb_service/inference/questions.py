@@ -297,9 +297,9 @@ def _noise_at(model: Model, point: NDArray[np.float64]) -> float | None:
 def _untried(model: Model) -> dict[str, list[Any]]:
     space, dataset = model.dataset.space, model.dataset
     evaluated = [each.position for each in dataset.results.values() if each.position is not None]
-    if not evaluated and not len(dataset.handed_out()):
+    if not evaluated and not len(dataset.issued_positions()):
         return {}
-    positions = np.concatenate([np.array(evaluated).reshape(-1, space.dimension), dataset.handed_out()])
+    positions = np.concatenate([np.array(evaluated).reshape(-1, space.dimension), dataset.issued_positions()])
     found, active = {}, space.activity.active(positions)
     for number, axis in enumerate(space.axes):
         if isinstance(axis, ChoiceAxis) and not isinstance(axis, CatalogueAxis):  # most rows of a catalogue are untried

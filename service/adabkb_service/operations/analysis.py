@@ -150,9 +150,9 @@ def _slice_through(
 ) -> answers.Slice:
     before = row(service, study_id)
     space = definition_of(before.definition).space()
-    faults = [*_of_names(space, names), *_of_others(space, names, at), *_of_points(names, points)]
-    if faults := faults or _of_conditions(space, names, at):
-        raise Invalid(faults)
+    field_errors = [*_of_names(space, names), *_of_others(space, names, at), *_of_points(names, points)]
+    if field_errors := field_errors or _of_conditions(space, names, at):
+        raise Invalid(field_errors)
     order = [axis.name for axis in space.axes]
     base = {i: axis.encode(at[axis.name]) for i, axis in enumerate(space.axes) if axis.name in at}
     axes, count = [order.index(name) for name in names], points or POINTS[len(names)]
@@ -217,7 +217,7 @@ def _by_parameter(space: Space, found: Sensitivity) -> list[answers.ParameterImp
 
 def _of_names(space: Space, names: Sequence[str]) -> list[FieldError]:
     """Return the errors in the names of the parameters that vary."""
-    faults, fixed = [], {each.name for each in space.parameters if isinstance(each, Fixed)}
+    field_errors, fixed = [], {each.name for each in space.parameters if isinstance(each, Fixed)}
     for position, name in enumerate(names):
         sentence = space.problems({name: None}).get(name) if name not in _names(space) else None
         if name in fixed:
@@ -225,8 +225,8 @@ def _of_names(space: Space, names: Sequence[str]) -> list[FieldError]:
         elif name in names[:position]:
             sentence = "is given twice; give one parameter or two different ones"
         if sentence is not None:
-            faults.append(FieldError("?parameter", f"{shown(name)} {sentence}", "invalid_parameter"))
-    return faults
+            field_errors.append(FieldError("?parameter", f"{shown(name)} {sentence}", "invalid_parameter"))
+    return field_errors
 
 
 def _of_others(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
@@ -242,16 +242,16 @@ def _of_others(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> lis
 def _of_conditions(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
     """Return the errors of fixed values that make the varying parameters inactive, and of parameters that are never
     active together."""
-    faults, both = [], " and ".join(map(shown, names))
+    field_errors, both = [], " and ".join(map(shown, names))
     for name, allowed in space.activity.needed(names).items():
         axis = space.activity.by_name[name]
         if not allowed:
             sentence = f"{both} are never active together, whatever the value of {shown(name)}; give one of them"
-            faults.append(FieldError("?parameter", sentence, "invalid_parameter"))
+            field_errors.append(FieldError("?parameter", sentence, "invalid_parameter"))
         elif name in at and axis.bin(axis.encode(at[name])) not in allowed:
             sentence = f"{shown(name)} is {shown(at[name])}, so {both} would be inactive; leave it out"
-            faults.append(FieldError(f"?at{json_pointer(name)}", sentence, "invalid_point"))
-    return faults
+            field_errors.append(FieldError(f"?at{json_pointer(name)}", sentence, "invalid_point"))
+    return field_errors
 
 
 def _of_points(names: Sequence[str], points: int | None) -> list[FieldError]:

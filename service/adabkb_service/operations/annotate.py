@@ -33,9 +33,9 @@ def annotate(study_id: str, number: int, changes: dict[str, Any], key: Key | Non
 def _annotate(number: int, changes: dict[str, Any], draft: Draft, _: Points) -> Outcome[TrialAnswer]:
     before = draft.trial(number).attributes
     after = attributes.merged(before, changes)
-    if fault := attributes.fault(after):
+    if error := attributes.error_in(after):
         raise Invalid(
-            [FieldError("/attributes", f"{fault}, counting the existing attributes of trial {number}", "attributes")]
+            [FieldError("/attributes", f"{error}, counting the existing attributes of trial {number}", "attributes")]
         )
     if _text(after) != _text(before):  # as values, 1 and true are equal
         draft.record("annotated", {"attributes": changes}, number)

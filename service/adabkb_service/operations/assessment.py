@@ -26,11 +26,11 @@ from adabkb_service.operations import assessment_in_words as words
 from adabkb_service.operations.digits import Digits
 from adabkb_service.operations.edit import check_editable
 from adabkb_service.operations.front import front
-from adabkb_service.operations.naming import Names
+from adabkb_service.operations.labels import Labels
 from adabkb_service.operations.predict import model_reason, row
+from adabkb_service.operations.range_ends import range_ends
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.standing import standing
-from adabkb_service.operations.widening import edges
+from adabkb_service.operations.state_in_words import state_in_words
 from adabkb_service.storage import trials
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle, render
@@ -109,9 +109,9 @@ class _Facts:
         }
 
     @property
-    def names(self) -> Names:
+    def names(self) -> Labels:
         """The labels and units of the study."""
-        return Names.of(self.definition)
+        return Labels.of(self.definition)
 
 
 def assessment(service: Service, study_id: str) -> answers.Assessment:
@@ -134,7 +134,7 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
         expected = render.prediction(model.at_best)
     return answers.Assessment(
         results=facts.results,
-        standing=standing(facts.study),
+        standing=state_in_words(facts.study),
         progress=_progress(facts, expected),
         latest=None if facts.trial is None else _latest(facts, facts.trial),
         findings=_findings(facts),
@@ -144,7 +144,7 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
 
 
 def _of_study(service: Service, study: StudyRow) -> _Facts:
-    full, latest = lifecycle.full(study), None
+    full, latest = lifecycle.full_view(study), None
     if study.trials:
         with service.database.reading() as connection:
             latest = render.trial(trials.get(connection, study.id, study.trials))
@@ -159,7 +159,7 @@ def _ask(service: Service, facts: _Facts) -> None:
     """
     best = None if facts.row.best is None else facts.row.best["parameters"]
     facts.row, found = service.ask(facts.row.id, "assessment", best)
-    facts.model, facts.study = found, lifecycle.full(facts.row)
+    facts.model, facts.study = found, lifecycle.full_view(facts.row)
     if not found.results:
         return
     for name in facts.objectives:
@@ -267,7 +267,7 @@ def _checks(facts: _Facts) -> Iterator[answers.Check]:
 
 
 def _of_predictions(
-    found: Validation, digits: Mapping[str, Digits], name: str, names: Names
+    found: Validation, digits: Mapping[str, Digits], name: str, names: Labels
 ) -> Iterator[answers.Check]:
     """Yield the checks of the model's leave-one-out predictions."""
     metric: dict[str, Any] = {"metric": name or None}
@@ -318,7 +318,7 @@ def _of_edges(facts: _Facts) -> Iterator[answers.Check]:
         can_edit = True
     except Invalid:
         can_edit = False
-    for found in edges(facts.definition.parameters, model.recommended):
+    for found in range_ends(facts.definition.parameters, model.recommended):
         if found.parameter not in idle:
             told = found if can_edit else found._replace(widened=None)
             yield answers.Check(

@@ -13,8 +13,8 @@ from adabkb_service.contract.quantities import with_unit
 from adabkb_service.engine.wording import decimals
 from adabkb_service.errors import MAX_NAME_LENGTH, shortened, shown
 from adabkb_service.operations.digits import Digits, difference
-from adabkb_service.operations.naming import Names
-from adabkb_service.operations.widening import Edge
+from adabkb_service.operations.labels import Labels
+from adabkb_service.operations.range_ends import RangeEnd
 
 MATTERS = 0.05
 """A parameter is called important if its total Sobol' index (a share of the variance) exceeds this."""
@@ -59,7 +59,7 @@ def progress(
     expected: MetricPrediction | None,
     preferred: tuple[float, float] | None,
     front: Front | None,
-    names: Names,
+    names: Labels,
 ) -> str:
     """Return sentences about the best results so far.
 
@@ -109,7 +109,7 @@ def _of_best(
     digits: Digits,
     expected: MetricPrediction | None,
     preferred: tuple[float, float] | None,
-    names: Names,
+    names: Labels,
 ) -> Iterator[str]:
     value, at = digits.result(best.value), "" if best.trial is None else f" (trial {best.trial})"
     if best.feasible is False:
@@ -130,7 +130,7 @@ def _of_best(
         yield f"The model prefers another point, where it expects {digits.estimate(*preferred)}."
 
 
-def latest(trial: Trial, digits: Mapping[str, Digits], names: Names) -> str:
+def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels) -> str:
     """Return why the point of a trial was chosen, and the trial's outcome."""
     why = PHASES[trial.phase] if trial.origin == "policy" else ORIGINS[trial.origin]
     found = [f"Trial {trial.number} {why}."]
@@ -150,7 +150,7 @@ def latest(trial: Trial, digits: Mapping[str, Digits], names: Names) -> str:
     return " ".join(filter(None, found))
 
 
-def _expected(expected: Prediction, digits: Mapping[str, Digits], names: Names) -> str:
+def _expected(expected: Prediction, digits: Mapping[str, Digits], names: Labels) -> str:
     if expected.mean is not None and expected.std is not None:
         return digits[""].estimate(expected.mean, expected.std) if "" in digits else ""
     each = [
@@ -162,7 +162,7 @@ def _expected(expected: Prediction, digits: Mapping[str, Digits], names: Names) 
 
 
 def findings(
-    importances: Mapping[str, Sequence[ParameterImportance]], untried: Mapping[str, Sequence[Any]], names: Names
+    importances: Mapping[str, Sequence[ParameterImportance]], untried: Mapping[str, Sequence[Any]], names: Labels
 ) -> str:
     """Return sentences about which parameters matter to each objective, and which choices are untried. Empty if neither
     is known."""
@@ -172,7 +172,7 @@ def findings(
     return " ".join(filter(None, found))
 
 
-def _choices(name: str, left: Sequence[Any], names: Names) -> str:
+def _choices(name: str, left: Sequence[Any], names: Labels) -> str:
     named = [shortened(each, MAX_NAME_LENGTH) if isinstance(each, str) else shown(each) for each in left[:MAX_CHOICES]]
     more = f" and {len(left) - MAX_CHOICES} more" if len(left) > MAX_CHOICES else ""
     return f"{names.parameter(name)} {', '.join(named)}{more}"
@@ -188,7 +188,7 @@ def hardly_matters(each: ParameterImportance) -> bool:
     return each.total + 2.0 * each.total_error < MATTERS
 
 
-def _matter(objective: str, rows: Sequence[ParameterImportance], names: Names) -> str:
+def _matter(objective: str, rows: Sequence[ParameterImportance], names: Labels) -> str:
     ranked = sorted(rows, key=lambda each: -each.total)
     of = f" for {names.metric(objective)}" if objective else ""
     named = [f"{names.parameter(each.name)} ({each.total:.0%})" for each in ranked if matters(each)]
@@ -269,7 +269,7 @@ def few_results(results: int, parameters: int, fewest: int) -> str:
     return f"Few results: {results}, for {of}. Do not rely on the model before there are {fewest}."
 
 
-def outlier(found: ValidationItem, digits: Digits, metric: str, names: Names) -> str:
+def outlier(found: ValidationItem, digits: Digits, metric: str, names: Labels) -> str:
     """Warn that a result is improbable given the others."""
     of = f" of {names.metric(metric)}" if metric else ""
     return (
@@ -278,7 +278,7 @@ def outlier(found: ValidationItem, digits: Digits, metric: str, names: Names) ->
     )
 
 
-def doubted(found: ValidationItem, digits: Digits, metric: str, names: Names) -> str:
+def doubted(found: ValidationItem, digits: Digits, metric: str, names: Labels) -> str:
     """State that the model gives a result less weight."""
     of = f" of {names.metric(metric)}" if metric else ""
     return (
@@ -287,7 +287,7 @@ def doubted(found: ValidationItem, digits: Digits, metric: str, names: Names) ->
     )
 
 
-def poor_predictions(found: Validation, digits: Digits, metric: str, names: Names) -> str:
+def poor_predictions(found: Validation, digits: Digits, metric: str, names: Labels) -> str:
     """Warn that the model predicts hardly better than the median."""
     of = f" of {names.metric(metric)}" if metric else ""
     error, of_median = (digits.difference(each or 0.0) for each in (found.error, found.error_of_median))
@@ -297,7 +297,7 @@ def poor_predictions(found: Validation, digits: Digits, metric: str, names: Name
     )
 
 
-def too_sure(found: Validation, metric: str, names: Names) -> str:
+def too_sure(found: Validation, metric: str, names: Labels) -> str:
     """Warn that the intervals are too narrow."""
     of = f" of {names.metric(metric)}" if metric else ""
     count = round((found.inside or 0.0) * len(found.items))
@@ -307,7 +307,7 @@ def too_sure(found: Validation, metric: str, names: Names) -> str:
     )
 
 
-def edge(found: Edge, names: Names) -> str:
+def edge(found: RangeEnd, names: Labels) -> str:
     """Warn that the best point is at the end of a range."""
     known = names.parameters.get(found.parameter)
     bound = with_unit(f"{found.bound:.6g}", known.unit if known else None)

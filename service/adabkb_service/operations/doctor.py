@@ -178,7 +178,7 @@ def _points(told: ReplayState) -> Iterator[str]:
             definition = told.first_definitions[name, number]
             if id(definition) not in spaces:
                 spaces[id(definition)] = definition_of(definition).space()
-            if not (_is_sound(row.parameters, spaces[id(definition)]) or _is_as_handed_out(told, row)):
+            if not (_is_sound(row.parameters, spaces[id(definition)]) or _is_as_issued(told, row)):
                 yield f"{name} {number} is at {row.parameters}, which is not in the space"
 
 
@@ -189,7 +189,7 @@ def _is_sound(parameters: dict[str, Any], space: Space) -> bool:
         return False
 
 
-def _is_as_handed_out(told: ReplayState, row: TrialRow | ObservationRow) -> bool:
+def _is_as_issued(told: ReplayState, row: TrialRow | ObservationRow) -> bool:
     """Return whether a row is a result at the point of its trial."""
     return (
         isinstance(row, ObservationRow)
@@ -199,7 +199,7 @@ def _is_as_handed_out(told: ReplayState, row: TrialRow | ObservationRow) -> bool
 
 
 def broken_tree(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the faults of cells that do not form a tree, each as the key of a cell and a sentence. ``cells`` maps key
+    """Yield the errors of cells that do not form a tree, each as the key of a cell and a sentence. ``cells`` maps key
     -> status, in order of creation."""
     if next(iter(cells), None) != ROOT:
         yield next(iter(cells), ROOT), "the first cell is not the root"
@@ -226,7 +226,7 @@ def _are_parts(names: list[str]) -> bool:
 
 
 def _model(connection: Connection, study: StudyRow, decided: list[TrialRow], results: int) -> Iterator[str]:
-    """Yield the faults of the stored model: cells that do not form a tree, and points of the dictionary that do not
+    """Yield the errors of the stored model: cells that do not form a tree, and points of the dictionary that do not
     exist.
 
     Args:

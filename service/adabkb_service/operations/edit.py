@@ -96,7 +96,7 @@ def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Field
         Invalid: a parameter is not a catalogue or is given in both forms, or a change is not possible for its table.
     """
     found: dict[str, Fields] = {}
-    faults = [
+    field_errors = [
         FieldError(f"/parameters/{index}", NOT_GIVEN, "catalogue")
         for index, (name, each) in enumerate(new.items())
         if "digest" in each and not _is_same(each, before.get(name))
@@ -104,20 +104,20 @@ def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Field
     for name, change in catalogues.items():
         pointer = f"/catalogues{json_pointer(name)}"
         if before.get(name, {}).get("kind") != "catalogue":
-            faults.append(FieldError(pointer, "is not a catalogue of this study", "catalogue"))
+            field_errors.append(FieldError(pointer, "is not a catalogue of this study", "catalogue"))
         elif name in new:
-            faults.append(FieldError(pointer, "is also among the parameters; give one of the two", "catalogue"))
+            field_errors.append(FieldError(pointer, "is also among the parameters; give one of the two", "catalogue"))
         else:
             try:
                 (after,) = with_changes([before[name]], {name: change})
             except PydanticCustomError as error:
                 part = (error.context or {}).get("part", "add")
-                faults.append(FieldError(f"{pointer}/{part}", error.message(), error.type))
+                field_errors.append(FieldError(f"{pointer}/{part}", error.message(), error.type))
             else:
                 if not are_alike(before[name], after):
                     found[name] = change
-    if faults:
-        raise Invalid(faults)
+    if field_errors:
+        raise Invalid(field_errors)
     return found
 
 
@@ -140,18 +140,18 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _check_names(given: Sequence[Fields], new: Mapping[str, Any], defaults: Fields) -> None:
-    faults = [
+    field_errors = [
         FieldError(f"/parameters/{index}/name", "is given twice; give each parameter once", "duplicate")
         for index, each in enumerate(given)
         if any(each["name"] == other["name"] for other in given[:index])
     ]
-    faults += [
+    field_errors += [
         FieldError(f"/defaults{json_pointer(name)}", NOT_EDITED.format(name=brief(name)), "default")
         for name in defaults
         if name not in new
     ]
-    if faults:
-        raise Invalid(faults)
+    if field_errors:
+        raise Invalid(field_errors)
 
 
 def check_editable(definition: StoredDefinition, field: str = "/parameters") -> None:
@@ -177,7 +177,7 @@ def _checked(
         definition = StoredDefinition.model_validate(stored)
     except ValidationError as error:
         names = [*before, *(name for name in given if name not in before)]
-        raise Invalid(list(_faults(error, names, given, rules))) from error
+        raise Invalid(list(_field_errors(error, names, given, rules))) from error
     has_constraints = "constraints" in rules
     if has_constraints:
         _check_rules(rules["constraints"], definition)
@@ -193,24 +193,26 @@ def _check_rules(rules: Sequence[str], definition: StoredDefinition) -> None:
         Invalid: a constraint names a value that the space does not have.
     """
     if found := incompatible(rules, definition.space()):
-        raise Invalid([_of_constraint(index, fault, True) for index, fault in found.items()])
+        raise Invalid([_of_constraint(index, message, True) for index, message in found.items()])
 
 
-def _of_constraint(index: int, fault: str, is_given: bool) -> FieldError:
+def _of_constraint(index: int, message: str, is_given: bool) -> FieldError:
     """Return the error of a constraint. It is reported at the constraint if the request gives constraints, else at the
     parameters."""
     if is_given:
-        return FieldError(json_pointer("constraints", index), fault, "constraint")
-    return _does_not_go(f"constraints.{index}", fault)
+        return FieldError(json_pointer("constraints", index), message, "constraint")
+    return _does_not_go(f"constraints.{index}", message)
 
 
-def _faults(error: ValidationError, names: Sequence[str], given: Sequence[str], rules: Fields) -> Iterator[FieldError]:
+def _field_errors(
+    error: ValidationError, names: Sequence[str], given: Sequence[str], rules: Fields
+) -> Iterator[FieldError]:
     """Yield the errors of the edited space, each at a field of the request."""
-    for fault in error.errors(include_url=False, include_input=False):
-        field, *path = fault["loc"]
-        words, place = sentence(fault), ""
+    for field_error in error.errors(include_url=False, include_input=False):
+        field, *path = field_error["loc"]
+        words, place = sentence(field_error), ""
         if field in rules:
-            yield FieldError(json_pointer(field, *path), words, fault["type"])
+            yield FieldError(json_pointer(field, *path), words, field_error["type"])
             continue
         if field == "parameters" and path:
             index, *rest = path
@@ -220,14 +222,14 @@ def _faults(error: ValidationError, names: Sequence[str], given: Sequence[str], 
             else:
                 words = f"leave {brief(name)} with {'.'.join(map(str, rest))} that {words}"
         elif field != "parameters":
-            yield _does_not_go(".".join(map(str, fault["loc"])), words, fault["type"])
+            yield _does_not_go(".".join(map(str, field_error["loc"])), words, field_error["type"])
             continue
-        yield FieldError(f"/parameters{place}", words, fault["type"])
+        yield FieldError(f"/parameters{place}", words, field_error["type"])
 
 
-def _does_not_go(field: str, fault: str, code: str = "constraint") -> FieldError:
+def _does_not_go(field: str, message: str, code: str = "constraint") -> FieldError:
     """Return the error for an edited space that conflicts with another field of the study."""
-    return FieldError("/parameters", f"cannot be combined with the study's {field}, which {fault}", code)
+    return FieldError("/parameters", f"cannot be combined with the study's {field}, which {message}", code)
 
 
 def _checked_defaults(definition: StoredDefinition, defaults: Fields, added: set[str]) -> dict[str, Any]:
@@ -236,16 +238,16 @@ def _checked_defaults(definition: StoredDefinition, defaults: Fields, added: set
     Raises:
         Invalid: a default is missing, or is not a value of its parameter.
     """
-    faults, found = [], {}
+    field_errors, found = [], {}
     for each in definition.space().parameters:
         if each.name in defaults and (problem := each.problem(defaults[each.name])):
-            faults.append(FieldError(f"/defaults{json_pointer(each.name)}", problem, "invalid_point"))
+            field_errors.append(FieldError(f"/defaults{json_pointer(each.name)}", problem, "invalid_point"))
         elif each.name in defaults:
             value = defaults[each.name]
             found[each.name] = value if isinstance(each, Fixed) else canonical(each, value)
         elif each.name in added:
             detail = NO_DEFAULT.format(name=brief(each.name))
-            faults.append(FieldError(f"/defaults{json_pointer(each.name)}", detail, "missing"))
-    if faults:
-        raise Invalid(faults)
+            field_errors.append(FieldError(f"/defaults{json_pointer(each.name)}", detail, "missing"))
+    if field_errors:
+        raise Invalid(field_errors)
     return found

@@ -124,7 +124,7 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
     def shown(kind: str, view: BaseModel) -> None:
         line(kind, **view.model_dump(mode="json"))
 
-    line("study", format=FORMAT, **lifecycle.full(study).model_dump(mode="json"))
+    line("study", format=FORMAT, **lifecycle.full_view(study).model_dump(mode="json"))
     for trial in _trials(connection, study):
         shown("trial", render.trial(trial))
     definition = definition_of(study.definition)

@@ -11,7 +11,7 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.errors import FieldError, Invalid
-from adabkb_service.operations.in_context import asked
+from adabkb_service.operations.in_context import ask_in_context
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import observations, studies
 from adabkb_service.storage.rows import StudyRow
@@ -49,7 +49,7 @@ def front(
     if context is None:
         study, found = service.ask(study_id, "front", {}, required)
     else:
-        study, found = asked(service, study_id, context, "front", required)
+        study, found = ask_in_context(service, study_id, context, "front", required)
     has_points = context is not None or not context_of(definition.parameters)
     return answers.Front(
         objectives=_objectives(definition, found.reference),

@@ -35,9 +35,9 @@ from adabkb_service.errors import Contention, FieldError, Invalid, StudyExists
 from adabkb_service.operations import doctor
 from adabkb_service.storage import events, files, idempotency, observations, removal, reports, studies, trials
 from adabkb_service.storage import model as model_rows
+from adabkb_service.storage.container_writer import container_writer
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.files import FileRow
-from adabkb_service.storage.filling import filling
 from adabkb_service.storage.rows import EventRow, KeyRow, StudyRow, TrialRow
 from adabkb_service.storage.tables import metadata
 from adabkb_service.study import lifecycle, render
@@ -125,13 +125,13 @@ def _imported(database: Database, lines: Iterable[str], also: Callable[[Connecti
                 f"There is a study {study.id!r} in this database; delete it first, or import into another one."
             )
     removal.remove_abandoned(database, study.id, database.now, math.inf)
-    with filling(database, study.id, database.now) as container:
+    with container_writer(database, study.id, database.now) as container:
         write(container.add)
         container.add(partial(_write_keys, study.id), _contents(found, "key"))
-        with container.finishing() as connection:
+        with container.last_transaction() as connection:
             studies.add(connection, study)
             also(connection, study)
-    return lifecycle.full(study)
+    return lifecycle.full_view(study)
 
 
 def _write_cells(study_id: str, connection: Connection, rows: Sequence[tuple[str, str]]) -> None:
@@ -189,8 +189,8 @@ def _parsed(lines: Iterable[str]) -> Lines:
     for number, line in enumerate(lines, 1):
         try:
             fields = strict.loads(line)
-            for path, fault, _ in strict.faults(fields):
-                raise ValueError(f"{'.'.join(map(str, strict.steps(path)))} {fault}".strip())
+            for path, message, _ in strict.find_errors(fields):
+                raise ValueError(f"{'.'.join(map(str, strict.steps(path)))} {message}".strip())
             kind = fields.pop("type")
             if number == 1 and (kind != "study" or fields.pop("format", None) != FORMAT):
                 raise ValueError(f"an export of format {FORMAT} must start with the study")
@@ -363,11 +363,11 @@ def _refuse_invalid(number: int, error: ValidationError) -> NoReturn:
 
 
 def _told(error: Exception) -> str:
-    """Return the text of an error; of a validation error, the first fault and its field."""
+    """Return the text of an error; of a validation error, the first error and its field."""
     if not isinstance(error, ValidationError):
         return str(error)
-    fault = error.errors(include_input=False)[0]
-    return f"{'.'.join(map(str, fault['loc']))}: {sentence(fault)}"
+    field_error = error.errors(include_input=False)[0]
+    return f"{'.'.join(map(str, field_error['loc']))}: {sentence(field_error)}"
 
 
 def _invalid(sentence: str) -> Invalid:

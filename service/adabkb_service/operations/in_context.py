@@ -18,7 +18,7 @@ CONTEXT = "?context"
 """The query parameter that holds the context."""
 
 
-def asked(
+def ask_in_context(
     service: Service, study_id: str, context: Mapping[str, Any], question: str, *arguments: Any
 ) -> tuple[StudyRow, Any]:
     """Ask the model a question whose first argument is the values of the context. Return the study and the answer.

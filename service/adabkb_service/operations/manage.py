@@ -48,7 +48,7 @@ from adabkb_service.storage.tables import trash as trashed
 from adabkb_service.study import lifecycle, transitions
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.request import Key, Outcome, Points, Request, kept, recall
+from adabkb_service.study.request import Key, Outcome, Points, Request, key_row, stored_answer
 
 MAX_DIFFERENCES = 10
 """The maximum number of fields that the error ``StudyExists`` names."""
@@ -86,7 +86,7 @@ def create(
 def _create(service: Service, definition: StudyDefinition, key: Key | None, caller: Caller) -> Outcome[answers.Study]:
     """Create a study. Computations that take seconds for a large definition are done before the write transaction."""
     with service.database.reading() as connection:
-        if known := recall(connection, key, answers.Study):
+        if known := stored_answer(connection, key, answers.Study):
             return known
         existing = None if definition.id is None else studies.find(connection, definition.id)
         if existing is not None:
@@ -96,9 +96,9 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
     if existing is not None:
         _check_same(existing, definition)
     study = existing or transitions.begin(created.study_id, created)
-    outcome = Outcome(lifecycle.full(study), created=existing is None)
+    outcome = Outcome(lifecycle.full_view(study), created=existing is None)
     with service.database.writing() as connection:
-        if known := recall(connection, key, answers.Study):
+        if known := stored_answer(connection, key, answers.Study):
             return known
         if (study.id in studies.last_events(connection, [study.id])) != (existing is not None):
             raise Contention(f"Study {study.id!r} was created or deleted at this moment; try again.")
@@ -107,7 +107,7 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
                 _check_no_trash(connection, definition.id, caller.user)
             _add(connection, study, created, caller)
         if key is not None:
-            idempotency.add(connection, [kept(key, study.id, outcome, created.created_at)])
+            idempotency.add(connection, [key_row(key, study.id, outcome, created.created_at)])
     return outcome
 
 
@@ -228,11 +228,11 @@ def get(study_id: str) -> Request[answers.Study]:
     Raises:
         StudyNotFound: the study does not exist.
     """
-    return Request(study_id, answers.Study, _shown, follows_model=True)
+    return Request(study_id, answers.Study, _shown, waits_for_latest_results=True)
 
 
 def _shown(draft: Draft, _: Points) -> Outcome[answers.Study]:
-    return Outcome(lifecycle.full(draft.study))
+    return Outcome(lifecycle.full_view(draft.study))
 
 
 def page(
@@ -243,7 +243,7 @@ def page(
     conditions = readable(caller)
     with service.database.reading() as connection:
         found = studies.bounded_page(connection, after, limit, *conditions)
-    items = [study for _, study in lifecycle.in_full(found.rows)]
+    items = [study for _, study in lifecycle.full_views(found.rows)]
     return Page(items, None if found.is_last else (found.rows[-1].created_at, found.rows[-1].id))
 
 
@@ -273,7 +273,7 @@ def change(
         Invalid: the study does not support a rule for ending or does not measure a quantity, the budget is a cost
             budget, or an edit is invalid (see ``edit``).
     """
-    return Request(study_id, answers.Study, partial(_change, changes, revisions), key, follows_model=True)
+    return Request(study_id, answers.Study, partial(_change, changes, revisions), key, waits_for_latest_results=True)
 
 
 def _change(
@@ -295,23 +295,23 @@ def _change(
     if new:
         draft.record("updated", {"changes": new})
     lifecycle.update_state(draft)
-    return Outcome(lifecycle.full(draft.study))
+    return Outcome(lifecycle.full_view(draft.study))
 
 
 def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
     """Refuse new rules for ending that the study does not support."""
     definition = definition_of(study.definition)
-    faults = []
+    field_errors = []
     if definition.objectives and changes.get("tolerance") is not None:
-        faults.append(FieldError("/tolerance", ALONE["tolerance"], "objectives"))
+        field_errors.append(FieldError("/tolerance", ALONE["tolerance"], "objectives"))
     if context_of(definition.parameters):
-        faults += [
+        field_errors += [
             FieldError(f"/{name}", IN_CONTEXT[name], "context")
             for name in ("stop", "tolerance")
             if changes.get(name) is not None
         ]
-    if faults:
-        raise Invalid(faults)
+    if field_errors:
+        raise Invalid(field_errors)
     if (rules := changes.get("stop")) is None:
         return
     if detail := Stop(**rules).incompatibility(definition.algorithm, has_several=bool(definition.objectives)):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.webhooks import Message, Notification
 from adabkb_service.operations import wording
-from adabkb_service.operations.standing import REASONS
+from adabkb_service.operations.state_in_words import REASONS
 from adabkb_service.storage.rows import EventKind, EventRow, StudyRow, TrialRow
 from adabkb_service.study import render
 

@@ -63,7 +63,7 @@ def _observe_batch(body: BatchBody, describe: Describe, draft: Draft, _: Points)
         before = lifecycle.summary(draft.study)
         with draft.undone():
             items = _items(body, describe, draft)[0]
-        return Outcome(_batch_answer(items, before, body), is_kept=False)
+        return Outcome(_batch_answer(items, before, body), is_stored=False)
     items, dispositions = _items(body, describe, draft)
     lifecycle.update_state(draft)
     return Outcome(_batch_answer(items, lifecycle.summary(draft.study), body), dispositions=dispositions)

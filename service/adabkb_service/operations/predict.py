@@ -15,10 +15,10 @@ from adabkb_service.contract.answers import Best
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.metrics import FEASIBLE
-from adabkb_service.errors import ModelCannotFollow, Unavailable
+from adabkb_service.errors import ModelCannotFold, Unavailable
 from adabkb_service.inference.proposals import Expected, Recommended
 from adabkb_service.operations.front import check_constrained, front
-from adabkb_service.operations.in_context import asked, check_same_space, slice_of
+from adabkb_service.operations.in_context import ask_in_context, check_same_space, slice_of
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import observations, studies
 from adabkb_service.storage.rows import StudyRow
@@ -26,7 +26,7 @@ from adabkb_service.study import render
 from adabkb_service.study.best import as_best, best_of
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.point_checks import checked_point
-from adabkb_service.study.request import Key, Outcome, Request, recall
+from adabkb_service.study.request import Key, Outcome, Request, stored_answer
 
 
 def recommendation(
@@ -94,7 +94,7 @@ def _recommended(
         tolerance = row(service, study_id).tolerance or 0.0
         study, (found, gap) = service.ask(study_id, "recommended", required, tolerance)
         return study, found, gap
-    study, found = asked(service, study_id, context, "recommended_within", required, 0.0)
+    study, found = ask_in_context(service, study_id, context, "recommended_within", required, 0.0)
     return study, found, None
 
 
@@ -112,7 +112,7 @@ def model_reason(service: Service, study: StudyRow, error: Unavailable) -> answe
     """Return why the model does not answer."""
     if service.is_loading:
         return "model_loading"
-    return "model_failed" if study.model_error or isinstance(error, ModelCannotFollow) else "model_busy"
+    return "model_failed" if study.model_error or isinstance(error, ModelCannotFold) else "model_busy"
 
 
 def _constraint_reason(
@@ -136,7 +136,7 @@ def predict(
         Unavailable: the model has failed.
     """
     with service.database.reading() as connection:
-        if known := recall(connection, key, answers.Predictions):
+        if known := stored_answer(connection, key, answers.Predictions):
             return known
     predictions = [
         render.prediction(each)

@@ -66,7 +66,7 @@ def preview(study_id: str, changes: dict[str, Any]) -> Request[Preview]:
             state=after.state,
             reason=after.reason,
         )
-        return Outcome(found, is_kept=False)
+        return Outcome(found, is_stored=False)
 
     return Request(study_id, Preview, perform)
 

@@ -76,7 +76,8 @@ def _queue(
     if plate is not None:
         plates.check_trials(study, point, plate, pointer, times)
     state, reason = lifecycle.status(study)
-    if lifecycle.spent(study) == "budget":  # in a paused study, status() returns the reason for the pause
+    # In a paused study, status() returns the reason for the pause
+    if lifecycle.no_more_points_reason(study) == "budget":
         reason = "budget"
     if state == "complete" or reason == "budget":
         raise StudyComplete(f"Study {study.id!r} takes no further trials ({reason}).")

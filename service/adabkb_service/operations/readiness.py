@@ -16,12 +16,12 @@ def check(service: Service) -> None:
     Raises:
         NotReady: at least one of them does not work. The error lists those that do not.
     """
-    faults = [FieldError(f"/{part}", detail, "not_ready") for part, detail in _faults(service)]
-    if faults:
-        raise NotReady(faults)
+    field_errors = [FieldError(f"/{part}", detail, "not_ready") for part, detail in _field_errors(service)]
+    if field_errors:
+        raise NotReady(field_errors)
 
 
-def _faults(service: Service) -> Iterator[tuple[str, str]]:
+def _field_errors(service: Service) -> Iterator[tuple[str, str]]:
     try:
         with service.database.reading() as connection:
             if migration.schema_status(connection) not in migration.USABLE:

@@ -77,7 +77,7 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
     told = reports_of(body)
     last = -1 if trial.curve is None else trial.curve["step"]
     known = curves.values(draft, trial.number, trial.attempt, [each.step for _, each in told if each.step <= last])
-    faults, new = [], []
+    field_errors, new = [], []
     for pointer, each in told:
         if known.get(each.step, each.value) != each.value:
             raise ReportConflict(
@@ -87,13 +87,13 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
         if each.step in known:
             continue
         if detail := _step_error(draft, each.step, last):
-            faults.append(FieldError(f"{pointer}/step", detail, "step"))
+            field_errors.append(FieldError(f"{pointer}/step", detail, "step"))
         if detail := _cost_error(draft, each.cost):
-            faults.append(FieldError(f"{pointer}/cost", detail, "cost"))
+            field_errors.append(FieldError(f"{pointer}/cost", detail, "cost"))
         new.append(each)
         known[each.step], last = each.value, max(each.step, last)
-    if faults:
-        raise Invalid(faults)
+    if field_errors:
+        raise Invalid(field_errors)
     if (0 if trial.curve is None else trial.curve["reports"]) + len(new) > MAX_REPORTS:
         detail = f"an attempt may report at most {MAX_REPORTS:,} values; report only every tenth step"
         raise Invalid([FieldError("/reports" if isinstance(body, ReportsBody) else "/step", detail, "too_many")])

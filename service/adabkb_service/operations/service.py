@@ -17,8 +17,8 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from adabkb_service.errors import AdaBKBError, Busy, ModelCannotFollow, StudyNotFound, Unavailable
-from adabkb_service.inference.messages import Answered, CannotFollow, Reply
+from adabkb_service.errors import AdaBKBError, Busy, ModelCannotFold, StudyNotFound, Unavailable
+from adabkb_service.inference.messages import Answered, CannotFold, Reply
 from adabkb_service.inference.pool import Inference, in_this_process
 from adabkb_service.operations.collectors import ServiceCollector
 from adabkb_service.operations.reader import READER
@@ -116,7 +116,7 @@ class Service:
         except TimeoutError as error:
             raise no_outcome(request.study_id, self.timeouts.outcome) from error
 
-    async def done(self, request: Request[Answer]) -> Outcome[Answer]:
+    async def do_async(self, request: Request[Answer]) -> Outcome[Answer]:
         """Perform a request, and wait for its outcome on the event loop.
 
         Raises:
@@ -145,7 +145,7 @@ class Service:
                     future.set_exception(reply)
                 elif study is not None:
                     _answer(future, study, reply)
-            self.scheduler.done()
+            self.scheduler.wake_callers()
 
         pending = PendingQuestion(question, arguments, receive)
         with self._guard:
@@ -240,8 +240,8 @@ def _answer(future: Future[tuple[StudyRow, Any]], study: StudyRow, reply: Reply)
 def _explained(study: StudyRow, error: Exception | None) -> AdaBKBError:
     if isinstance(error, StudyNotFound):
         return error
-    if isinstance(error, CannotFollow):
-        return ModelCannotFollow(
+    if isinstance(error, CannotFold):
+        return ModelCannotFold(
             f"The model of study {study.id!r} failed to process its log ({error}); correct or exclude the result at "
             f"fault."
         )

@@ -44,7 +44,7 @@ def of_studies(rows: list[StudyRow]) -> Iterator[Metric]:
         "Bound on the gain of further trials (probability: 90% under the profile auto).",
         labels=["study"],
     )
-    for row, summary in lifecycle.in_full(rows):
+    for row, summary in lifecycle.full_views(rows):
         for name in STATES:
             trials.add_metric([row.id, name], getattr(summary.counts, name))
         state.add_metric([row.id, summary.state], 1)

@@ -91,7 +91,7 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
     with service.database.reading() as connection:
         row = studies.get(connection, study_id)
         yield StudyReport(
-            study=lifecycle.full(row),
+            study=lifecycle.full_view(row),
             assessment=told,
             recommendation=best,
             owner=grants.owner(grants.of_study(connection, study_id)),

@@ -48,7 +48,7 @@ from adabkb_service.inference.restriction import Restriction
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import leases, lifecycle, plates, render
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.edited_space import as_handed_out, withdraw_out_of_space_trials
+from adabkb_service.study.edited_space import as_issued, withdraw_out_of_space_trials
 from adabkb_service.study.point_checks import (
     check_not_context,
     check_offered,
@@ -97,7 +97,7 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
         partial(_issue, body),
         key,
         point_demand=partial(_demand, body),
-        first=partial(_prepare, body),
+        prepare=partial(_prepare, body),
     )
 
 
@@ -115,13 +115,13 @@ def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
     fixed = None if within is None else dict(within.fixed)
     if not _has_plates(study):
         waiting = study.waiting if within is None else len(draft.waiting(body.most, within))
-        count = max(min(body.most - waiting, lifecycle.room(study)), 0)
+        count = max(min(body.most - waiting, lifecycle.room_for_points(study)), 0)
         return PointDemand(count, Restriction(fixed))
     trials, plate = _waiting(body, draft, within), _plate(body, draft, fixed)
     if trials and (plate is None or trials[0].plate != plate.number):
         return PointDemand()
     room = plates.room_on(study, plate) or 0
-    count = max(min(body.most - len(trials), lifecycle.room(study), room), 0)
+    count = max(min(body.most - len(trials), lifecycle.room_for_points(study), room), 0)
     return PointDemand(count, plates.restriction(study, fixed, plate))
 
 
@@ -172,12 +172,12 @@ def _issue(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Suggested
     """Lease the waiting trials, add one for each point, and return the answer."""
     waiting = _waiting(body, draft, _slice(body, draft)) if draft.study.state == "running" else []
     leased = (leases.lease_again(draft, trial, body.worker, body.lease_seconds) for trial in waiting)
-    rows = [as_handed_out(draft, trial) for trial in leased]
+    rows = [as_issued(draft, trial) for trial in leased]
     rows += [_add(draft, point, body, is_first=not index) for index, point in enumerate(points)]
     lifecycle.update_state(draft)
     is_degraded = any(point.origin == "fallback" for point in points) or draft.study.model_error is not None
     # An answer without trials is not stored under the key, so that a repeated request may get trials.
-    return Outcome(_answer(draft.study, rows, body, is_degraded=is_degraded), is_kept=bool(rows))
+    return Outcome(_answer(draft.study, rows, body, is_degraded=is_degraded), is_stored=bool(rows))
 
 
 def _add(draft: Draft, point: Proposal, body: SuggestBody, *, is_first: bool) -> TrialRow:

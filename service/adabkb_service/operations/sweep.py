@@ -57,7 +57,7 @@ def sweep(service: Service) -> None:
     with service.database.reading() as connection:
         study_ids = trials.studies_with_overdue(connection, service.clock())
     due = [each for each in study_ids if service.unswept.get(each, 0.0) <= time.monotonic()]
-    _do_each(service, [Request(each, StudySummary, _expire, first=leases.expire_overdue) for each in due])
+    _do_each(service, [Request(each, StudySummary, _expire, prepare=leases.expire_overdue) for each in due])
 
 
 def _do_each(service: Service, requests: Sequence[Request[StudySummary]]) -> None:

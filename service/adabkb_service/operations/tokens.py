@@ -11,7 +11,7 @@ from adabkb_service.access.caller import Caller
 from adabkb_service.access.gate import RETURNING
 from adabkb_service.access.quotas import MEGABYTE, UNLIMITED
 from adabkb_service.contract.access import NewToken, Quotas, Self, Token, TokenBody, Usage
-from adabkb_service.errors import FieldError, Forbidden, Invalid, TokenMade, TokenNotFound
+from adabkb_service.errors import FieldError, Forbidden, Invalid, TokenExists, TokenNotFound
 from adabkb_service.operations import audit
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import grants, people, studies, tokens, usage
@@ -25,7 +25,7 @@ def create(service: Service, caller: Caller, body: TokenBody, key: Key | None = 
     key is therefore refused.
 
     Raises:
-        TokenMade: the key has already created a token.
+        TokenExists: the key has already created a token.
         Invalid: the token would be expired, or an administrator would be restricted to some studies.
     """
     if body.studies is not None and "admin" in body.scopes:
@@ -41,7 +41,7 @@ def create_link(
     repeated idempotency key is refused.
 
     Raises:
-        TokenMade: the key has already created a link.
+        TokenExists: the key has already created a link.
         StudyNotFound: the study does not exist.
         Forbidden: the study has no owner, the owner has no valid token and has not logged in recently, or the server
             requires no tokens.
@@ -149,7 +149,7 @@ def _made(
     shown = _shown(row)
     with service.database.writing() as connection:
         if key is not None and tokens.find(connection, row.id) is not None:
-            raise TokenMade(row.id)
+            raise TokenExists(row.id)
         tokens.add(connection, row)
         audit.note(connection, caller, now, "token created", row.id, **_told(shown))
     return NewToken(**dict(shown), token=minted.token)

@@ -48,13 +48,13 @@ def snapshots(connection: Connection, definition: StudyDefinition, caller: Calle
         Invalid: the caller may not read one of these studies, or it cannot be used; one error per study.
     """
     made = [_snapshots(connection, study_id, definition, caller) for study_id in definition.transfer_from]
-    faults = [
+    field_errors = [
         FieldError(f"/transfer_from/{index}", each, "transfer")
         for index, each in enumerate(made)
         if isinstance(each, str)
     ]
-    if faults:
-        raise Invalid(faults)
+    if field_errors:
+        raise Invalid(field_errors)
     return [snapshot for each in made if not isinstance(each, str) for snapshot in each]
 
 

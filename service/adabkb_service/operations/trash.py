@@ -31,7 +31,7 @@ from adabkb_service.operations import audit, export, manage
 from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import containers, grants, idempotency, removal, studies, tokens, trash, webhooks
-from adabkb_service.storage.filling import filling
+from adabkb_service.storage.container_writer import container_writer
 from adabkb_service.storage.pace import FIRST_ROWS
 from adabkb_service.storage.removal import Place
 from adabkb_service.storage.rows import StudyRow
@@ -39,7 +39,7 @@ from adabkb_service.storage.tables import trash as table
 from adabkb_service.storage.trash import TrashRow
 from adabkb_service.study import lifecycle
 from adabkb_service.study.contention import repeating
-from adabkb_service.study.request import Key, Outcome, kept, recall
+from adabkb_service.study.request import Key, Outcome, key_row, stored_answer
 
 DAYS = 30
 """The number of days for which a study stays in the trash."""
@@ -95,9 +95,9 @@ def _delete(
                 return _remove(connection, study_id, caller, writer, "study purged", service.clock())
         container, size = trash.new_container(), packed.tell()
         packed.seek(0)
-        with filling(service.database, container, service.clock, trash.pace()) as content:
+        with container_writer(service.database, container, service.clock, trash.pace()) as content:
             content.add(partial(trash.add_parts, container=container), trash.divided(packed))
-            with content.finishing() as connection:
+            with content.last_transaction() as connection:
                 _check_unchanged(connection, study)
                 now = service.clock()
                 row = _row(connection, study, caller, now, container, size)
@@ -161,7 +161,7 @@ def restore(
         QuotaExceeded: the caller's quota of studies or storage is used up.
     """
     with service.database.reading() as connection:
-        if known := recall(connection, key, views.Study):
+        if known := stored_answer(connection, key, views.Study):
             return known
         of_study = (*_of(caller), table.c.study_id == study_id)
         found = trash.page(connection, 0, 1, *of_study, *([] if number is None else [table.c.id == number]))
@@ -183,7 +183,7 @@ def restore(
         told = {"deletion": row.id, "links": links, "webhooks": len(row.webhooks)}
         audit.note(connection, caller, now, "study restored", study_id, **told)
         if key is not None:
-            idempotency.add(connection, [kept(key, study_id, Outcome(lifecycle.full(restored)), now)])
+            idempotency.add(connection, [key_row(key, study_id, Outcome(lifecycle.full_view(restored)), now)])
 
     restored = import_study(service.database, _lines(packed), finish)
     service.forget(study_id)

@@ -8,7 +8,7 @@ from typing import Any
 
 from adabkb_service.access.caller import Caller
 from adabkb_service.contract.webhooks import NewWebhook, Webhook, WebhookBody
-from adabkb_service.errors import Contention, FieldError, Invalid, WebhookMade, WebhookNotFound
+from adabkb_service.errors import Contention, FieldError, Invalid, WebhookExists, WebhookNotFound
 from adabkb_service.operations import audit
 from adabkb_service.operations.notifications import new_secret
 from adabkb_service.operations.outbound import Network, NotAllowed, check_literal
@@ -54,7 +54,7 @@ def add(
 
     Raises:
         StudyNotFound: the study does not exist.
-        WebhookMade: the key has already created a webhook.
+        WebhookExists: the key has already created a webhook.
         Invalid: the URL is not allowed, or the study has too many webhooks.
     """
     _check(body.url, networks)
@@ -63,7 +63,7 @@ def add(
         study = studies.get(connection, study_id)
         webhook_id = secrets.token_hex(6) if key is None else token_id_of(key)
         if key is not None and webhooks.find(connection, study_id, webhook_id) is not None:
-            raise WebhookMade(webhook_id)
+            raise WebhookExists(webhook_id)
         if len(webhooks.of_study(connection, study_id)) >= MOST:
             detail = f"The study has {MOST} webhooks, which is the limit; delete one first"
             raise Invalid([FieldError("", detail, "too_many_webhooks")])

@@ -17,7 +17,7 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import TrialNotFound
-from adabkb_service.operations.naming import Names
+from adabkb_service.operations.labels import Labels
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.why_in_words import in_words
 from adabkb_service.storage import events, studies, trials
@@ -80,7 +80,7 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
             told,
             distance,
             space.context,
-            Names.of(definition_of(study.definition)),
+            Labels.of(definition_of(study.definition)),
             definition.plates.shared if definition.plates else (),
         ),
     )
@@ -94,12 +94,12 @@ def _distance(space: Space, parameters: dict[str, object], before: ReplayState) 
     earlier = [position for position in map(space.position, points) if position is not None]
     if not earlier:
         return None
-    apart = np.abs(np.array(earlier) - space.encode(parameters))
+    differences = np.abs(np.array(earlier) - space.encode(parameters))
     periodic = [isinstance(axis, FloatAxis) and axis.periodic for axis in space.axes]
-    apart[:, periodic] = np.minimum(apart[:, periodic], 1.0 - apart[:, periodic])
+    differences[:, periodic] = np.minimum(differences[:, periodic], 1.0 - differences[:, periodic])
     without_order = [axis.raw_bounds is None for axis in space.axes]
-    apart[:, without_order] = apart[:, without_order] > 0.0
-    return float(apart.max(axis=1).min())
+    differences[:, without_order] = differences[:, without_order] > 0.0
+    return float(differences.max(axis=1).min())
 
 
 def _gain(sign: float, expected: dict[str, float], best: dict[str, Any]) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from adabkb_service.contract.quantities import Quantity, plus_minus, with_unit
-from adabkb_service.operations.naming import Names
+from adabkb_service.operations.labels import Labels
 from adabkb_service.storage.rows import EventRow
 
 PHASES: Mapping[str | None, str] = {
@@ -38,7 +38,7 @@ def in_words(
     best: Mapping[str, Any] | None,
     distance: float | None,
     context: Collection[str] = (),
-    names: Names = Names(),  # noqa: B008 (it is frozen)
+    names: Labels = Labels(),  # noqa: B008 (it is frozen)
     shared: Collection[str] = (),
 ) -> str:
     """Return sentences about why the point of a suggestion was chosen.
@@ -75,7 +75,7 @@ def _sentences(
     best: Mapping[str, Any] | None,
     distance: float | None,
     context: Collection[str],
-    names: Names,
+    names: Labels,
     shared: Collection[str],
 ) -> Iterator[str]:
     if payload["origin"] == "fallback":
@@ -150,5 +150,5 @@ def _of_older(study: str, trust: float) -> str:
     return f"The model used the older study {study} with a trust of {trust:.2g} ({scale})."
 
 
-def _listed(fixed: Mapping[str, object], names: Names) -> str:
+def _listed(fixed: Mapping[str, object], names: Labels) -> str:
     return ", ".join(f"{names.parameter(name)} = {names.value(name, value)}" for name, value in fixed.items())

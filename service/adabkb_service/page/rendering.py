@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse
 from adabkb_service.access.caller import ANYBODY
 from adabkb_service.operations import definition_in_words, wording
 from adabkb_service.operations.digits import difference
-from adabkb_service.operations.standing import standing
+from adabkb_service.operations.state_in_words import state_in_words
 from adabkb_service.operations.values_in_words import figure, shown
 from adabkb_service.page.assets import digest
 from adabkb_service.page.described import described
@@ -72,7 +72,7 @@ def _environment() -> Environment:
     made.globals |= {
         "described": described,
         "sparkline": sparkline,
-        "standing": standing,
+        "state_in_words": state_in_words,
         "wording": wording,
         "definition": definition_in_words,
     }

@@ -16,7 +16,7 @@ from adabkb_service.storage.rows import TrialRow, TrialState, as_values
 from adabkb_service.storage.tables import reports, trials
 
 UNCHANGING = {"study_id", "number", "parameters", "origin", "cell", "plate", "created_at"}
-CLAIMABLE: tuple[TrialState, ...] = ("expired", "released", "queued")
+WAITING: tuple[TrialState, ...] = ("expired", "released", "queued")
 
 
 _OF_STUDY = select(trials).where(trials.c.study_id == bindparam("study"))
@@ -26,9 +26,9 @@ _CHANGE = update(trials).where(trials.c.study_id == bindparam("study"), trials.c
 # One query per state. With one query for several states, both databases would scan all trials by number.
 _BY_STATE = (
     _OF_STUDY.where(trials.c.state == state).order_by(trials.c.number).limit(bindparam("most")).subquery()
-    for state in CLAIMABLE
+    for state in WAITING
 )
-_CLAIMABLE = union_all(*map(select, _BY_STATE)).order_by("number").limit(bindparam("most"))
+_WAITING = union_all(*map(select, _BY_STATE)).order_by("number").limit(bindparam("most"))
 _IS_OVERDUE = trials.c.state == "active", trials.c.leased_until < bindparam("now")
 _NEXT_EXPIRY = select(func.min(trials.c.leased_until)).where(
     trials.c.study_id == bindparam("study"), trials.c.state == "active"
@@ -79,9 +79,9 @@ def next_expiry(connection: Connection, study_id: str) -> datetime | None:
     return connection.execute(_NEXT_EXPIRY, {"study": study_id}).scalar_one_or_none()
 
 
-def claimable(connection: Connection, study_id: str, limit: int) -> list[TrialRow]:
+def waiting(connection: Connection, study_id: str, limit: int) -> list[TrialRow]:
     """The first ``limit`` waiting trials, ordered by number."""
-    return [TrialRow(*row) for row in connection.execute(_CLAIMABLE, {"study": study_id, "most": limit})]
+    return [TrialRow(*row) for row in connection.execute(_WAITING, {"study": study_id, "most": limit})]
 
 
 def overdue(connection: Connection, study_id: str, now: datetime) -> list[TrialRow]:

@@ -23,7 +23,7 @@ from adabkb_service.storage.usage import Usage
 from adabkb_service.study import lifecycle
 from adabkb_service.study.cached_study import CachedStudy
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.request import Outcome, PointDemand, Request, kept, recall
+from adabkb_service.study.request import Outcome, PointDemand, Request, key_row, stored_answer
 
 logger = logging.getLogger(__name__)
 
@@ -86,19 +86,19 @@ class Batch:
         request, key = pending.request, pending.request.key
         spent, prefetched = len(self._refunds), replace(self.prefetched)
         try:
-            if checks_key_first and (known := recall(self.draft.connection, key, request.answer)):
+            if checks_key_first and (known := stored_answer(self.draft.connection, key, request.answer)):
                 self.finished.append((pending, known))
                 return
             with self.draft.undone_on_error():
-                request.first(self.draft)
-                if request.follows_model and self._is_about_to_follow(pending):
+                request.prepare(self.draft)
+                if request.waits_for_latest_results and self._is_almost_up_to_date(pending):
                     self.parked.append(pending)
                     return
                 demand = request.point_demand(self.draft)
                 points = self._points(demand, pending)
                 if points is None:
                     # If the request repeats an earlier one, it gets the stored answer, and does not wait for points.
-                    known = None if pending.was_parked else recall(self.draft.connection, key, request.answer)
+                    known = None if pending.was_parked else stored_answer(self.draft.connection, key, request.answer)
                     if known is None:
                         self._park(pending, demand)
                     else:
@@ -150,12 +150,12 @@ class Batch:
             self.draft.set_model_stats(link.model_stats)  # another server may have stored newer ones
         if link.error is not None and study.model_error is None:
             self.draft.record("model_failed", {"error": link.error})
-        elif link.error is None and link.can_follow and link.has_followed() and study.model_error is not None:
+        elif link.error is None and link.can_fold and link.is_up_to_date() and study.model_error is not None:
             self.draft.record("model_recovered", {})
 
-    def _is_about_to_follow(self, pending: PendingRequest) -> bool:
+    def _is_almost_up_to_date(self, pending: PendingRequest) -> bool:
         """Whether the model may have folded all events before the deadline of a request, but has not yet."""
-        return not self._link.has_followed() and self._may_wait(pending)
+        return not self._link.is_up_to_date() and self._may_wait(pending)
 
     def _may_wait(self, pending: PendingRequest) -> bool:
         """Whether a useful reply of the model may arrive before the deadline of a request."""
@@ -198,11 +198,11 @@ class Batch:
         self._remove_issued(points)
         if request.key is None:
             return outcome
-        has_effects = draft.changes != changes and outcome.is_kept
-        if not has_effects and (known := recall(draft.connection, request.key, request.answer)):
+        has_effects = draft.changes != changes and outcome.is_stored
+        if not has_effects and (known := stored_answer(draft.connection, request.key, request.answer)):
             return known
-        if outcome.is_kept:  # the database refuses a second answer for the key
-            draft.keep_answer(kept(request.key, draft.study.id, outcome, draft.now))
+        if outcome.is_stored:  # the database refuses a second answer for the key
+            draft.store_answer(key_row(request.key, draft.study.id, outcome, draft.now))
         return outcome
 
     def _note_exhaustion(self, points: list[Proposal]) -> None:
@@ -226,14 +226,14 @@ class Batch:
         """Remove issued points from the prefetched ones. The others are usable only if no fallback point was issued."""
         from_model, seq = _from_model(points), self.draft.model_event_seq
         if from_model and seq is not None:
-            self.prefetched.handed_out(from_model, seq if from_model == len(points) else UNUSABLE)
+            self.prefetched.remove_issued(from_model, seq if from_model == len(points) else UNUSABLE)
 
     def _stored_answer_or(self, request: Request[Any], refusal: AdaBKBError) -> Any:
         """The stored answer if the request repeats one that succeeded, else the refusal."""
         if isinstance(refusal, StudyNotFound):
             return refusal
         try:
-            return recall(self.draft.connection, request.key, request.answer) or refusal
+            return stored_answer(self.draft.connection, request.key, request.answer) or refusal
         except AdaBKBError as error:
             return error
 
@@ -250,6 +250,6 @@ def _is_new(event: EventRow) -> bool:
 
 def deadline(pending: PendingRequest, link: ModelLink) -> float:
     """Deadline of a parked request, by ``time.monotonic``; infinite while the engine is loading."""
-    if pending.request.follows_model:
+    if pending.request.waits_for_latest_results:
         return pending.queued_at + link.timeouts.follow
     return max(pending.queued_at, link.loaded_at) + link.timeouts.suggestion

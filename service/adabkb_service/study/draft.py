@@ -167,7 +167,7 @@ class Draft:
         self._trials[trial] = row
         return row
 
-    def keep_answer(self, row: KeyRow) -> None:
+    def store_answer(self, row: KeyRow) -> None:
         """Store an answer under its idempotency key, in the same transaction."""
         self._keys.append(row)
         self.changes += 1
@@ -188,10 +188,10 @@ class Draft:
         if not self.study.waiting:
             return []
         most = limit if within is None else self._before.study.waiting
-        found = trials.claimable(self.connection, self.study.id, most + len(self._trials))
+        found = trials.waiting(self.connection, self.study.id, most + len(self._trials))
         rows = _merged({row.number: row for row in found}, self._trials)
         wanted = (row for row in rows if within is None or within.agrees(self.space.present(row.parameters) or {}))
-        return [row for row in wanted if row.state in trials.CLAIMABLE][:limit]
+        return [row for row in wanted if row.state in trials.WAITING][:limit]
 
     def trial(self, number: int) -> TrialRow:
         """As in ``transitions.Rows``."""

@@ -36,7 +36,7 @@ def is_outside(draft: Draft, trial: TrialRow) -> bool:
     return draft.space.present(trial.parameters) is None or bool(draft.space.withdrawn(trial.parameters))
 
 
-def as_handed_out(draft: Draft, trial: TrialRow) -> TrialRow:
+def as_issued(draft: Draft, trial: TrialRow) -> TrialRow:
     """A trial with all parameters that a worker needs. Parameters added to the space after the trial's creation have
     their defaults."""
     present = draft.space.present(trial.parameters)

@@ -25,7 +25,7 @@ def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
     """The state, and why the study issues no new points (None if it does)."""
     if _converged(study):
         return "complete", "converged"
-    used_up = spent(study)
+    used_up = no_more_points_reason(study)
     if used_up and not study.unfinished:
         return "complete", used_up
     if study.paused:
@@ -46,7 +46,7 @@ def _converged(study: StudyRow) -> bool:
     return bool(study.model["stopped"] or within)
 
 
-def spent(study: StudyRow) -> Reason | None:
+def no_more_points_reason(study: StudyRow) -> Reason | None:
     """Return why the study issues no more new points, or None. The reason is that the budget is used up, that every
     point of a finite space is issued, or that a stopping rule holds: no improvement for a number of results, or too
     little expected improvement."""
@@ -77,7 +77,7 @@ def results_since_gain(study: StudyRow) -> int:
     return 0 if study.model is None else int(study.model.get("results_since_gain", 0))
 
 
-def room(study: StudyRow) -> int:
+def room_for_points(study: StudyRow) -> int:
     """Number of new points that may be issued now, in addition to the waiting trials."""
     if status(study) != ("running", None):
         return 0
@@ -122,16 +122,16 @@ def summary(study: StudyRow) -> StudySummary:
     )
 
 
-def in_full(studies: Iterable[StudyRow]) -> Iterator[tuple[StudyRow, views.Study]]:
+def full_views(studies: Iterable[StudyRow]) -> Iterator[tuple[StudyRow, views.Study]]:
     """Full views of studies, for a list. Rows that cannot be read are logged and left out, so that they do not hide the
     others."""
     for study in studies:
         try:
-            yield study, full(study)
+            yield study, full_view(study)
         except Exception:
             logger.exception("study %s: its row cannot be read; run adabkb data doctor to examine it", study.id)
 
 
-def full(study: StudyRow) -> views.Study:
+def full_view(study: StudyRow) -> views.Study:
     """The full view of a study."""
     return render.study(study, definition_of(study.definition), summary(study))

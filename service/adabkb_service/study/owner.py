@@ -405,7 +405,7 @@ class Owner:
         """The last demand, within the study's current limits. In a study with plates, the points continue the open
         plate, or begin a new one."""
         study, within = draft.study, self._last_demand.within
-        count = min(self._last_demand.count, lifecycle.room(study))
+        count = min(self._last_demand.count, lifecycle.room_for_points(study))
         if definition_of(study.definition).plates is None:
             return PointDemand(count, within)
         plate = plates.fitting_plate(study, draft.space, within.fixed or {})
@@ -462,7 +462,7 @@ class Owner:
             pending.future.set_exception(outcome)
         else:
             pending.future.set_result(outcome)
-        self._dependencies.scheduler.done()
+        self._dependencies.scheduler.wake_callers()
         try:
             count_request(self._dependencies, pending, outcome)
         except Exception:

@@ -150,4 +150,4 @@ def _plate_problem(study: StudyRow, event: EventRow) -> Iterator[str]:
 def _attribute_problem(trial: TrialRow, changes: object) -> str | None:
     """What is wrong with a trial's attributes after these changes, or None. Changes that are not an object are not
     checked here: ``apply`` rejects them."""
-    return attributes.fault(attributes.merged(trial.attributes, changes)) if isinstance(changes, dict) else None
+    return attributes.error_in(attributes.merged(trial.attributes, changes)) if isinstance(changes, dict) else None

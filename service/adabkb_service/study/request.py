@@ -56,7 +56,7 @@ class Outcome(Generic[Answer]):
     """Whether the request created something."""
     replayed: bool = False
     """Whether this is the stored answer of an earlier request."""
-    is_kept: bool = True
+    is_stored: bool = True
     """Whether the answer is stored under the request's key."""
     dispositions: Sequence[Disposition] = ()
     """The disposition of each result in the request."""
@@ -84,7 +84,7 @@ def no_demand(_: Draft) -> PointDemand:
     return PointDemand()
 
 
-def nothing(_: Draft) -> None:
+def no_preparation(_: Draft) -> None:
     """For requests without a first step."""
 
 
@@ -100,9 +100,9 @@ class Request(Generic[Answer]):
     point_demand: Callable[[Draft], PointDemand] = field(default=no_demand)
     """Returns the new points that the request needs in this state of the study. May raise an error to refuse the
     request."""
-    first: Callable[[Draft], None] = field(default=nothing)
+    prepare: Callable[[Draft], None] = field(default=no_preparation)
     """Changes the draft before ``point_demand`` is called."""
-    follows_model: bool = False
+    waits_for_latest_results: bool = False
     """Whether the request waits briefly for the model to process the latest results."""
     stores_model_stats: bool = False
     """Whether the model's statistics are committed with this request, even if it writes nothing else."""
@@ -113,7 +113,7 @@ class Request(Generic[Answer]):
     """Whether the request usually adds an event that affects the model, which invalidates decisions in progress."""
 
 
-def recall(connection: Connection, key: Key | None, answer: type[Answer]) -> Outcome[Answer] | None:
+def stored_answer(connection: Connection, key: Key | None, answer: type[Answer]) -> Outcome[Answer] | None:
     """The stored answer; None if the key is new, and for a request without a key.
 
     Raises:
@@ -127,7 +127,7 @@ def recall(connection: Connection, key: Key | None, answer: type[Answer]) -> Out
     return Outcome(answer.model_validate(row.answer["view"]), created=row.answer["created"], replayed=True)
 
 
-def kept(key: Key, study_id: str, outcome: Outcome[Any], now: datetime) -> KeyRow:
+def key_row(key: Key, study_id: str, outcome: Outcome[Any], now: datetime) -> KeyRow:
     """The row that stores an answer under its key. It is deleted with the study."""
     created = "true" if outcome.created else "false"
     stored = JsonText(f'{{"created": {created}, "view": {outcome.json}}}')

@@ -88,7 +88,7 @@ class Scheduler:
             self.work_until(future.done, deadline)
         return future.result(None if math.isinf(seconds) else max(deadline - time.monotonic(), 0.0))
 
-    def done(self) -> None:
+    def wake_callers(self) -> None:
         """Wake the callers of ``wait_for`` if the scheduler has no threads. Call it when a future has its result."""
         if not self._threads:
             with self._changed:

@@ -88,7 +88,7 @@ CORRECTABLE = ("value", "std_error", "metrics", "std_errors", "excluded")
 studies with metrics."""
 Columns = dict[str, Any]
 """New values of the study's columns."""
-FIRST_FIGURES: Mapping[str, Any] = {
+INITIAL_MODEL_STATS: Mapping[str, Any] = {
     "gap": None, "gap_share": None, "beta": 0.0, "leaves": 1, "depth": 0, "dictionary": 0, "basis": 0,
     "effective_dimension": 0.0, "points": 0, "observations": 0, "offset": 0.0, "scale": 1.0, "clipped": 0,
     "stopped": False, "exhausted": False,
@@ -280,7 +280,7 @@ def _edited(rows: Rows, event: EventRow) -> Columns:
     definition = edited(rows.study.definition, event.payload)
     rows.study = replace(rows.study, definition=definition)  # the definition decides which results count
     closed = None if rows.study.plate is None else {**rows.study.plate, "shared": None}  # its values may be outside
-    return {**_recounted(rows), "model": {**FIRST_FIGURES, "rests_on": event.seq}, "plate": closed}
+    return {**_recounted(rows), "model": {**INITIAL_MODEL_STATS, "rests_on": event.seq}, "plate": closed}
 
 
 _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {

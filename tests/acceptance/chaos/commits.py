@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 
 import sqlalchemy as sa
 
-from tests.acceptance.chaos.apart import Commands, apart
+from tests.acceptance.chaos.proxy_process import Commands, proxy_process
 
 COMMIT = b"Q\0\0\0\x0bCOMMIT\0"
 """The message of the simple query protocol, which psycopg sends separately."""
@@ -38,7 +38,7 @@ def cutter(url: str, seed: int) -> Iterator[Cutter]:
     """Run a proxy for a PostgreSQL server that listens on a Unix socket."""
     direct = sa.make_url(url)
     socket = f"{direct.query['host']}/.s.PGSQL.{direct.port or 5432}"
-    with apart(_Cutting, socket, seed) as commands:
+    with proxy_process(_Cutting, socket, seed) as commands:
         proxied = direct.difference_update_query(["host"]).set(host="127.0.0.1", port=commands.port)
         yield Cutter(proxied.render_as_string(hide_password=False), commands)
 

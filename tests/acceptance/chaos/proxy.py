@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Literal
 
-from tests.acceptance.chaos.apart import Commands, apart
+from tests.acceptance.chaos.proxy_process import Commands, proxy_process
 
 FaultKind = Literal[
     "lose request", "delay request", "lose answer", "delay answer", "hang up", "duplicate", "repeat later"
@@ -54,7 +54,7 @@ class Proxy:
 @contextmanager
 def proxy(ports: Sequence[int], seed: int) -> Iterator[Proxy]:
     """Run a proxy for the servers on these ports of the loopback interface."""
-    with apart(_FaultInjector, list(ports), seed) as commands:
+    with proxy_process(_FaultInjector, list(ports), seed) as commands:
         yield Proxy(commands)
 
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from sqlalchemy import Engine, PoolProxiedConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adabkb_service.inference.forking import PRELOADED
+from adabkb_service.inference.fork_server import PRELOADED
 from tests.acceptance.crash.server import Answer, Call, Operation, application, running
 
 KEY = "the-same-for-every-try"

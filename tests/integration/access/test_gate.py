@@ -114,8 +114,8 @@ def test_permissions_checked_by_another_server_are_looked_up_by_id(database: Dat
     token = give_token(database, "ann", "read")
     number = id_of(token) or ""
     assert gate.admit_by_id(number, "read", None).user == "ann"
-    assert isinstance(gate.remembered_by_id(number, "read", None), Caller)
-    assert gate.remembered(token, "read", None) is None
+    assert isinstance(gate.cached_caller_by_id(number, "read", None), Caller)
+    assert gate.cached_caller(token, "read", None) is None
     with pytest.raises(StudyNotFound):
         gate.admit_by_id(number, "read", "s")
     with pytest.raises(Unauthorized, match="no such token"):
@@ -125,9 +125,9 @@ def test_permissions_checked_by_another_server_are_looked_up_by_id(database: Dat
 def test_changed_permissions_apply_immediately(database: Database, gate: Gate) -> None:
     token = give_token(database, "ann", "read")
     admitted(gate, token)
-    assert gate.remembered(token, "read", None) is not None
+    assert gate.cached_caller(token, "read", None) is not None
     gate.rights_changed()
-    assert gate.remembered(token, "read", None) is None
+    assert gate.cached_caller(token, "read", None) is None
 
 
 def test_grant_that_is_revoked_while_it_is_read_is_not_cached(database: Database, clock: ManualClock) -> None:
@@ -142,7 +142,7 @@ def test_grant_that_is_revoked_while_it_is_read_is_not_cached(database: Database
 
     revoking = Gate(database, now, is_open=False)
     admitted(revoking, token)
-    assert revoking.remembered(token, "read", None) is None
+    assert revoking.cached_caller(token, "read", None) is None
 
 
 @pytest.mark.parametrize("stays_open", [False, True])
@@ -177,7 +177,7 @@ def test_uses_and_refusals_are_stored_once(database: Database, gate: Gate, clock
         ("refused", "unknown", None, "192.0.2.1", stored, 1),
         ("refused", "unknown", id_of(token), "192.0.2.1", stored, 1),
     }
-    gate.remembered(token, "read", None)
+    gate.cached_caller(token, "read", None)
     gate.store_uses()
     with database.reading() as connection:
         row = tokens.find(connection, id_of(token) or "")

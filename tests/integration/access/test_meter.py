@@ -48,23 +48,23 @@ def caller(**quotas: Any) -> Caller:
 def test_overdrawn_processor_time_is_limited_until_it_is_refilled(meter: Meter, timer: Timer) -> None:
     """At two seconds per second, an overdraft of 3 s ends after 1.5 s, and one second is available after 2 s."""
     ann = caller(model_seconds_per_minute=120)
-    meter.worked(ann, 123.0)
+    meter.charge_processor_time(ann, 123.0)
     with pytest.raises(TooManyRequests, match="User 'ann' is limited to 120 processor seconds a minute") as raised:
-        meter.let_work(ann)
+        meter.check_processor_quota(ann)
     assert raised.value.limit.reset == 2
     timer.now += 1.4
     with pytest.raises(TooManyRequests):
-        meter.let_work(ann)
+        meter.check_processor_quota(ann)
     timer.now += 0.1
-    meter.let_work(ann)
-    meter.worked(Caller("bob", "work"), 1e9)
+    meter.check_processor_quota(ann)
+    meter.charge_processor_time(Caller("bob", "work"), 1e9)
 
 
 def test_retry_after_of_a_small_quota_covers_a_second_of_its_rate(meter: Meter) -> None:
     ann = caller(model_seconds_per_minute=6)
-    meter.worked(ann, 8.0)
+    meter.charge_processor_time(ann, 8.0)
     with pytest.raises(TooManyRequests) as raised:
-        meter.let_model_work(ann, "s")
+        meter.charge_for_model(ann, "s")
     assert raised.value.limit.reset == 21  # 2 s overdrawn, and 0.1 s, at 0.1 s a second
 
 

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.access.caller import Caller
-from adabkb_service.access.gate import MAX_REFUSAL_KINDS, REMEMBERED_SECONDS, Gate, Refusals
+from adabkb_service.access.gate import GRANT_CACHE_SECONDS, MAX_REFUSAL_KINDS, Gate, Refusals
 from adabkb_service.access.secrets import id_of
 from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized
 from adabkb_service.storage import grants, tokens
@@ -171,11 +171,11 @@ def test_grants_are_cached_for_some_seconds_and_denials_are_not(guarded: Guarded
         other.admit(token, "work", "s", "here")
     with guarded.database.writing() as connection:
         tokens.revoke(connection, id_of(token) or "", utc_now())
-    timer.now = REMEMBERED_SECONDS - 0.1
-    assert isinstance(other.remembered(token, "read", "s"), Caller)
-    assert other.remembered(token, "work", "s") is None
-    timer.now = REMEMBERED_SECONDS + 0.1
-    assert other.remembered(token, "read", "s") is None
+    timer.now = GRANT_CACHE_SECONDS - 0.1
+    assert isinstance(other.cached_caller(token, "read", "s"), Caller)
+    assert other.cached_caller(token, "work", "s") is None
+    timer.now = GRANT_CACHE_SECONDS + 0.1
+    assert other.cached_caller(token, "read", "s") is None
     with pytest.raises(Unauthorized, match="revoked"):
         other.admit(token, "read", "s", "here")
 

@@ -12,7 +12,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.suggest import suggest as asking
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
-from tests.integration.inference.held import Held
+from tests.integration.inference.held_replies import HeldReplies
 from tests.integration.inference.rounds import rounds
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, heartbeat, store, suggest
@@ -20,7 +20,7 @@ from tests.integration.operations.verbs import Ask, Value, heartbeat, store, sug
 
 def test_reply_to_an_earlier_message_is_not_used_for_a_later_one(database: Database, clock: ManualClock) -> None:
     """After a result, the model prefetches one point; two are requested before its reply. Both come from the model."""
-    held = Held(database)
+    held = HeldReplies(database)
     running = Service(database, clock=clock, inference=held)
     create(running, definition())
     suggest(running, "s", Ask())

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from adabkb_service.errors import ModelCannotFollow, Unavailable
+from adabkb_service.errors import ModelCannotFold, Unavailable
 from adabkb_service.inference.messages import Answered, Ask, Forget, Lost, Reply, Superseded
 from adabkb_service.inference.pool import Supervision, WorkerPool
 from adabkb_service.inference.store import SAVE_EVENTS
@@ -342,7 +342,7 @@ def test_model_continues_after_its_log_was_unreadable(other_sqlite: str, clock: 
             assert suggest(pooled, "s", Asking()).view.degraded
         with pytest.raises(Unavailable, match="database") as refused:
             predict(pooled, "s", [{"x": 0.5, "y": 1.0}])
-        assert not isinstance(refused.value, ModelCannotFollow)
+        assert not isinstance(refused.value, ModelCannotFold)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
         wait_for(lambda: not suggest(pooled, "s", Asking()).view.degraded)
     database.close()

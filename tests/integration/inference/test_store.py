@@ -260,4 +260,4 @@ def test_model_that_cannot_be_restored_is_logged_once(
     with database.reading() as connection:
         assert [event.kind for event in events.page(connection, "s", 0)].count("model_failed") == 1
     assert len([record for record in caplog.records if record.exc_info]) == 1
-    assert "cannot follow the log" in caplog.text
+    assert "cannot fold the log" in caplog.text

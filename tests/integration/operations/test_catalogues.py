@@ -17,8 +17,8 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage import studies
 from adabkb_service.storage.catalogues import Pieces, keep
 from adabkb_service.storage.database import Database
+from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, change, get, observe, queue, suggest
 
 HEADS = "molecule,size,polarity"

@@ -20,8 +20,8 @@ from adabkb_service.operations.predict import recommendation
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.why import why
 from adabkb_service.storage.database import Database
+from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, change, edit, observe, queue, suggest
 
 HUMIDITY = {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True}

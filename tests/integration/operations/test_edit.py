@@ -19,8 +19,8 @@ from adabkb_service.operations.why import why
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import TrialRow
 from tests.calls import watching
+from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, change, edit, get, observe, queue, release, retry, suggest
 
 Y = {"name": "y", "kind": "float", "low": 0.01, "high": 100, "scale": "log"}

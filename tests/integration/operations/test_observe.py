@@ -13,7 +13,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import sweep
 from adabkb_service.storage.database import Database
 from adabkb_service.study.request import Key
-from tests.integration.inference.held import Held
+from tests.integration.inference.held_replies import HeldReplies
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import (
     Ask,
@@ -73,7 +73,7 @@ def test_result_of_another_attempt_is_kept_as_a_replicate(running: Service, tria
 
 def test_results_do_not_wait_for_suggestions(database: Database, clock: ManualClock) -> None:
     """While a suggestion waits for the model, a result is stored and acknowledged; the suggestion still succeeds."""
-    models = Held(database)
+    models = HeldReplies(database)
     models.is_holding = True
     running = Service(database, clock=clock, inference=models, threads=2)
     running.open()

@@ -21,8 +21,8 @@ from adabkb_service.operations.why import why
 from adabkb_service.storage import events, grants, observations, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import ObservationRow
+from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, edit, observe, suggest
 
 X = {"name": "x", "kind": "float", "low": -1, "high": 2}

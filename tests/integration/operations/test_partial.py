@@ -18,8 +18,8 @@ from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from adabkb_service.study.request import Key
+from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Failure, change, correct, get, observe, store, suggest
 
 BOUNDED: dict[str, Any] = {

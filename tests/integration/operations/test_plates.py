@@ -28,8 +28,8 @@ from adabkb_service.operations.predict import predict
 from adabkb_service.operations.read import list_observations
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
+from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import (
     Ask,
     Failure,

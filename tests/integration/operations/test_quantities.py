@@ -14,16 +14,16 @@ from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.errors import Invalid, StudyExists
 from adabkb_service.operations.assessment import assessment
 from adabkb_service.operations.digits import Digits
+from adabkb_service.operations.labels import Labels
 from adabkb_service.operations.manage import create
-from adabkb_service.operations.naming import Names
 from adabkb_service.operations.read import list_observations
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.why import why
 from adabkb_service.operations.why_in_words import in_words
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
+from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, change, correct, edit, get, observe, suggest
 
 X = {"name": "x", "kind": "float", "low": -1, "high": 2}
@@ -169,5 +169,5 @@ def test_predictions_are_clipped_to_the_natural_bounds() -> None:
     assert (digits.result(82.44), digits.difference(1.234)) == ("82.4\xa0%", "1.2\xa0%")
     payload = {"origin": "policy", "phase": "polish", "fixed": None, "expected": {"mean": 104.23, "std": 3.1}}
     event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
-    sentence = in_words(event, 1.0, {"value": 99.0}, None, (), Names({}, {"value": quantity}))
+    sentence = in_words(event, 1.0, {"value": 99.0}, None, (), Labels({}, {"value": quantity}))
     assert "It expected 100\xa0±\xa03.1\xa0%; the best result so far is 99\xa0%" in sentence

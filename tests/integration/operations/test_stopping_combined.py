@@ -15,8 +15,8 @@ from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.trash import delete
 from adabkb_service.storage.database import Database
+from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.operations.retold import assert_log_is_complete
 from tests.integration.operations.verbs import Ask, Value, edit, get, observe, report, suggest
 
 ASHA = {"rule": "asha", "max_steps": 9}

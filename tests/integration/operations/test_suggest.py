@@ -24,7 +24,7 @@ from adabkb_service.operations.trash import delete
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import cells, dictionary
 from adabkb_service.study.request import Key
-from tests.integration.inference.held import Held
+from tests.integration.inference.held_replies import HeldReplies
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import (
     Ask,
@@ -292,7 +292,7 @@ def test_suggestion_for_a_deleted_study_is_not_issued_for_its_successor(database
 
 def test_repeated_request_is_answered_without_the_model(database: Database, clock: ManualClock) -> None:
     """The stored response is returned without another decision of the model."""
-    models = Held(database)
+    models = HeldReplies(database)
     running = Service(database, clock=clock, inference=models, threads=2)
     running.open()
     create(running, definition())

@@ -29,24 +29,24 @@ from tests.integration.operations.verbs import (
 CHOICES = [{"name": "catalyst", "kind": "categorical", "choices": ["A", "B", "C"]}]
 
 
-def handed_out(running: Service, count: int = 1) -> list[int]:
+def issue(running: Service, count: int = 1) -> list[int]:
     return [trial.number for trial in suggest(running, "s", Ask(count)).view.trials]
 
 
 def test_a_declined_suggestion_keeps_its_reason_and_is_not_issued_again(running: Service) -> None:
     create(running, definition(budget=2))
-    (number,) = handed_out(running)
+    (number,) = issue(running)
     answer = withdraw(running, "s", number, "no XPhos left", attempt=1).view
     assert (answer.trial.state, answer.trial.reason) == ("withdrawn", "no XPhos left")
     assert answer.trial.finished_at is not None
     assert (answer.study.counts.withdrawn, answer.study.counts.failed) == (1, 0)
-    assert handed_out(running, 3) == [2, 3]  # all of the budget is left
+    assert issue(running, 3) == [2, 3]  # all of the budget is left
     assert replay(running, "s").diverged == []
 
 
 def test_a_withdrawn_trial_is_no_failure(running: Service) -> None:
     create(running, definition(failure_limit=2))
-    (failed, declined) = handed_out(running, 2)
+    (failed, declined) = issue(running, 2)
     observe(running, "s", Failure(failed))
     assert withdraw(running, "s", declined).view.study.state == "running"
 
@@ -80,7 +80,7 @@ def test_the_others_are_suggested_as_if_the_point_were_still_under_way(running: 
 def test_a_finite_space_ends_without_the_declined_points(running: Service) -> None:
     create(running, definition(parameters=CHOICES))
     for _ in range(3):
-        (number,) = handed_out(running)
+        (number,) = issue(running)
         withdraw(running, "s", number)
     assert suggest(running, "s", Ask()).view.reason == "exhausted"
 
@@ -93,24 +93,24 @@ def test_a_queued_point_is_removed_once(running: Service, database: Database) ->
     with database.reading() as connection:
         log = [each for each in events.page(connection, "s", 0) if each.kind == "withdrawn"]
     assert [(each.trial, each.payload) for each in log] == [(queued, {"attempt": 0, "reason": "typed wrongly"})]
-    assert handed_out(running) == [queued + 1]
+    assert issue(running) == [queued + 1]
 
 
 def test_it_is_taken_back_by_a_retry(running: Service) -> None:
     create(running, definition())
-    (number,) = handed_out(running)
+    (number,) = issue(running)
     withdraw(running, "s", number, "no XPhos left")
     back = retry(running, "s", number).view.trial
     assert (back.state, back.reason, back.finished_at) == ("released", None, None)
-    assert handed_out(running) == [number]
+    assert issue(running) == [number]
     assert replay(running, "s").diverged == []
 
 
 def test_it_cannot_be_taken_back_once_others_have_the_budget(running: Service) -> None:
     create(running, definition(budget=1))
-    (number,) = handed_out(running)
+    (number,) = issue(running)
     withdraw(running, "s", number)
-    (other,) = handed_out(running)
+    (other,) = issue(running)
     with pytest.raises(StudyComplete, match="increase it to retry trial 1"):
         retry(running, "s", number)
     withdraw(running, "s", other)
@@ -119,15 +119,15 @@ def test_it_cannot_be_taken_back_once_others_have_the_budget(running: Service) -
 
 def test_a_complete_study_runs_again_after_its_last_trial_was_declined(running: Service) -> None:
     create(running, definition(budget=1))
-    (declined,) = handed_out(running)
+    (declined,) = issue(running)
     assert withdraw(running, "s", declined).view.study.state == "running"
-    (other,) = handed_out(running)
+    (other,) = issue(running)
     assert observe(running, "s", Value(1.0, other)).view.study.state == "complete"
 
 
 def test_its_worker_has_lost_the_lease_but_its_result_is_stored(running: Service) -> None:
     create(running, definition())
-    (number,) = handed_out(running)
+    (number,) = issue(running)
     withdraw(running, "s", number)
     with pytest.raises(LeaseLost, match="Trial 1 is withdrawn"):
         heartbeat(running, "s", number, attempt=1)
@@ -140,13 +140,13 @@ def test_its_worker_has_lost_the_lease_but_its_result_is_stored(running: Service
 
 def test_a_trial_with_an_outcome_cannot_be_withdrawn(running: Service) -> None:
     create(running, definition())
-    done, failed, held = handed_out(running, 3)
+    done, failed, held = issue(running, 3)
     observe(running, "s", Value(1.0, done))
     observe(running, "s", Failure(failed))
     for number, state in ((done, "completed"), (failed, "failed")):
         with pytest.raises(TrialFinished, match=f"Trial {number} is {state}"):
             withdraw(running, "s", number)
     release(running, "s", held)
-    assert handed_out(running) == [held]
+    assert issue(running) == [held]
     with pytest.raises(LeaseLost, match="is at attempt 2"):
         withdraw(running, "s", held, attempt=1)

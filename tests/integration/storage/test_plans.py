@@ -60,8 +60,8 @@ QUERIES = {
         lambda connection: trials.studies_with_overdue(connection, NOW - timedelta(days=1)), 0
     ),
     "leased beyond": Query(lambda connection: trials.leased_beyond(connection, NOW), ACTIVE - OVERDUE),
-    "claimable, one": Query(lambda connection: trials.claimable(connection, "s", 1), 1),
-    "claimable, all": Query(lambda connection: trials.claimable(connection, "s", 100), 3 * WAITING),
+    "waiting, one": Query(lambda connection: trials.waiting(connection, "s", 1), 1),
+    "waiting, all": Query(lambda connection: trials.waiting(connection, "s", 100), 3 * WAITING),
     "next lease to end": Query(lambda connection: trials.next_expiry(connection, "s"), 1),
     "next lease to end, none": Query(lambda connection: trials.next_expiry(connection, "m7-7"), 1),
     "overdue": Query(lambda connection: trials.overdue(connection, "s", NOW), OVERDUE),

@@ -61,7 +61,7 @@ def change_everything(draft: Draft) -> None:
     draft.set_lease_length(3, 7.0)
     draft.set_model_stats({"gap": 1.0})
     draft.set_state("paused")
-    draft.keep_answer(KeyRow("s", "k", "s", "f", {}, draft.now))
+    draft.store_answer(KeyRow("s", "k", "s", "f", {}, draft.now))
 
 
 def observed(seq: int, value: float) -> dict[str, Any]:

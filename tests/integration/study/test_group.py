@@ -272,7 +272,7 @@ def test_answer_is_consistent_although_another_server_writes(
         for value in corrections:
             correct(warm, "s", 1, {"value": value})
 
-    told_again = replace(observation.observe("s", Value(1.0, 1)), first=let_other_write)
+    told_again = replace(observation.observe("s", Value(1.0, 1)), prepare=let_other_write)
     answer = Service(database, clock=clock).do(told_again).view
     assert answer.observation is not None
     assert answer.study.best is not None

@@ -10,8 +10,8 @@ import pytest
 
 from adabkb_service.contract.stored import first_stored
 from adabkb_service.storage.rows import StudyRow
-from adabkb_service.study.lifecycle import UNLIMITED_POINTS, room, spent, status, summary
-from adabkb_service.study.transitions import FIRST_FIGURES
+from adabkb_service.study.lifecycle import UNLIMITED_POINTS, no_more_points_reason, room_for_points, status, summary
+from adabkb_service.study.transitions import INITIAL_MODEL_STATS
 from tests.integration.operations.conftest import definition
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,7 +29,7 @@ def study(of: Any = PLAIN, **columns: Any) -> StudyRow:
 
 
 def model(**figures: Any) -> dict[str, Any]:
-    return {**FIRST_FIGURES, "rests_on": 1, **figures}
+    return {**INITIAL_MODEL_STATS, "rests_on": 1, **figures}
 
 
 STATES: dict[str, tuple[dict[str, Any], tuple[str, str | None]]] = {
@@ -69,7 +69,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, str | None]]] = {
 def test_state_follows_from_the_row(columns: dict[str, Any], expected: tuple[str, str | None]) -> None:
     row = study(**columns)
     assert status(row) == expected
-    assert (room(row) > 0) == (expected == ("running", None))
+    assert (room_for_points(row) > 0) == (expected == ("running", None))
     shown = summary(row)
     gap = None if row.model is None else row.model["gap"]
     assert (shown.id, shown.state, shown.reason, shown.gap, shown.best) == ("s", *expected, gap, None)
@@ -77,8 +77,8 @@ def test_state_follows_from_the_row(columns: dict[str, Any], expected: tuple[str
 
 @pytest.mark.parametrize(("cost", "reason"), [(4.9, None), (5.0, "budget")])
 def test_cost_budget_is_used_up_by_costs(cost: float, reason: str | None) -> None:
-    assert spent(study(WITH_COST, cost_spent=cost)) == reason
-    assert spent(study(cost_spent=cost)) is None
+    assert no_more_points_reason(study(WITH_COST, cost_spent=cost)) == reason
+    assert no_more_points_reason(study(cost_spent=cost)) is None
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,4 @@ def test_cost_budget_is_used_up_by_costs(cost: float, reason: str | None) -> Non
     ],
 )
 def test_number_of_new_points_is_bounded_by_the_nearest_limit(columns: dict[str, Any], expected: int) -> None:
-    assert room(study(**columns)) == expected
+    assert room_for_points(study(**columns)) == expected

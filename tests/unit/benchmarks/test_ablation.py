@@ -41,15 +41,15 @@ def test_short_run_compares_and_resumes(tmp_path: Path, capsys: pytest.CaptureFi
     assert json.loads(out.read_text())["mechanisms"] == content["mechanisms"]
 
 
-def made_up(mechanism: str, seed: int, regrets: list[float], seconds: float, problem: str = "f") -> Run:
+def run_of(mechanism: str, seed: int, regrets: list[float], seconds: float, problem: str = "f") -> Run:
     return Run(mechanism, "group", problem, seed, regrets, seconds)
 
 
 def test_cost_of_disabling_is_the_mean_ratio_of_paired_regrets() -> None:
     runs = [
-        *(made_up(WHOLE, 0, [4.0, 1e-9], 1.0), made_up("end game", 0, [4.0, 2e-3], 3.0)),
-        *(made_up(WHOLE, 1, [2.0, 1e-3], 1.0), made_up("end game", 1, [8.0, 8e-3], 3.0)),
-        *(made_up(WHOLE, 0, [1.0, 1.0], 1.0, "g"), made_up("end game", 2, [8.0, 8.0], 3.0)),  # has no counterpart
+        *(run_of(WHOLE, 0, [4.0, 1e-9], 1.0), run_of("end game", 0, [4.0, 2e-3], 3.0)),
+        *(run_of(WHOLE, 1, [2.0, 1e-3], 1.0), run_of("end game", 1, [8.0, 8e-3], 3.0)),
+        *(run_of(WHOLE, 0, [1.0, 1.0], 1.0, "g"), run_of("end game", 2, [8.0, 8.0], 3.0)),  # has no counterpart
     ]
     (found,) = summary(runs, {"group": Group((), 20, 1e-3)}, [BY_NAME["end game"]])
     cell = found["groups"]["group"]

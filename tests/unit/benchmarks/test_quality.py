@@ -57,7 +57,7 @@ def test_shifted_box_keeps_its_size_and_contains_the_minimiser(name: str) -> Non
     assert len(np.unique(boxes, axis=0)) == 50
 
 
-def made_up(scores: dict[str, dict[str, list[float]]]) -> Results:
+def results_of(scores: dict[str, dict[str, list[float]]]) -> Results:
     """Results with the same score at every number of evaluations."""
     return Results(
         {
@@ -70,7 +70,7 @@ def made_up(scores: dict[str, dict[str, list[float]]]) -> Results:
 
 
 def test_ranks_and_ratios_of_a_small_table() -> None:
-    results = made_up(
+    results = results_of(
         {
             "random": {"f": [8.0] * 5, "g": [0.004] * 5},
             "tpe": {"f": [1.0, 1.1, 0.9, 1.0, 1.0], "g": [0.04] * 5},

@@ -7,9 +7,9 @@ import sqlalchemy as sa
 
 from adabkb_service.errors import Contention
 from adabkb_service.storage import containers, removal, studies, trials
+from adabkb_service.storage.container_writer import container_writer
 from adabkb_service.storage.containers import HOLD
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.filling import filling
 from adabkb_service.storage.pace import Pace
 from tests.integration.storage.conformance.test_references import BELOW, fill, rows
 from tests.integration.storage.rows import NOW, TICK, study, trial
@@ -91,13 +91,13 @@ def test_removal_deletes_all_tables_in_small_steps(connection: sa.Connection, li
 def test_partly_written_study_is_never_visible(database: Database) -> None:
     """A study written in one or in several transactions is not visible until the last one."""
     for name, first in (("small", 10), ("large", 2)):
-        with filling(database, name, lambda: NOW, Pace(first, first)) as container:
+        with container_writer(database, name, lambda: NOW, Pace(first, first)) as container:
             container.add(trials.add, [trial(number, name) for number in range(1, 6)])
             with database.reading() as connection:
                 written = [row.number for row in trials.page(connection, name, state=None, after=0, limit=9)]
             assert written == list(range(1, len(written) + 1))
             assert len(written) in ({0} if name == "small" else {2, 3, 4})  # fewer rows if a transaction took long
-            with container.finishing() as connection:
+            with container.last_transaction() as connection:
                 studies.add(connection, study(name))
         with database.reading() as connection:
             assert len(trials.page(connection, name, state=None, after=0, limit=9)) == 5
@@ -106,7 +106,7 @@ def test_partly_written_study_is_never_visible(database: Database) -> None:
 
 def test_failed_filling_is_immediately_removable(database: Database) -> None:
     broken = (trial(12 // number, "new") for number in (3, 2, 1, 0))
-    with pytest.raises(ZeroDivisionError), filling(database, "new", lambda: NOW, Pace(1, 1)) as container:
+    with pytest.raises(ZeroDivisionError), container_writer(database, "new", lambda: NOW, Pace(1, 1)) as container:
         container.add(trials.add, broken)
     with database.reading() as connection:
         assert containers.removable(connection, NOW, 9) == ["new"]

@@ -37,7 +37,7 @@ class NoColumn(ValueError):
         super().__init__(f"{self.what}. Name it: {argument}")
 
 
-class Unfit(ValueError):
+class InvalidCell(ValueError):
     """A cell does not have a valid value. The message continues a sentence that begins with the name of the field."""
 
 
@@ -153,7 +153,7 @@ def left_out(row: Row, columns: Columns) -> str | None:
     return None if state in COMPLETED else state
 
 
-def fitted(
+def result_of_row(
     row: Row, columns: Columns, parameters: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], list[RowError]]:
     """Return the result of a row in wire form, and the errors in it. The server checks ranges."""
@@ -164,7 +164,7 @@ def fitted(
     def part(field: str, read: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return read(*arguments)
-        except Unfit as unfit:
+        except InvalidCell as unfit:
             errors.append(RowError(row.number, field, str(unfit)))
             return None
 
@@ -209,33 +209,33 @@ def number(cell: Any) -> float:
     """Return the number in a cell.
 
     Raises:
-        Unfit: the cell is not a finite number.
+        InvalidCell: the cell is not a finite number.
     """
     scalar = plain(cell)
     if _is_missing(scalar):
-        raise Unfit("is missing; fill it in, or leave the row out")
+        raise InvalidCell("is missing; fill it in, or leave the row out")
     try:
         found = math.nan if isinstance(scalar, bool | bytes) else float(scalar)
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     if math.isnan(found):
-        raise Unfit(f"must be a number, with a point if it has decimals, not {_shown(scalar)}")
+        raise InvalidCell(f"must be a number, with a point if it has decimals, not {_shown(scalar)}")
     if math.isinf(found):
-        raise Unfit("must be finite; leave the row out if the evaluation has failed")
+        raise InvalidCell("must be finite; leave the row out if the evaluation has failed")
     return found
 
 
 def _plate(cell: Any) -> int:
     found = number(cell)
     if not found.is_integer() or not 1 <= found <= MAX_PLATE:
-        raise Unfit(f"must be a whole number from 1 to {MAX_PLATE:,}, not {_shown(plain(cell))}")
+        raise InvalidCell(f"must be a whole number from 1 to {MAX_PLATE:,}, not {_shown(plain(cell))}")
     return int(found)
 
 
 def _std_error(cell: Any) -> float:
     error = number(cell)
     if error < 0:
-        raise Unfit(f"must be 0 or more, not {error}")
+        raise InvalidCell(f"must be 0 or more, not {error}")
     return error
 
 
@@ -257,7 +257,7 @@ def _row(cell: Any) -> str:
     """Return the name of a row of a catalogue; the server checks whether the row exists."""
     name = "" if _is_missing(cell) else str(plain(cell)).strip()
     if not name:
-        raise Unfit("is missing; fill in the name of a row, or leave the row out")
+        raise InvalidCell("is missing; fill in the name of a row, or leave the row out")
     return name
 
 
@@ -269,11 +269,11 @@ def _choice(choices: Sequence[Any], cell: Any) -> Any:
             if _identity(choice) == _identity(reading):
                 return choice
     if _is_missing(scalar):
-        raise Unfit("is missing; fill it in, or leave the row out")
+        raise InvalidCell("is missing; fill it in, or leave the row out")
     if _identity(choices) == _identity([False, True]) and scalar in (0, 1, "0", "1"):
         return bool(int(scalar))
     shown = ", ".join(json.dumps(choice) for choice in choices)
-    raise Unfit(f"must be one of {shown}, not {_shown(scalar)}")
+    raise InvalidCell(f"must be one of {shown}, not {_shown(scalar)}")
 
 
 def _readings(cell: Any) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from adabkb_service.storage.pace import Pace
 Row = TypeVar("Row")
 
 
-class Filling:
+class ContainerWriter:
     """Writes rows to a new container. If all rows fit into one transaction, only one is used."""
 
     def __init__(self, database: Database, container: str, clock: Callable[[], datetime], pace: Pace) -> None:
@@ -57,7 +57,7 @@ class Filling:
         self._waiting, self._room = [], self._pace.rows
 
     @contextmanager
-    def finishing(self) -> Iterator[Connection]:
+    def last_transaction(self) -> Iterator[Connection]:
         """The last transaction. Within the block, the caller inserts the row that refers to the container.
 
         Raises:
@@ -85,11 +85,11 @@ class Filling:
 
 
 @contextmanager
-def filling(
+def container_writer(
     database: Database, container: str, clock: Callable[[], datetime], pace: Pace | None = None
-) -> Iterator[Filling]:
+) -> Iterator[ContainerWriter]:
     """A container to fill within the block. If the block raises, any server may remove the content."""
-    begun = Filling(database, container, clock, pace or Pace())
+    begun = ContainerWriter(database, container, clock, pace or Pace())
     try:
         yield begun
     except BaseException:

@@ -19,7 +19,7 @@ LOOK_EVERY = 0.2
 """Seconds between two reads of the file."""
 
 
-class Follower:
+class ReportReader:
     """Sends reports to the server, and ends the program when its trial is stopped.
 
     Args:
@@ -40,7 +40,7 @@ class Follower:
         """Whether the server has refused a report; if so, no more are sent."""
 
     @contextmanager
-    def following(self) -> Iterator[None]:
+    def reading(self) -> Iterator[None]:
         """Follow the file inside the block, and read the rest of it at the end."""
         thread = threading.Thread(target=self._follow, daemon=True)
         thread.start()

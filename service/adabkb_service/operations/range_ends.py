@@ -16,7 +16,7 @@ MIN_FACTOR, MAX_FACTOR = 2.0, 10.0
 """The smallest and the largest factor by which a range on a log scale is widened."""
 
 
-class Edge(NamedTuple):
+class RangeEnd(NamedTuple):
     """An end of a range at which a point lies."""
 
     parameter: str
@@ -26,7 +26,7 @@ class Edge(NamedTuple):
     """The parameter with a wider range; None if no wider range is possible, such as below 0."""
 
 
-def edges(parameters: Sequence[Parameter], point: Mapping[str, Any]) -> list[Edge]:
+def range_ends(parameters: Sequence[Parameter], point: Mapping[str, Any]) -> list[RangeEnd]:
     """Return the ends of numerical ranges at which a point lies. Periodic parameters have no ends, and context
     parameters are not chosen."""
     found = []
@@ -42,9 +42,9 @@ def edges(parameters: Sequence[Parameter], point: Mapping[str, Any]) -> list[Edg
                 index, count = axis.bin(position), axis.count if axis.count >= MIN_VALUES else 0
                 is_first, is_last = count > 0 and index == 0, index == count - 1
             if is_first:
-                found.append(Edge(each.name, "lower", each.low, _lower(each)))
+                found.append(RangeEnd(each.name, "lower", each.low, _lower(each)))
             elif is_last:
-                found.append(Edge(each.name, "upper", each.high, _with(each, "high", _beyond(each, 1.0))))
+                found.append(RangeEnd(each.name, "upper", each.high, _with(each, "high", _beyond(each, 1.0))))
     return found
 
 

@@ -35,7 +35,7 @@ class Commands:
 
 
 @contextmanager
-def apart(make: Callable[..., Proxy], *arguments: Any) -> Iterator[Commands]:
+def proxy_process(make: Callable[..., Proxy], *arguments: Any) -> Iterator[Commands]:
     """Run a proxy in a separate process within the block, on a free port of the loopback interface."""
     spawn = multiprocessing.get_context("spawn")
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:

@@ -55,7 +55,7 @@ def _studies(context: typer.Context, incomplete: str) -> list[str]:
 StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=False, autocompletion=_studies), STUDY]
 
 
-def calling(command: Callable[..., None]) -> Callable[..., None]:
+def with_server(command: Callable[..., None]) -> Callable[..., None]:
     """Wrap a command: the options ``--url``, ``--local``, ``--token`` and ``--retry-for`` replace its first parameter,
     the server. If the server refuses a request, the command ends with the reason."""
     signature = inspect.signature(command, eval_str=True)

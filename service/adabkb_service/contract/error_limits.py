@@ -56,9 +56,9 @@ def _one_by_one(values: list[object], handler: ValidatorFunctionWrapHandler) -> 
         try:
             handler([value])
         except ValidationError as error:
-            for fault in _details(error):
-                fault["loc"] = (index, *fault["loc"][1:])
-                yield fault
+            for details in _details(error):
+                details["loc"] = (index, *details["loc"][1:])
+                yield details
 
 
 def with_few_unknown(data: object, known: Collection[str], handler: Callable[[object], T]) -> T:
@@ -77,15 +77,17 @@ def with_few_unknown(data: object, known: Collection[str], handler: Callable[[ob
     try:
         return handler(data)
     except ValidationError as error:
-        faults = _details(error)
-        own = [fault for fault in faults if fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1]
+        field_errors = _details(error)
+        own = [details for details in field_errors if details["type"] == "extra_forbidden" and len(details["loc"]) == 1]
         if not own:
             raise
-    for fault in own:
-        fault["ctx"] = {"known": tuple(known)}
+    for details in own:
+        details["ctx"] = {"known": tuple(known)}
     if uncollected:
-        raise _few(faults, uncollected)
-    lines: list[InitErrorDetails] = [{"type": _same(fault), "loc": fault["loc"], "input": None} for fault in faults]
+        raise _few(field_errors, uncollected)
+    lines: list[InitErrorDetails] = [
+        {"type": _same(details), "loc": details["loc"], "input": None} for details in field_errors
+    ]
     raise ValidationError.from_exception_data("unknown", lines)
 
 
@@ -93,19 +95,19 @@ def _details(error: ValidationError) -> list[ErrorDetails]:
     return error.errors(include_url=False, include_input=False)
 
 
-def _few(faults: Iterable[ErrorDetails], uncollected: int = 0) -> ValidationError:
-    """Return an error with the first faults, and the number of the others including the ``uncollected`` ones."""
+def _few(field_errors: Iterable[ErrorDetails], uncollected: int = 0) -> ValidationError:
+    """Return an error with the first errors, and the number of the others including the ``uncollected`` ones."""
     first: list[InitErrorDetails] = []
-    for fault in faults:
-        if fault["type"] == MORE:
-            uncollected += fault["ctx"]["count"]
+    for details in field_errors:
+        if details["type"] == MORE:
+            uncollected += details["ctx"]["count"]
         elif len(first) < MAX_ERRORS:
-            first.append({"type": _same(fault), "loc": fault["loc"], "input": None})
+            first.append({"type": _same(details), "loc": details["loc"], "input": None})
         else:
             uncollected += 1
     count = PydanticCustomError(MORE, "there are {count} more", {"count": uncollected})
     return ValidationError.from_exception_data("few", [*first, {"type": count, "loc": (), "input": None}])
 
 
-def _same(fault: ErrorDetails) -> PydanticCustomError:
-    return PydanticCustomError(fault["type"], fault["msg"], fault.get("ctx"))
+def _same(details: ErrorDetails) -> PydanticCustomError:
+    return PydanticCustomError(details["type"], details["msg"], details.get("ctx"))

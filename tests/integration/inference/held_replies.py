@@ -10,7 +10,7 @@ from adabkb_service.inference.pool import Receive
 from adabkb_service.storage.database import Database
 
 
-class Held(InProcess):
+class HeldReplies(InProcess):
     """Models whose replies are held until the test releases them."""
 
     def __init__(self, database: Database) -> None:

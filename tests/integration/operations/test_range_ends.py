@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from adabkb_service.contract.parameters import Parameter
-from adabkb_service.operations.widening import edges
+from adabkb_service.operations.range_ends import range_ends
 
 ONE: TypeAdapter[Any] = TypeAdapter(Parameter)
 
@@ -16,7 +16,7 @@ ONE: TypeAdapter[Any] = TypeAdapter(Parameter)
 def found(value: Any, **fields: Any) -> list[tuple[str, Any, Any]]:
     """Return the end of the range at which a value lies, and the wider bounds."""
     parameter = ONE.validate_python({"name": "p", **fields})
-    at_edges = edges([parameter], {"p": value})
+    at_edges = range_ends([parameter], {"p": value})
     for each in at_edges:
         assert each.widened is None or ONE.validate_python(each.widened).low <= parameter.low
     bounds = [each.widened or {} for each in at_edges]
@@ -52,4 +52,4 @@ def test_values_at_an_end_of_the_range_are_detected(value: Any, fields: dict[str
 
 def test_inactive_parameter_has_no_edge() -> None:
     parameter = ONE.validate_python({"name": "p", "kind": "float", "low": 0, "high": 1})
-    assert edges([parameter], {}) == []
+    assert range_ends([parameter], {}) == []

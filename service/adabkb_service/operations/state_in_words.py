@@ -19,7 +19,7 @@ REASONS: Mapping[str, str] = {
 }
 
 
-def standing(study: Study) -> str:
+def state_in_words(study: Study) -> str:
     """Return the state of a study in one sentence."""
     if study.model.status == "degraded":
         return (

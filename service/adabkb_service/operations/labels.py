@@ -13,14 +13,14 @@ from adabkb_service.errors import MAX_NAME_LENGTH, shortened, shown
 
 
 @dataclass(frozen=True)
-class Names:
+class Labels:
     """The labels and units of a study. Where there is no label, the name is used."""
 
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, definition: StoredDefinition) -> Names:
+    def of(cls, definition: StoredDefinition) -> Labels:
         """Return the labels and units of a definition."""
         return cls({each.name: each for each in definition.parameters}, definition.quantities)
 
