@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adabkb_client._models import Answer, Trial
-from adabkb_client.errors import Invalid
+from adabkb_client.errors import Invalid, NotFinite, WorkerDied, WorkerLost, WrongFunction, WrongResult
 
 LEASE_SECONDS = 120.0
 """Default length of a renewed lease, short enough that the trial of a killed process is issued again soon."""
@@ -20,6 +20,8 @@ MISTAKES = (ImportError, NameError, SyntaxError)
 MISTAKES_AT_FIRST = (AttributeError, KeyError, TypeError, Invalid)
 """Errors that count as programming errors until the function has returned a first result. Later, such an error may be
 specific to a point, so it fails the trial. (``WrongResult`` is a TypeError.)"""
+EVALUATION_ERRORS = (Invalid, NotFinite, WorkerDied, WorkerLost, WrongFunction, WrongResult)
+"""Errors of this client that are caused by the evaluation, and not by the server or the connection."""
 PARAMETERS = ("params", "config", "hyperparameters")
 """Names of the parameters in trials of other libraries."""
 OPTUNAS = ("suggest_", "should_prune", "set_user_attr")

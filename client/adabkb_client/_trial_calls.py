@@ -8,7 +8,7 @@ from operator import index
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar
 
 from adabkb_client._calls import BATCH, Call, Listing, Param, Steps, batch, study_path
-from adabkb_client._lease import MISTAKES, Leased, in_words, stop_seconds, this_worker
+from adabkb_client._lease import EVALUATION_ERRORS, MISTAKES, Leased, in_words, stop_seconds, this_worker
 from adabkb_client._models import (
     Answer,
     BatchItem,
@@ -20,7 +20,7 @@ from adabkb_client._models import (
     TrialState,
     decode,
 )
-from adabkb_client._values import Numbers, WrongResult, as_text, finite, finite_metrics, point
+from adabkb_client._values import Numbers, as_text, finite, finite_metrics, point, shown
 from adabkb_client.errors import (
     AdaBKBError,
     Conflict,
@@ -29,8 +29,8 @@ from adabkb_client.errors import (
     NoTrialAvailable,
     StudyComplete,
     Unavailable,
-    WorkerDied,
     WorkerLost,
+    WrongResult,
 )
 
 log = logging.getLogger("adabkb_client")
@@ -362,7 +362,7 @@ class TrialCalls:
         if error is None:
             log.warning("trial %d of study %r ended without a result", trial.number, self.id)
             yield from self.fail(trial, "the evaluation ended without a result")
-        elif isinstance(error, AdaBKBError) and not isinstance(error, Invalid | WorkerDied | WorkerLost):
+        elif isinstance(error, AdaBKBError) and not isinstance(error, EVALUATION_ERRORS):
             return
         elif isinstance(error, Exception) and not isinstance(error, (*MISTAKES, WrongResult, Invalid, WorkerLost)):
             yield from self.fail(trial, in_words(error))
@@ -489,6 +489,9 @@ class TrialCalls:
             return {"trial": index(trial)} if attempt is None else {"trial": index(trial), "attempt": attempt}
         if isinstance(trial, Leased):
             trial = trial.trial
+        if not isinstance(trial, Trial):
+            remedy = "add_result(parameters, value) stores a result at a point of your own"
+            raise TypeError(f"give a trial or its number, not {shown(trial)}; {remedy}")
         if trial.study_id != self.id:
             remedy = f"report it to study {trial.study_id!r}"
             raise ValueError(f"trial {trial.number} belongs to study {trial.study_id!r}, not to {self.id!r}: {remedy}")

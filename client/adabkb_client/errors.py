@@ -6,6 +6,9 @@ AdaBKBError
 ├── UnexpectedAnswer          the answer is not from this API
 ├── NoTrialAvailable          nothing to evaluate now: see ``reason`` and ``retry_after``
 │   └── StudyComplete         nothing to evaluate now or later
+├── WrongFunction             the function cannot be called as required (also a TypeError)
+├── WrongResult               a value is not a result of the study (also a TypeError)
+├── NotFinite                 a number is infinite or NaN (also a ValueError)
 ├── WorkerDied                a worker process of a run ended in the middle of an evaluation
 ├── WorkerLost                a cluster lost the process or node of an evaluation
 └── APIError                  the server refused: ``status``, ``code``, ``detail``, ``pointers``
@@ -79,6 +82,19 @@ class StudyComplete(NoTrialAvailable):
         "study.update(stop=None)",
         "gain_unlikely": "its gap is below the share in its stop rule; continue with study.update(stop=None)",
     }
+
+
+class WrongFunction(AdaBKBError, TypeError):
+    """A function of the program cannot be called as required."""
+
+
+class WrongResult(AdaBKBError, TypeError):
+    """A value of the program is not a valid result of the study: a programming error."""
+
+
+class NotFinite(AdaBKBError, ValueError):
+    """A number is infinite or NaN. As the result of a trial, it fails the trial, and the run continues, since trainings
+    may diverge."""
 
 
 class WorkerDied(AdaBKBError):

@@ -16,8 +16,7 @@ from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.run_state import RunState, stoppable
 from adabkb_client._run.work_loop import work
 from adabkb_client._study import AsyncObjective
-from adabkb_client._values import WrongResult
-from adabkb_client.errors import AdaBKBError
+from adabkb_client.errors import AdaBKBError, WrongResult
 
 T = TypeVar("T")
 

@@ -9,13 +9,20 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import Protocol
 
-from adabkb_client._lease import MISTAKES, Leased, is_mistake
+from adabkb_client._lease import EVALUATION_ERRORS, MISTAKES, Leased, is_mistake
 from adabkb_client._models import Answer, Recommendation, RunReport
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames
-from adabkb_client._values import WrongResult
-from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete, WorkerDied, WorkerLost
+from adabkb_client.errors import (
+    AdaBKBError,
+    Conflict,
+    Invalid,
+    NoTrialAvailable,
+    StudyComplete,
+    WorkerLost,
+    WrongResult,
+)
 
 log = logging.getLogger("adabkb_client")
 
@@ -155,7 +162,7 @@ class RunState:
         Raises:
             Exception: the same exception, if it was caused by the server or the program rather than by this trial.
         """
-        if isinstance(error, AdaBKBError) and not isinstance(error, Conflict | Invalid | WorkerDied | WorkerLost):
+        if isinstance(error, AdaBKBError) and not isinstance(error, (Conflict, *EVALUATION_ERRORS)):
             raise error  # the server failed, not this evaluation
         if self.is_mistake(error):
             error.add_note(
