@@ -47,6 +47,7 @@ class TrialCalls:
     def __init__(self, study_id: str) -> None:
         self.id = study_id
         self._path = study_path(study_id)
+        self._is_without_model = False
 
     def ask(
         self,
@@ -113,7 +114,21 @@ class TrialCalls:
         if not answer.trials:
             nothing = StudyComplete if answer.study.state == "complete" else NoTrialAvailable
             raise nothing(self.id, answer.reason, answer.retry_after)
+        self._warn_of_missing_model(answer.trials)
         return list(answer.trials)
+
+    def _warn_of_missing_model(self, trials: Sequence[Trial]) -> None:
+        """Log a warning if the points of trials are quasi-random, unless those of the previous suggestion were, too."""
+        quasi_random = [trial for trial in trials if trial.origin == "fallback"]
+        if quasi_random and not self._is_without_model:
+            log.warning(
+                "study %r: the model did not choose the point of trial %d, which is quasi-random: it has failed, or "
+                "did not answer in time. Further trials may be quasi-random, too; study.why(trial) says how each point "
+                "was chosen, and study.info().model has the error of a failed model",
+                self.id,
+                quasi_random[0].number,
+            )
+        self._is_without_model = bool(quasi_random)
 
     def observe(
         self,
@@ -334,6 +349,7 @@ class TrialCalls:
             trial: the trial, or its number.
             attempt: as in ``observe``.
         """
+        _note_sending(trial)
         return _noted(trial, (yield from self._lease("release", trial, attempt, retry_for=stop_seconds())))
 
     def withdraw(
@@ -353,6 +369,7 @@ class TrialCalls:
             Conflict: the trial has an outcome, or another worker holds it.
         """
         given = {} if reason is None else {"reason": reason}
+        _note_sending(trial)
         return _noted(trial, (yield from self._lease("withdraw", trial, attempt, given)))
 
     def settle(self, trial: Leased, error: BaseException | None) -> Steps[None]:
@@ -463,8 +480,9 @@ class TrialCalls:
         return decode(kind, document, study_id=self.id)
 
     def _settle(self, trial: Leased | Trial | int, fate: Mapping[str, Any], attempt: int | None) -> Steps[Answer]:
-        answer = yield from self._observe({**self._reference(trial, attempt), **fate}, _created_at(trial))
-        return _noted(trial, answer)
+        body = {**self._reference(trial, attempt), **fate}
+        _note_sending(trial)
+        return _noted(trial, (yield from self._observe(body, _created_at(trial))))
 
     def _observe(self, body: Mapping[str, Any], created_at: datetime | None = None) -> Steps[Answer]:
         call = Call("POST", f"{self._path}/observe", body, tells_result=True, trial_created_at=created_at)
@@ -502,6 +520,11 @@ def _created_at(trial: Leased | Trial | int) -> datetime | None:
     if isinstance(trial, Leased):
         trial = trial.trial
     return trial.created_at if isinstance(trial, Trial) else None
+
+
+def _note_sending(trial: Leased | Trial | int) -> None:
+    if isinstance(trial, Leased):
+        trial.is_outcome_sent = True
 
 
 def _noted(trial: Leased | Trial | int, answer: Answer) -> Answer:

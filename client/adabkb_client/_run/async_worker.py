@@ -78,8 +78,9 @@ class _IO:
                 with suppress(AdaBKBError, TimeoutError):
                     await self._study.release(await asyncio.wait_for(asked, stop_seconds()))
                 raise
-            self._state.took()
-            return AsyncLeasedTrial(self._study, trial)
+            leased = AsyncLeasedTrial(self._study, trial)
+            self._state.took(leased)
+            return leased
 
     async def release(self, trial: AsyncLeasedTrial) -> None:
         await trial.release()
