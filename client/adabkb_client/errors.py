@@ -187,6 +187,8 @@ class Unavailable(APIError):
 _REMEDIES = {
     "unauthorized": "Give a valid token: Client(token=...), or ADABKB_TOKEN in the environment.",
     "forbidden": 'Use a token with this right, or ask the study\'s owner: study.share(user, "work").',
+    "not_owner": "No share gives this right. Ask the owner (study.access().owner) to do it, or to give you the study: "
+    "study.give(user).",
     "deletion_not_found": "client.trash() lists the studies that can be restored.",
     "study_not_found": "client.studies() lists the existing studies; client.create_study() creates one.",
     "trial_not_found": "study.trials() lists the existing trials.",
