@@ -94,6 +94,7 @@ from adabkb_client.errors import (
     Conflict,
     ConnectionFailed,
     Invalid,
+    NotFinite,
     NotFound,
     NoTrialAvailable,
     PreconditionFailed,
@@ -104,6 +105,8 @@ from adabkb_client.errors import (
     UnexpectedAnswer,
     WorkerDied,
     WorkerLost,
+    WrongFunction,
+    WrongResult,
 )
 
 if _typing.TYPE_CHECKING:
@@ -187,6 +190,7 @@ __all__ = [
     "MetricPrediction",
     "Mixture",
     "NoTrialAvailable",
+    "NotFinite",
     "NotFound",
     "Observation",
     "Ordinal",
@@ -226,5 +230,7 @@ __all__ = [
     "Webhook",
     "WorkerDied",
     "WorkerLost",
+    "WrongFunction",
+    "WrongResult",
     "verify_webhook",
 ]

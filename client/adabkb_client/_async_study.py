@@ -104,7 +104,7 @@ class AsyncLeasedTrial(Leased):
                 await self._study.heartbeat(self.trial)
                 pause = RENEW_AT * lease
             except Conflict as lost:
-                log.info("trial %d of study %r: %s", self.number, self._study.id, lost.detail)
+                self._note_lost_lease(lost)
                 return
             except AdaBKBError as error:
                 log.warning("trial %d of study %r: lease not renewed: %s", self.number, self._study.id, error)

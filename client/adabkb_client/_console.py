@@ -115,7 +115,8 @@ def trial(found: Trial) -> str:
     said = {"completed": _result(found.value, found.metrics), "failed": found.reason, "active": found.worker}
     more = said.get(found.state)
     state = f"{found.state} ({more})" if more else found.state
-    return f"<Trial {found.number} of {found.study_id!r}: {state} at {point(found.parameters)}>"
+    without_model = ", quasi-random" if found.origin == "fallback" else ""
+    return f"<Trial {found.number} of {found.study_id!r}: {state} at {point(found.parameters)}{without_model}>"
 
 
 @line.register

@@ -1,12 +1,15 @@
 """A leased trial, whose lease is renewed by a thread or by a task."""
 
+import logging
 import os
 import socket
 from collections.abc import Mapping
 from typing import Any
 
 from adabkb_client._models import Answer, Trial
-from adabkb_client.errors import Invalid
+from adabkb_client.errors import Conflict, Invalid, NotFinite, WorkerDied, WorkerLost, WrongFunction, WrongResult
+
+log = logging.getLogger("adabkb_client")
 
 LEASE_SECONDS = 120.0
 """Default length of a renewed lease, short enough that the trial of a killed process is issued again soon."""
@@ -20,6 +23,8 @@ MISTAKES = (ImportError, NameError, SyntaxError)
 MISTAKES_AT_FIRST = (AttributeError, KeyError, TypeError, Invalid)
 """Errors that count as programming errors until the function has returned a first result. Later, such an error may be
 specific to a point, so it fails the trial. (``WrongResult`` is a TypeError.)"""
+EVALUATION_ERRORS = (Invalid, NotFinite, WorkerDied, WorkerLost, WrongFunction, WrongResult)
+"""Errors of this client that are caused by the evaluation, and not by the server or the connection."""
 PARAMETERS = ("params", "config", "hyperparameters")
 """Names of the parameters in trials of other libraries."""
 OPTUNAS = ("suggest_", "should_prune", "set_user_attr")
@@ -47,6 +52,8 @@ class Leased:
         self.outcome: Answer | None = None
         """The server's answer to the result, the failure or the release, or to the report at which the trial was
         stopped; None before."""
+        self.is_outcome_sent = False
+        """Whether this process has sent an outcome, which the server may have before the answer arrives."""
         self.unsent: list[Mapping[str, Any]] = []
         """Reports in wire form that could not be sent yet."""
         self._attributes: Mapping[str, Any] = trial.attributes
@@ -88,6 +95,17 @@ class Leased:
     def attributes(self) -> dict[str, Any]:
         """The attributes of the trial, as of its issue or the last change by this object."""
         return dict(self._attributes)
+
+    def _note_lost_lease(self, refusal: Conflict) -> None:
+        """Log why the lease is no longer renewed, unless this process has ended the trial itself."""
+        if not self.is_outcome_sent:
+            log.info(
+                "trial %d of study %r: %s Another worker has it, or somebody has ended it. The evaluation here "
+                "continues, and its result is sent.",
+                self.number,
+                self.trial.study_id,
+                refusal.detail,
+            )
 
     def _set_here(self, answer: Answer) -> None:
         if answer.trial is not None:

@@ -117,6 +117,9 @@ class Trial(Record):
     """A point to evaluate. It counts towards the study's budget, a stopped trial as the share of its steps.
 
     ``value`` is None until the trial is completed, and so is ``metrics``, which only studies with metrics have.
+    ``origin`` is "policy" (the model chose the point), "fallback" (the model had failed or did not answer in time, so
+    the point is quasi-random) or "queued" (a user chose it).
+
     Users set ``attributes``. ``phase`` is the purpose of a suggestion: "start", "search", "polish" (improve the best
     point), "explore" (where the model is uncertain), "restart" (search elsewhere), "repeat" (repeat a doubted result)
     or "sample" (chosen without a model). ``expected`` is the model's prediction when it chose the point. Both are None
@@ -418,11 +421,13 @@ class RunReport(Record):
 class Access(Record):
     """The owner of a study and its shares: "read" or "work" by user, where "*" means everybody.
 
-    Only administrators can see a study without an owner, if the server requires tokens.
+    Only administrators can see a study without an owner, if the server requires tokens. ``unknown_users``, in the
+    answer of ``Study.share``, are users who have no token and have never logged in, such as mistyped names.
     """
 
     owner: str | None
     shared_with: dict[str, Any]
+    unknown_users: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from operator import index
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar
 
 from adabkb_client._calls import BATCH, Call, Listing, Param, Steps, batch, study_path
-from adabkb_client._lease import MISTAKES, Leased, in_words, stop_seconds, this_worker
+from adabkb_client._lease import EVALUATION_ERRORS, MISTAKES, Leased, in_words, stop_seconds, this_worker
 from adabkb_client._models import (
     Answer,
     BatchItem,
@@ -20,7 +20,7 @@ from adabkb_client._models import (
     TrialState,
     decode,
 )
-from adabkb_client._values import Numbers, WrongResult, as_text, finite, finite_metrics, point
+from adabkb_client._values import Numbers, as_text, finite, finite_metrics, point, shown
 from adabkb_client.errors import (
     AdaBKBError,
     Conflict,
@@ -29,8 +29,8 @@ from adabkb_client.errors import (
     NoTrialAvailable,
     StudyComplete,
     Unavailable,
-    WorkerDied,
     WorkerLost,
+    WrongResult,
 )
 
 log = logging.getLogger("adabkb_client")
@@ -47,6 +47,7 @@ class TrialCalls:
     def __init__(self, study_id: str) -> None:
         self.id = study_id
         self._path = study_path(study_id)
+        self._is_without_model = False
 
     def ask(
         self,
@@ -113,7 +114,21 @@ class TrialCalls:
         if not answer.trials:
             nothing = StudyComplete if answer.study.state == "complete" else NoTrialAvailable
             raise nothing(self.id, answer.reason, answer.retry_after)
+        self._warn_of_missing_model(answer.trials)
         return list(answer.trials)
+
+    def _warn_of_missing_model(self, trials: Sequence[Trial]) -> None:
+        """Log a warning if the points of trials are quasi-random, unless those of the previous suggestion were, too."""
+        quasi_random = [trial for trial in trials if trial.origin == "fallback"]
+        if quasi_random and not self._is_without_model:
+            log.warning(
+                "study %r: the model did not choose the point of trial %d, which is quasi-random: it has failed, or "
+                "did not answer in time. Further trials may be quasi-random, too; study.why(trial) says how each point "
+                "was chosen, and study.info().model has the error of a failed model",
+                self.id,
+                quasi_random[0].number,
+            )
+        self._is_without_model = bool(quasi_random)
 
     def observe(
         self,
@@ -334,6 +349,7 @@ class TrialCalls:
             trial: the trial, or its number.
             attempt: as in ``observe``.
         """
+        _note_sending(trial)
         return _noted(trial, (yield from self._lease("release", trial, attempt, retry_for=stop_seconds())))
 
     def withdraw(
@@ -353,6 +369,7 @@ class TrialCalls:
             Conflict: the trial has an outcome, or another worker holds it.
         """
         given = {} if reason is None else {"reason": reason}
+        _note_sending(trial)
         return _noted(trial, (yield from self._lease("withdraw", trial, attempt, given)))
 
     def settle(self, trial: Leased, error: BaseException | None) -> Steps[None]:
@@ -362,7 +379,7 @@ class TrialCalls:
         if error is None:
             log.warning("trial %d of study %r ended without a result", trial.number, self.id)
             yield from self.fail(trial, "the evaluation ended without a result")
-        elif isinstance(error, AdaBKBError) and not isinstance(error, Invalid | WorkerDied | WorkerLost):
+        elif isinstance(error, AdaBKBError) and not isinstance(error, EVALUATION_ERRORS):
             return
         elif isinstance(error, Exception) and not isinstance(error, (*MISTAKES, WrongResult, Invalid, WorkerLost)):
             yield from self.fail(trial, in_words(error))
@@ -463,8 +480,9 @@ class TrialCalls:
         return decode(kind, document, study_id=self.id)
 
     def _settle(self, trial: Leased | Trial | int, fate: Mapping[str, Any], attempt: int | None) -> Steps[Answer]:
-        answer = yield from self._observe({**self._reference(trial, attempt), **fate}, _created_at(trial))
-        return _noted(trial, answer)
+        body = {**self._reference(trial, attempt), **fate}
+        _note_sending(trial)
+        return _noted(trial, (yield from self._observe(body, _created_at(trial))))
 
     def _observe(self, body: Mapping[str, Any], created_at: datetime | None = None) -> Steps[Answer]:
         call = Call("POST", f"{self._path}/observe", body, tells_result=True, trial_created_at=created_at)
@@ -489,6 +507,9 @@ class TrialCalls:
             return {"trial": index(trial)} if attempt is None else {"trial": index(trial), "attempt": attempt}
         if isinstance(trial, Leased):
             trial = trial.trial
+        if not isinstance(trial, Trial):
+            remedy = "add_result(parameters, value) stores a result at a point of your own"
+            raise TypeError(f"give a trial or its number, not {shown(trial)}; {remedy}")
         if trial.study_id != self.id:
             remedy = f"report it to study {trial.study_id!r}"
             raise ValueError(f"trial {trial.number} belongs to study {trial.study_id!r}, not to {self.id!r}: {remedy}")
@@ -499,6 +520,11 @@ def _created_at(trial: Leased | Trial | int) -> datetime | None:
     if isinstance(trial, Leased):
         trial = trial.trial
     return trial.created_at if isinstance(trial, Trial) else None
+
+
+def _note_sending(trial: Leased | Trial | int) -> None:
+    if isinstance(trial, Leased):
+        trial.is_outcome_sent = True
 
 
 def _noted(trial: Leased | Trial | int, answer: Answer) -> Answer:

@@ -5,21 +5,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, SupportsFloat
 
+from adabkb_client.errors import NotFinite, WrongResult
+
 Numbers = Mapping[str, SupportsFloat]
 """Numbers by name."""
-
-
-class WrongFunction(TypeError):
-    """A function of the program cannot be called as required."""
-
-
-class WrongResult(TypeError):
-    """A value of the program is not a valid result of the study: a programming error."""
-
-
-class NotFinite(ValueError):
-    """A number is infinite or NaN. As the result of a trial, it fails the trial, and the run continues, since trainings
-    may diverge."""
 
 
 def plain(value: Any) -> Any:

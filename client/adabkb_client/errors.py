@@ -6,6 +6,9 @@ AdaBKBError
 ├── UnexpectedAnswer          the answer is not from this API
 ├── NoTrialAvailable          nothing to evaluate now: see ``reason`` and ``retry_after``
 │   └── StudyComplete         nothing to evaluate now or later
+├── WrongFunction             the function cannot be called as required (also a TypeError)
+├── WrongResult               a value is not a result of the study (also a TypeError)
+├── NotFinite                 a number is infinite or NaN (also a ValueError)
 ├── WorkerDied                a worker process of a run ended in the middle of an evaluation
 ├── WorkerLost                a cluster lost the process or node of an evaluation
 └── APIError                  the server refused: ``status``, ``code``, ``detail``, ``pointers``
@@ -79,6 +82,19 @@ class StudyComplete(NoTrialAvailable):
         "study.update(stop=None)",
         "gain_unlikely": "its gap is below the share in its stop rule; continue with study.update(stop=None)",
     }
+
+
+class WrongFunction(AdaBKBError, TypeError):
+    """A function of the program cannot be called as required."""
+
+
+class WrongResult(AdaBKBError, TypeError):
+    """A value of the program is not a valid result of the study: a programming error."""
+
+
+class NotFinite(AdaBKBError, ValueError):
+    """A number is infinite or NaN. As the result of a trial, it fails the trial, and the run continues, since trainings
+    may diverge."""
 
 
 class WorkerDied(AdaBKBError):
@@ -171,6 +187,8 @@ class Unavailable(APIError):
 _REMEDIES = {
     "unauthorized": "Give a valid token: Client(token=...), or ADABKB_TOKEN in the environment.",
     "forbidden": 'Use a token with this right, or ask the study\'s owner: study.share(user, "work").',
+    "not_owner": "No share gives this right. Ask the owner (study.access().owner) to do it, or to give you the study: "
+    "study.give(user).",
     "deletion_not_found": "client.trash() lists the studies that can be restored.",
     "study_not_found": "client.studies() lists the existing studies; client.create_study() creates one.",
     "trial_not_found": "study.trials() lists the existing trials.",

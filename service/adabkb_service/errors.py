@@ -3,6 +3,7 @@
 AdaBKBError
 ├── Unauthorized              the request has no valid token
 ├── Forbidden                 the token or its user lacks the permission
+│   └── NotOwner              only the study's owner has the permission
 ├── LoginRefused              the identity provider, or the person's groups, do not allow a login
 ├── LoginFailed               the answer of the identity provider is not valid
 ├── QuotaExceeded             the addition exceeds the user's quota
@@ -139,6 +140,10 @@ class Forbidden(AdaBKBError):
         """Create it with the required scope, if a larger scope would help."""
         super().__init__(detail)
         self.scope = scope
+
+
+class NotOwner(Forbidden):
+    """The study is shared with the caller, but only its owner may do this."""
 
 
 class LoginRefused(AdaBKBError):

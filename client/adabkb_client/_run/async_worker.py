@@ -16,8 +16,7 @@ from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.run_state import RunState, stoppable
 from adabkb_client._run.work_loop import work
 from adabkb_client._study import AsyncObjective
-from adabkb_client._values import WrongResult
-from adabkb_client.errors import AdaBKBError
+from adabkb_client.errors import AdaBKBError, WrongResult
 
 T = TypeVar("T")
 
@@ -79,8 +78,9 @@ class _IO:
                 with suppress(AdaBKBError, TimeoutError):
                     await self._study.release(await asyncio.wait_for(asked, stop_seconds()))
                 raise
-            self._state.took()
-            return AsyncLeasedTrial(self._study, trial)
+            leased = AsyncLeasedTrial(self._study, trial)
+            self._state.took(leased)
+            return leased
 
     async def release(self, trial: AsyncLeasedTrial) -> None:
         await trial.release()

@@ -17,8 +17,8 @@ from adabkb_client._http.transport import Transport
 from adabkb_client._models import Direction, RunReport, StudyInfo
 from adabkb_client._parameters import Categorical, Float, Int, Parameter, to_wire
 from adabkb_client._study import LeasedTrial, Study
-from adabkb_client._values import WrongFunction, plain
-from adabkb_client.errors import Conflict, Invalid, NotFound
+from adabkb_client._values import plain
+from adabkb_client.errors import Conflict, Invalid, NotFound, WrongFunction
 
 MAX_VALUES = 16
 """The maximum number of values of an integer parameter on which others may depend."""

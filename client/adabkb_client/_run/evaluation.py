@@ -10,7 +10,8 @@ from adabkb_client._lease import OPTUNAS, Leased, for_optuna
 from adabkb_client._models import Answer, Metrics, StudyInfo, Trial
 from adabkb_client._run.tracebacks import place_of
 from adabkb_client._study import AsyncObjective, Objective
-from adabkb_client._values import WrongFunction, WrongResult, finite, finite_metrics, shown
+from adabkb_client._values import finite, finite_metrics, shown
+from adabkb_client.errors import WrongFunction, WrongResult
 
 SHOWN = 0.1
 """The number in examples of results."""

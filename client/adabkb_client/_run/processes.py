@@ -16,8 +16,7 @@ from adabkb_client._models import Answer, Trial
 from adabkb_client._run.evaluation import Evaluation, Result
 from adabkb_client._run.tracebacks import formatted
 from adabkb_client._study import LeasedTrial, Study
-from adabkb_client._values import WrongFunction
-from adabkb_client.errors import WorkerDied
+from adabkb_client.errors import WorkerDied, WrongFunction
 
 LOOK_EVERY = 1.0
 """Seconds between two checks whether the process is alive. Its end closes the pipe, which is noticed at once, unless

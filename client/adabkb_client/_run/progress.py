@@ -1,6 +1,7 @@
 """The progress of a run: a bar in a terminal or notebook, and one line of the log for each result."""
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,6 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from adabkb_client._console import bar
-from adabkb_client._lease import this_worker
 from adabkb_client._log import lines_on_standard_error, log
 from adabkb_client._models import StudySummary, Trial
 from adabkb_client.errors import NoTrialAvailable
@@ -48,7 +48,7 @@ class Progress:
     def __init__(self, name: str, budget: int | None, study_progress: StudyProgress, *, visible: bool) -> None:
         self._budget = budget
         self._visible = visible
-        self._said = ""
+        self._said: frozenset[object] = frozenset()
         self._looked = -LOOK_EVERY
         self._looking = threading.Lock()
         self._open = ExitStack()
@@ -96,21 +96,26 @@ class Progress:
             return True
 
     def waiting(self, none: NoTrialAvailable, active: Sequence[Trial]) -> None:
-        """Print the reason why the run waits: the study is paused, or other workers hold trials."""
-        said = f"waiting: {none}" if none.reason == "paused" else _holders(active)
-        if said and said != self._said:
-            log.log(logging.WARNING if none.reason == "paused" else logging.INFO, said)
-        self._said = said
+        """Print the reason why the run waits, once: the study is paused, or trials are active outside this run."""
+        is_paused = none.reason == "paused"
+        reason = frozenset(["paused"]) if is_paused else frozenset((trial.number, trial.attempt) for trial in active)
+        if reason - self._said:
+            said = f"waiting: {none}" if is_paused else _holders(active)
+            if self._bar.disable or log.hasHandlers():
+                log.log(logging.WARNING if is_paused else logging.INFO, said)
+            else:  # a bar is shown instead of the log
+                self._bar.write(said, file=sys.stderr)
+        self._said = reason
 
 
 def _holders(active: Sequence[Trial]) -> str:
-    this = this_worker()  # this process evaluates them itself
-    holders = [
-        f"{trial.worker or 'a worker without a name'} until {trial.leased_until.astimezone():%H:%M}"
+    held = [
+        f"trial {trial.number} (held by {trial.worker or 'a worker without a name'} until "
+        f"{trial.leased_until.astimezone():%H:%M})"
         for trial in active
-        if trial.leased_until and trial.worker != this
+        if trial.leased_until
     ]
-    return f"waiting for {', '.join(dict.fromkeys(holders))}" if holders else ""
+    return f"waiting for {', '.join(held)}"
 
 
 def _best(study_progress: StudyProgress) -> str:

@@ -9,13 +9,20 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import Protocol
 
-from adabkb_client._lease import MISTAKES, Leased, is_mistake
+from adabkb_client._lease import EVALUATION_ERRORS, MISTAKES, Leased, is_mistake
 from adabkb_client._models import Answer, Recommendation, RunReport
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames
-from adabkb_client._values import WrongResult
-from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete, WorkerDied, WorkerLost
+from adabkb_client.errors import (
+    AdaBKBError,
+    Conflict,
+    Invalid,
+    NoTrialAvailable,
+    StudyComplete,
+    WorkerLost,
+    WrongResult,
+)
 
 log = logging.getLogger("adabkb_client")
 
@@ -53,7 +60,8 @@ class RunState:
         self._over = over
         self._deadline = math.inf if options.timeout is None else monotonic() + options.timeout
         self._taken = 0
-        self._completed = 0
+        self._under_way: set[tuple[int, int]] = set()
+        self._completed: set[int] = set()
         self._failed = 0
         self._stopped = 0
         self._failures_in_a_row = 0
@@ -79,10 +87,22 @@ class RunState:
             return False
         return True
 
-    def took(self) -> None:
+    def took(self, trial: Leased) -> None:
         """Count a trial that was issued. No other worker may call ``may_take`` between ``may_take`` and this call."""
         with self._lock:
             self._taken += 1
+            self._under_way.add((trial.number, trial.trial.attempt))
+
+    def leave(self, trial: Leased) -> None:
+        """Note that this run no longer evaluates a trial."""
+        with self._lock:
+            self._under_way.discard((trial.number, trial.trial.attempt))
+
+    @property
+    def under_way(self) -> frozenset[tuple[int, int]]:
+        """The numbers and attempts of the trials that this run evaluates."""
+        with self._lock:
+            return frozenset(self._under_way)
 
     def pause(self, none: NoTrialAvailable) -> float:
         """Return the seconds until the next request for a trial.
@@ -128,7 +148,7 @@ class RunState:
                 self._stopped += 1
                 self.progress.show(StudyProgress.of(outcome.study))
             else:
-                self._completed += 1
+                self._completed.add(trial.number)  # a trial that was issued twice may have two results
                 self.progress.result(trial.number, trial.value, StudyProgress.of(outcome.study), trial.metrics)
 
     def caught(self, trial: Leased, error: Exception) -> None:
@@ -147,7 +167,7 @@ class RunState:
 
     def is_mistake(self, error: BaseException) -> bool:
         """Return whether an error of the function is a programming error: see ``_lease.is_mistake``."""
-        return is_mistake(error, has_succeeded=self._completed + self._stopped > 0)
+        return is_mistake(error, has_succeeded=bool(self._completed) or self._stopped > 0)
 
     def judge(self, trial: Leased, error: Exception) -> None:
         """Count an exception as a failure of the trial, and end the run if there were too many in a row.
@@ -155,7 +175,7 @@ class RunState:
         Raises:
             Exception: the same exception, if it was caused by the server or the program rather than by this trial.
         """
-        if isinstance(error, AdaBKBError) and not isinstance(error, Conflict | Invalid | WorkerDied | WorkerLost):
+        if isinstance(error, AdaBKBError) and not isinstance(error, (Conflict, *EVALUATION_ERRORS)):
             raise error  # the server failed, not this evaluation
         if self.is_mistake(error):
             error.add_note(
@@ -169,6 +189,11 @@ class RunState:
                     f"Before the first result of a run, {kind} counts as a programming error. "
                     f"To let it fail its trial instead: run(..., catch={kind})"
                 )
+                lists = [name for name, value in trial.parameters.items() if isinstance(value, tuple)]
+                if lists:
+                    error.add_note(
+                        f"The value of {', '.join(lists)} is a tuple, also if the choice is a list: list(...)"
+                    )
             raise error
         if isinstance(error, WorkerLost):
             self._lost(trial, error)
@@ -187,13 +212,13 @@ class RunState:
         """End the run if this was the last trial of the study."""
         if outcome.study.state == "complete":
             self.end(outcome.study.reason)
-        elif self._completed + self._failed + self._stopped == self.options.n_trials:
+        elif len(self._completed) + self._failed + self._stopped == self.options.n_trials:
             self.end("n_trials")
 
     def report(self, recommendation: Recommendation) -> RunReport:
         """Return the report of the run."""
         reason = self.reason or "n_trials"  # also if some of these trials were released
-        return RunReport(self._completed, self._failed, reason, recommendation, self._stopped)
+        return RunReport(len(self._completed), self._failed, reason, recommendation, self._stopped)
 
 
 @contextmanager

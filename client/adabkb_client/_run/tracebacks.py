@@ -7,7 +7,6 @@ from collections.abc import Callable
 from types import CodeType, TracebackType
 from typing import Any
 
-from adabkb_client._values import NotFinite, WrongFunction, WrongResult
 from adabkb_client.errors import AdaBKBError
 
 OURS = ("adabkb_client", "adabkb_integrations")
@@ -28,7 +27,7 @@ def shortened(error: BaseException) -> BaseException:
     frames = own_frames(error)
     notes = getattr(error, "__notes__", ())
     is_of_another_process = any(note.startswith(TRACEBACK) for note in notes)
-    is_foreseen = is_of_another_process or isinstance(error, AdaBKBError | NotFinite | WrongFunction | WrongResult)
+    is_foreseen = is_of_another_process or isinstance(error, AdaBKBError)
     return error if frames is None and not is_foreseen else error.with_traceback(frames)
 
 

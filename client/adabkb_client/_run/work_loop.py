@@ -71,16 +71,27 @@ async def work(state: RunState, io: WorkerIO[L]) -> None:
             wait = 0.0
             if trial is None:
                 return
-            await _handle(state, io, trial)
+            try:
+                await _handle(state, io, trial)
+            finally:
+                state.leave(trial)
 
 
 async def _wait(state: RunState, io: WorkerIO[L], none: NoTrialAvailable, *, has_waited: bool) -> None:
     """Wait until the next request for a trial. It is immediate if the server waits in it, or has just waited."""
     seconds = state.pause(none)
     if state.progress.is_due():
-        state.progress.waiting(none, [] if none.reason == "paused" else await io.active())
+        state.progress.waiting(none, [] if none.reason == "paused" else await _held_elsewhere(state, io))
     if has_waited:
         await io.wait(seconds)
+
+
+async def _held_elsewhere(state: RunState, io: WorkerIO[L]) -> list[Trial]:
+    """Return the active trials that this run does not evaluate."""
+    before = state.under_way
+    active = await io.active()
+    own = before | state.under_way  # other workers of this run may have begun or ended a trial since
+    return [trial for trial in active if (trial.number, trial.attempt) not in own]
 
 
 async def _handle(state: RunState, io: WorkerIO[L], trial: L) -> None:

@@ -116,7 +116,7 @@ class _Crew:
                 lease_seconds=options.lease_seconds, fixed=options.fixed, context=options.known(), wait=wait
             )
             trial = LeasedTrial(self.study, suggested)
-            self.state.took()
+            self.state.took(trial)
             with self._lock:
                 self._leased.add(trial)
         return trial

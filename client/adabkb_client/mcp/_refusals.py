@@ -18,6 +18,7 @@ REMEDIES = {
     "valid one in ADABKB_TOKEN.",
     "forbidden": "The token of this MCP server does not allow this call. Do not repeat it: ask the user for a token "
     "with more rights, or the study's owner to share it.",
+    "not_owner": "Only the study's owner may do this. Do not repeat it: ask the user to ask the owner.",
     "study_not_found": "studies() lists the existing ones; create_study() creates one.",
     "trial_not_found": "trials() lists the existing ones.",
     "study_exists": "info() shows the study as it is. Another definition needs another id in study.",

@@ -18,7 +18,8 @@ from adabkb_client._run.options import check_catch
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames, shortened
 from adabkb_client._study import Context, Objective
-from adabkb_client._values import WrongResult, finite
+from adabkb_client._values import finite
+from adabkb_client.errors import WrongResult
 from adabkb_integrations.beliefs import Belief, prior_of
 from adabkb_integrations.domain import Domain, domain_of
 from adabkb_integrations.inprocess.measured import COST, Measurements, measurements

@@ -18,7 +18,7 @@ from adabkb_service.access.caller import SCOPE_FOR, SCOPES, Caller, Need, is_eno
 from adabkb_service.access.meter import Meter
 from adabkb_service.access.quotas import UNLIMITED, Quotas
 from adabkb_service.access.secrets import digest, id_of, is_same
-from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized
+from adabkb_service.errors import Forbidden, NotOwner, StudyNotFound, Unauthorized
 from adabkb_service.storage import audit, grants, people, tokens
 from adabkb_service.storage.audit import AuditRow
 from adabkb_service.storage.database import Database
@@ -259,8 +259,9 @@ def _check(connection: Connection, caller: Caller, need: Need, study_id: str | N
     if not rights:
         raise StudyNotFound(study_id)
     if not is_enough(rights, need):
-        lacking = "only its owner may do this" if need == "own" else "you may only read it"
-        raise Forbidden(f"Study {study_id!r} is shared with you, but {lacking}.")
+        if need == "own":
+            raise NotOwner(f"Study {study_id!r} is shared with you, but only its owner may do this.")
+        raise Forbidden(f"Study {study_id!r} is shared with you, but you may only read it.")
 
 
 def _store(connection: Connection, used: set[str], refused: list[AuditRow], now: datetime) -> None:

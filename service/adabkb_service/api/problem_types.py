@@ -33,6 +33,13 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         remedy="Use a token with this scope, or ask an administrator for one. To work on another user's study, ask "
         "the owner to share it: PATCH /v1/studies/.../access.",
     ),
+    errors.NotOwner: ProblemType(
+        403,
+        "not_owner",
+        "Only the owner may do this",
+        remedy="No share gives this right. Ask the owner, whom GET /v1/studies/.../access names, to do it, or to "
+        "give you the study: PATCH /v1/studies/.../access with owner.",
+    ),
     errors.LoginRefused: ProblemType(403, "login_refused", "The login was refused"),
     errors.LoginFailed: ProblemType(400, "login_failed", "The login failed"),
     errors.QuotaExceeded: ProblemType(

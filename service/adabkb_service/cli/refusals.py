@@ -18,6 +18,8 @@ MAX_FIELD_ERRORS = 10
 REMEDIES = {
     "unauthorized": "Give a valid token: --token or ADABKB_TOKEN. An administrator creates one: adabkb token create",
     "forbidden": "Use a token with this right, or ask the owner: adabkb access share STUDY USER --right work",
+    "not_owner": "No share gives this right. Ask the owner, whom adabkb access show STUDY names, to do it, or to "
+    "give you the study: adabkb access give STUDY USER",
     "deletion_not_found": "List studies that can be restored: adabkb trash list",
     "study_not_found": WHICH_STUDIES,
     "trial_not_found": "List them: adabkb trial list STUDY",

@@ -20,7 +20,8 @@ from adabkb_client._client_calls import studies
 from adabkb_client._http.connection import DEFAULT_URL, REMEDY, RemoteServer, Settings, checked_token
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.transport import Transport
-from adabkb_client._values import NotFinite, WrongResult, encoded
+from adabkb_client._values import encoded
+from adabkb_client.errors import NotFinite, WrongResult
 from adabkb_service.cli.identifiers import STUDY
 from adabkb_service.cli.output import Failure, fail
 from adabkb_service.cli.refusals import option_names, refuse

@@ -126,7 +126,11 @@ def _told(study: str, access: dict[str, Any]) -> str:
     owner = f"belongs to {access['owner']}" if access["owner"] else "has no owner: only administrators see it"
     verbs = {"read": "may read it", "work": "may work on it"}
     shares = [f"{_named(user)} {verbs[right]}" for user, right in access["shared_with"].items()]
-    return f"Study {study} {'; '.join([owner, *shares])}."
+    text = f"Study {study} {'; '.join([owner, *shares])}."
+    for user in access.get("unknown_users", ()):
+        text += f"\n{user} has no token and has never logged in; check the name"
+        text += f", or take the share back: adabkb access unshare {study} {user}"
+    return text
 
 
 def _named(user: str) -> str:

@@ -204,5 +204,14 @@ def _line(entry: AuditEntry) -> str:
     times = f" ({entry.count} times)" if entry.count > 1 else ""
     person = entry.detail.get("person")
     named = person and f"({person['email'] or person['name']}, {person['subject']})"
-    who = " ".join(filter(None, [entry.user, named, entry.token and f"token {entry.token}", f"from {entry.address}"]))
-    return f"{entry.at:%Y-%m-%d %H:%M:%S} {entry.action}: {entry.subject}{times}, by {who}"
+    user = " ".join(filter(None, [entry.user, named, entry.token and f"token {entry.token}"]))
+    who = f"by {user} from {entry.address}" if user else f"from {entry.address}"
+    return f"{entry.at:%Y-%m-%d %H:%M:%S} {entry.action}: {entry.subject}{_access(entry)}{times}, {who}"
+
+
+def _access(entry: AuditEntry) -> str:
+    """Return the change of the owner and of shares that an entry records."""
+    owner = [f"to {entry.detail['owner']}"] if "owner" in entry.detail and entry.action == "study given" else []
+    shares = entry.detail.get("shared_with", {}).items()
+    changes = [f"no longer with {user}" if right is None else f"with {user} ({right})" for user, right in shares]
+    return "".join(f", {change}" for change in [*owner, *changes])

@@ -90,7 +90,8 @@ def suggest(
 
 
 def _line(trial: dict[str, Any]) -> str:
-    return f"trial {trial['number']}{_on_plate(trial)}: {point(trial['parameters'])}"
+    without_model = " (quasi-random, without the model)" if trial["origin"] == "fallback" else ""
+    return f"trial {trial['number']}{_on_plate(trial)}: {point(trial['parameters'])}{without_model}"
 
 
 def _on_plate(trial: dict[str, Any]) -> str:

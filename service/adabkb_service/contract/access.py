@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, Field, StringConstraints
 from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, Body, Changes, Whole
-from adabkb_service.contract.sparse import NotNull
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, NotNull, Sparse
 from adabkb_service.storage.tokens import Scope
 
 USER = r"^[A-Za-z0-9][A-Za-z0-9@._+-]{0,99}$"
@@ -147,11 +147,19 @@ class Self(Answer):
     usage: Annotated[Usage | None, Field(description="usage of the user; null for links and without tokens")]
 
 
-class Access(Answer):
+class Access(Sparse, Answer):
     """The owner of a study and the rights of other users."""
 
     owner: Annotated[str | None, Field(description="null if only administrators see the study")]
     shared_with: Annotated[dict[str, Literal["read", "work"]], Field(description='rights by user; "*" means everybody')]
+    unknown_users: Annotated[
+        tuple[str, ...],
+        Field(
+            description="users who just got a right, but have no token and have never logged in, such as mistyped "
+            "names; absent if there are none"
+        ),
+        ABSENT_BY_DEFAULT,
+    ] = ()
 
 
 class AccessBody(Changes):

@@ -62,21 +62,45 @@ def change(service: Service, caller: Caller, study_id: str, changes: dict[str, A
         before = grants.of_study(connection, study_id)
         after = _changed(before, changes)
         if grants.owner(after) not in (None, grants.owner(before)):
-            _check_user(connection, changes["owner"])
+            _check_owner(connection, changes["owner"])
         if after != before:
             grants.replace(connection, study_id, after)
-            audit.note(connection, caller, service.clock(), "study shared", study_id, **_shown(after).model_dump())
-    return _shown(after)
+            action, detail = _described(before, after)
+            audit.note(connection, caller, service.clock(), action, study_id, **detail)
+        given = [user for user, right in changes.get("shared_with", {}).items() if right is not None and user != "*"]
+        unknown = tuple(user for user in given if _is_unknown(connection, user))
+    return _shown(after).model_copy(update={"unknown_users": unknown})
 
 
-def _check_user(connection: Connection, user: str) -> None:
-    """Refuse an owner who has no token and has never logged in, such as a mistyped name. On a server without tokens,
-    any name is allowed.
+def _described(before: dict[str, Right], after: dict[str, Right]) -> tuple[str, dict[str, Any]]:
+    """Return the action of an audit entry, and its detail: the new owner, if any, and user -> right of each changed
+    share, None if it was revoked."""
+    old, new = _shown(before), _shown(after)
+    changed = {
+        user: new.shared_with.get(user)
+        for user in sorted({*old.shared_with, *new.shared_with})
+        if old.shared_with.get(user) != new.shared_with.get(user)
+    }
+    detail = {"shared_with": changed} if changed else {}
+    if new.owner != old.owner:
+        return "study given", {"owner": new.owner, **detail}
+    return ("study shared" if any(changed.values()) else "study unshared"), detail
+
+
+def _is_unknown(connection: Connection, user: str) -> bool:
+    """Return whether a user has no token and has never logged in, such as a mistyped name. A server without tokens
+    knows every user."""
+    has_none = tokens.any_exist(connection) and not tokens.has_any(connection, user)
+    return has_none and people.find(connection, user) is None
+
+
+def _check_owner(connection: Connection, user: str) -> None:
+    """Refuse an owner whom the server does not know.
 
     Raises:
         Invalid: there is no such user.
     """
-    if tokens.any_exist(connection) and not tokens.has_any(connection, user) and people.find(connection, user) is None:
+    if _is_unknown(connection, user):
         detail = (
             f"is {shown(user)}, who has no token and has never logged in; check the name, or ask an administrator to "
             "create a token first"

@@ -45,9 +45,13 @@ def test_administrator_creates_tokens_and_users_share_studies(tmp_path_factory: 
         run(ann["token"], "study", "create", str(definition))
         assert "svm" not in run(bob["token"], "study", "list")
         assert "bob may work on it" in run(ann["token"], "access", "share", "svm", "bob", "--right", "work")
+        assert "bbo has no token and has never logged in" in run(ann["token"], "access", "share", "svm", "bbo")
+        run(ann["token"], "access", "unshare", "svm", "bbo")
         assert "trial 1" in run(bob["token"], "trial", "suggest", "svm")
         assert "belongs to ann" in run(ann["token"], "access", "show", "svm")
-        assert "owner" in run(bob["token"], "study", "delete", "svm", "--yes", code=1)
+        refused = run(bob["token"], "study", "delete", "svm", "--yes", code=1)
+        assert "only its owner may do this. [not_owner] No share gives this right." in refused
+        assert "--right" not in refused
         link = json.loads(run(ann["token"], "access", "link", "svm", "--days", "1", "--json"))
         assert "svm" in run(link["token"], "study", "list")
         run(ann["token"], "study", "delete", "svm", "--yes")
@@ -62,6 +66,11 @@ def test_administrator_creates_tokens_and_users_share_studies(tmp_path_factory: 
     audit = adabkb("data", "audit", *database)
     assert f"token revoked: {bob['id']}" in audit
     assert f"study purged: svm, by bob token {bob['id']} from 127.0.0.1" in audit
+    by_ann = f"by ann token {ann['id']} from 127.0.0.1"
+    assert f"study shared: svm, with bob (work), {by_ann}" in audit
+    assert f"study unshared: svm, no longer with bob, {by_ann}" in audit
+    assert f"study given: svm, to bob, {by_ann}" in audit
+    assert "refused: missing, from 127.0.0.1" in audit
     assert root not in audit
 
 

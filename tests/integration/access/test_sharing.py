@@ -52,6 +52,16 @@ def test_study_is_private_to_its_owner_until_shared(people: People) -> None:
     assert bob.get("/v1/studies/mine").status_code == 200
 
 
+def test_answer_names_the_users_that_the_server_does_not_know(people: People) -> None:
+    ann = people["ann"]
+    ann.post("/v1/studies", json={**DEFINITION, "id": "mistyped"})
+    access = "/v1/studies/mistyped/access"
+    shared = ann.patch(access, json={"shared_with": {"bbo": "work", "bob": "read", "*": "read"}}).json()
+    assert shared["unknown_users"] == ["bbo"]
+    assert shared["shared_with"] == {"*": "read", "bbo": "work", "bob": "read"}
+    assert "unknown_users" not in ann.patch(access, json={"shared_with": {"bbo": None}}).json()
+
+
 def test_study_can_be_transferred(people: People) -> None:
     ann, bob = people["ann"], people["bob"]
     ann.post("/v1/studies", json={**DEFINITION, "id": "given"})

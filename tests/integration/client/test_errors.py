@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adabkb_client import APIError, Client, Float, Study
+from adabkb_client import AdaBKBError, APIError, Client, Float, NotFinite, Study, WrongResult
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,31 @@ def test_a_refusal_names_arguments_and_methods(study: Study, call: Callable[[Stu
         assert text.count(part) == 1
     assert "/" not in text
     assert "\n  ?" not in text
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda study: study.observe({"x": 0.5}, 0.5),
+        lambda study: study.report({"x": 0.5}, 1, 0.5),
+        lambda study: study.fail("1", "no memory"),
+        lambda study: study.release(None),
+        lambda study: study.repeat("1"),
+    ],
+)
+def test_what_is_no_trial_is_refused_with_the_remedy(study: Study, call: Callable[[Study], Any]) -> None:
+    with pytest.raises(TypeError, match=r"give a trial or its number, not .*add_result\(parameters, value\)"):
+        call(study)
+
+
+def test_a_result_that_cannot_be_sent_is_an_error_of_the_client_and_of_python(study: Study) -> None:
+    trial = study.suggest()
+    for value, kind, of_python in [(float("nan"), NotFinite, ValueError), ("0.5", WrongResult, TypeError)]:
+        with pytest.raises(AdaBKBError) as caught:
+            study.observe(trial, value)  # type: ignore[arg-type]
+        assert type(caught.value) is kind
+        assert isinstance(caught.value, of_python)
+        assert kind.__module__ == "adabkb_client.errors"
 
 
 def test_errors_can_be_sent_between_processes(study: Study) -> None:

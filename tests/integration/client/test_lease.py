@@ -8,7 +8,7 @@ import pytest
 
 from adabkb_client import Client, Float, Study, TrialState, _lease
 from tests.integration.client.leases import LEASE_SECONDS, wait_for_renewal
-from tests.waiting import wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 PROGRAM = """
 import sys, time
@@ -105,6 +105,30 @@ def test_a_lease_is_renewed_for_as_long_as_the_evaluation_takes(study: Study) ->
         wait_for_renewal(study, 2)
         trial.observe(1.0)
     assert [(each.state, each.attempt) for each in study.trials()] == [("completed", 1)]
+
+
+def test_a_renewal_after_the_own_result_is_not_logged(study: Study, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "adabkb_client")
+    with study.trial(lease_seconds=LEASE_SECONDS) as trial:
+        trial.observe(1.0)
+        assert trial._keeper is not None
+        trial._keeper.join(TIMEOUT_SECONDS)  # the server has refused to renew the lease
+    assert not caplog.records
+
+
+def test_a_lease_that_another_worker_holds_is_logged_with_its_consequences(
+    study: Study, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "adabkb_client")
+    with study.trial(lease_seconds=LEASE_SECONDS) as trial:
+        study.release(trial.number)
+        study.suggest(worker="node7:123")
+        assert trial._keeper is not None
+        trial._keeper.join(TIMEOUT_SECONDS)
+        trial.observe(1.0)
+    (said,) = [record.message for record in caplog.records]
+    assert said.startswith("trial 1 of study 's': Trial 1 is at attempt 2; attempt 1 no longer holds it.")
+    assert said.endswith("The evaluation here continues, and its result is sent.")
 
 
 def test_a_lease_is_renewed_early_enough_for_further_attempts() -> None:

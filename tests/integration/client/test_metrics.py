@@ -83,6 +83,20 @@ def test_an_async_client_tells_them_too(server: str, study: Study) -> None:
     assert [row.std_errors for row in study.observations()] == [{"size": 0.5}, {"cost": 0.125}]
 
 
+def test_without_outcome_constraints_no_text_calls_a_point_feasible(server: str, client: Client) -> None:
+    study = client.create_study("free", {"x": Float(0, 1)}, direction="maximize", metrics=["purity"], seed=1)
+    for _ in range(3):
+        trial = study.suggest()
+        study.observe(trial, trial.parameters["x"], metrics={"purity": 0.8})
+    last = study.suggest()
+    at = ("--url", server)
+    for command in (("study", "recommendation", "free"), ("model", "predict", "free", "x=1")):
+        said = adabkb(*command, *at)
+        assert "purity=" in said
+        assert "feasible" not in said
+    assert "outcome constraints" not in study.why(last)["decision"]["in_words"]
+
+
 def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> None:
     at = ("--url", server)
     study.suggest()

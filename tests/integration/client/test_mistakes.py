@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adabkb_client import AsyncClient, Client, Float, Invalid, NoTrialAvailable, Study
+from adabkb_client import AsyncClient, Categorical, Client, Float, Invalid, NoTrialAvailable, Study
 from adabkb_integrations.optuna import served
 from tests.integration.client.objectives import async_lookup, lookup
 from tests.waiting import wait_for
@@ -38,6 +38,13 @@ def test_a_study_that_failures_have_paused_ends_the_run_and_says_how_to_continue
         study.run(lambda x: x)
     study.resume()
     assert study.run(lambda x: x).completed == BUDGET - 3
+
+
+def test_an_error_on_a_tuple_says_that_choices_arrive_as_tuples(client: Client) -> None:
+    study = client.create_study("t", {"layers": Categorical([[64, 32], [64]])}, direction="minimize")
+    with pytest.raises(AttributeError) as caught:
+        study.run(lambda layers: layers.append(16))
+    assert any("layers is a tuple" in note for note in caught.value.__notes__)
 
 
 def test_a_run_on_a_study_that_somebody_paused_waits_and_says_so(

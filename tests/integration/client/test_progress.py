@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adabkb_client import Client, Float, MedianRule, Study
-from tests.waiting import wait_for
+from adabkb_client import Client, Float, LeasedTrial, MedianRule, Study
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 
 @pytest.fixture
@@ -84,7 +85,38 @@ def test_a_run_names_the_worker_that_it_waits_for(study: Study, caplog: pytest.L
         told = elsewhere.submit(tell)
         study.run(lambda x: x)
         told.result()
-    assert waits() == [f"waiting for node7:123 until {held.leased_until.astimezone():%H:%M}"]
+    assert waits() == [f"waiting for trial 1 (held by node7:123 until {held.leased_until.astimezone():%H:%M})"]
+
+
+def test_a_run_says_that_it_waits_for_a_trial_of_the_same_process(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The program has asked for it before the run, so that nobody evaluates it."""
+    study = client.create_study("held", {"x": Float(0, 1)}, direction="maximize", budget=1)
+    held = study.suggest()
+    caplog.set_level("INFO", "adabkb_client")
+    assert study.run(lambda x: x, timeout=1.0).reason == "timeout"
+    (said,) = [record.message for record in caplog.records if record.message.startswith("waiting")]
+    assert said.startswith(f"waiting for trial 1 (held by {held.worker} until ")
+
+
+def test_a_trial_that_was_issued_twice_counts_once(client: Client) -> None:
+    """Both evaluations return a result, the first one after the second one has begun."""
+    study = client.create_study("twice", {"x": Float(0, 1)}, direction="maximize", budget=1)
+    again = threading.Event()
+
+    def function(trial: LeasedTrial) -> float:
+        if trial.trial.attempt == 1:
+            study.release(trial.number)
+            assert again.wait(TIMEOUT_SECONDS)
+        else:
+            again.set()
+            wait_for(lambda: study.info().counts.completed == 1)
+        return trial.parameters["x"]
+
+    report = study.run(function, workers=2, pass_trial=True)
+    assert len(study.observations()[:]) == 2
+    assert report.completed == 1
 
 
 def test_a_run_does_not_wait_for_itself(client: Client, caplog: pytest.LogCaptureFixture) -> None:
