@@ -87,6 +87,8 @@ def summary(study: Mapping[str, Any]) -> str:
     total = f"{budget} trials" if isinstance(budget, int) else f"{counts['trials']} trials so far"
     chosen = f" ({name})" if (name := system(study)) else ""
     line = f"{study['id']}{chosen}: {study['state']}{why}, {counts['completed']} of {total} completed"
+    if counts["observations"] > counts["completed"]:
+        line += f", {counts['observations']} results"
     if "cost_spent" in study:
         line += f", cost {study['cost_spent']:.6g}"
         line += f" of {budget['cost']:.6g}" if isinstance(budget, dict) else ""
