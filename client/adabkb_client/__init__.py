@@ -123,6 +123,9 @@ else:
     }
 
     def __getattr__(name: str) -> object:
+        if name in ("minimize", "maximize"):
+            # An ImportError, since "from adabkb_client import" drops the text of an AttributeError.
+            raise ImportError(f"without a server, use: from adabkb_integrations.inprocess import {name}")
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = found = getattr(_importlib.import_module(f"adabkb_client.{_LATER[name]}"), name)
