@@ -5,7 +5,7 @@ from typing import Any, Unpack
 
 from adabkb_client._calls import Call, Listing, Steps, study_path
 from adabkb_client._models import Deletion, Direction, StudyInfo, decode
-from adabkb_client._parameters import Parameter, named, to_wire
+from adabkb_client._parameters import Parameter, named, to_wire, warn_of_unreachable_bound
 from adabkb_client._settings import StudyChanges, StudySettings, check_settings
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import plain
@@ -23,6 +23,8 @@ def create_study(
     """Create a study, or open it if it exists with the same definition: see ``Client.create_study``."""
     body = {} if id is None else {"id": id}
     body |= _body(to_wire(parameters), direction, settings)
+    for name, parameter in parameters.items():
+        warn_of_unreachable_bound(name, parameter)
     try:
         with named(parameters):
             return (yield from create(body))

@@ -15,6 +15,7 @@ sent or are ambiguous.
 
 import csv
 import hashlib
+import logging
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -27,6 +28,8 @@ from typing import Any, ClassVar, Self, TypeVar
 from adabkb_client import _tables as tables
 from adabkb_client._values import plain
 from adabkb_client.errors import Invalid
+
+log = logging.getLogger("adabkb_client")
 
 Scalar = bool | int | float | str | None
 Choice = Scalar | Sequence[Scalar]
@@ -121,6 +124,23 @@ class Int:
         """Return the wire form."""
         own = {"low": self.low, "high": self.high, "scale": _scale(self.log), "step": self.step}
         return {"kind": "int", **own, **_known(self.context), **_wire(self.when), **_words(self)}
+
+
+def warn_of_unreachable_bound(name: str, parameter: "Parameter") -> None:
+    """Log a warning if a parameter with a step never has its upper bound as a value."""
+    if not isinstance(parameter, Float | Int) or not parameter.step or not parameter.step > 0:
+        return
+    steps = (parameter.high - parameter.low) / parameter.step
+    if abs(steps - round(steps)) > 1e-9 * max(steps, 1.0):
+        last = parameter.low + math.floor(steps) * parameter.step
+        log.warning(
+            "parameter %r never has the value %.12g: with a step of %.12g from %.12g, its largest value is %.12g",
+            name,
+            parameter.high,
+            parameter.step,
+            parameter.low,
+            last,
+        )
 
 
 @_of_a_list

@@ -260,13 +260,22 @@ def steps_of(pointer: str) -> list[str]:
 
 
 def _argument(pointer: str, names: Sequence[str]) -> str:
-    """Name the target of a pointer as the program does: "parameter 'depth', high" for "/parameters/0/high"."""
+    """Name the target of a pointer as the program does: "parameter 'depth', high" for "/parameters/0/high", and
+    "constraints[0]" for "/constraints/0"."""
     first, *rest = steps_of(pointer)
     if first == "parameters" and rest:
         position = rest[0]
         is_position = position.isdecimal() and int(position) < len(names)
         name = names[int(position)] if is_position else position
-        return ", ".join([f"parameter {name!r}", *rest[1:]])
+        field, inner = rest[1:2], rest[2:]
+        if field == ["when"] and inner:
+            return f"parameter {name!r}, when[{inner[0]!r}]{_path(inner[1:])}"
+        return ", ".join([f"parameter {name!r}", *(f"{each}{_path(inner)}" for each in field)])
     if first == "points" and len(rest) > 1:
         return f"points[{rest[0]}], parameter {rest[1]!r}"
-    return ".".join([first, *rest])
+    return first + _path(rest)
+
+
+def _path(steps: Sequence[str]) -> str:
+    """Return names and positions as Python writes them: ".name" and "[0]"."""
+    return "".join(f"[{step}]" if step.isdecimal() else f".{step}" for step in steps)

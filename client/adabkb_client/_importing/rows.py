@@ -12,7 +12,7 @@ from adabkb_client._models import RowError
 from adabkb_client._tables import NESTED, Row
 from adabkb_client._values import plain, titled
 
-COMPLETED = ("", "complete", "completed")
+COMPLETED = ("", "complete", "completed", "done", "finished", "ok", "succeeded", "success", "successful")
 """States of a row that has a result, in lower case."""
 EXCLUDED = "excluded"
 """The column of an export that marks excluded results, and the state of such rows."""
@@ -262,12 +262,18 @@ def _row(cell: Any) -> str:
 
 
 def _choice(choices: Sequence[Any], cell: Any) -> Any:
-    """Return the choice in a cell: the value itself, or a string that may be JSON or Python."""
+    """Return the choice in a cell: the value itself, a string that may be JSON or Python, or the only choice that
+    differs from it in upper and lower case."""
     scalar = cell.tolist() if hasattr(cell, "tolist") else cell  # a numpy array becomes a list
     for reading in _readings(None if _is_missing(scalar) and "" not in choices else scalar):
         for choice in choices:
             if _identity(choice) == _identity(reading):
                 return choice
+    if isinstance(scalar, str):
+        folded = scalar.strip().casefold()
+        same = [choice for choice in choices if isinstance(choice, str) and choice.strip().casefold() == folded]
+        if len(same) == 1:
+            return same[0]
     if _is_missing(scalar):
         raise InvalidCell("is missing; fill it in, or leave the row out")
     if _identity(choices) == _identity([False, True]) and scalar in (0, 1, "0", "1"):

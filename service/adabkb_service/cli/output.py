@@ -90,6 +90,8 @@ def summary(study: Mapping[str, Any]) -> str:
     chosen = f" ({name})" if (name := system(study)) else ""
     title = f" {shortened(study['title'], 80)!r}" if study.get("title") else ""
     line = f"{study['id']}{title}{chosen}: {study['state']}{why}, {counts['completed']} of {total} completed"
+    if counts["observations"] > counts["completed"]:
+        line += f", {counts['observations']} results"
     if "cost_spent" in study:
         line += f", cost {study['cost_spent']:.6g}"
         line += f" of {budget['cost']:.6g}" if isinstance(budget, dict) else ""

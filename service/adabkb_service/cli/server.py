@@ -16,6 +16,7 @@ from typing import IO, Annotated
 import portalocker
 import typer
 import uvicorn
+from sqlalchemy import make_url
 
 from adabkb_service.api.connections import config
 from adabkb_service.app import create_app
@@ -105,6 +106,9 @@ def serve(
     with closing(
         _listener(found)
     ) as listener:  # before the database is created: a server that cannot listen must not leave one
+        if sys.stderr.isatty():  # a start may take long; programs need only the line with the address
+            shown = make_url(found.database).set(query={}).render_as_string()
+            typer.echo(f"adabkb: starting on the database {shown}", err=True)
         with opened(found.database) as prepared:
             migration.prepare(prepared)
             _check_guarded(found, prepared)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from adabkb_client import Answer, Invalid
-from adabkb_client._calls import BATCH, Steps, batch
+from adabkb_client._calls import BATCH, Call, Steps, batch, study_path
 from adabkb_client._study_calls import StudyCalls
 from adabkb_service.cli import rows
 from adabkb_service.cli.identifiers import TRIAL, TrialNumber
@@ -25,6 +25,7 @@ from adabkb_service.cli.values import (
     MetricValues,
     Point,
     ResultAtPoint,
+    number,
     parse_metrics,
     parse_point,
     parse_result,
@@ -102,7 +103,7 @@ def observe(
     server: Server,
     study: StudyId,
     trial: TrialNumber,
-    value: Annotated[float | None, typer.Argument(help="the result", show_default=False)] = None,
+    value: Annotated[float | None, typer.Argument(help="the result", show_default=False, parser=number)] = None,
     parameters: ActualPoint = None,
     std_error: StdError = None,
     metric: MetricValues = None,
@@ -127,12 +128,25 @@ def observe(
         trial,
         value,
         std_error=std_error,
-        parameters=parse_point(parameters) if parameters else None,
+        parameters=_evaluated(server, study, trial, parse_point(parameters)) if parameters else None,
         partial=partial,
         attempt=attempt,
         **parse_metrics(metric, metric_std_error),
     )
     _tell(server, trial, told, as_json=as_json)
+
+
+def _evaluated(server: Server, study: str, trial: int, changed: dict[str, Any]) -> dict[str, Any]:
+    """Return the point that was evaluated instead of that of a trial. It has the trial's values of the parameters that
+    are always active, unless they were changed."""
+    space = server.document(StudyCalls(study).info())["parameters"]
+    suggested = server.document(_trial(study, trial))["parameters"]
+    always = [each["name"] for each in space if not each.get("when")]
+    return {**{name: suggested[name] for name in always if name in suggested}, **changed}
+
+
+def _trial(study: str, number: int) -> Steps[Any]:
+    return (yield Call("GET", f"{study_path(study)}/trials/{number}"))
 
 
 def fail_trial(

@@ -17,7 +17,7 @@ ActualPoint = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[NAME=VALUE]...",
-        help="the point that was evaluated, if it differs from the suggested one",
+        help="values that differ from those of the suggested point; the others are as suggested",
         show_default=False,
     ),
 ]
@@ -29,6 +29,19 @@ ResultAtPoint = Annotated[
         show_default=False,
     ),
 ]
+
+
+def number(text: str) -> float:
+    """Return the number in an argument.
+
+    Raises:
+        typer.BadParameter: the text is not a number.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        remedy = "; write decimals with a point, such as 45.3" if "," in text else ""
+        raise typer.BadParameter(f"{text!r} is not a number{remedy}") from None
 
 
 def _several(option: str, metavar: str, text: str) -> Any:

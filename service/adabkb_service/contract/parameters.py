@@ -32,6 +32,7 @@ from adabkb_service.contract.tables import MAX_TABLE_LENGTH, table_of
 from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, StepAxis, identity
 from adabkb_service.engine.catalogue import CatalogueAxis, Table
 from adabkb_service.engine.space import Fixed
+from adabkb_service.errors import shown
 from adabkb_service.storage.catalogues import Pieces, pieces_of
 
 MAX_SAFE_INTEGER = 2**53 - 1
@@ -429,6 +430,12 @@ def _checked_low(low: N, info: ValidationInfo) -> N:
 
 
 def _checked_distinct(values: Choices) -> Choices:
-    if len(set(map(identity, values))) < len(values):
-        raise PydanticCustomError("duplicate", "has a duplicate value; list each value once")
+    seen: dict[object, Choice] = {}
+    for value in values:
+        key = identity(value)
+        if key in seen:
+            both = {"first": shown(seen[key]), "second": shown(value)}
+            sentence = "has a duplicate value: {first} and {second} are the same; list each value once"
+            raise PydanticCustomError("duplicate", sentence, both)
+        seen[key] = value
     return values

@@ -17,7 +17,7 @@ from adabkb_service.storage import observations, studies
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import render
 
-ONE = "needs several objectives, but this study has one; use /recommendation for its best point"
+ONE = "needs several objectives, but this study has one; the recommendation is its best point"
 WITHOUT_CONSTRAINTS = "is not allowed: the study has no outcome constraints; leave it out"
 
 

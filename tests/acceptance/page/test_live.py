@@ -63,7 +63,7 @@ def test_the_page_of_a_trial_follows_what_others_do(browser: Browser, site: str,
         assert ">overdue<" in api.get("/studies/live", headers={"Accept": "text/html"}).text
         checked(api.post(f"{path}/observe", json={"trial": 1, "value": 0.25}))
         expect(page.get_by_role("article")).to_contain_text("0.25")
-        expect(page.locator("#trial-events")).to_contain_text("observed")
+        expect(page.locator("#trial-events")).to_contain_text("Result 0.25")
 
 
 def test_what_somebody_types_stays_when_another_one_is_faster(browser: Browser, site: str, api: httpx.Client) -> None:

@@ -18,7 +18,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from adabkb_client import Client, Float
+from adabkb_client import Categorical, Client, Float, Int, Parameter
 from adabkb_service import settings
 from adabkb_service.cli.server import GRACE_SECONDS
 from adabkb_service.storage import migration
@@ -279,6 +279,49 @@ def test_an_open_stream_does_not_keep_the_server_from_stopping(other_sqlite: str
             assert not [line for line in lines if line.startswith("event:")]
         assert server.process.wait(60) in (0, -signal.SIGTERM)
         assert time.monotonic() - asked < GRACE_SECONDS
+
+
+def test_values_that_differ_from_the_suggestion_replace_only_these(server: str) -> None:
+    """Conditional parameters are not copied, because a changed value may make them inactive."""
+    with Client(server) as client:
+        space: dict[str, Parameter] = {
+            "kernel": Categorical(["rbf", "poly"]),
+            "C": Float(0, 1),
+            "degree": Int(2, 5, when={"kernel": ["poly"]}),
+        }
+        study = client.create_study("partly", space, direction="minimize")
+        study.queue({"kernel": "poly", "C": 0.25, "degree": 3})
+        study.suggest()
+        adabkb("result", "observe", "partly", "1", "5", "kernel=rbf", "--url", server)
+        (result,) = study.observations()
+    assert result.parameters == {"kernel": "rbf", "C": 0.25}
+
+
+def test_a_decimal_comma_is_refused_with_the_remedy(url: list[str]) -> None:
+    said = adabkb("result", "observe", "s", "1", "45,3", *url, code=2)
+    assert "'45,3' is not a number; write decimals with a point, such as 45.3" in said
+
+
+def test_the_state_of_a_study_counts_imported_results(url: list[str]) -> None:
+    for x in ("0.1", "0.2"):
+        adabkb("result", "add", "s", "1.5", f"x={x}", "n=3", *url)
+    assert "0 of 0 trials so far completed, 2 results, best 1.5" in adabkb("study", "show", "s", *url)
+
+
+def test_a_terminal_shows_that_the_server_starts(tmp_path: Path) -> None:
+    """Programs, which read pipes, get only the address."""
+    controller, terminal = os.openpty()
+    environment = {**os.environ, "ADABKB_MODEL_PROCESSES": "0"}
+    command = [ADABKB, "serve", "--port", "0", "--database", f"sqlite:///{tmp_path}/new.db"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=terminal, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert "listening on" in process.stdout.readline()
+            assert os.read(controller, 1000).decode() == f"adabkb: starting on the database {command[-1]}\r\n"
+        finally:
+            process.terminate()
+            os.close(terminal)
+            os.close(controller)
 
 
 def test_a_server_that_cannot_listen_leaves_no_database_behind(tmp_path: Path) -> None:

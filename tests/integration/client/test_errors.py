@@ -7,7 +7,19 @@ from typing import Any
 
 import pytest
 
-from adabkb_client import AdaBKBError, APIError, Client, Float, NotFinite, Study, WrongResult
+from adabkb_client import (
+    AdaBKBError,
+    APIError,
+    Bool,
+    Categorical,
+    Client,
+    Float,
+    Int,
+    NotFinite,
+    Parameter,
+    Study,
+    WrongResult,
+)
 
 
 @pytest.mark.parametrize(
@@ -17,6 +29,8 @@ from adabkb_client import AdaBKBError, APIError, Client, Float, NotFinite, Study
         (lambda study: study.predict([{"x": 7, "y": 2}]), ["points[0], parameter 'x': is 7, outside [0.0, 1.0]"]),
         (lambda study: study.update(budget=-1), ["budget: must be at least 1"]),
         (lambda study: study.update(bugdet=1), ["bugdet: is not a field here; did you mean budget?"]),
+        (lambda study: study.report(study.suggest(), -1, 0.5), ["reports[0].step: must be at least 0"]),
+        (lambda study: study.front(), ["this study has one; the recommendation is its best point"]),
         (lambda study: list(study.trials("done")), ["state: must be 'active'"]),
         (lambda study: study.observe(99, 1.0), ["has no trial 99", "study.trials() lists"]),
         (lambda study: study.exclude(99), ["has no observation 99", "study.observations() lists"]),
@@ -55,6 +69,41 @@ def test_a_result_that_cannot_be_sent_is_an_error_of_the_client_and_of_python(st
         assert type(caught.value) is kind
         assert isinstance(caught.value, of_python)
         assert kind.__module__ == "adabkb_client.errors"
+
+
+@pytest.mark.parametrize(
+    ("space", "settings", "said"),
+    [
+        (
+            {"k": Categorical(["a", 1, 1.0, True])},
+            {},
+            "parameter 'k', choices: has a duplicate value: 1 and 1 are the",
+        ),
+        ({"k": Categorical(["a", "b", "a"])}, {}, "has a duplicate value: 'a' and 'a' are the same"),
+        ({"a": Float(0, 1), "b": Bool(when={"a": [2]})}, {}, "parameter 'b', when['a']"),
+        ({"a": Float(0, 1)}, {"constraints": ["a <= 1", "b <= 1"]}, "constraints[1]: "),
+        ({"lambda": Float(0, 1)}, {"constraints": ["lambda <= 0.5"]}, "column 1: lambda is a reserved word; if it is"),
+    ],
+)
+def test_a_refused_definition_is_explained_as_python_writes_it(
+    client: Client, space: dict[str, Any], settings: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(APIError, match=re.escape(said)):
+        client.create_study("d", space, direction="minimize", **settings)
+
+
+def test_a_bound_that_no_step_reaches_is_logged(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    space: dict[str, Parameter] = {
+        "a": Float(0, 1, step=0.3),
+        "b": Float(0, 1, step=0.1),
+        "c": Int(1, 10, step=3),
+        "d": Int(1, 10, step=2),
+    }
+    client.create_study("steps", space, direction="minimize")
+    assert [record.message for record in caplog.records] == [
+        "parameter 'a' never has the value 1: with a step of 0.3 from 0, its largest value is 0.9",
+        "parameter 'd' never has the value 10: with a step of 2 from 1, its largest value is 9",
+    ]
 
 
 def test_errors_can_be_sent_between_processes(study: Study) -> None:

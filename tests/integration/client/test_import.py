@@ -224,6 +224,19 @@ def test_rows_without_a_result_are_left_out_by_their_state(line: Study) -> None:
     assert [row.value for row in line.observations()] == [0, 2, 3]
 
 
+def test_other_words_for_completed_are_understood(line: Study) -> None:
+    states = ["ok", "Done", "finished", "SUCCESS", "lost"]
+    report = line.import_results([{**point, "state": state} for point, state in zip(points(5), states, strict=True)])
+    assert (report.stored, report.left_out) == (4, {"lost": 1})
+
+
+def test_a_choice_is_found_in_another_case_if_only_one_fits(create: Callable[..., Study]) -> None:
+    study = create(kernel=Categorical(["rbf", "Poly", "poly"]))
+    report = study.import_results([{"kernel": cell, "value": 1.0} for cell in (" RBF", "Poly", "poly", "POLY")])
+    assert [row.parameters["kernel"] for row in study.observations()] == ["rbf", "Poly", "poly"]
+    assert [(error.row, error.field) for error in report.errors] == [(3, "kernel")]
+
+
 def test_exports_and_frames_of_a_study_are_imported_as_they_are(create: Callable[..., Study], tmp_path: Path) -> None:
     first, second, third = create(), create(), create()
     first.import_results(CELLS)

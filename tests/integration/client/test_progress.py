@@ -112,7 +112,7 @@ def test_a_trial_that_was_issued_twice_counts_once(client: Client) -> None:
         else:
             again.set()
             wait_for(lambda: study.info().counts.completed == 1)
-        return float(trial.parameters["x"])
+        return 0.5
 
     report = study.run(function, workers=2, pass_trial=True)
     assert len(study.observations()[:]) == 2

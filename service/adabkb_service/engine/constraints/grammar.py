@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from adabkb_service.engine.axes import Scalar, Value
 from adabkb_service.engine.constraints.expression import Comparison, Expression, Junction, Membership
-from adabkb_service.engine.constraints.hints import CONSTANTS, instead
+from adabkb_service.engine.constraints.hints import CONSTANTS, instead, reserved_word
 from adabkb_service.engine.wording import brief, nearest
 
 LONGEST = 500
@@ -59,6 +59,11 @@ def parse(text: str) -> Expression:
     except SyntaxError as error:
         if hint := instead(text):
             raise ConstraintError(hint[0] + 1, hint[1]) from None
+        if reserved := reserved_word(text):
+            position, word = reserved
+            raise ConstraintError(
+                position + 1, f'{word} is a reserved word; if it is a parameter, write its name in quotes: "{word}"'
+            ) from None
         column = min(error.offset or len(text) + 1, len(text) + 1)
         raise ConstraintError(
             column, "is not a valid expression from here on; names with spaces or dashes need quotes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Iterator
 
@@ -20,6 +21,8 @@ INSTEAD = (
     (r"\b(?!in\b)(?i:in)\b", "in"),
 )
 """Regular expressions of foreign symbols -> replacements in the grammar."""
+RESERVED = {*keyword.kwlist} - {"and", "or", "not", "in", "True", "False", "None"}
+"""Words of the parser that have no meaning in constraints, and cannot be names without quotes."""
 CONSTANTS = {"true": "True", "false": "False", "null": "None", "none": "None"}
 """Names of values in other languages, in lower case -> their names here."""
 
@@ -28,6 +31,12 @@ def instead(text: str) -> tuple[int, str] | None:
     """Return the position of the first foreign symbol in a text, and a message; None without one."""
     found = sorted(_found(_without_quoted(text)))
     return found[0] if found else None
+
+
+def reserved_word(text: str) -> tuple[int, str] | None:
+    """Return the position of the first reserved word in a text that has no meaning in constraints, and the word."""
+    words = re.finditer(r"[^\W\d]\w*", _without_quoted(text))
+    return next(((word.start(), word[0]) for word in words if word[0] in RESERVED), None)
 
 
 def _found(text: str) -> Iterator[tuple[int, str]]:
