@@ -10,7 +10,7 @@ studies learn or have declared. Results are at random points, or where ``suggest
 * ``near``: at random points within 0.05 of that one along every axis;
 * ``next``: at the next suggestion, for all counts of results within a quarter of the one that is named.
 
-The constants of ``engine/auto/averaged.py`` were chosen on the functions of ``--first 4000 --functions 4``.
+The constants of ``engine/auto/model/averaged.py`` were chosen on the functions of ``--first 4000 --functions 4``.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import likelihood
 from adabkb_service.engine.auto import policy as auto_module
+from adabkb_service.engine.auto.model import likelihood
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.paper.kernels import Matern
 from adabkb_service.engine.space import Space

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adabkb_service.engine.auto.checkpoint import REVISION
+from adabkb_service.engine.auto.state.checkpoint import REVISION
 
 Key = tuple[str | float, ...]
 """What tells a run from all others."""

@@ -28,14 +28,14 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from adabkb_service.engine.auto import policy as auto_module
-from adabkb_service.engine.auto.averaging import averaged
-from adabkb_service.engine.auto.left_out import left_out
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.auto.reports.averaging import averaged
+from adabkb_service.engine.auto.reports.left_out import left_out
+from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis
 from adabkb_service.engine.record import of
 from adabkb_service.engine.space import Space
-from adabkb_service.operations.assessment import is_outlier
+from adabkb_service.operations.model.assessment import is_outlier
 from benchmarks.calibration import drawn
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.quality.nature.measured import table

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from adabkb_service.engine.auto.checkpoint import REVISION
+from adabkb_service.engine.auto.state.checkpoint import REVISION
 
 RESULTS = Path(__file__).parent / "results"
 

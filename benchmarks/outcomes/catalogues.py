@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from adabkb_service.engine.auto.components import principal
+from adabkb_service.engine.auto.domain.components import principal
 from adabkb_service.engine.auto.policy import Config, auto
 from adabkb_service.engine.axes import Axis, ChoiceAxis
 from adabkb_service.engine.catalogue import CatalogueAxis, table

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from adabkb_service.engine.auto import failing
+from adabkb_service.engine.auto.acquisition import failing
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.space import Space

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from adabkb_service.engine.auto import pareto
+from adabkb_service.engine.auto.acquisition import pareto
 from adabkb_service.engine.auto.policy import Config, auto
 from adabkb_service.engine.metrics import Measured
 from benchmarks.functions import Array

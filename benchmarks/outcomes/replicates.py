@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from adabkb_service.engine.auto import spread
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.model import spread
 from adabkb_service.engine.auto.policy import auto
 from benchmarks.functions import Array
 from benchmarks.outcomes import runs

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from adabkb_service.engine.auto import warp
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.model import warp
 from adabkb_service.engine.older import Older
 from adabkb_service.engine.space import Space
 from benchmarks.functions import Array

@@ -12,27 +12,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from adabkb_service.engine.auto import (
-    betas,
-    kernel,
-    learning,
-    likelihood,
-    plateaus,
-    policy,
-    quadratic,
-    restarts,
-    search,
-    surrogate,
-    turns,
-    warp,
-)
-from adabkb_service.engine.auto import state as states
-from adabkb_service.engine.auto.checkpoint import Pruning
-from adabkb_service.engine.auto.components import NONE
-from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
-from adabkb_service.engine.auto.refine import Bound, Refined
-from adabkb_service.engine.auto.tree import Box, Tree
+from adabkb_service.engine.auto import learning, policy
+from adabkb_service.engine.auto.acquisition import betas, plateaus
+from adabkb_service.engine.auto.domain.components import NONE
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.domain.tree import Box, Tree
+from adabkb_service.engine.auto.model import kernel, likelihood, surrogate, warp
+from adabkb_service.engine.auto.model.likelihood import Evidence, Hyperparameters
+from adabkb_service.engine.auto.search import quadratic, search
+from adabkb_service.engine.auto.search.refine import Bound, Refined
+from adabkb_service.engine.auto.state import restarts, turns
+from adabkb_service.engine.auto.state import state as states
+from adabkb_service.engine.auto.state.checkpoint import Pruning
 from benchmarks.functions import Array
 
 NEVER = 10**9

@@ -53,12 +53,12 @@ from adabkb_service.api.tracing import TracingMiddleware
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.identity.provider import Provider
 from adabkb_service.inference.pool import Charge, Inference, Supervision, WorkerPool, in_this_process
-from adabkb_service.operations.clock import follow, warn_of_clock
-from adabkb_service.operations.delivery import Delivery
 from adabkb_service.operations.files import Limits
-from adabkb_service.operations.overview import Overview
+from adabkb_service.operations.monitoring.clock import follow, warn_of_clock
+from adabkb_service.operations.monitoring.sweep import clamp_leases, empty_trash, forget_keys, remove_abandoned, sweep
+from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sweep import clamp_leases, empty_trash, forget_keys, remove_abandoned, sweep
+from adabkb_service.operations.webhooks.delivery import Delivery
 from adabkb_service.page import account, assets, login, single_sign_on, site, views
 from adabkb_service.page.route import show_missing_pages
 from adabkb_service.settings import Settings, listed

@@ -181,7 +181,7 @@ class Runner:
     ) -> dict[str, Any]:
         """Test -> its duration in seconds, and the lines of each module that it executes; no lines if it fails."""
         self._enter(session, folder)
-        watched = [str(PACKAGE / name / "*") for name in ("study", "access", "engine/auto")]
+        watched = [str(PACKAGE / name / "**") for name in ("study", "access", "engine/auto")]
         measured = coverage.Coverage(data_file=None, include=watched, config_file=False, check_preimported=False)
         measured.set_option("run:disable_warnings", ["no-data-collected"])
         measured.start()

@@ -14,7 +14,7 @@ DECISIONS = (
     "restarts",
     "gap",
     "averaging",
-    "handed_out",
+    "issued",
     "doubts",
     "plateaus",
     "refine",
@@ -29,7 +29,7 @@ OF_DECISIONS = (
     "restarts",
     "gap",
     "averaged",
-    "handed_out",
+    "issued",
     "doubts",
     "plateaus",
     "refine",
@@ -84,7 +84,7 @@ GROUPS = {
         ),
     ),
     "engine": Group(
-        tuple(PACKAGE / "engine" / "auto" / f"{name}.py" for name in DECISIONS),
+        tuple(next((PACKAGE / "engine" / "auto").rglob(f"{name}.py")) for name in DECISIONS),
         tuple(f"tests/unit/engine/auto/test_{name}.py" for name in OF_DECISIONS),
     ),
 }

@@ -14,7 +14,7 @@ from adabkb_client._run.evaluation import Expected
 from adabkb_client._values import finite
 from adabkb_integrations.inprocess.trials import Evaluated
 from adabkb_integrations.model import Position, Result
-from adabkb_service.engine.auto import pareto
+from adabkb_service.engine.auto.acquisition import pareto
 from adabkb_service.engine.metrics import Measured, Metric
 
 COST = "cost"

@@ -10,7 +10,7 @@ from adabkb_integrations.domain import Domain
 from adabkb_integrations.inprocess.measured import SIGNS, Measurements
 from adabkb_integrations.inprocess.trials import Evaluated, Found
 from adabkb_integrations.model import Position
-from adabkb_service.engine.auto import warp
+from adabkb_service.engine.auto.model import warp
 from adabkb_service.engine.older import Older, chosen, holds
 
 MIN_RESULTS = 4

@@ -24,9 +24,12 @@ from adabkb_service.api.problems import responses
 from adabkb_service.contract import history
 from adabkb_service.contract.requests import Page
 from adabkb_service.errors import Busy, Forbidden, StudyNotFound, TooManyAtOnce, Unauthorized
-from adabkb_service.operations import export, read, report_in_markdown, sharing
+from adabkb_service.operations.access import sharing
+from adabkb_service.operations.data import export
+from adabkb_service.operations.data.sheet import MEDIA_TYPE
+from adabkb_service.operations.reports import report_in_markdown
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sheet import MEDIA_TYPE
+from adabkb_service.operations.studies import read
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=StrictRoute)
 

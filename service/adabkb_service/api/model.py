@@ -20,7 +20,7 @@ from adabkb_service.contract import model as views
 from adabkb_service.contract.requests import Page, PredictBody
 from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.errors import FieldError, Invalid
-from adabkb_service.operations import analysis, assessment, front, predict
+from adabkb_service.operations.model import analysis, assessment, front, predict
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.rows import CellStatus
 from adabkb_service.study.request import Key

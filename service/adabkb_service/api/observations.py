@@ -13,9 +13,9 @@ from adabkb_service.api.model_reads import rendered
 from adabkb_service.api.problems import describe, responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.requests import BatchBody, CorrectionBody, ObserveBody, Page
-from adabkb_service.operations import read
 from adabkb_service.operations.correct import correct
 from adabkb_service.operations.observe import observe, observe_batch
+from adabkb_service.operations.studies import read
 from adabkb_service.telemetry.logs import note
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["observations"], route_class=StrictRoute)

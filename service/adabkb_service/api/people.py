@@ -14,7 +14,7 @@ from adabkb_service.api.problems import responses
 from adabkb_service.contract.access import USER, Person
 from adabkb_service.contract.requests import Page
 from adabkb_service.errors import PersonNotFound
-from adabkb_service.operations import sessions
+from adabkb_service.operations.access import sessions
 
 router = APIRouter(prefix="/v1/people", tags=["access"], route_class=StrictRoute)
 

@@ -13,7 +13,7 @@ from adabkb_service.api.problems import responses
 from adabkb_service.api.tokens import SECRET, TokenId
 from adabkb_service.contract.access import Access, AccessBody, LinkBody, NewToken, Token
 from adabkb_service.contract.requests import Page
-from adabkb_service.operations import sharing, tokens
+from adabkb_service.operations.access import sharing, tokens
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["access"], route_class=StrictRoute)
 

@@ -19,7 +19,8 @@ from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.requests import Page, PatchStudyBody, SuggestBody
 from adabkb_service.contract.study import StudyDefinition
-from adabkb_service.operations import manage, trash
+from adabkb_service.operations.data import trash
+from adabkb_service.operations.studies import manage
 from adabkb_service.operations.suggest import suggest
 from adabkb_service.study.request import Outcome
 

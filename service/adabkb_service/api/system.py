@@ -15,9 +15,9 @@ from adabkb_service.api.deps import ServiceDep
 from adabkb_service.api.forwarding import Forwarding, is_forwarded
 from adabkb_service.api.problems import responses
 from adabkb_service.contract.requests import Health, Version
-from adabkb_service.operations.readiness import check
+from adabkb_service.operations.monitoring.readiness import check
+from adabkb_service.operations.monitoring.study_collector import StudyCollector
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.study_collector import StudyCollector
 from adabkb_service.storage import migration
 from adabkb_service.telemetry.merged import Merged
 

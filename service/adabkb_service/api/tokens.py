@@ -14,7 +14,7 @@ from adabkb_service.api.problems import responses
 from adabkb_service.contract.access import AuditEntry, NewToken, Self, Token, TokenBody, TokenChangeBody
 from adabkb_service.contract.requests import Page
 from adabkb_service.errors import TokenNotFound
-from adabkb_service.operations import audit, tokens
+from adabkb_service.operations.access import audit, tokens
 
 router = APIRouter(prefix="/v1", tags=["access"], route_class=StrictRoute)
 

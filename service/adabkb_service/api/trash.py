@@ -14,7 +14,7 @@ from adabkb_service.contract import answers as views
 from adabkb_service.contract.access import Deletion, RestoreBody
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER
 from adabkb_service.contract.requests import Page
-from adabkb_service.operations import trash
+from adabkb_service.operations.data import trash
 
 router = APIRouter(prefix="/v1", tags=["trash"], route_class=StrictRoute)
 

@@ -27,11 +27,12 @@ from adabkb_service.contract.requests import (
     WithdrawBody,
 )
 from adabkb_service.errors import FieldError, Invalid
-from adabkb_service.operations import lease, read
+from adabkb_service.operations import lease
 from adabkb_service.operations.annotate import annotate
+from adabkb_service.operations.model.why import why
 from adabkb_service.operations.queue import queue, repeat
 from adabkb_service.operations.report import report
-from adabkb_service.operations.why import why
+from adabkb_service.operations.studies import read
 from adabkb_service.storage.rows import TrialState
 
 router = APIRouter(prefix="/v1/studies/{study_id}/trials", tags=["trials"], route_class=StrictRoute)

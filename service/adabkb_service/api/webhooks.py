@@ -15,8 +15,8 @@ from adabkb_service.api.tokens import SECRET
 from adabkb_service.contract.requests import Page
 from adabkb_service.contract.webhooks import NewWebhook, Webhook, WebhookBody, WebhookChangeBody
 from adabkb_service.errors import WebhookNotFound
-from adabkb_service.operations import webhooks
-from adabkb_service.operations.outbound import Network
+from adabkb_service.operations.webhooks import webhooks
+from adabkb_service.operations.webhooks.outbound import Network
 
 router = APIRouter(prefix="/v1/studies/{study_id}/webhooks", tags=["webhooks"], route_class=StrictRoute)
 

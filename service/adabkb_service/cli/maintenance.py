@@ -17,8 +17,8 @@ from adabkb_service.cli.output import AsJson, fail, show
 from adabkb_service.errors import ProviderUnavailable
 from adabkb_service.identity.config import ProviderConfig
 from adabkb_service.identity.provider import Provider
-from adabkb_service.operations.doctor import Finding, examine, measure
-from adabkb_service.operations.importing import import_study
+from adabkb_service.operations.data.doctor import Finding, examine, measure
+from adabkb_service.operations.data.importing import import_study
 from adabkb_service.storage import backups, copying, migration
 from adabkb_service.storage.database import Database
 

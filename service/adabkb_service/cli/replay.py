@@ -11,7 +11,7 @@ from adabkb_service.cli.database import DatabaseUrl, opened, settings
 from adabkb_service.cli.identifiers import StudyId
 from adabkb_service.cli.output import AsJson, show
 from adabkb_service.engine.libraries import libraries
-from adabkb_service.operations.replay import replay as replay_study
+from adabkb_service.operations.data.replay import replay as replay_study
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import migration
 

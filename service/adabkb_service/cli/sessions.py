@@ -11,7 +11,7 @@ from adabkb_service.cli.database import DatabaseUrl
 from adabkb_service.cli.output import AsJson, show, table
 from adabkb_service.cli.tokens import PAGE, administrator, service_on
 from adabkb_service.contract.access import Person
-from adabkb_service.operations import sessions
+from adabkb_service.operations.access import sessions
 from adabkb_service.operations.service import Service
 
 

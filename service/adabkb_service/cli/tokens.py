@@ -18,7 +18,7 @@ from adabkb_service.cli.identifiers import STUDIES, TokenId
 from adabkb_service.cli.output import AsJson, fail, show, table
 from adabkb_service.contract.access import AuditEntry, QuotasBody, Token, TokenBody
 from adabkb_service.contract.wording import sentence
-from adabkb_service.operations import audit, tokens
+from adabkb_service.operations.access import audit, tokens
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import migration
 from adabkb_service.storage.tokens import Scope

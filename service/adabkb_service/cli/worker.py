@@ -21,7 +21,7 @@ from adabkb_service.cli.database import opened, settings
 from adabkb_service.cli.output import fail
 from adabkb_service.cli.server import SWITCH_SECONDS, keep_imported
 from adabkb_service.errors import NotReady
-from adabkb_service.operations.readiness import check
+from adabkb_service.operations.monitoring.readiness import check
 from adabkb_service.storage import migration
 from adabkb_service.telemetry import logs
 

@@ -167,7 +167,7 @@ class Policy(ABC, Generic[C, S]):
     def exhausted(
         self,
         state: S,  # noqa: ARG002
-        handed_out: Array,  # noqa: ARG002
+        issued: Array,  # noqa: ARG002
         within: Slice | None = None,  # noqa: ARG002
         failed: Array | None = None,  # noqa: ARG002
     ) -> bool:
@@ -176,7 +176,7 @@ class Policy(ABC, Generic[C, S]):
 
         Args:
             state: the state of the study.
-            handed_out: (k, d) cube positions of issued points without a result.
+            issued: (k, d) cube positions of issued points without a result.
             within: the slice; None for the whole space.
             failed: (f, d) positions of those that could not be evaluated.
         """

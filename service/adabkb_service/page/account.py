@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from adabkb_service.api.admission import CallerDep, needs, not_for_links
 from adabkb_service.api.deps import ServiceDep
-from adabkb_service.operations import sessions
+from adabkb_service.operations.access import sessions
 from adabkb_service.page.rendering import page
 from adabkb_service.page.route import PageRoute
 

@@ -24,9 +24,9 @@ from adabkb_service.api.admission import (
 from adabkb_service.api.deps import ServiceDep
 from adabkb_service.api.middleware import sender
 from adabkb_service.identity.provider import Provider
-from adabkb_service.operations import sessions
+from adabkb_service.operations.access import sessions
+from adabkb_service.operations.access.sessions import Ended
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sessions import Ended
 from adabkb_service.page.rendering import page
 
 router = APIRouter(include_in_schema=False, route_class=GuardedRoute)

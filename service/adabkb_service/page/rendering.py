@@ -13,10 +13,10 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from adabkb_service.access.caller import ANYBODY
-from adabkb_service.operations import definition_in_words, events_in_words, wording
-from adabkb_service.operations.digits import difference
-from adabkb_service.operations.state_in_words import state_in_words
-from adabkb_service.operations.values_in_words import figure, shown, size
+from adabkb_service.operations.words import definition_in_words, events_in_words, wording
+from adabkb_service.operations.words.digits import difference
+from adabkb_service.operations.words.state_in_words import state_in_words
+from adabkb_service.operations.words.values_in_words import figure, shown, size
 from adabkb_service.page.assets import digest
 from adabkb_service.page.described import described
 from adabkb_service.page.sparkline import sparkline

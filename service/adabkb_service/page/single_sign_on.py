@@ -22,7 +22,7 @@ from adabkb_service.errors import AdaBKBError, LoginFailed, LoginRefused, Unavai
 from adabkb_service.identity.claims import identify
 from adabkb_service.identity.login import SECONDS, Login, local_path
 from adabkb_service.identity.provider import Provider
-from adabkb_service.operations import sessions
+from adabkb_service.operations.access import sessions
 from adabkb_service.operations.service import Service
 from adabkb_service.page.login import base_url
 from adabkb_service.page.rendering import page

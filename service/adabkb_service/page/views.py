@@ -23,26 +23,20 @@ from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.contract import answers
 from adabkb_service.contract.parameters import Count
 from adabkb_service.contract.requests import PatchStudyBody
-from adabkb_service.operations import (
-    analysis,
-    columns_in_words,
-    files,
-    manage,
-    read,
-    report_in_words,
-    sharing,
-    sheet,
-    tokens,
-    trash,
-    webhooks,
-    wording,
-)
-from adabkb_service.operations.overview import MAX_CURVES, Overview
-from adabkb_service.operations.preview import preview
+from adabkb_service.operations import files
+from adabkb_service.operations.access import sharing, tokens
+from adabkb_service.operations.data import sheet, trash
+from adabkb_service.operations.model import analysis
+from adabkb_service.operations.model.why import why
+from adabkb_service.operations.reports import report_in_words
+from adabkb_service.operations.reports.overview import MAX_CURVES, Overview
+from adabkb_service.operations.reports.study_report import study_report
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.study_report import study_report
-from adabkb_service.operations.template import template
-from adabkb_service.operations.why import why
+from adabkb_service.operations.studies import manage, read
+from adabkb_service.operations.studies.preview import preview
+from adabkb_service.operations.studies.template import template
+from adabkb_service.operations.webhooks import webhooks
+from adabkb_service.operations.words import columns_in_words, wording
 from adabkb_service.page.rendering import HEADERS, page
 from adabkb_service.page.route import LoginRoute, PageRoute, wants_page
 from adabkb_service.storage.result_table import RowKind, Sort

@@ -44,8 +44,8 @@ EventKind = Literal[
 
 
 ENGINE_REVISION = 16
-"""Version of the engine's rules. A new study stores it (see ``engine/auto/checkpoint.py``). If another version replays
-the study's log, its suggestions differ."""
+"""Version of the engine's rules (see ``engine/auto/state/checkpoint.py``). A new study stores it. If another version
+replays the study's log, its suggestions differ."""
 
 
 @dataclass(frozen=True, slots=True)

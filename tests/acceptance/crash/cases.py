@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from adabkb_service.operations.sweep import sweep
+from adabkb_service.operations.monitoring.sweep import sweep
 from tests.acceptance.crash.server import Call, Operation
 
 STUDY, OTHER = "/v1/studies/s", "/v1/studies/other"

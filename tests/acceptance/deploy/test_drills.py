@@ -20,8 +20,8 @@ from adabkb_client import Client, Float, Study, Trial
 from adabkb_service.app import create_app
 from adabkb_service.cli.main import app as adabkb
 from adabkb_service.cli.server import GRACE_SECONDS
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.replay import replay
 from adabkb_service.operations.service import Service
 from adabkb_service.settings import Settings
 from adabkb_service.storage import migration, observations

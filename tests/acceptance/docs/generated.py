@@ -14,8 +14,8 @@ from adabkb_service.api.problem_types import all_problem_types
 from adabkb_service.app import create_app
 from adabkb_service.cli.main import app as cli
 from adabkb_service.contract.algorithms import SYSTEMS
+from adabkb_service.operations.monitoring.study_collector import of_studies
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.study_collector import of_studies
 from adabkb_service.settings import Settings, table
 from benchmarks import calibration as calibration_benchmark
 from benchmarks import left_out as left_out_benchmark

@@ -10,8 +10,8 @@ import pytest
 
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.parameters import FloatParameter, IntParameter
-from adabkb_service.operations import wording
-from adabkb_service.operations.values_in_words import figure, shown
+from adabkb_service.operations.words import wording
+from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.page.sparkline import sparkline
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database

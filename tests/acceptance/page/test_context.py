@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from adabkb_service.operations.digits import difference
+from adabkb_service.operations.words.digits import difference
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
 from tests.acceptance.page.test_exclusions import add_parameter

@@ -11,9 +11,9 @@ from typing import Any
 from adabkb_client import _values as numbers
 from adabkb_service import page
 from adabkb_service.contract.quantities import titled, with_unit
-from adabkb_service.operations import digits
-from adabkb_service.operations.values_in_words import figure, shown
-from adabkb_service.operations.wording import duration
+from adabkb_service.operations.words import digits
+from adabkb_service.operations.words.values_in_words import figure, shown
+from adabkb_service.operations.words.wording import duration
 from tests.packages import NODE
 
 WORDS = (Path(page.__file__).parent / "assets" / "words.js").as_uri()

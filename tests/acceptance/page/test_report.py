@@ -16,7 +16,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, Route, expect
 
 from adabkb_service.api.model_reads import MAX_RUNNING_PER_STUDY, MAX_WAITING_PER_STUDY
-from adabkb_service.operations import analysis
+from adabkb_service.operations.model import analysis
 from tests.acceptance.page.studies import HOSTILE, checked, hostile, tuned
 from tests.acceptance.page.tabs import REFUSALS, accessible, save, tab
 from tests.calls import Gate, watching

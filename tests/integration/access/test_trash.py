@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from adabkb_client import Client, Float, NotFound
+from adabkb_service.operations.data.trash import DAYS
+from adabkb_service.operations.monitoring.sweep import empty_trash
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sweep import empty_trash
-from adabkb_service.operations.trash import DAYS
 from adabkb_service.study.clock import utc_now
 from tests.integration.access.conftest import Guarded
 from tests.integration.api.conftest import DEFINITION

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from adabkb_service.operations.importing import import_study
+from adabkb_service.operations.data.importing import import_study
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
 from tests.integration.api.conftest import DEFINITION

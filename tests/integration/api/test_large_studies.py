@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from adabkb_service.operations import doctor, export
+from adabkb_service.operations.data import doctor, export
 from tests.calls import Gate, watching
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import server_on

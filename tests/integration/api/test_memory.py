@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.data.doctor import examine
 from adabkb_service.storage.database import Database
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import server_process

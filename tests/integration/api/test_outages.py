@@ -19,7 +19,7 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.app import create_app
-from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.data.doctor import examine
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
 from tests.integration.api.conftest import DEFINITION

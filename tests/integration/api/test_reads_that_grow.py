@@ -16,9 +16,9 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.contract.study import StudyDefinition
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.overview import Overview
+from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import events, observations, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.result_table import Sort

@@ -13,10 +13,10 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.app import create_app
-from adabkb_service.operations.audit import DAYS
-from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.access.audit import DAYS
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.monitoring.sweep import empty_trash
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sweep import empty_trash
 from adabkb_service.settings import Settings
 from adabkb_service.storage import audit, studies
 from adabkb_service.storage.audit import AuditRow

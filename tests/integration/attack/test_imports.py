@@ -18,7 +18,7 @@ import pytest
 
 from adabkb_service.contract.exported import LINES
 from adabkb_service.errors import AdaBKBError, Invalid
-from adabkb_service.operations.importing import import_study
+from adabkb_service.operations.data.importing import import_study
 from adabkb_service.storage.database import Database
 from tests.integration.api.conftest import DEFINITION
 from tests.samples import OF_ATTACKS

@@ -19,10 +19,10 @@ from adabkb_service.inference.reads import Reads
 from adabkb_service.inference.restore import start
 from adabkb_service.inference.step_queue import FOLDS, LEARNS
 from adabkb_service.inference.store import ModelStore
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.replay import replay
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import events, studies
 from adabkb_service.storage.catalogues import Pieces, keep
 from adabkb_service.storage.database import Database

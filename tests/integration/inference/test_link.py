@@ -6,9 +6,9 @@ from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.messages import Advance, Advanced, Lost, Message
 from adabkb_service.inference.pool import Receive
-from adabkb_service.operations.manage import create
 from adabkb_service.operations.observe import observe as telling
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.operations.suggest import suggest as asking
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database

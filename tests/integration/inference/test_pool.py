@@ -20,11 +20,11 @@ import pytest
 from adabkb_service.errors import Unavailable
 from adabkb_service.inference.messages import Advance, Answered, Ask, Lost, Reply
 from adabkb_service.inference.pool import WorkerPool
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.predict import predict, recommendation, tree
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.replay import replay
+from adabkb_service.operations.model.predict import predict, recommendation, tree
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow

@@ -20,10 +20,10 @@ from adabkb_service.errors import ModelCannotFold, Unavailable
 from adabkb_service.inference.messages import Answered, Ask, Forget, Lost, Reply, Superseded
 from adabkb_service.inference.pool import Supervision, WorkerPool
 from adabkb_service.inference.store import SAVE_EVENTS
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.predict import predict
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.model.predict import predict
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
 from adabkb_service.timeouts import Timeouts

@@ -17,10 +17,10 @@ from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.messages import Advance, Advanced, Reply
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.store import ModelStore, size_of
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.replay import replay
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import events, studies
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database

@@ -15,9 +15,9 @@ from adabkb_service.inference.dataset import Dataset
 from adabkb_service.inference.messages import Advance
 from adabkb_service.inference.pool import CACHE_BYTES
 from adabkb_service.inference.worker import Worker
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.replay import replay
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from adabkb_service.operations.manage import create
+from adabkb_service.operations.monitoring.sweep import sweep
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sweep import sweep
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.study.request import Key
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import (

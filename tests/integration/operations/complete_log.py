@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.export import json_lines
-from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.export import json_lines
+from adabkb_service.operations.data.importing import import_study
+from adabkb_service.operations.data.replay import replay
+from adabkb_service.operations.data.trash import delete
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.trash import delete
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import ManualClock
 from tests.integration.operations.verbs import Ask, suggest

@@ -8,8 +8,8 @@ import pytest
 
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.inference.pool import in_this_process
-from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 
 SYSTEMS: dict[str, dict[str, Any]] = {

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from adabkb_service.errors import Invalid
-from adabkb_service.operations import predict
-from adabkb_service.operations.analysis import importance, partition, slice_through
-from adabkb_service.operations.manage import create
+from adabkb_service.operations.model import predict
+from adabkb_service.operations.model.analysis import importance, partition, slice_through
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from tests.integration.operations.conftest import SYSTEMS, definition
 from tests.integration.operations.verbs import Ask, Value, observe, observe_batch, suggest
 

@@ -10,10 +10,10 @@ import pytest
 
 from adabkb_service.contract.requests import TrialValueBody
 from adabkb_service.errors import Invalid
-from adabkb_service.operations.analysis import validation
-from adabkb_service.operations.assessment import assessment
-from adabkb_service.operations.manage import create
+from adabkb_service.operations.model.analysis import validation
+from adabkb_service.operations.model.assessment import assessment
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from tests.integration.operations.conftest import SYSTEMS, definition
 from tests.integration.operations.verbs import (
     Ask,

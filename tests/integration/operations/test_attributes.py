@@ -9,12 +9,12 @@ import pytest
 
 from adabkb_service.contract.attributes import merged
 from adabkb_service.errors import Invalid, TrialNotFound
-from adabkb_service.operations import read
-from adabkb_service.operations.export import json_lines
-from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create
+from adabkb_service.operations.data.export import json_lines
+from adabkb_service.operations.data.importing import import_study
+from adabkb_service.operations.data.trash import delete
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.trash import delete
+from adabkb_service.operations.studies import read
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Failure, Value, annotate, get, observe, queue, suggest

@@ -13,10 +13,10 @@ import pytest
 from adabkb_service.contract.model import Learned
 from adabkb_service.engine.auto import learning
 from adabkb_service.inference.model import Model
-from adabkb_service.operations import predict
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.replay import replay
+from adabkb_service.operations.model import predict
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from tests.calls import watching
 from tests.conftest import on_either
 from tests.integration.operations.conftest import definition

@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.errors import Invalid
-from adabkb_service.operations import manage
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.predict import recommendation
+from adabkb_service.operations.model.predict import recommendation
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies import manage
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition

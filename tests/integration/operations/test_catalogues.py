@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.errors import Invalid
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.predict import recommendation
-from adabkb_service.operations.read import list_events
+from adabkb_service.operations.model.predict import recommendation
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.studies.read import list_events
 from adabkb_service.storage import studies
 from adabkb_service.storage.catalogues import Pieces, keep
 from adabkb_service.storage.database import Database

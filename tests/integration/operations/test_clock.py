@@ -8,11 +8,11 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.read import trial as trial_of
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.monitoring.sweep import clamp_leases, forget_keys, sweep
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sweep import clamp_leases, forget_keys, sweep
+from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.studies.read import trial as trial_of
 from adabkb_service.study.clock import SteadyClock
 from adabkb_service.study.request import Key
 from tests.database_pool import address, created, drop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adabkb_service.operations.columns_in_words import aligned
+from adabkb_service.operations.words.columns_in_words import aligned
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from adabkb_service.contract.answers import Trial
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.axes import FloatAxis
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.predict import recommendation, row
-from adabkb_service.operations.read import list_observations
+from adabkb_service.operations.model.predict import recommendation, row
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.studies.read import list_observations
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock, definition

@@ -12,17 +12,17 @@ from pydantic import ValidationError
 
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.errors import Invalid
-from adabkb_service.operations import analysis
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.export import csv_rows, json_lines
-from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.overview import Overview
-from adabkb_service.operations.predict import predict, recommendation
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.export import csv_rows, json_lines
+from adabkb_service.operations.data.importing import import_study
+from adabkb_service.operations.data.replay import replay
+from adabkb_service.operations.data.trash import delete
+from adabkb_service.operations.model import analysis
+from adabkb_service.operations.model.predict import predict, recommendation
+from adabkb_service.operations.model.why import why
+from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.trash import delete
-from adabkb_service.operations.why import why
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import OF_THE_PAPER, SYSTEMS, definition
 from tests.integration.operations.verbs import Ask, Failure, Value, observe, queue, retry, suggest

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.predict import predict, recommendation
+from adabkb_service.operations.model.predict import predict, recommendation
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from tests.integration.operations.conftest import definition
 from tests.integration.operations.verbs import Value, correct, observe
 

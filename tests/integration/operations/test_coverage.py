@@ -10,7 +10,7 @@ import pytest
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import Invalid
-from adabkb_service.operations.coverage import excluded
+from adabkb_service.operations.model.coverage import excluded
 
 PARAMETERS: list[dict[str, Any]] = [
     {"name": "kind", "kind": "categorical", "choices": ["a", "b", "c"]},

@@ -9,12 +9,12 @@ from pydantic import ValidationError
 
 from adabkb_service.contract.model import Learned
 from adabkb_service.errors import Invalid
-from adabkb_service.operations import predict
-from adabkb_service.operations.export import json_lines
-from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create
+from adabkb_service.operations.data.export import json_lines
+from adabkb_service.operations.data.importing import import_study
+from adabkb_service.operations.data.trash import delete
+from adabkb_service.operations.model import predict
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.trash import delete
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock, definition

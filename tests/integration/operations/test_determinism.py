@@ -10,9 +10,9 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.inference.inprocess import InProcess
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.replay import replay
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import model as rows
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database

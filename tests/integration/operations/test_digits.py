@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adabkb_service.contract.assessment import Outlook
-from adabkb_service.operations import assessment_in_words as words
-from adabkb_service.operations.digits import Digits, difference
+from adabkb_service.operations.model import assessment_in_words as words
+from adabkb_service.operations.words.digits import Digits, difference
 
 FLOATS = st.floats(-1e308, 1e308)
 

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.errors import StudyNotFound
-from adabkb_service.operations.doctor import examine, examine_study
+from adabkb_service.operations.data.doctor import examine, examine_study
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import studies
 from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, StudyRow, TrialRow

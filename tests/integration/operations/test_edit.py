@@ -8,14 +8,14 @@ import pytest
 
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.errors import Invalid, StudyExists, TrialFinished
-from adabkb_service.operations import predict
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.overview import Overview
-from adabkb_service.operations.read import list_observations
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.replay import replay
+from adabkb_service.operations.model import predict
+from adabkb_service.operations.model.why import why
+from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.why import why
+from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.studies.read import list_observations
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import TrialRow
 from tests.calls import watching

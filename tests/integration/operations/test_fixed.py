@@ -11,12 +11,12 @@ import pytest
 from adabkb_service.contract.answers import Suggested, Trial
 from adabkb_service.engine.axes import identity
 from adabkb_service.errors import Invalid
-from adabkb_service.operations import read
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.replay import replay
+from adabkb_service.operations.model.why import why
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.why import why
+from adabkb_service.operations.studies import read
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.integration.operations.verbs import Ask, Failure, Value, observe, queue, release, suggest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from tests.conftest import on_either
 from tests.integration.operations.conftest import SYSTEMS, definition
 from tests.integration.operations.verbs import Ask, Failure, Value, get, observe, suggest

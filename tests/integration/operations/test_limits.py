@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from adabkb_service.errors import LeaseLost, StudyComplete
-from adabkb_service.operations import read
-from adabkb_service.operations.manage import create
+from adabkb_service.operations.monitoring.sweep import sweep
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sweep import sweep
+from adabkb_service.operations.studies import read
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from adabkb_service.timeouts import Timeouts
 from tests.integration.operations.conftest import ManualClock, definition

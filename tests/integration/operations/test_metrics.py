@@ -13,14 +13,16 @@ from adabkb_service.contract.answers import Best, Observed
 from adabkb_service.contract.requests import CorrectionBody, PointValueBody, TrialValueBody
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.errors import Invalid, ResultConflict
-from adabkb_service.operations import analysis, export, predict, read
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data import export
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.importing import import_study
+from adabkb_service.operations.data.replay import replay
+from adabkb_service.operations.data.trash import delete
+from adabkb_service.operations.model import analysis, predict
+from adabkb_service.operations.model.why import why
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.trash import delete
-from adabkb_service.operations.why import why
+from adabkb_service.operations.studies import read
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.integration.operations.verbs import Ask, Failure, correct, get, observe, suggest

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from adabkb_service.errors import Invalid, LeaseLost, ResultConflict, TrialFinished, TrialNotFound
-from adabkb_service.operations import read
-from adabkb_service.operations.manage import create
+from adabkb_service.operations.monitoring.sweep import sweep
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sweep import sweep
+from adabkb_service.operations.studies import read
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from adabkb_service.study.request import Key
 from tests.integration.inference.held_replies import HeldReplies

@@ -9,15 +9,15 @@ from pydantic import ValidationError
 
 from adabkb_service.access.caller import Caller
 from adabkb_service.errors import Invalid
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.export import json_lines
-from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.export import json_lines
+from adabkb_service.operations.data.importing import import_study
+from adabkb_service.operations.data.replay import replay
+from adabkb_service.operations.data.trash import delete
+from adabkb_service.operations.model.why import why
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.transfer import LOOKED_AT
-from adabkb_service.operations.trash import delete
-from adabkb_service.operations.why import why
+from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.studies.transfer import LOOKED_AT
 from adabkb_service.storage import events, grants, observations, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import ObservationRow

@@ -12,14 +12,14 @@ from adabkb_service.contract.reports import OneReportBody
 from adabkb_service.contract.requests import PointValueBody, SuggestBody, TrialValueBody
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.errors import StudyNotFound
-from adabkb_service.operations.assessment import assessment
 from adabkb_service.operations.correct import correct
-from adabkb_service.operations.manage import change, create, get
+from adabkb_service.operations.model.assessment import assessment
+from adabkb_service.operations.model.predict import recommendation
 from adabkb_service.operations.observe import observe
-from adabkb_service.operations.overview import Overview
-from adabkb_service.operations.predict import recommendation
 from adabkb_service.operations.report import report
+from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import change, create, get
 from adabkb_service.operations.suggest import suggest
 from adabkb_service.storage.result_table import RowKind, Sort
 

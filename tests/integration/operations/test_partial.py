@@ -10,12 +10,13 @@ import pytest
 from adabkb_service.contract.answers import Observation, Observed
 from adabkb_service.contract.requests import PointValueBody, TrialValueBody
 from adabkb_service.errors import Invalid, ResultConflict, TrialFinished
-from adabkb_service.operations import analysis, predict, read
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.front import front
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.replay import replay
+from adabkb_service.operations.model import analysis, predict
+from adabkb_service.operations.model.front import front
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies import read
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from adabkb_service.study.request import Key
 from tests.integration.operations.complete_log import assert_log_is_complete

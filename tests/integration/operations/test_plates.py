@@ -20,13 +20,13 @@ from adabkb_service.contract.requests import PointValueBody, SuggestBody
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.errors import Invalid
 from adabkb_service.inference.pool import in_this_process
-from adabkb_service.operations import manage
-from adabkb_service.operations.export import json_lines
-from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.predict import predict
-from adabkb_service.operations.read import list_observations
+from adabkb_service.operations.data.export import json_lines
+from adabkb_service.operations.data.importing import import_study
+from adabkb_service.operations.model.predict import predict
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies import manage
+from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.studies.read import list_observations
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition

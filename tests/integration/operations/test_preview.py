@@ -9,10 +9,10 @@ import pytest
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.errors import Invalid
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.preview import preview
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.template import template
+from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.studies.preview import preview
+from adabkb_service.operations.studies.template import template
 from tests.integration.operations.conftest import definition
 from tests.integration.operations.test_combinations import FEATURES, made
 from tests.integration.operations.verbs import Value, change, edit, get, observe, queue

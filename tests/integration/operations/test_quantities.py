@@ -12,14 +12,14 @@ from pydantic import ValidationError
 from adabkb_service.contract.quantities import Quantity
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.errors import Invalid, StudyExists
-from adabkb_service.operations.assessment import assessment
-from adabkb_service.operations.digits import Digits
-from adabkb_service.operations.labels import Labels
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.read import list_observations
+from adabkb_service.operations.model.assessment import assessment
+from adabkb_service.operations.model.why import why
+from adabkb_service.operations.model.why_in_words import in_words
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.why import why
-from adabkb_service.operations.why_in_words import in_words
+from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.studies.read import list_observations
+from adabkb_service.operations.words.digits import Digits
+from adabkb_service.operations.words.labels import Labels
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
 from tests.integration.operations.complete_log import assert_log_is_complete

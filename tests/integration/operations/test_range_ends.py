@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from adabkb_service.contract.parameters import Parameter
-from adabkb_service.operations.range_ends import range_ends
+from adabkb_service.operations.model.range_ends import range_ends
 
 ONE: TypeAdapter[Any] = TypeAdapter(Parameter)
 

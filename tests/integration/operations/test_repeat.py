@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from adabkb_service.contract.requests import RepeatBody
 from adabkb_service.errors import Invalid, StudyComplete, TrialNotFound
-from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.study.request import Key
 from tests.integration.operations.conftest import definition
 from tests.integration.operations.verbs import Ask, Value, get, observe, repeat, suggest

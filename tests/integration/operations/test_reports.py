@@ -11,14 +11,14 @@ from pydantic import ValidationError
 
 from adabkb_service.errors import Invalid, LeaseLost, ReportConflict, TrialFinished
 from adabkb_service.inference.inprocess import InProcess
-from adabkb_service.operations import read
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.export import csv_curves, json_lines
-from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.export import csv_curves, json_lines
+from adabkb_service.operations.data.importing import import_study
+from adabkb_service.operations.data.replay import replay
+from adabkb_service.operations.model.why import why
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.why import why
+from adabkb_service.operations.studies import read
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from adabkb_service.study.request import Key
 from tests.integration.operations.conftest import ManualClock, definition

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.overview import Overview
+from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.result_table import RowKind, Sort
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Failure, Value, correct, observe, suggest

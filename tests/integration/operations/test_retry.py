@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from adabkb_service.errors import StudyComplete, TrialFinished
-from adabkb_service.operations import read
-from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies import read
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import events
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import ManualClock, definition

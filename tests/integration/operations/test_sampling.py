@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from adabkb_service.operations.analysis import importance, validation
-from adabkb_service.operations.assessment import assessment
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.predict import recommendation
+from adabkb_service.operations.model.analysis import importance, validation
+from adabkb_service.operations.model.assessment import assessment
+from adabkb_service.operations.model.predict import recommendation
+from adabkb_service.operations.model.why import why
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.why import why
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition

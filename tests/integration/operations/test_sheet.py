@@ -10,10 +10,10 @@ import pytest
 from openpyxl import Workbook, load_workbook
 
 from adabkb_service.errors import Invalid
-from adabkb_service.operations import sheet
-from adabkb_service.operations.export import csv_rows, excel
-from adabkb_service.operations.manage import create
+from adabkb_service.operations.data import sheet
+from adabkb_service.operations.data.export import csv_rows, excel
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from tests.integration.operations.conftest import definition
 from tests.integration.operations.verbs import Ask, Failure, Value, correct, observe, suggest
 

@@ -6,9 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from adabkb_service.errors import Invalid
-from adabkb_service.operations import read
-from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies import read
+from adabkb_service.operations.studies.manage import create
 from tests.integration.operations.conftest import definition
 from tests.integration.operations.verbs import Ask, Failure, Value, change, correct, get, observe, suggest
 

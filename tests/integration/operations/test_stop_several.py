@@ -8,11 +8,11 @@ import pytest
 from pydantic import ValidationError
 
 from adabkb_service.errors import Invalid
-from adabkb_service.operations.export import json_lines
-from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create
+from adabkb_service.operations.data.export import json_lines
+from adabkb_service.operations.data.importing import import_study
+from adabkb_service.operations.data.trash import delete
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.trash import delete
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import definition
 from tests.integration.operations.verbs import Ask, Value, change, get, observe, suggest

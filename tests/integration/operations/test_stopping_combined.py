@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from adabkb_service.errors import Invalid, ResultConflict, TrialFinished
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.front import front
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.read import list_observations
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.replay import replay
+from adabkb_service.operations.data.trash import delete
+from adabkb_service.operations.model.front import front
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.trash import delete
+from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.studies.read import list_observations
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock, definition

@@ -14,13 +14,13 @@ from adabkb_service.errors import StudyNotFound
 from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.messages import Advance, Message, Reply
 from adabkb_service.inference.pool import Receive
-from adabkb_service.operations import read
 from adabkb_service.operations import suggest as suggestion
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.replay import replay
+from adabkb_service.operations.data.trash import delete
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.trash import delete
+from adabkb_service.operations.studies import read
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import cells, dictionary
 from adabkb_service.study.request import Key

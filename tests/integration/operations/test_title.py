@@ -6,11 +6,11 @@ import pytest
 
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.errors import StudyExists
-from adabkb_service.operations.manage import create, get
-from adabkb_service.operations.overview import Overview
-from adabkb_service.operations.report_in_markdown import markdown
+from adabkb_service.operations.reports.overview import Overview
+from adabkb_service.operations.reports.report_in_markdown import markdown
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.template import template
+from adabkb_service.operations.studies.manage import create, get
+from adabkb_service.operations.studies.template import template
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock

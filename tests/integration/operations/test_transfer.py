@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from adabkb_service.errors import Invalid, StudyExists
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.export import json_lines
-from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.export import json_lines
+from adabkb_service.operations.data.importing import import_study
+from adabkb_service.operations.data.replay import replay
+from adabkb_service.operations.data.trash import delete
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.trash import delete
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import migration
 from adabkb_service.storage.copying import copy, row_counts
 from adabkb_service.storage.database import Database

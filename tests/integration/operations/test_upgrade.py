@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from adabkb_service.engine.auto.checkpoint import REVISION
+from adabkb_service.engine.auto.state.checkpoint import REVISION
 from adabkb_service.errors import Invalid, SchemaMismatch
-from adabkb_service.operations import predict
-from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.export import json_lines
-from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.replay import replay
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.data.export import json_lines
+from adabkb_service.operations.data.importing import import_study
+from adabkb_service.operations.data.replay import replay
+from adabkb_service.operations.model import predict
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import migration, studies, tables
 from adabkb_service.storage.database import Database

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from adabkb_service.errors import TrialNotFound
-from adabkb_service.operations import read
-from adabkb_service.operations.manage import create
+from adabkb_service.operations.model.why import why
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.why import why
+from adabkb_service.operations.studies import read
+from adabkb_service.operations.studies.manage import create
 from tests.integration.operations.busy import busy_study
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, observe, suggest

@@ -35,12 +35,13 @@ from adabkb_service.contract.requests import (
 )
 from adabkb_service.operations import annotate as annotation
 from adabkb_service.operations import correct as correction
-from adabkb_service.operations import lease, manage
+from adabkb_service.operations import lease
 from adabkb_service.operations import observe as observation
 from adabkb_service.operations import queue as queueing
 from adabkb_service.operations import report as reporting
 from adabkb_service.operations import suggest as suggestion
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies import manage
 from adabkb_service.study.request import Key, Outcome
 
 

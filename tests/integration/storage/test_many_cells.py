@@ -6,8 +6,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.model import read_cells, write_cells
 from tests.integration.operations.conftest import ManualClock, definition

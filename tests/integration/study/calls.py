@@ -8,9 +8,10 @@ from typing import Any
 from adabkb_service.contract.answers import Observation, Trial
 from adabkb_service.contract.requests import HeartbeatBody, ReleaseBody
 from adabkb_service.operations import correct as correction
-from adabkb_service.operations import lease, manage
+from adabkb_service.operations import lease
 from adabkb_service.operations import observe as observation
 from adabkb_service.operations import suggest as suggestion
+from adabkb_service.operations.studies import manage
 from adabkb_service.study.request import Key, Request
 from tests.integration.operations import verbs
 

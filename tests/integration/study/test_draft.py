@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from adabkb_service.errors import Contention
-from adabkb_service.operations import read
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies import read
 from adabkb_service.storage import idempotency
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import KeyRow

@@ -28,10 +28,10 @@ from hypothesis.stateful import (
 
 from adabkb_service.contract.answers import Trial
 from adabkb_service.errors import AdaBKBError, RequestInProgress
-from adabkb_service.operations import manage
-from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.data.doctor import examine
+from adabkb_service.operations.monitoring.sweep import sweep
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sweep import sweep
+from adabkb_service.operations.studies import manage
 from adabkb_service.storage import observations, trials
 from adabkb_service.storage.database import Database
 from adabkb_service.study import render

@@ -25,11 +25,12 @@ from adabkb_service.errors import (
     TrialNotFound,
     Unavailable,
 )
-from adabkb_service.operations import manage, read, trash
 from adabkb_service.operations import observe as observation
 from adabkb_service.operations import suggest as suggestion
-from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.data import trash
+from adabkb_service.operations.data.doctor import examine
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies import manage, read
 from adabkb_service.storage.database import Database
 from adabkb_service.study import lifecycle
 from adabkb_service.study.draft import Draft

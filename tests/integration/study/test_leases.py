@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from adabkb_service.operations import read
-from adabkb_service.operations.manage import create
+from adabkb_service.operations.monitoring.sweep import sweep
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sweep import sweep
+from adabkb_service.operations.studies import read
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.study.leases import lease_end
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, heartbeat, suggest

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from adabkb_service.operations.manage import create
 from adabkb_service.operations.observe import observe
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.study.scheduler import Scheduler
 from tests.integration.operations.conftest import definition
 from tests.integration.operations.verbs import Value

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.store import SAVE_EVENTS
-from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from adabkb_service.study.request import Key
 from adabkb_service.timeouts import UNLIMITED_SECONDS

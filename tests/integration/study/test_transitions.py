@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from adabkb_service.contract.parameters import FloatParameter
 from adabkb_service.contract.requests import PointValueBody
 from adabkb_service.errors import AdaBKBError
-from adabkb_service.operations.manage import create
+from adabkb_service.operations.monitoring.sweep import sweep
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sweep import sweep
+from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import events, observations, reports, studies, trials
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventKind, StudyRow, TrialRow, as_values

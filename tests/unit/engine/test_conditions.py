@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.domain.tree import box_of
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.tree import box_of
 from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, StepAxis, Value
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.tree import Box, whole
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.domain.tree import Box, whole
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.older import Older
 from adabkb_service.engine.prior import Prior
@@ -16,7 +16,7 @@ from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
 
 if TYPE_CHECKING:
-    from adabkb_service.engine.auto.transferred import OlderMean
+    from adabkb_service.engine.auto.model.transferred import OlderMean
 
 
 CONFIDENCE = 0.9
@@ -81,7 +81,7 @@ class Problem:
     def _older(self) -> tuple[OlderMean, ...]:
         """The mean functions of ``config.older``, learned on first use."""
         # Imported here, since only decisions need it; the server imports this module for ``Config``.
-        from adabkb_service.engine.auto.transferred import learned  # noqa: PLC0415
+        from adabkb_service.engine.auto.model.transferred import learned  # noqa: PLC0415
 
         return tuple(learned(each, self.domain) for each in self.config.older)
 

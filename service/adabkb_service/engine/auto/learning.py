@@ -16,13 +16,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import likelihood, warp
-from adabkb_service.engine.auto.checkpoint import Checkpoint
-from adabkb_service.engine.auto.likelihood import Evidence
-from adabkb_service.engine.auto.noise import noise_ratios
-from adabkb_service.engine.auto.pruning import prunable, pruned
-from adabkb_service.engine.auto.rows import to_fit, to_learn_from
-from adabkb_service.engine.auto.state import (
+from adabkb_service.engine.auto.model import likelihood, warp
+from adabkb_service.engine.auto.model.likelihood import Evidence
+from adabkb_service.engine.auto.model.noise import noise_ratios
+from adabkb_service.engine.auto.model.rows import to_fit, to_learn_from
+from adabkb_service.engine.auto.search.pruning import prunable, pruned
+from adabkb_service.engine.auto.state.checkpoint import Checkpoint
+from adabkb_service.engine.auto.state.state import (
     Prepared,
     State,
     fitted,

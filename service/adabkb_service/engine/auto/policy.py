@@ -38,43 +38,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import CellBox
-from adabkb_service.engine.auto import betas, gap, learning, quadratic, restarts
-from adabkb_service.engine.auto import report as reports
-from adabkb_service.engine.auto.baseline import keep_near
-from adabkb_service.engine.auto.catalogues import spread
-from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.constrained import without_infeasible
-from adabkb_service.engine.auto.doubts import awaiting_replicates
-from adabkb_service.engine.auto.front import front, results_since_gain
-from adabkb_service.engine.auto.handed_out import (
-    HandedOut,
+from adabkb_service.engine.auto import learning
+from adabkb_service.engine.auto.acquisition import betas
+from adabkb_service.engine.auto.acquisition.issued import (
+    Issued,
     SearchView,
-    handed_out,
     is_known,
     is_taken,
+    issued,
     search_view,
     step_of,
 )
+from adabkb_service.engine.auto.acquisition.objectives import best_row, best_within
+from adabkb_service.engine.auto.acquisition.outcomes import IndexBound, View, for_step, trust_of
+from adabkb_service.engine.auto.acquisition.plateaus import Plateaus
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.domain.tree import box_of
 from adabkb_service.engine.auto.learning import learn, learns_next, with_prepared_of
-from adabkb_service.engine.auto.left_out import left_out
-from adabkb_service.engine.auto.likelihood import MIN_RESULTS
-from adabkb_service.engine.auto.objectives import best_row, best_within
-from adabkb_service.engine.auto.outcomes import IndexBound, View, for_step, trust_of
-from adabkb_service.engine.auto.plateaus import Plateaus
-from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, cells_changed, refine
-from adabkb_service.engine.auto.restarts import (
+from adabkb_service.engine.auto.model.doubts import awaiting_replicates
+from adabkb_service.engine.auto.model.likelihood import MIN_RESULTS
+from adabkb_service.engine.auto.model.surrogate import Surrogate
+from adabkb_service.engine.auto.reports import gap
+from adabkb_service.engine.auto.reports import report as reports
+from adabkb_service.engine.auto.reports.baseline import keep_near
+from adabkb_service.engine.auto.reports.front import front, results_since_gain
+from adabkb_service.engine.auto.reports.left_out import left_out
+from adabkb_service.engine.auto.reports.within import recommend_within
+from adabkb_service.engine.auto.restore import changed_marks, edited, rebuild, restore, start
+from adabkb_service.engine.auto.search import quadratic
+from adabkb_service.engine.auto.search.catalogues import spread
+from adabkb_service.engine.auto.search.constrained import without_infeasible
+from adabkb_service.engine.auto.search.refine import TOLERANCE, Refined, UpperBound, cells_changed, refine
+from adabkb_service.engine.auto.search.search import Search, maximize_ucb, scattered
+from adabkb_service.engine.auto.state import restarts
+from adabkb_service.engine.auto.state.restarts import (
     RANDOM_POINTS,
     Restart,
     is_nearest_to_failed,
     is_outside_neighbourhood,
 )
-from adabkb_service.engine.auto.restore import changed_marks, edited, rebuild, restore, start
-from adabkb_service.engine.auto.search import Search, maximize_ucb, scattered
-from adabkb_service.engine.auto.state import State, incumbent, with_spent
-from adabkb_service.engine.auto.surrogate import Surrogate
-from adabkb_service.engine.auto.tree import box_of
-from adabkb_service.engine.auto.turns import RESTARTS_PERIOD, is_restarts
-from adabkb_service.engine.auto.within import recommend_within
+from adabkb_service.engine.auto.state.state import State, incumbent, with_spent
+from adabkb_service.engine.auto.state.turns import RESTARTS_PERIOD, is_restarts
 from adabkb_service.engine.metrics import Measured
 from adabkb_service.engine.moves import Phase, Suggestion, Update
 from adabkb_service.engine.policy import Policy
@@ -103,7 +107,7 @@ def suggestions(
     if state.problem.domain.has_catalogue:
         yield from suggestions_within(state, state.problem.domain.whole, pending, failed, replaced)
         return
-    out = handed_out(state, pending, failed, replaced)
+    out = issued(state, pending, failed, replaced)
     search: SearchView | None = None
     restart: tuple[Restart, SearchView] | None = None
     while not exhausted(state, out.positions):
@@ -133,7 +137,7 @@ def suggestions_within(
 
     The tree is not cut, since centroids of cells are not in the slice, and a stalled search does not restart.
     """
-    out = handed_out(state, pending, failed, replaced)
+    out = issued(state, pending, failed, replaced)
     search = search_view(state, state.surrogate, state.warp, state.record.values, out, within)
     while not exhausted(state, out.positions, within):
         again = _to_repeat(state, out, within)
@@ -200,7 +204,7 @@ def prepare(state: State) -> State:
 
 def exhausted(
     state: State,
-    handed_out: Array,
+    issued: Array,
     within: Slice | None = None,
     failed: Array | None = None,  # noqa: ARG001
 ) -> bool:
@@ -209,9 +213,9 @@ def exhausted(
     within = within or state.problem.domain.whole
     if not within.size:  # all rows of a catalogue are withdrawn
         return True
-    if state.declares_noise or state.record.size + len(handed_out) < within.size:
+    if state.declares_noise or state.record.size + len(issued) < within.size:
         return False
-    known = np.concatenate([state.record.positions, handed_out])
+    known = np.concatenate([state.record.positions, issued])
     return len(np.unique(known[within.offers(known)], axis=0)) >= within.size
 
 
@@ -221,7 +225,7 @@ def cell_box(state: State, key: str) -> CellBox:
     return CellBox(*box.ends(), box.centroid())
 
 
-def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
+def _decide(state: State, view: View, out: Issued) -> Suggestion[State]:
     """Return the next point of the search."""
     step, record = step_of(state, out), state.record
     view = for_step(view, state.problem.seed, step)
@@ -258,7 +262,7 @@ def _has_choices(state: State) -> bool:
     return state.problem.domain.most_choices > 0 and state.problem.config.prior is None
 
 
-def _is_itself(state: State, beta: float, out: HandedOut) -> bool:
+def _is_itself(state: State, beta: float, out: Issued) -> bool:
     """Return whether a target, found with this confidence width, is suggested itself instead of the centroid of its
     cell.
 
@@ -281,7 +285,7 @@ def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:
     return "explore" if beta >= betas.EXPLORING else "search"
 
 
-def _decide_restart(state: State, restart: Restart, view: View, out: HandedOut) -> Suggestion[State]:
+def _decide_restart(state: State, restart: Restart, view: View, out: Issued) -> Suggestion[State]:
     """Return the next point of a restart: random for the first ``RANDOM_POINTS`` points, while all of its results are
     equal, and if the largest bound is near the best point of the study; else where the bound is largest."""
     view, domain = for_step(view, state.problem.seed, step_of(state, out)), state.problem.domain
@@ -298,14 +302,14 @@ def _decide_restart(state: State, restart: Restart, view: View, out: HandedOut) 
     return replace(_refined(state, view, beta, random, out, tolerance), phase="restart")
 
 
-def _restart(state: State, start: int, out: HandedOut) -> tuple[Restart, SearchView]:
+def _restart(state: State, start: int, out: Issued) -> tuple[Restart, SearchView]:
     """Return the current restart, and its posterior conditioned on failed and pending points."""
     best, known = state.record.positions[incumbent(state)], state.checkpoint.hyperparameters
     restart = restarts.restart(state.problem, state.record, start, best, known)
     return restart, search_view(state, restart.posterior, restart.warp, state.record.values[restart.rows], out)
 
 
-def _to_repeat(state: State, out: HandedOut, within: Slice | None = None) -> Array | None:
+def _to_repeat(state: State, out: Issued, within: Slice | None = None) -> Array | None:
     """Return the point, (d,), of a doubted result that should be repeated, in the slice if one is given; None if there
     is none."""
     of_metrics = ((each.problem, each.record) for each in state.metrics)
@@ -317,7 +321,7 @@ def _to_repeat(state: State, out: HandedOut, within: Slice | None = None) -> Arr
     return None
 
 
-def _first_of_catalogue(state: State, within: Slice, out: HandedOut) -> Array | None:
+def _first_of_catalogue(state: State, within: Slice, out: Issued) -> Array | None:
     """Return a point, (d,), with a catalogue row unlike the previous ones, while there are too few results to learn
     from."""
     if not within.catalogues or state.record.size >= MIN_RESULTS:
@@ -333,7 +337,7 @@ def _at(state: State, point: Array) -> Suggestion[State]:
     return replace(_suggestion(state, Refined(state.tree, cell, point, [], capped=False)), phase="polish")
 
 
-def _random(state: State, out: HandedOut) -> Array | None:
+def _random(state: State, out: Issued) -> Array | None:
     """Return a random free position, (d,), whose nearest evaluated point did not fail; None if none is found."""
     domain, positions, known = state.problem.domain, state.record.positions, is_known(state, out)
     return scattered(
@@ -349,7 +353,7 @@ def _are_equal(values: Array) -> bool:
     return len(values) > 1 and bool(values.min() == values.max())
 
 
-def _untried_choices(state: State, out: HandedOut) -> Callable[[Array], Bools] | None:
+def _untried_choices(state: State, out: Issued) -> Callable[[Array], Bools] | None:
     """Return a function that tells which positions, (k, d), have an untried choice; None before the first point, if all
     choices are tried, and after the early steps.
 
@@ -363,7 +367,7 @@ def _untried_choices(state: State, out: HandedOut) -> Callable[[Array], Bools] |
     return domain.untried_choices(np.concatenate([state.record.positions, out.positions]), axes)
 
 
-def _untried_branches(state: State, out: HandedOut) -> Callable[[Array], bool] | None:
+def _untried_branches(state: State, out: Issued) -> Callable[[Array], bool] | None:
     """Return a function that tells whether a point, (d,), is in a branch of conditions without points; None if each
     branch has one, or if no feasible point of the others is known."""
     domain = state.problem.domain
@@ -374,7 +378,7 @@ def _untried_branches(state: State, out: HandedOut) -> Callable[[Array], bool] |
     return None
 
 
-def _has_untried_described(state: State, out: HandedOut) -> bool:
+def _has_untried_described(state: State, out: Issued) -> bool:
     """Return whether, in these steps, a choice with descriptors is untried."""
     domain = state.problem.domain
     if not (domain.described and _looks_for_choices(state, step_of(state, out))):
@@ -395,7 +399,7 @@ def _largest(
     view: View,
     beta: float,
     around: Array | None,
-    out: HandedOut,
+    out: Issued,
     within: Slice | None = None,
     only: Callable[[Array], Bools] | None = None,
 ) -> Array:
@@ -445,7 +449,7 @@ def _off_plateaus(search: Search, known: Plateaus) -> Array:
 
 
 def _refined(
-    state: State, view: View, beta: float, target: Array, out: HandedOut, tolerance: float = TOLERANCE
+    state: State, view: View, beta: float, target: Array, out: Issued, tolerance: float = TOLERANCE
 ) -> Suggestion[State]:
     """Return the centroid of a cell whose bound is within the tolerance, in units of beta s, of the target's bound. The
     tree is cut around the target until there is one."""

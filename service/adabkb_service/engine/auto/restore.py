@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from adabkb_service.engine import record as records
-from adabkb_service.engine.auto import likelihood
-from adabkb_service.engine.auto.checkpoint import Checkpoint, from_json
 from adabkb_service.engine.auto.config import Config, Problem
-from adabkb_service.engine.auto.constrained import without_infeasible
+from adabkb_service.engine.auto.domain.tree import PRUNED, Tree, grown, root
 from adabkb_service.engine.auto.learning import relearned
-from adabkb_service.engine.auto.state import State, fitted
-from adabkb_service.engine.auto.tree import PRUNED, Tree, grown, root
+from adabkb_service.engine.auto.model import likelihood
+from adabkb_service.engine.auto.search.constrained import without_infeasible
+from adabkb_service.engine.auto.state.checkpoint import Checkpoint, from_json
+from adabkb_service.engine.auto.state.state import State, fitted
 from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.engine.moves import Cells, Update
 from adabkb_service.engine.record import Record

@@ -1,7 +1,7 @@
-/* The kernel of auto/kernel.py, with the additive part of auto/additive.py.
+/* The kernel of auto/model/kernel.py, with the additive part of auto/model/additive.py.
  *
  * Positions are scaled: divided by the lengthscales along ordered axes. A scaled point has a column for each axis, and after
- * these one for each component of the descriptors of choices (auto/components.py). A periodic axis is a circle: its column
+ * these one for each component of the descriptors of choices (auto/domain/components.py). A periodic axis is a circle: its column
  * has the cosine's coordinate, and after the components it has one for the sine's.
  */
 #ifndef KERNEL_H
@@ -13,7 +13,7 @@
 
 #define ROOT_5 2.23606797749978969640917366873127623
 #define PI 3.14159265358979323846264338327950288
-#define RADIUS 0.5 /* of the circle that a periodic axis is, as RADIUS of auto/kernel.py */
+#define RADIUS 0.5 /* of the circle that a periodic axis is, as RADIUS of auto/model/kernel.py */
 
 /* As Components of structures.py. */
 typedef struct {

@@ -1,4 +1,4 @@
-/* The objective of auto/likelihood.py, whose minimum has the learned hyperparameters, and its minimisation.
+/* The objective of auto/model/likelihood.py, whose minimum has the learned hyperparameters, and its minimisation.
  *
  * Parameters are log l_1 .. log l_d and those of the components of descriptors, log nu, and with an additive part also
  * logit w, log a and t_1 .. t_d, where w_k = w exp(t_k) / sum of exp(t_j). With plates, log tau is the last one.

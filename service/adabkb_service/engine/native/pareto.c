@@ -1,4 +1,4 @@
-/* Pareto fronts and hypervolumes of auto/pareto.py: of points, (n, K) with K from 2 to 4, larger values being better. */
+/* Pareto fronts and hypervolumes of auto/acquisition/pareto.py: of points, (n, K) with K from 2 to 4, larger values being better. */
 #include <stdbool.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Mean, deviation and upper confidence bound of the posterior of auto/surrogate.py. */
+/* Mean, deviation and upper confidence bound of the posterior of auto/model/surrogate.py. */
 #ifndef POSTERIOR_H
 #define POSTERIOR_H
 

@@ -1,4 +1,4 @@
-/* The bounds of auto/pruning.py over cells. */
+/* The bounds of auto/search/pruning.py over cells. */
 #include <math.h>
 
 #include "posterior.h"

@@ -1,4 +1,4 @@
-/* The searches of auto/search.py and auto/refine.py for where the upper confidence bound f~ is largest. */
+/* The searches of auto/search/search.py and auto/search/refine.py for where the upper confidence bound f~ is largest. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>

@@ -119,7 +119,7 @@ class Sampling(Policy[Config, State]):
     def exhausted(
         self,
         state: State,
-        handed_out: Array,
+        issued: Array,
         within: Slice | None = None,
         failed: Array | None = None,  # noqa: ARG002
     ) -> bool:
@@ -127,9 +127,9 @@ class Sampling(Policy[Config, State]):
         within = within or Slice(state.space, {})
         if not within.size:  # all rows of a catalogue are withdrawn
             return True
-        if state.config.repeats or state.record.size + len(handed_out) < within.size:
+        if state.config.repeats or state.record.size + len(issued) < within.size:
             return False
-        known = np.concatenate([state.record.positions, handed_out])
+        known = np.concatenate([state.record.positions, issued])
         return len(np.unique(known[within.offers(known)], axis=0)) >= within.size
 
     def report(self, state: State) -> Report:

@@ -157,7 +157,7 @@ def stopped(state: State) -> bool:
 
 def exhausted(
     state: State,
-    handed_out: Array,  # noqa: ARG001
+    issued: Array,  # noqa: ARG001
     within: Slice | None = None,  # noqa: ARG001
     failed: Array | None = None,
 ) -> bool:

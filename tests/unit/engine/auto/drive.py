@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.space import Space
 from tests.unit.engine.drive import record
 

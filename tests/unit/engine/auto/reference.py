@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel
-from adabkb_service.engine.auto.likelihood import (
+from adabkb_service.engine.auto.model.kernel import MEAN_VARIANCE, Kernel
+from adabkb_service.engine.auto.model.likelihood import (
     COMPONENT_PRIOR,
     MIN_VARIANCE,
     NAME_PRIOR,
@@ -18,8 +18,8 @@ from adabkb_service.engine.auto.likelihood import (
     Evidence,
     prior_centre,
 )
-from adabkb_service.engine.auto.search import EVALUATIONS, FAILURES, FIRST_STEP, SMALL_GAIN
-from adabkb_service.engine.auto.surrogate import PRIOR_VARIANCE, Surrogate
+from adabkb_service.engine.auto.model.surrogate import PRIOR_VARIANCE, Surrogate
+from adabkb_service.engine.auto.search.search import EVALUATIONS, FAILURES, FIRST_STEP, SMALL_GAIN
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import learning, likelihood, search, surrogate
-from adabkb_service.engine.auto.additive import Additive
-from adabkb_service.engine.auto.checkpoint import from_json
+from adabkb_service.engine.auto import learning
 from adabkb_service.engine.auto.config import Config, Problem
-from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.kernel import Kernel
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.model import likelihood, surrogate
+from adabkb_service.engine.auto.model.additive import Additive
+from adabkb_service.engine.auto.model.kernel import Kernel
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.auto.search import search
+from adabkb_service.engine.auto.state.checkpoint import from_json
+from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space

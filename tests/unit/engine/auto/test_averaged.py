@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from adabkb_service.engine.auto import additive, likelihood, surrogate
-from adabkb_service.engine.auto.averaged import (
+from adabkb_service.engine.auto.config import Config, Problem
+from adabkb_service.engine.auto.domain.tree import root
+from adabkb_service.engine.auto.model import additive, likelihood, surrogate
+from adabkb_service.engine.auto.model.averaged import (
     APART,
     AVERAGED,
     FAR,
@@ -28,12 +30,10 @@ from adabkb_service.engine.auto.averaged import (
     learn,
     with_result,
 )
-from adabkb_service.engine.auto.averaging import averaged, learned_with
-from adabkb_service.engine.auto.checkpoint import Checkpoint
-from adabkb_service.engine.auto.config import Config, Problem
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.state import fitted
-from adabkb_service.engine.auto.tree import root
+from adabkb_service.engine.auto.reports.averaging import averaged, learned_with
+from adabkb_service.engine.auto.state.checkpoint import Checkpoint
+from adabkb_service.engine.auto.state.state import fitted
 from adabkb_service.engine.record import of
 from adabkb_service.engine.space import Space
 from tests.unit.engine.auto.drive import Run

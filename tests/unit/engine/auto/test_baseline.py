@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import Recommendation
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.conditions import Condition

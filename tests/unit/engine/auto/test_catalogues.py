@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto.catalogues import Lookup
-from adabkb_service.engine.auto.components import places_of
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.domain.components import places_of
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.model.transferred import learned
 from adabkb_service.engine.auto.policy import State, auto
-from adabkb_service.engine.auto.search import Search, maximize_ucb
-from adabkb_service.engine.auto.transferred import learned
+from adabkb_service.engine.auto.search.catalogues import Lookup
+from adabkb_service.engine.auto.search.search import Search, maximize_ucb
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.catalogue import CatalogueAxis, Table, table
 from adabkb_service.engine.conditions import Condition

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import betas
+from adabkb_service.engine.auto.acquisition import betas
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.domain.tree import whole
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.tree import whole
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.record import holds

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.domain.tree import Box, Cut, box_of, root, whole
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.restore import restore
-from adabkb_service.engine.auto.tree import Box, Cut, box_of, root, whole
 from adabkb_service.engine.axes import ChoiceAxis
 from adabkb_service.engine.space import Space
 from tests.unit.engine.auto.drive import run

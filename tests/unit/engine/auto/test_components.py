@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import components, likelihood
-from adabkb_service.engine.auto.checkpoint import from_json
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.likelihood import NOISY_STARTS, Evidence
+from adabkb_service.engine.auto.domain import components
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.model import likelihood
+from adabkb_service.engine.auto.model.likelihood import NOISY_STARTS, Evidence
 from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.state.checkpoint import from_json
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint

@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.constrained import spread
+from adabkb_service.engine.auto.domain.tree import INFEASIBLE, box_of
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.tree import INFEASIBLE, box_of
+from adabkb_service.engine.auto.search.constrained import spread
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis, StepAxis, Value
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint

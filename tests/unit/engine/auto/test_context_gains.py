@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto.acquisition.issued import issued, search_view
+from adabkb_service.engine.auto.acquisition.outcomes import View, for_step
+from adabkb_service.engine.auto.acquisition.per_cost import PerCost
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.handed_out import handed_out, search_view
-from adabkb_service.engine.auto.outcomes import View, for_step
-from adabkb_service.engine.auto.per_cost import PerCost
 from adabkb_service.engine.auto.policy import State, auto
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.metrics import Measured, Metric
@@ -39,7 +39,7 @@ def state(config: Config) -> State:
 def view(config: Config, within: Slice | None) -> View:
     """The view of the search in a slice, for one step."""
     known = state(config)
-    out = handed_out(known, NOTHING, None, None)
+    out = issued(known, NOTHING, None, None)
     return for_step(search_view(known, known.surrogate, known.warp, known.record.values, out, within).view, 0, 3)
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adabkb_service.engine.auto import betas
-from adabkb_service.engine.auto.averaging import averaged, averaged_at, fewest_results, learned_with
+from adabkb_service.engine.auto.acquisition import betas
+from adabkb_service.engine.auto.acquisition.issued import issued, step_of
+from adabkb_service.engine.auto.acquisition.plateaus import REACHES, Plateaus
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.handed_out import handed_out, step_of
-from adabkb_service.engine.auto.likelihood import MIN_RESULTS
-from adabkb_service.engine.auto.plateaus import REACHES, Plateaus
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.model.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.quadratic import proposal
-from adabkb_service.engine.auto.restarts import Restart, is_nearest_to_failed, is_outside_neighbourhood
-from adabkb_service.engine.auto.turns import (
+from adabkb_service.engine.auto.reports.averaging import averaged, averaged_at, fewest_results, learned_with
+from adabkb_service.engine.auto.search.quadratic import proposal
+from adabkb_service.engine.auto.state.restarts import Restart, is_nearest_to_failed, is_outside_neighbourhood
+from adabkb_service.engine.auto.state.turns import (
     MAX_AXES,
     MEMORY,
     NEW,
@@ -108,7 +108,7 @@ def test_plateau_extends_by_its_width() -> None:
 
 def test_step_number_counts_results_and_pending_and_failed_points() -> None:
     state = run(unit_space(2), lambda u: float(u[0]), 3).state
-    out = handed_out(state, np.ones((2, 2)), np.zeros((4, 2)), np.ones((8, 2)))
+    out = issued(state, np.ones((2, 2)), np.zeros((4, 2)), np.ones((8, 2)))
     assert step_of(state, out) == 3 + 2 + 4
     assert len(out.positions) == 2 + 4 + 8
 
@@ -144,7 +144,7 @@ def test_phase_describes_the_purpose_of_a_suggestion() -> None:
         suggestion = auto.suggest(state, NONE)
         if step < MIN_RESULTS:
             expected = "start"
-        elif proposal(state, handed_out(state, NONE, None, None)) is not None:
+        elif proposal(state, issued(state, NONE, None, None)) is not None:
             expected = "polish"
         else:
             away = suggestion.point - state.record.positions[np.argmax(state.record.values)]

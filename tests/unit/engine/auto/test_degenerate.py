@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.auto.state.state import State
 from tests.unit.engine.auto.drive import run
 from tests.unit.engine.strategies import unit_space
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config, Problem
-from adabkb_service.engine.auto.doubts import awaiting_replicates, doubts
+from adabkb_service.engine.auto.model.doubts import awaiting_replicates, doubts
 from adabkb_service.engine.auto.policy import State, auto
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.slices import Slice

@@ -8,8 +8,8 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from adabkb_service.engine.auto import warp
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.model import warp
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.axes import ChoiceAxis
 from adabkb_service.engine.space import Space

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import failing
+from adabkb_service.engine.auto.acquisition import failing
 from adabkb_service.engine.auto.config import Config, Problem
 from adabkb_service.engine.auto.policy import auto
 from tests.unit.engine.auto.drive import Run

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import likelihood
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.model import likelihood
 from adabkb_service.engine.auto.policy import auto
 from benchmarks.calibration import drawn
 from tests.unit.engine.auto.drive import Run, sample_path

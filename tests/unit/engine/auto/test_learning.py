@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import learning, likelihood, pruning
-from adabkb_service.engine.auto.checkpoint import REVISION
+from adabkb_service.engine.auto import learning
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.model import likelihood
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.auto.search import pruning
+from adabkb_service.engine.auto.state.checkpoint import REVISION
+from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.space import Space
 from tests.calls import watching
 from tests.unit.engine.auto.drive import Run, run

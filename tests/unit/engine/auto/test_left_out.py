@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import surrogate
-from adabkb_service.engine.auto.averaging import averaged
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.left_out import MOST, left_out
+from adabkb_service.engine.auto.model import surrogate
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.auto.reports.averaging import averaged
+from adabkb_service.engine.auto.reports.left_out import MOST, left_out
+from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.axes import ChoiceAxis
 from adabkb_service.engine.record import of
 from adabkb_service.engine.space import Space

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import likelihood, warp
-from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.kernel import MEAN_VARIANCE
-from adabkb_service.engine.auto.likelihood import LENGTHSCALES, NOISE_PRIOR, NOISES, Evidence, Hyperparameters
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.model import likelihood, warp
+from adabkb_service.engine.auto.model.kernel import MEAN_VARIANCE
+from adabkb_service.engine.auto.model.likelihood import LENGTHSCALES, NOISE_PRIOR, NOISES, Evidence, Hyperparameters
 from tests.unit.engine.auto.drive import run, sample_path
 from tests.unit.engine.auto.strategies import MIXED
 from tests.unit.engine.strategies import unit_space

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import pruning, refine
-from adabkb_service.engine.auto.additive import Additive
-from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.kernel import Kernel
-from adabkb_service.engine.auto.likelihood import LENGTHSCALES, NOISES, Evidence
-from adabkb_service.engine.auto.search import ascend
-from adabkb_service.engine.auto.surrogate import Surrogate, compressed, empty, exact
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.model.additive import Additive
+from adabkb_service.engine.auto.model.kernel import Kernel
+from adabkb_service.engine.auto.model.likelihood import LENGTHSCALES, NOISES, Evidence
+from adabkb_service.engine.auto.model.surrogate import Surrogate, compressed, empty, exact
+from adabkb_service.engine.auto.search import pruning, refine
+from adabkb_service.engine.auto.search.search import ascend
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.native.library import (
     AVX2,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import quadratic
-from adabkb_service.engine.auto.handed_out import handed_out
+from adabkb_service.engine.auto.acquisition.issued import issued
 from adabkb_service.engine.auto.policy import Config, State, auto
+from adabkb_service.engine.auto.search import quadratic
 from tests.unit.engine.auto.drive import Run
 from tests.unit.engine.strategies import unit_space
 
@@ -76,7 +76,7 @@ def with_noise(objective: Callable[[Array], float], noise: float, seed: int) -> 
 
 def has_model_point(state: State) -> bool:
     nothing = np.zeros((0, 2))
-    return quadratic.proposal(state, handed_out(state, nothing, nothing, nothing)) is not None
+    return quadratic.proposal(state, issued(state, nothing, nothing, nothing)) is not None
 
 
 @pytest.mark.parametrize("direction", [-1.0, 1.0])

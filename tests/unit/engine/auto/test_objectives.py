@@ -9,10 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine import record
-from adabkb_service.engine.auto import objectives, pareto, restore
-from adabkb_service.engine.auto.handed_out import handed_out, search_view
+from adabkb_service.engine.auto import restore
+from adabkb_service.engine.auto.acquisition import objectives, pareto
+from adabkb_service.engine.auto.acquisition.issued import issued, search_view
+from adabkb_service.engine.auto.acquisition.scalarised import Scalarised
 from adabkb_service.engine.auto.policy import Config, State, auto
-from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.metrics import Measured, Metric
 from adabkb_service.engine.slices import Slice
@@ -110,7 +111,7 @@ def test_parameters_can_be_fixed() -> None:
 
 def test_gradient_of_the_index_matches_finite_differences() -> None:
     state, _ = run(12)
-    out = handed_out(state, NONE, None, None)
+    out = issued(state, NONE, None, None)
     view = search_view(state, state.surrogate, state.warp, state.record.values, out).view
     assert isinstance(view, Scalarised)
     view = view.towards(1, 12)

@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import restore
-from adabkb_service.engine.auto.outcomes import Bounded, Constrained, IndexBound
+from adabkb_service.engine.auto.acquisition.outcomes import Bounded, Constrained, IndexBound
 from adabkb_service.engine.auto.policy import Config, State, auto
-from adabkb_service.engine.auto.refine import UpperBound
-from adabkb_service.engine.auto.report import feasible_probability
+from adabkb_service.engine.auto.reports.report import feasible_probability
+from adabkb_service.engine.auto.search.refine import UpperBound
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.metrics import Measured, Metric
 from adabkb_service.engine.record import Record, of

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import pareto
+from adabkb_service.engine.auto.acquisition import pareto
 
 Array = NDArray[np.float64]
 

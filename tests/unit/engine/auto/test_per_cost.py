@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto.acquisition.issued import issued, search_view
+from adabkb_service.engine.auto.acquisition.per_cost import PerCost
+from adabkb_service.engine.auto.acquisition.scalarised import Scalarised
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.handed_out import handed_out, search_view
-from adabkb_service.engine.auto.per_cost import PerCost
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.scalarised import Scalarised
-from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.metrics import Measured, Metric
 from adabkb_service.engine.prior import Around, Prior
@@ -77,7 +77,7 @@ class Study:
 
 
 def view_of(state: State) -> PerCost:
-    none = handed_out(state, NONE, None, None)
+    none = issued(state, NONE, None, None)
     view = search_view(state, state.surrogate, state.warp, state.record.values, none).view
     assert isinstance(view, PerCost)
     return view

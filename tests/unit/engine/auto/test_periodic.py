@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import warp
-from adabkb_service.engine.auto.additive import Additive
-from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.kernel import Kernel
-from adabkb_service.engine.auto.likelihood import Evidence, learn, prior_of
-from adabkb_service.engine.auto.plateaus import plateaus
-from adabkb_service.engine.auto.pruning import bounds_between
-from adabkb_service.engine.auto.quadratic import minimum
-from adabkb_service.engine.auto.restarts import is_nearest_to_failed, is_outside_neighbourhood
-from adabkb_service.engine.auto.search import ascend, candidates
-from adabkb_service.engine.auto.surrogate import Surrogate, compressed, exact
+from adabkb_service.engine.auto.acquisition.plateaus import plateaus
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.model import warp
+from adabkb_service.engine.auto.model.additive import Additive
+from adabkb_service.engine.auto.model.kernel import Kernel
+from adabkb_service.engine.auto.model.likelihood import Evidence, learn, prior_of
+from adabkb_service.engine.auto.model.surrogate import Surrogate, compressed, exact
+from adabkb_service.engine.auto.search.pruning import bounds_between
+from adabkb_service.engine.auto.search.quadratic import minimum
+from adabkb_service.engine.auto.search.search import ascend, candidates
+from adabkb_service.engine.auto.state.restarts import is_nearest_to_failed, is_outside_neighbourhood
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.prior import Around, Prior

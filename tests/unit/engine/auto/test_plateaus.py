@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto.acquisition.plateaus import REACHES, Plateaus, plateaus
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.plateaus import REACHES, Plateaus, plateaus
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.search import Search, maximize_ucb
+from adabkb_service.engine.auto.search.search import Search, maximize_ucb
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.space import Space
 from tests.unit.engine.auto.drive import Run, run

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import additive, likelihood, surrogate
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.kernel import Kernel
-from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.model import additive, likelihood, surrogate
+from adabkb_service.engine.auto.model.kernel import Kernel
+from adabkb_service.engine.auto.model.likelihood import Evidence, Hyperparameters
+from adabkb_service.engine.auto.model.surrogate import Surrogate
 from adabkb_service.engine.auto.policy import State, auto
-from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.space import Space
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import warp
+from adabkb_service.engine.auto.acquisition.prior_weighted import PriorWeighted, best_quarter, is_trusted
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.model import warp
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.prior_weighted import PriorWeighted, best_quarter, is_trusted
-from adabkb_service.engine.auto.report import report
+from adabkb_service.engine.auto.reports.report import report
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint

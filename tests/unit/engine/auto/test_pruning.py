@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import pruning
-from adabkb_service.engine.auto.additive import Additive
-from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.kernel import Kernel
-from adabkb_service.engine.auto.likelihood import Hyperparameters
+from adabkb_service.engine.auto.domain.tree import LEAF, PRUNED, Cut, Tree, box_of, root, whole
+from adabkb_service.engine.auto.model.additive import Additive
+from adabkb_service.engine.auto.model.kernel import Kernel
+from adabkb_service.engine.auto.model.likelihood import Hyperparameters
+from adabkb_service.engine.auto.model.surrogate import exact
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.pruning import bounds_between, prunable, pruned
-from adabkb_service.engine.auto.state import State, fitted, incumbent
-from adabkb_service.engine.auto.surrogate import exact
-from adabkb_service.engine.auto.tree import LEAF, PRUNED, Cut, Tree, box_of, root, whole
+from adabkb_service.engine.auto.search import pruning
+from adabkb_service.engine.auto.search.pruning import bounds_between, prunable, pruned
+from adabkb_service.engine.auto.state.checkpoint import Checkpoint
+from adabkb_service.engine.auto.state.state import State, fitted, incumbent
 from adabkb_service.engine.axes import IntAxis
 from adabkb_service.engine.space import Space
 from tests.unit.engine.auto.drive import Run, sample_path

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto.acquisition.issued import issued
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.handed_out import handed_out
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.quadratic import minimum, proposal, smallest_in_ball
-from adabkb_service.engine.auto.turns import IN_A_ROW, NEW, PERIOD, PERIOD_WITHOUT_GAIN, RADII, is_restarts
+from adabkb_service.engine.auto.search.quadratic import minimum, proposal, smallest_in_ball
+from adabkb_service.engine.auto.state.turns import IN_A_ROW, NEW, PERIOD, PERIOD_WITHOUT_GAIN, RADII, is_restarts
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.space import Space
 from benchmarks.quality.families import SMOOTH_PROBLEMS
@@ -191,7 +191,7 @@ def test_batch_equals_single_suggestions_and_has_no_repeats() -> None:
 def test_model_points_differ_from_the_best_along_continuous_axes_only() -> None:
     result, own = Run(auto.start(MIXED, Config(), 0)), 0
     for _ in range(40):
-        if result.values and proposal(result.state, handed_out(result.state, np.zeros((0, 3)), None, None)) is not None:
+        if result.values and proposal(result.state, issued(result.state, np.zeros((0, 3)), None, None)) is not None:
             point, best = result.ask(), result.points[int(np.argmax(result.values))]
             assert point[:2].tolist() == best[:2].tolist()
             own += 1
@@ -205,12 +205,12 @@ def test_model_points_differ_from_the_best_along_continuous_axes_only() -> None:
 def test_model_is_not_used_with_declared_noise() -> None:
     state = run(unit_space(2), bowl, 7).state
     noisy = replace(state, problem=replace(state.problem, config=Config(noise_std=0.1)))
-    assert proposal(state, handed_out(state, NONE, None, None)) is not None
-    assert proposal(noisy, handed_out(noisy, NONE, None, None)) is None
+    assert proposal(state, issued(state, NONE, None, None)) is not None
+    assert proposal(noisy, issued(noisy, NONE, None, None)) is None
 
 
 def test_failed_point_blocks_its_neighbourhood() -> None:
     state = run(unit_space(2), bowl, 7).state
-    free = proposal(state, handed_out(state, NONE, None, None))
+    free = proposal(state, issued(state, NONE, None, None))
     assert free is not None
-    assert proposal(state, handed_out(state, NONE, free[None], None)) is None
+    assert proposal(state, issued(state, NONE, free[None], None)) is None

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from adabkb_service.engine import record as records
-from adabkb_service.engine.auto import refine as module
-from adabkb_service.engine.auto.domain import LISTED, Domain
-from adabkb_service.engine.auto.refine import CUTS_PER_AXIS, NEAR, Refined, refine
-from adabkb_service.engine.auto.tree import Tree, root, whole
+from adabkb_service.engine.auto.domain.domain import LISTED, Domain
+from adabkb_service.engine.auto.domain.tree import Tree, root, whole
+from adabkb_service.engine.auto.search import refine as module
+from adabkb_service.engine.auto.search.refine import CUTS_PER_AXIS, NEAR, Refined, refine
 from adabkb_service.engine.space import Space
 from tests.unit.engine.auto.drive import run
 from tests.unit.engine.auto.reference import AnyBound

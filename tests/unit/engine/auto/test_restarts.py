@@ -10,12 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine import record as records
-from adabkb_service.engine.auto import restarts
 from adabkb_service.engine.auto.config import Config, Problem
-from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.likelihood import Hyperparameters, prior
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.model.likelihood import Hyperparameters, prior
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.restarts import (
+from adabkb_service.engine.auto.state import restarts
+from adabkb_service.engine.auto.state.restarts import (
     STALL,
     is_nearest_to_failed,
     is_outside_neighbourhood,
@@ -23,7 +23,7 @@ from adabkb_service.engine.auto.restarts import (
     restart,
     start_after,
 )
-from adabkb_service.engine.auto.turns import is_restarts
+from adabkb_service.engine.auto.state.turns import is_restarts
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.record import Record

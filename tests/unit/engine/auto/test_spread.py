@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config, Problem
-from adabkb_service.engine.auto.noise import errors
+from adabkb_service.engine.auto.model.noise import errors
+from adabkb_service.engine.auto.model.spread import spread
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.spread import spread
 from adabkb_service.engine.record import Record
 from tests.unit.engine.auto.drive import Run
 from tests.unit.engine.drive import record

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import learning, surrogate
-from adabkb_service.engine.auto.components import NONE as NO_COMPONENTS
+from adabkb_service.engine.auto import learning
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel
+from adabkb_service.engine.auto.domain.components import NONE as NO_COMPONENTS
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.model import surrogate
+from adabkb_service.engine.auto.model.kernel import MEAN_VARIANCE, Kernel
+from adabkb_service.engine.auto.model.surrogate import JITTER, Surrogate
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.surrogate import JITTER, Surrogate
 from adabkb_service.engine.space import Space
 from tests.unit.engine.auto.drive import run, sample_path
 from tests.unit.engine.auto.reference import full_kernel

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import surrogate, warp
+from adabkb_service.engine.auto.acquisition.issued import issued, search_view
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.handed_out import handed_out, search_view
+from adabkb_service.engine.auto.domain.domain import Domain
+from adabkb_service.engine.auto.model import surrogate, warp
+from adabkb_service.engine.auto.model.surrogate import Surrogate
+from adabkb_service.engine.auto.model.transferred import Transferred, learned
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.report import report
-from adabkb_service.engine.auto.state import State
-from adabkb_service.engine.auto.surrogate import Surrogate
-from adabkb_service.engine.auto.transferred import Transferred, learned
+from adabkb_service.engine.auto.reports.report import report
+from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.older import Older
@@ -51,9 +51,7 @@ UNRELATED = older(lambda u: float(np.sin(23 * u[0]) * np.cos(17 * u[1])))
 
 def search_view_of(state: State) -> Surrogate | Transferred:
     """The view that the search uses when nothing is pending."""
-    view = search_view(
-        state, state.surrogate, state.warp, state.record.values, handed_out(state, NONE, None, None)
-    ).view
+    view = search_view(state, state.surrogate, state.warp, state.record.values, issued(state, NONE, None, None)).view
     assert isinstance(view, Surrogate | Transferred)
     return view
 
@@ -149,7 +147,7 @@ def test_older_studies_do_not_change_failed_and_pending_points() -> None:
     again = found.ask(failed=failed[None])
     assert not np.array_equal(failed, again)
     state, grid = found.state, np.random.default_rng(2).random((10, 2))
-    out = handed_out(state, failed[None], None, None)
+    out = issued(state, failed[None], None, None)
     view = search_view(state, state.surrogate, state.warp, state.record.values, out).view
     assert view.mean(grid) == pytest.approx(search_view_of(state).mean(grid))
 

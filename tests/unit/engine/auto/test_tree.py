@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto.domain import LISTED, Domain
-from adabkb_service.engine.auto.tree import LEAF, NARROWEST, PRUNED, Box, Cut, Tree, box_of, grown, root, whole
+from adabkb_service.engine.auto.domain.domain import LISTED, Domain
+from adabkb_service.engine.auto.domain.tree import LEAF, NARROWEST, PRUNED, Box, Cut, Tree, box_of, grown, root, whole
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.space import Space
 from tests.unit.engine.auto.drive import run

@@ -10,10 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import warp
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.model import warp
+from adabkb_service.engine.auto.model.warp import Warp
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.warp import Warp
 from tests.unit.engine.auto.drive import Run, run
 from tests.unit.engine.drive import record
 from tests.unit.engine.strategies import unit_space

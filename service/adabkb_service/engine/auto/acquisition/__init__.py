@@ -1,0 +1,1 @@
+"""What the search maximizes: the confidence bound, and the terms that change it."""

@@ -1,0 +1,1 @@
+"""Local maxima of smooth functions within the cube."""

@@ -1,0 +1,1 @@
+"""The search space as the profile sees it: axes, choices, and the partition tree."""

@@ -1,0 +1,233 @@
+"""A search space in the form that the search uses: continuous, ordered and categorical axes with their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto.domain import choices
+from adabkb_service.engine.auto.domain.components import Components, components, places_of, principal
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
+from adabkb_service.engine.catalogue import CatalogueAxis
+from adabkb_service.engine.cells import MAX_KEY_LENGTH
+from adabkb_service.engine.conditions import Activity
+from adabkb_service.engine.slices import Slice
+from adabkb_service.engine.space import Space
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Discrete axes with more values are searched as if continuous; the tree still distinguishes all values.
+LISTED = 4096
+LISTED_POINTS = 4096
+"""Finite spaces up to this size are searched exhaustively."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The axes of a space by kind. Positions are those of ``Space``, in the unit cube."""
+
+    space: Space
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return self.space.dimension
+
+    @cached_property
+    def sizes(self) -> tuple[int | None, ...]:
+        """The number of values per axis; None for a real interval."""
+        return tuple(axis.count for axis in self.space.axes)
+
+    @cached_property
+    def discrete(self) -> tuple[int, ...]:
+        """The axes with finitely many values."""
+        return tuple(axis for axis, size in enumerate(self.sizes) if size is not None)
+
+    @cached_property
+    def categorical(self) -> Bools:
+        """Which axes have unordered values, (d,)."""
+        return np.array([isinstance(axis, ChoiceAxis) and not axis.ordered for axis in self.space.axes])
+
+    @cached_property
+    def periodic(self) -> Bools:
+        """Which axes are periodic, (d,)."""
+        return np.array([isinstance(axis, FloatAxis) and axis.periodic for axis in self.space.axes])
+
+    def beside(self, positions: Array, origin: Array) -> Array:
+        """Return positions (k, d), shifted by whole periods along periodic axes so that they are as near as possible to
+        an origin, (d,). They may lie up to half a period outside the cube."""
+        if not self.periodic.any():
+            return positions
+        found = positions.copy()
+        found[:, self.periodic] -= np.rint((positions - origin)[:, self.periodic])
+        return found
+
+    def differences(self, positions: Array, origin: Array) -> Array:
+        """Return positions (k, d) minus an origin, (d,). Along periodic axes, the difference is along the shorter
+        way."""
+        found: Array = self.beside(positions, origin) - origin
+        return found
+
+    def in_cube(self, positions: Array) -> Array:
+        """Move positions (k, d) into the cube: along periodic axes they wrap around."""
+        found = np.clip(positions, 0.0, 1.0)
+        if self.periodic.any():
+            found[:, self.periodic] = positions[:, self.periodic] % 1.0
+        return found
+
+    @cached_property
+    def components(self) -> Components:
+        """The coordinates of choices with descriptors."""
+        described = [
+            (number, principal(np.array(axis.descriptors).T))
+            for number, axis in enumerate(self.space.axes)
+            if isinstance(axis, ChoiceAxis) and axis.descriptors
+        ]
+        rows = self.whole.catalogues
+        return components([*described, *((k, places_of(axis.table)) for k, axis in rows.items())], rows)
+
+    @property
+    def has_catalogue(self) -> bool:
+        """Whether a parameter is a row of a table."""
+        return bool(self.whole.catalogues)
+
+    @cached_property
+    def choices(self) -> dict[int, int]:
+        """Axis -> number of choices, for each categorical axis that is always active. Catalogues are left out, since
+        most of their rows are never tried."""
+        is_choice = self.categorical & [not isinstance(axis, CatalogueAxis) for axis in self.space.axes]
+        return {
+            axis: size
+            for axis, size in enumerate(self.sizes)
+            if size is not None and is_choice[axis] and axis not in self.activity.conditional
+        }
+
+    @cached_property
+    def most_choices(self) -> int:
+        """The largest of these numbers; 0 without such an axis."""
+        return max(self.choices.values(), default=0)
+
+    @cached_property
+    def described(self) -> frozenset[int]:
+        """The axes of ``choices`` whose choices have descriptors."""
+        return frozenset(self.choices.keys() & set(self.components.axes.tolist()))
+
+    def untried_choices(self, positions: Array, axes: Iterable[int] | None = None) -> Callable[[Array], Bools] | None:
+        """Return a function that tells which positions, (m, d), have a choice that none of the given positions, (k, d),
+        has; None if all choices are tried. If ``axes`` is given, only these axes count."""
+        tried = {axis: np.unique(positions[:, axis]) for axis in (self.choices if axes is None else axes)}
+        open_axes = [axis for axis, found in tried.items() if len(found) < self.choices[axis]]
+        if not open_axes:
+            return None
+        return lambda others: np.any([~np.isin(others[:, axis], tried[axis]) for axis in open_axes], axis=0)
+
+    @cached_property
+    def values(self) -> tuple[Array | None, ...]:
+        """The positions of the values of each axis, in order; None for axes that are searched as continuous."""
+        return tuple(
+            None if size is None or size > LISTED else np.array([self._position(k, i) for i in range(size)])
+            for k, size in enumerate(self.sizes)
+        )
+
+    @cached_property
+    def whole(self) -> Slice:
+        """The whole space as a slice without fixed parameters."""
+        return Slice(self.space, {})
+
+    @cached_property
+    def is_listed(self) -> bool:
+        """Whether the space has so few points that they are searched exhaustively."""
+        return self.whole.size <= LISTED_POINTS
+
+    @property
+    def activity(self) -> Activity:
+        """Which axes are active where."""
+        return self.space.activity
+
+    @cached_property
+    def together(self) -> int:
+        """The maximum number of axes that are active together, less one for each mixture and one for each component
+        that must be absent. Without conditions and mixtures, it is d."""
+        most = self.activity.fold({}, 0, lambda active, _: active + 1, max)
+        return (self.dimension if most is None else most) - sum(
+            len(each.names) + 1 - min(each.at_most or len(each.names), len(each.names)) for each in self.space.mixtures
+        )
+
+    def movable(self, positions: Array) -> Bools:
+        """Return along which axes positions (k, d) may be moved without changing which axes are active, (k, d):
+        inactive axes, and axes on which conditions depend, are excluded."""
+        found: Bools = self.activity.active(positions) & ~self.activity.parents
+        return found
+
+    @cached_property
+    def deepest(self) -> int:
+        """The maximum number of cuts on the path to a cell, which keeps its key within ``MAX_KEY_LENGTH``."""
+        kinds = zip(self.sizes, self.categorical, strict=True)
+        parts = max([2, *(choices.most_parts(size) for size, is_choice in kinds if is_choice and size)])
+        return (MAX_KEY_LENGTH - 1) // len(f".{self.dimension - 1}-{parts - 1}")
+
+    def position(self, axis: int, index: int) -> float:
+        """Return the position of a value of a discrete axis, by its index."""
+        values = self.values[axis]
+        return self._position(axis, index) if values is None else float(values[index])
+
+    def _position(self, axis: int, index: int) -> float:
+        """Compute ``position``."""
+        discrete = self.space.axes[axis]
+        assert not isinstance(discrete, FloatAxis)
+        return discrete.encode(discrete.value(index))
+
+    def index(self, axis: int, position: float) -> int:
+        """Return the index of the value of a discrete axis whose bin contains a position."""
+        discrete = self.space.axes[axis]
+        assert not isinstance(discrete, FloatAxis)
+        return discrete.bin(position)
+
+    def snap(self, positions: Array) -> Array:
+        """Move positions (k, d) to the nearest value along listed axes, including inactive ones."""
+        snapped = positions.copy()
+        for k, values in enumerate(self.values):
+            if values is not None:
+                edges = (values[1:] + values[:-1]) / 2
+                snapped[:, k] = values[np.searchsorted(edges, positions[:, k])]
+        return snapped
+
+    def exact_along(self, axis: int, position: float) -> float:
+        """Return ``exact`` of one coordinate."""
+        along = self.space.axes[axis]
+        return along.encode(along.decode(position))
+
+    @cached_property
+    def shares(self) -> Bools:
+        """Which axes are shares of a mixture, (d,)."""
+        names = {name for mixture in self.space.mixtures for name in mixture.names}
+        return np.array([axis.name in names for axis in self.space.axes])
+
+    @cached_property
+    def remainders(self) -> tuple[int, ...]:
+        """For each mixture, the axis of the share that the other shares determine."""
+        order = [axis.name for axis in self.space.axes]
+        return tuple(order.index(mixture.names[-1]) for mixture in self.space.mixtures)
+
+    @cached_property
+    def spreads(self) -> Array | None:
+        """The standard deviation along each axis over random points, (d,), relative to that of a uniform number;
+        None without mixtures, where it is 1. Shares of many components vary little."""
+        if not self.space.mixtures or self.whole.feasible is None:
+            return None
+        found = np.ones(self.dimension)
+        for mixture in self.whole.feasible.mixtures:
+            found[list(mixture.axes)] = mixture.spread
+        return found
+
+    def exact(self, position: Array) -> Array:
+        """Return the point, (d,), that a position represents: ``encode(decode(u))``, with the nearest mixtures."""
+        if self.space.mixtures:
+            return self.whole.exact(position)
+        found: Array = self.space.snap(position[None])[0]
+        return found

@@ -1,0 +1,1 @@
+"""The Gaussian process: kernel, warp, noise, hyperparameters and posteriors."""

@@ -1,0 +1,80 @@
+"""When the averaged posterior (``averaged``) is learned, and how later results are added to it.
+
+To learn its parameters takes longer than a decision, and they change slowly. So they are learned again when a quarter
+of the results is new; between, results are added one by one. Everything is computed on first use, and does not depend
+on when this is.
+"""
+
+from __future__ import annotations
+
+from adabkb_service.engine.auto.config import Problem
+from adabkb_service.engine.auto.model.averaged import Averaged, Member, learn, with_result
+from adabkb_service.engine.auto.model.likelihood import MIN_RESULTS
+from adabkb_service.engine.auto.state.state import State
+
+GROWTH = 4
+"""The parameters are learned again when one in this many results is new."""
+RESULTS_PER_PARAMETER = 3
+"""The parameters are also learned again when there are this many results per parameter (plus one for the constant
+mean). The gap is known from then on."""
+
+
+def averaged(state: State) -> Averaged:
+    """Return the posterior for reports, given at least one result. It is the posterior of the search if that uses a
+    dictionary, or if the numbers of the averaged posterior overflow."""
+    if state.checkpoint.dictionary is not None:
+        return _of_search(state)
+    known, hyperparameters = state.checkpoint.averages, state.checkpoint.hyperparameters
+    kept, learned_from, form = dict(known), learned_as_of(state), hyperparameters.form  # other threads add to it
+    followed = [
+        count for first, count, its in kept if (first, its) == (learned_from, form) and count <= state.record.size
+    ]
+    count = max(followed, default=learned_from)
+    found = kept[learned_from, count, form] if followed else averaged_at(state, learned_from)
+    for later in range(count + 1, state.record.size + 1):
+        record = state.record.first(later)
+        found = (found and with_result(state.problem, found, record)) or learn(state.problem, record, hyperparameters)
+    known[learned_from, state.record.size, form] = found
+    for first, count, its in kept:
+        if (first, its) != (learned_from, form) or count not in (learned_from, state.record.size):
+            known.pop((first, count, its), None)
+    return found or _of_search(state)
+
+
+def averaged_at(state: State, count: int) -> Averaged | None:
+    """Return the posterior learned from the first ``count`` results; None if its numbers overflow."""
+    known, hyperparameters = state.checkpoint.averages, state.checkpoint.hyperparameters
+    kept, key = dict(known), (count, count, hyperparameters.form)
+    if key not in kept:
+        known[key] = kept[key] = learn(state.problem, state.record.first(count), hyperparameters)
+    return kept[key]
+
+
+def learned_as_of(state: State) -> int:
+    """Return the number of results from which the parameters are learned. With an additive part, the parameters of the
+    search are the start, so the number is that of the search."""
+    checkpoint = state.checkpoint
+    if checkpoint.hyperparameters.additive is not None:
+        return checkpoint.learned_from
+    return learned_with(state.problem, checkpoint.learned_from)
+
+
+def learned_with(problem: Problem, count: int) -> int:
+    """Return the number of results from which the parameters are learned, if there are ``count``."""
+    found = following = min(count, 1)
+    while following <= count:
+        found, following = following, following + max(1, following // GROWTH)
+    fewest = fewest_results(problem)
+    return max(found, fewest) if count >= fewest else found
+
+
+def fewest_results(problem: Problem) -> int:
+    """Return the minimum number of results for a gap."""
+    active = problem.domain.together or problem.domain.dimension
+    return max(MIN_RESULTS, int(min(RESULTS_PER_PARAMETER * (active + 1), problem.domain.whole.size)))
+
+
+def _of_search(state: State) -> Averaged:
+    values = state.record.values
+    member = Member(state.warp, state.surrogate, state.checkpoint.hyperparameters, state.record.size)
+    return Averaged((member,), float(values.min()), float(values.max()))

@@ -1,0 +1,102 @@
+"""Leave-one-out predictions: each result as predicted from the others, as a check of the model.
+
+With outputs z, K the covariance of the rows and N their noise, Q = (K + N)^-1 and a = Q z, the distribution of a result
+given all others has a closed form (Rasmussen and Williams 2006, eq. 5.12):
+
+    mean_i = z_i - a_i / Q_ii        variance_i = sigma_i^2 / Q_ii
+
+sigma_f^2 is profiled, so it also has a closed form without the result:
+
+    sigma_i^2 = sigma_f^2 (s - a_i^2 / Q_ii) / s * n / (n - 1),    s = z' a
+
+Otherwise an outlying result would widen the interval that is used to judge it. Everything else stays as learned from
+all results: lengthscales, noise ratios, warps and the weights of the members (``averaged``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from adabkb_service.engine.answers import LeftOut
+from adabkb_service.engine.auto.model.averaged import INTERVALS, NEGLIGIBLE, Averaged, Member, prediction
+from adabkb_service.engine.auto.model.conditioning import given_rows
+from adabkb_service.engine.auto.model.doubts import doubts
+from adabkb_service.engine.auto.model.likelihood import MIN_RESULTS
+from adabkb_service.engine.auto.model.noise import noise_ratios
+from adabkb_service.engine.auto.model.rows import best_and_sample
+from adabkb_service.engine.auto.reports.averaging import averaged
+from adabkb_service.engine.auto.state.state import State
+
+Array = NDArray[np.float64]
+
+MOST = (400, 400)
+"""The maximum numbers of best and of other results that are predicted, each from the rest of them."""
+MIN_SHARE = 1e-6
+"""The minimum share of sigma_f^2 that remains without a result."""
+
+
+def left_out(state: State) -> LeftOut | None:
+    """Return the leave-one-out predictions; None before hyperparameters are learned, or if the covariance overflows
+    floating point."""
+    record = state.record
+    if record.size < MIN_RESULTS or record.values.min() == record.values.max():
+        return None
+    rows = best_and_sample(state.problem.seed, record.values, *MOST)
+    known = _given(state, rows)
+    if known is None:
+        return None
+    values, members = record.values[rows], known.members
+    doubted = np.zeros(record.size)
+    for row, deviation in doubts(state.problem, record).items():
+        doubted[row] = deviation
+    moments = [_moments(each, values, doubted[rows]) for each in members]
+    medians, deviations = (np.stack(each) for each in zip(*moments, strict=True))
+    predicted = prediction(known.of_moments(medians, deviations, INTERVALS))
+    below = [
+        stdtr(each.degrees, (each.warp.forward(values) - median) / deviation)
+        for each, median, deviation in zip(members, medians, deviations, strict=True)
+    ]
+    share = np.mean(below, axis=0)
+    tails = 2.0 * np.minimum(share, 1.0 - share)
+    is_noisy = state.declares_noise or state.seems_noisy
+    noise = _noise(state, known, rows) if is_noisy else None
+    return LeftOut(rows, predicted, tails, noise, doubted[rows] > 0.0)
+
+
+def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:
+    """Return the averaged posterior conditioned on these rows of the record."""
+    record = state.record
+    known = averaged(state)
+    if len(rows) == record.size and state.checkpoint.dictionary is None:
+        return known
+    warped, hyperparameters = state.warp, state.checkpoint.hyperparameters
+    try:
+        exact = given_rows(state.problem, record, rows).posterior(state.problem.domain, hyperparameters, warped)
+    except FloatingPointError:
+        return None
+    return Averaged((Member(warped, exact, hyperparameters, len(rows)),), known.worst, known.best)
+
+
+def _moments(member: Member, values: Array, doubted: Array) -> tuple[Array, Array]:
+    """Return mean and standard deviation of each output, (n,), given the others, without the additional noise of
+    doubted results, (n,) in the user's units."""
+    posterior, count, outputs = member.posterior, len(values), member.warp.forward(values)
+    precisions = posterior.precisions()
+    off = posterior.weights / precisions
+    fit = float(outputs @ posterior.weights)
+    share = np.maximum(1.0 - posterior.weights * off / max(fit, NEGLIGIBLE), MIN_SHARE) * count / (count - 1)
+    variances = posterior.variance * share / precisions - (doubted * member.warp.slope(values)) ** 2
+    deviations = np.sqrt(np.maximum(variances, 0.0))
+    return outputs - off, np.maximum(deviations, NEGLIGIBLE)
+
+
+def _noise(state: State, known: Averaged, rows: NDArray[np.int64]) -> Array:
+    """Return the standard deviations of the noise of results, (n,), in the user's units: the median over members."""
+    values, found = state.record.values[rows], []
+    for member in known.members:
+        ratios = noise_ratios(state.problem, member.hyperparameters, member.warp, state.record, rows)
+        with np.errstate(over="ignore", divide="ignore"):
+            found.append(np.sqrt(ratios * member.posterior.variance) / member.warp.slope(values))
+    return np.median(found, axis=0)

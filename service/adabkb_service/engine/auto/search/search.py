@@ -1,0 +1,308 @@
+"""The search for the position in the box with the largest upper confidence bound f~ = mean + beta s.
+
+It evaluates random positions over the box and around the best point, and starts gradient ascents from the best of them.
+If the kernel has an additive part, it also moves along one axis after the other, which suits a sum over axes. Small
+finite spaces are searched exhaustively. Random numbers are functions of (seed, step).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ctypes import byref
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from adabkb_service.engine.auto.acquisition.outcomes import Constrained, View, extra_candidates, objective_of, trust_of
+from adabkb_service.engine.auto.domain.domain import LISTED_POINTS, Domain
+from adabkb_service.engine.auto.model.surrogate import Surrogate
+from adabkb_service.engine.auto.search import mixed
+from adabkb_service.engine.auto.search.catalogues import Lookup
+from adabkb_service.engine.auto.search.constrained import (
+    FINELY,
+    feasible_candidates,
+    feasible_ends,
+    first_admitted,
+    slides,
+    spread,
+)
+from adabkb_service.engine.candidates import distinct
+from adabkb_service.engine.feasible import Feasible
+from adabkb_service.engine.native.library import COUNT, NUMBER, POINTER, flags, reals, routine
+from adabkb_service.engine.native.structures import Ascent
+from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.slices import Slice
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+SCATTERED = 400
+"""The number of random positions over the whole box."""
+LOCAL = 100
+"""The number of random positions around the best point."""
+STARTS = 6
+"""The number of ascents, which start from the positions with the largest bounds."""
+FEWER_STARTS = 3
+"""The same with several objectives under constraints or in mixtures, or metrics with bounds in mixtures."""
+EVALUATIONS = 60
+"""The maximum number of evaluations of f~ in one ascent."""
+SMALL_GAIN = 1e-4
+"""Gain of f~ per step below which an ascent ends."""
+FIRST_STEP = 0.3
+"""Length of the first step of an ascent, in lengthscales."""
+FAILURES = 4
+"""The number of consecutive steps without a gain after which an ascent ends."""
+POSITIONS = 24
+"""The number of positions along an axis in the search axis by axis."""
+ATTEMPTS = 20
+"""The number of attempts to find a free point, each with as many random ones."""
+
+_ascend = routine("ascend", POINTER, POINTER, COUNT, POINTER, NUMBER, POINTER)
+_ASCENT = Ascent(EVALUATIONS, SMALL_GAIN, FIRST_STEP, FAILURES)
+_axis_by_axis = routine("axis_by_axis", POINTER, POINTER, COUNT, POINTER, NUMBER)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search for the largest f~ in a slice of a space."""
+
+    domain: Domain
+    """The space."""
+    within: Slice
+    """The slice to search."""
+    view: View
+    """The posterior, conditioned on pending points."""
+    beta: float
+    """Confidence width."""
+    around: Array | None
+    """(d,) the best point so far."""
+    draw: tuple[int, int]
+    """(seed, step) of the random stream."""
+    taken: Callable[[Array], bool]
+    """Returns whether a point must not be suggested. It is ignored if all candidates are taken."""
+    only: Callable[[Array], Bools] | None = None
+    """Returns which positions, (k, d), to choose from, if candidates include any; None for all."""
+    known: Callable[[Array], Bools] | None = None
+    """Returns which positions, (k, d), are certainly taken, for many at once, since nearly all may be."""
+
+    def ucb(self, positions: Array) -> Array:
+        """Return f~ at positions (k, d), shape (k,)."""
+        return self.view.ucb(positions, self.beta)
+
+    def best(self, positions: Array, count: int) -> Array:
+        """Return up to ``count`` positions of (k, d) with the largest f~, best first, (count, d)."""
+        return positions[np.argsort(-self.ucb(positions), kind="stable")[:count]]
+
+    def to_choose_from(self, positions: Array) -> Array:
+        """Return the positions, of (k, d), to choose from."""
+        if self.only is None or not (chosen := self.only(positions)).any():
+            return positions
+        return positions[chosen]
+
+    def not_known(self, positions: Array) -> Array:
+        """Return the positions, of (k, d), that are not certainly taken."""
+        return positions if self.known is None else positions[~self.known(positions)]
+
+
+def maximize_ucb(search: Search) -> Array:
+    """Return the position, (d,), with the largest f~ found."""
+    domain, within, view, taken = search.domain, search.within, search.view, search.taken
+    if within.size <= LISTED_POINTS:
+        points = search.to_choose_from(within.points)
+        values = search.ucb(points)
+        free = _first_free(points, values, taken)
+        return _best(points, values) if free is None else free
+    if within.catalogues:
+        return _maximize_over_rows(search)
+    if within.feasible is not None:
+        return _maximize_feasible(search, within.feasible)
+    found = within.put(_all_candidates(search))
+    if domain.activity.conditional:  # many differ only in inactive axes
+        found = distinct(found)
+    found = search.to_choose_from(found)
+    starts = search.best(found, STARTS)
+    objective = None if isinstance(view, Constrained) else objective_of(view)
+    if objective is not None and objective.kernel.additive:
+        starts = np.vstack([starts, axis_by_axis(search, objective, starts[0])])
+    movable = within.free & domain.movable(starts)
+    ends = np.concatenate([domain.snap(ascend(view, starts, search.beta, movable)), starts])
+    for attempt in range(ATTEMPTS):
+        new = search.not_known(ends)
+        free = _first_free(new, search.ucb(new), lambda point: taken(within.exact(point)))
+        if free is not None:
+            return free
+        random = domain.snap(uniforms(search.draw[0], -1 - attempt, found.size).reshape(found.shape))
+        ends, found = found, within.put(random)
+    return _best(ends, search.ucb(ends))
+
+
+def _maximize_over_rows(search: Search) -> Array:
+    """See ``maximize_ucb``; a parameter is a row of a catalogue."""
+    domain, within, feasible = search.domain, search.within, search.within.feasible
+
+    def ascended(points: Array) -> Array:
+        if feasible is not None:
+            starts = points[:FEWER_STARTS] if objective_of(search.view) is None else points
+            return feasible.pulled(starts, slides(domain, search.view, search.beta, feasible, starts), FINELY)
+        movable = within.free & domain.movable(points) & ~domain.categorical
+        return domain.snap(ascend(search.view, points, search.beta, movable)) if movable.any() else points
+
+    def is_free(point: Array) -> bool:
+        exact = within.exact(point)
+        return not search.taken(exact) and (feasible is None or feasible.admits(exact))
+
+    lookup = Lookup(domain, within, search.ucb, ascended, search.around, search.draw, _of_older(search))
+    points = lookup.candidates()
+    anywhere = () if feasible is None else (feasible.point((search.draw[0], -1 - each)) for each in range(ATTEMPTS))
+    others = chain(lookup.with_any_row(points[0]), anywhere)
+    last = points[0] if feasible is None else feasible.anchors[0]
+    found: Array = next(filter(is_free, chain(points, others)), last)
+    return found
+
+
+def _of_older(search: Search) -> Array | None:
+    """Return the best points of older studies, (k, d), in the slice; None if no older study is used."""
+    if not trust_of(search.view):
+        return None
+    found = np.concatenate(extra_candidates(search.view, search.draw))
+    for k, axis in search.within.catalogues.items():
+        found[:, k] = axis.positions(axis.rows(found[:, k]))
+    found = search.within.put(search.domain.snap(found))
+    return found[search.within.offers(found)]
+
+
+def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
+    """See ``maximize_ucb``; only points that satisfy the constraints."""
+    if feasible.mixtures:
+        return _maximize_mixed(search, feasible)
+    domain, within, view = search.domain, search.within, search.view
+    scattered = within.put(_all_candidates(search))
+    found = search.to_choose_from(feasible_candidates(feasible, scattered, search.around, search.draw))
+    starts = search.best(found, STARTS)
+    objective = objective_of(view)
+    if objective is None:
+        starts = starts[:FEWER_STARTS]
+    if objective is None or isinstance(view, Constrained):
+        ends = feasible.pulled(starts, slides(domain, view, search.beta, feasible, starts), FINELY)
+        return _first_feasible(search, feasible, np.concatenate([ends, starts, feasible.anchors]), len(found))
+    if objective.kernel.additive:
+        along = axis_by_axis(search, objective, starts[0])
+        starts = np.vstack([starts, along[feasible.mask(along)]])
+    movable = within.free & domain.movable(starts)
+    ascended = domain.snap(ascend(view, starts, search.beta, movable))
+    ends = feasible_ends(domain, view, search.beta, feasible, starts, ascended)
+    return _first_feasible(search, feasible, np.concatenate([ends, starts, feasible.anchors]), len(found))
+
+
+def _maximize_mixed(search: Search, feasible: Feasible) -> Array:
+    """See ``maximize_ucb``; only points of mixtures that satisfy the constraints."""
+    domain, within, view = search.domain, search.within, search.view
+    parts = [mixed.middle(domain), _all_candidates(search)]
+    if search.around is not None:
+        parts.append(mixed.exchanges(feasible, search.around, search.draw))
+    moved = within.put(np.concatenate(parts))
+    found = distinct(feasible_candidates(feasible, moved, search.around, search.draw))
+    found = search.to_choose_from(found)
+    starts = mixed.start_points(feasible, search.best(found, len(found)), STARTS)
+    objective = None if isinstance(view, Constrained) else objective_of(view)
+    if objective is not None and objective.kernel.additive:
+        along = within.put(axis_by_axis(search, objective, starts[0]))
+        starts = np.vstack([starts, along[feasible.mask(along)]])
+    if objective is None:
+        starts = starts[:FEWER_STARTS]
+    rounds = FINELY if feasible.space.constraints else 1
+    ends = feasible.pulled(starts, slides(domain, view, search.beta, feasible, starts), rounds)
+    return _first_feasible(search, feasible, np.concatenate([ends, starts, feasible.anchors]), len(found))
+
+
+def _first_feasible(search: Search, feasible: Feasible, points: Array, count: int) -> Array:
+    """Return the feasible free point, (d,), with the largest f~ among positions (k, d); if there is none, one of
+    ``count`` random points."""
+    for attempt in range(ATTEMPTS):
+        if feasible.mixtures:
+            points = search.not_known(points)
+        free = first_admitted(feasible, points, search.ucb(points), search.taken)
+        if free is not None:
+            return free
+        points = feasible.sample((search.draw[0], -1 - attempt), count)
+    best = first_admitted(feasible, feasible.anchors, search.ucb(feasible.anchors), lambda _: False)
+    assert best is not None, "an anchor is feasible exactly"
+    return best
+
+
+def scattered(domain: Domain, draw: tuple[int, int], taken: Callable[[Array], bool]) -> Array | None:
+    """Return a random free position, (d,), alternately at the edges of the feasible set if there are constraints; None
+    if none is found.
+
+    Args:
+        domain: the space.
+        draw: (seed, step) of the random stream.
+        taken: returns whether a point is excluded.
+    """
+    feasible = domain.whole.feasible
+    if feasible is not None:
+        points = [feasible.exact(position) for position in spread(feasible, draw, ATTEMPTS)]
+        return next((point for point in points if not taken(point) and feasible.admits(point)), None)
+    drawn = uniforms(*draw, ATTEMPTS * domain.dimension).reshape(ATTEMPTS, domain.dimension)
+    found = domain.whole.put(domain.snap(drawn))
+    return next((point for point in found if not taken(domain.exact(point))), None)
+
+
+def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> Array:
+    """Return positions scattered over the box and, if a point, (d,), is given, around it."""
+    d = domain.dimension
+    draws = uniforms(*draw, SCATTERED * d + LOCAL * (1 + 3 * d))
+    scattered = draws[: SCATTERED * d].reshape(SCATTERED, d)
+    if around is None:
+        return domain.snap(scattered)
+    rest = draws[SCATTERED * d :].reshape(LOCAL, 1 + 3 * d)
+    radius = 0.3 * np.exp(-6.0 * rest[:, :1])
+    which, normal, fresh = rest[:, 1 : d + 1], ndtri(rest[:, d + 1 : 2 * d + 1]), rest[:, 2 * d + 1 :]
+    inactive = ~domain.activity.active(around[None])[0]  # axes that a move makes active may have any value
+    moved = np.where(domain.categorical | inactive, fresh, around + radius * normal)
+    local = np.where((which < min(1.0, 2.0 / d + 0.3)) | inactive, domain.in_cube(moved), around)
+    return domain.snap(np.concatenate([scattered, local]))
+
+
+def _all_candidates(search: Search) -> Array:
+    """Return the general candidates and those that a prior favours."""
+    found = candidates(search.domain, search.around, search.draw)
+    return np.concatenate([found, *map(search.domain.snap, extra_candidates(search.view, search.draw))])
+
+
+def axis_by_axis(search: Search, view: Surrogate, start: Array) -> Array:
+    """Return the best position, (1, d), found from a start, (d,), by moving along one axis at a time, to evenly spaced
+    positions with a random offset."""
+    offsets = uniforms(*search.draw, search.domain.dimension)
+    even = (np.arange(POSITIONS)[:, None] + offsets) / POSITIONS
+    positions = search.within.put(search.domain.snap(even))
+    along, found = np.ascontiguousarray(positions.T), start.copy()
+    _axis_by_axis(view.native.address, reals(found), POSITIONS, reals(along), search.beta)
+    return found[None]
+
+
+def ascend(view: View, starts: Array, beta: float, free: Bools) -> Array:
+    """Ascend f~ by projected gradients from positions (k, d) within the cube, all at once, along the free axes, (d,),
+    or those of each position, (k, d).
+
+    The gradient is preconditioned by the squared lengthscales. The step size grows after a success and shrinks after a
+    failure.
+    """
+    free = np.broadcast_to(free, starts.shape)
+    if isinstance(view, Surrogate):
+        ends, movable = starts.copy(), np.ascontiguousarray(free)
+        _ascend(view.native.address, byref(_ASCENT), len(ends), reals(ends), beta, flags(movable))
+        return ends
+    return view.ascend(starts, beta, free)
+
+
+def _best(points: Array, values: Array) -> Array:
+    best: Array = points[np.argmax(values)]
+    return best
+
+
+def _first_free(points: Array, values: Array, taken: Callable[[Array], bool]) -> Array | None:
+    return next((point for point in points[np.argsort(-values, kind="stable")] if not taken(point)), None)

@@ -1,0 +1,1 @@
+"""The state of a study under the profile: what follows from its log."""

@@ -1,0 +1,1 @@
+"""All data of a study or a database: export, import, tables, trash, checks and replay."""

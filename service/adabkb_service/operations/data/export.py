@@ -1,0 +1,194 @@
+"""GET /v1/studies/{id}/export: all data of a study, as of one moment.
+
+The export is first written into a temporary file, within one transaction, and then sent. A slow reader therefore keeps
+no transaction open, and memory does not limit the size. ``importing`` reads the JSON lines.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from tempfile import SpooledTemporaryFile
+from typing import Any, TextIO, TypeVar, cast
+
+from pydantic import BaseModel
+from sqlalchemy import Connection
+
+from adabkb_service.contract.exported import FORMAT, CellLine, DictionaryLine, FileLine, KeyLine, ModelLine, ReportLine
+from adabkb_service.contract.stored import definition_of
+from adabkb_service.errors import Unavailable
+from adabkb_service.operations.data import sheet, table
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies import manage
+from adabkb_service.storage import events, files, idempotency, observations, reports, studies, trials
+from adabkb_service.storage import model as rows
+from adabkb_service.storage.rows import CellStatus, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, as_values
+from adabkb_service.study import lifecycle, render
+
+PAGE = 1000
+IN_MEMORY = 2**20
+PIECE = 2**16
+
+
+Write = Callable[[Connection, StudyRow, TextIO], None]
+Row = TypeVar("Row", TrialRow, ObservationRow, EventRow)
+
+
+def json_lines(service: Service, study_id: str, *, with_keys: bool = True) -> Iterator[str]:
+    """Yield the study, its trials, observations, reports, files, events, model rows and idempotency keys. Each line is
+    a JSON object with its kind as ``type``.
+
+    Args:
+        service: the running service.
+        study_id: the study's id.
+        with_keys: whether to include idempotency keys and the stored answers. Users with read access only must not see
+            them.
+
+    Raises:
+        StudyNotFound: the study does not exist; raised before the first line.
+    """
+    with suppress(Unavailable):  # if the model or a writable database is unavailable, the rows are exported as stored
+        service.ask(study_id, "stored")
+        service.do(replace(manage.get(study_id), stores_model_stats=True))
+    return _snapshot(service, study_id, partial(write_json, with_keys=with_keys))
+
+
+def csv_curves(service: Service, study_id: str) -> Iterator[str]:
+    """Yield the intermediate values of trials as CSV, one report per line, ordered by trial, attempt and step.
+
+    Raises:
+        StudyNotFound: the study does not exist; raised before the first line.
+    """
+    return _snapshot(service, study_id, _write_curves)
+
+
+def csv_rows(service: Service, study_id: str, *, has_commas: bool = False) -> Iterator[str]:
+    """Yield the trials and the results as CSV, in the format of ``table``, perhaps with decimal commas.
+
+    Raises:
+        StudyNotFound: the study does not exist; raised before the first line.
+    """
+    return _snapshot(service, study_id, partial(table.write, has_commas=has_commas))
+
+
+def excel(service: Service, study_id: str) -> Iterator[bytes]:
+    """Yield the bytes of an Excel file with the rows of ``csv_rows``, in the format of ``sheet``.
+
+    Raises:
+        StudyNotFound: the study does not exist; raised before the first bytes.
+    """
+    spool = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - _pieces closes it
+    try:
+        with service.database.reading() as connection:
+            sheet.write(connection, studies.get(connection, study_id), spool)
+    except BaseException:
+        spool.close()
+        raise
+    spool.seek(0)
+    return _pieces(spool)
+
+
+def _pieces(spool: SpooledTemporaryFile[bytes]) -> Iterator[bytes]:
+    with spool:
+        yield from iter(partial(spool.read, PIECE), b"")
+
+
+def _snapshot(service: Service, study_id: str, write: Write) -> Iterator[str]:
+    spool = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="")  # noqa: SIM115 - sent closes it
+    try:
+        with service.database.reading() as connection:
+            write(connection, studies.get(connection, study_id), cast("TextIO", spool))
+    except BaseException:
+        spool.close()
+        raise
+    spool.seek(0)
+    return sent(spool)
+
+
+def sent(spool: SpooledTemporaryFile[str]) -> Iterator[str]:
+    """Yield the content of a temporary file, and close it."""
+    with spool:
+        yield from spool
+
+
+def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_keys: bool = True) -> None:
+    """Write the export of a study into a file, in the format of ``json_lines``."""
+
+    def line(kind: str, /, **fields: Any) -> None:
+        file.write(json.dumps({"type": kind, **fields}, ensure_ascii=False) + "\n")
+
+    def shown(kind: str, view: BaseModel) -> None:
+        line(kind, **view.model_dump(mode="json"))
+
+    line("study", format=FORMAT, **lifecycle.full_view(study).model_dump(mode="json"))
+    for trial in _trials(connection, study):
+        shown("trial", render.trial(trial))
+    definition = definition_of(study.definition)
+    space = definition.space()
+    for observation in _observations(connection, study):
+        shown("observation", render.observation(observation, definition, space))
+    for report in _reports(connection, study):
+        shown("report", render.report_line(report))
+    for each in files.page(connection, study.id, 0):
+        content = b64encode(files.content(connection, study.id, each.number)).decode()
+        shown("file", FileLine.model_validate({**as_values(each), "content": content}))
+    for event in all_events(connection, study):
+        file.write(event_line(event))
+    figures = None if study.model is None else {**study.model, "learned": study.checkpoint}
+    model = ModelLine(
+        model_seq=study.model_seq, figures=figures, error=study.model_error, engine_revision=study.engine_revision
+    )
+    shown("model", model)
+    for key, status in rows.read_cells(connection, study.id).items():
+        shown("cell", CellLine(key=key, status=cast("CellStatus", status)))
+    for ordinal in rows.read_dictionary(connection, study.id):
+        shown("dictionary", DictionaryLine(ordinal=ordinal))
+    for kept in idempotency.of_study(connection, study.id) if with_keys else ():
+        shown("key", KeyLine.model_validate(kept, from_attributes=True))
+
+
+def event_line(event: EventRow) -> str:
+    """Return the line of an event in an export. A report contains the SHA-256 hash of these lines."""
+    return json.dumps({"type": "event", **render.event(event).model_dump(mode="json")}, ensure_ascii=False) + "\n"
+
+
+def all_events(connection: Connection, study: StudyRow) -> Iterator[EventRow]:
+    """Yield the whole log of a study, in order."""
+    return _all(lambda last: events.bounded_page(connection, study.id, last, PAGE).rows, "seq")
+
+
+def _write_curves(connection: Connection, study: StudyRow, file: TextIO) -> None:
+    lines = csv.writer(file, lineterminator="\n")
+    lines.writerow(ReportLine.model_fields)
+    for report in _reports(connection, study):
+        lines.writerow(render.report_line(report).model_dump(mode="json").values())
+
+
+def _trials(connection: Connection, study: StudyRow) -> Iterator[TrialRow]:
+    return _all(
+        lambda last: trials.bounded_page(connection, study.id, state=None, after=last, limit=PAGE).rows, "number"
+    )
+
+
+def _observations(connection: Connection, study: StudyRow) -> Iterator[ObservationRow]:
+    return _all(lambda last: observations.bounded_page(connection, study.id, last, PAGE).rows, "seq")
+
+
+def _reports(connection: Connection, study: StudyRow) -> Iterator[ReportRow]:
+    after = reports.FIRST
+    while found := reports.page(connection, study.id, after, PAGE):
+        yield from found
+        after = (found[-1].trial, found[-1].attempt, found[-1].step)
+
+
+def _all(page: Callable[[int], list[Row]], key: str) -> Iterator[Row]:
+    """Yield the rows of all pages."""
+    last = 0
+    while found := page(last):
+        yield from found
+        last = getattr(found[-1], key)

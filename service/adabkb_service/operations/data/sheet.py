@@ -1,0 +1,132 @@
+"""Excel files: write the table of a study as a sheet, and read a user's sheet as text.
+
+Numbers are written and read exactly. Excel shows at most 15 digits of a number, but stores all.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from typing import IO, Any
+
+from sqlalchemy import Connection
+
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, titled
+from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.errors import FieldError, Invalid
+from adabkb_service.operations.data import table
+from adabkb_service.storage.rows import StudyRow
+
+MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+MAX_BYTES = 64 * 2**20
+"""The maximum unpacked size of a file, in bytes. (A small file may unpack to any size.)"""
+MAX_ROWS, MAX_COLUMNS = 20_000, 400
+"""The maximum number of rows and columns of a sheet that is read."""
+WIDEST = 40
+"""The maximum width of a column, in characters."""
+NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
+def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
+    """Write the rows of ``table`` as a sheet. The titles of the columns include labels and units."""
+    from openpyxl import Workbook  # noqa: PLC0415 (takes a while)
+    from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
+    from openpyxl.styles import Font  # noqa: PLC0415
+    from openpyxl.utils import get_column_letter  # noqa: PLC0415
+
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("results")
+    names = table.columns(study)
+    heads = titles(definition_of(study.definition), names)
+    for place, head in enumerate(heads, 1):
+        sheet.column_dimensions[get_column_letter(place)].width = min(max(len(head) + 2, 9), WIDEST)
+    sheet.freeze_panes = "A2"
+
+    def cell(value: Any, *, is_bold: bool = False) -> Any:
+        made = WriteOnlyCell(sheet)
+        if isinstance(value, float):
+            made.value, made.data_type = repr(value), "n"  # openpyxl itself would write 16 digits
+        elif isinstance(value, str):
+            made.value, made.data_type = NOT_IN_XML.sub("\ufffd", value), "s"  # also "=...", which is no formula
+            made.quotePrefix = bool(table.FORMULA.match(value))
+        else:
+            made.value = value
+        if is_bold:
+            made.font = Font(bold=True)
+        return made
+
+    sheet.append([cell(head, is_bold=True) for head in heads])
+    for row in table.rows(connection, study):
+        sheet.append([cell(row.get(name)) for name in names])
+    book.save(file)
+
+
+def titles(definition: StoredDefinition, names: list[str]) -> list[str]:
+    """Return the titles of the columns of ``table``, with labels and units. If two would be equal, the names are used
+    instead."""
+    words = {f"parameters.{each.name}": titled(each.name, each.label, each.unit) for each in definition.parameters}
+    quantities = definition.quantities
+    objective = quantities.get(OBJECTIVE, UNNAMED)
+    words["value"] = titled("value", objective.label, objective.unit)
+    for metric in definition.metrics_with_bounds:
+        quantity = quantities.get(metric.name, UNNAMED)
+        words[f"metrics.{metric.name}"] = titled(metric.name, quantity.label, quantity.unit)
+    counts = Counter(words.get(name, name).casefold() for name in names)
+    return [found if counts[(found := words.get(name, name)).casefold()] == 1 else name for name in names]
+
+
+def read(content: bytes) -> str:
+    """Return the first sheet of an Excel file as text: a line per row, cells separated by tabs and quoted as in CSV.
+
+    Raises:
+        Invalid: the file is not an Excel file, or is too large.
+    """
+    written = io.StringIO()
+    lines = csv.writer(written, delimiter="\t", lineterminator="\n")
+    for count, row in enumerate(_rows(content), 1):
+        if count > MAX_ROWS + 1:
+            raise _refused(f"has more than {MAX_ROWS:,} rows below its header; split it into several files")
+        lines.writerow(row)
+    return written.getvalue()
+
+
+def _rows(content: bytes) -> Iterator[list[str]]:
+    from openpyxl import load_workbook  # noqa: PLC0415 (takes a while)
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as parts:
+            size = sum(part.file_size for part in parts.infolist())
+        if size > MAX_BYTES:
+            raise _refused(f"unpacks to {size:,} bytes; at most {MAX_BYTES:,} are read")
+        book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
+        sheet = book.worksheets[0]
+        sheet.reset_dimensions()  # the size stated in the file may be wrong
+        for row in sheet.iter_rows(max_row=MAX_ROWS + 2, max_col=MAX_COLUMNS, values_only=True):
+            cells = [_text(value) for value in row]
+            while cells and not cells[-1]:
+                cells.pop()
+            yield cells
+        book.close()
+    except Invalid:
+        raise
+    except Exception as error:  # openpyxl raises various errors for invalid files
+        raise _refused(f"is not a valid .xlsx file ({type(error).__name__}); save it as .xlsx or CSV") from error
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _refused(sentence: str) -> Invalid:
+    return Invalid([FieldError("", f"The file {sentence}.", "sheet")])

@@ -1,0 +1,1 @@
+"""Questions to a study's model, and what its answers mean."""

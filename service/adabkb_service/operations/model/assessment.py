@@ -1,0 +1,326 @@
+"""GET /v1/studies/{id}/assessment: progress, latest trial, findings, outlook and checks.
+
+The facts come from the study's row, its latest trial and its model. If the model does not answer, the facts that
+depend on it are missing, and a check says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from adabkb_service.contract import assessment as answers
+from adabkb_service.contract.algorithms import AutoProfile
+from adabkb_service.contract.analysis import ParameterImportance, Validation
+from adabkb_service.contract.answers import MetricPrediction, NoGap, Prediction, Study, Trial
+from adabkb_service.contract.context import context_of
+from adabkb_service.contract.front import Front
+from adabkb_service.contract.quantities import room
+from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.engine.auto.config import CONFIDENCE
+from adabkb_service.errors import Invalid, Unavailable
+from adabkb_service.operations.model import analysis
+from adabkb_service.operations.model import assessment_in_words as words
+from adabkb_service.operations.model.front import front
+from adabkb_service.operations.model.predict import model_reason, row
+from adabkb_service.operations.model.range_ends import range_ends
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.edit import check_editable
+from adabkb_service.operations.words.digits import Digits
+from adabkb_service.operations.words.labels import Labels
+from adabkb_service.operations.words.state_in_words import state_in_words
+from adabkb_service.storage import trials
+from adabkb_service.storage.rows import StudyRow
+from adabkb_service.study import lifecycle, render
+
+if TYPE_CHECKING:
+    from adabkb_service.inference.questions import Assessed
+
+IMPROBABLE, IMPROBABLE_AND_GROSS = 0.01, 0.1
+"""A result is an outlier if the probability of such an extreme value, times the number of results, is below the first
+number. The second number applies to a result that is farther from all others than their range, such as one with a
+misplaced decimal point."""
+POOR = 0.85
+"""The model predicts poorly if its mean error, divided by that of the median of the other results, is at least this.
+With 20 results of pure noise, 90% of the ratios are."""
+MIN_RESULTS = 8
+"""The minimum number of results for checks of the model's predictions."""
+BUSY = "The model did not answer in time, so its parts are missing here."
+
+
+@dataclass
+class _Facts:
+    """The facts on which an assessment is based."""
+
+    study: Study
+    row: StudyRow
+    definition: StoredDefinition
+    trial: Trial | None
+    model: Assessed | None = None
+    """None if the model does not answer."""
+    trouble: answers.Check | None = None
+    """The check that says why the model does not answer; None if it does."""
+    front: Front | None = None
+    validations: dict[str, Validation] = field(default_factory=dict)
+    """Leave-one-out predictions by objective; the key is "" in a study with a single objective."""
+    importances: dict[str, list[ParameterImportance]] = field(default_factory=dict)
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether the model has failed."""
+        return self.trouble is not None and self.trouble.check == "model_failed"
+
+    @property
+    def results(self) -> int:
+        """The number of results that the model has processed or, if it does not answer, of all stored results."""
+        return self.row.observations if self.model is None else self.model.results
+
+    @property
+    def gap(self) -> float | None:
+        """The gap after all results, limited by the natural bounds. If the model does not answer, the last gap that it
+        reported; None if it has failed."""
+        if self.model is not None:
+            return render.gap(self.row, self.model.gap)
+        return None if self.is_failed else self.study.gap
+
+    @property
+    def no_gap(self) -> NoGap | None:
+        """The reason why the gap is null; None if the gap is known."""
+        if self.gap is not None:
+            return None
+        reason = "model_failed" if self.is_failed else self.study.model.reason
+        return "not_known_yet" if self.model is not None and reason in (None, "model_pending") else reason
+
+    @property
+    def objectives(self) -> list[str]:
+        """The names of the objectives; [""] in a study with a single objective."""
+        return [each.metric for each in self.definition.objectives] or [""]
+
+    @property
+    def digits(self) -> dict[str, Digits]:
+        """The number format of each objective that has results."""
+        spreads = {} if self.model is None else self.model.spreads
+        return {
+            name: Digits(**vars(each), quantity=self.names.quantity(name))
+            for name, each in spreads.items()
+            if name in self.objectives
+        }
+
+    @property
+    def names(self) -> Labels:
+        """The labels and units of the study."""
+        return Labels.of(self.definition)
+
+
+def assessment(service: Service, study_id: str) -> answers.Assessment:
+    """Return a summary of a study in a few sentences, with the facts behind them.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+        Busy: too many requests wait for the model.
+    """
+    facts = _of_study(service, row(service, study_id))
+    try:
+        _ask(service, facts)
+    except Unavailable as error:
+        is_failed = model_reason(service, facts.row, error) == "model_failed"
+        text = f"The model failed to process the results: {facts.row.model_error or error}" if is_failed else BUSY
+        facts.trouble = answers.Check(check="model_failed" if is_failed else "model_busy", text=text)
+    model = facts.model
+    expected = None
+    if model is not None and model.at_best is not None and facts.definition.algorithm.has_model:
+        expected = render.prediction(model.at_best)
+    return answers.Assessment(
+        results=facts.results,
+        standing=state_in_words(facts.study),
+        progress=_progress(facts, expected),
+        latest=None if facts.trial is None else _latest(facts, facts.trial),
+        findings=_findings(facts),
+        outlook=_outlook(facts),
+        checks=list(_checks(facts)),
+    )
+
+
+def _of_study(service: Service, study: StudyRow) -> _Facts:
+    full, latest = lifecycle.full_view(study), None
+    if study.trials:
+        with service.database.reading() as connection:
+            latest = render.trial(trials.get(connection, study.id, study.trials))
+    return _Facts(full, study, definition_of(study.definition), latest)
+
+
+def _ask(service: Service, facts: _Facts) -> None:
+    """Add the facts that only the model knows.
+
+    Raises:
+        Unavailable: the model does not answer.
+    """
+    best = None if facts.row.best is None else facts.row.best["parameters"]
+    facts.row, found = service.ask(facts.row.id, "assessment", best)
+    facts.model, facts.study = found, lifecycle.full_view(facts.row)
+    if not found.results:
+        return
+    for name in facts.objectives:
+        facts.validations[name] = analysis.validation(service, facts.row.id, name or None)
+    if facts.definition.objectives:
+        facts.front = front(service, facts.row.id)
+    if facts.definition.dimension > 1:
+        for name in facts.objectives:
+            if _is_believed(facts.validations[name]):
+                importance = analysis.importance(service, facts.row.id, name or None)
+                if importance.reason is None:
+                    varying = {each.name for each in facts.definition.parameters if each.kind != "fixed"}
+                    facts.importances[name] = [each for each in importance.parameters if each.name in varying]
+
+
+def _is_poor(found: Validation) -> bool:
+    """Return whether a model predicts left-out results poorly."""
+    return None not in (found.error, found.error_of_median) and (found.error or 0.0) >= POOR * (
+        found.error_of_median or 0.0
+    )
+
+
+def _is_believed(found: Validation) -> bool:
+    """Return whether a model's importances are reliable: there are enough results, and the model does not predict
+    poorly, as far as this is known."""
+    judged = found.results if found.reason == "not_this_system" else len(found.items)
+    return judged >= MIN_RESULTS and not _is_poor(found)
+
+
+def _progress(facts: _Facts, expected: Prediction | None) -> answers.Progress:
+    model, best = facts.model, facts.study.best
+    at_best = None
+    if expected is not None and expected.mean is not None and best is not None:
+        at_best = MetricPrediction.model_validate(expected.model_dump(include={"mean", "std", "lcb", "ucb"}))
+    preferred = None
+    if model is not None and best is not None and best.feasible is not False:
+        is_other = model.recommended is not None and model.recommended != best.parameters
+        if is_other and at_best is not None and model.mean is not None and model.std is not None:
+            is_better = facts.definition.sign * (model.mean - at_best.mean) > at_best.std / 2.0
+            preferred = (model.mean, model.std) if is_better else None
+    text = words.progress(
+        facts.study, facts.results, facts.digits.get(""), at_best, preferred, facts.front, facts.names
+    )
+    return answers.Progress(text=text, best=best, expected=at_best)
+
+
+def _latest(facts: _Facts, trial: Trial) -> answers.LatestTrial:
+    return answers.LatestTrial(
+        text=words.latest(trial, facts.digits, facts.names),
+        trial=trial.number,
+        state=trial.state,
+        origin=trial.origin,
+        phase=trial.phase,
+        expected=trial.expected,
+    )
+
+
+def _findings(facts: _Facts) -> answers.Findings | None:
+    known = context_of(facts.definition.parameters)
+    untried = {} if facts.model is None else facts.model.untried
+    untried = {name: choices for name, choices in untried.items() if name not in known}
+    text = words.findings(facts.importances, untried, facts.names)
+    return answers.Findings(text=text, importances=facts.importances, untried=untried) if text else None
+
+
+def _outlook(facts: _Facts) -> answers.Outlook:
+    model = facts.model
+    found = answers.Outlook(
+        text="",
+        gap=facts.gap,
+        probability=None if facts.gap is None else _probability(facts.study),
+        reason=facts.no_gap,
+        fewest=None if model is None else model.fewest,
+        noise=None if model is None else model.noise,
+        results_since_best=0 if facts.definition.objectives else facts.row.results_since_best,
+    )
+    growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
+    quantity = facts.names.quantity()
+    best = None if facts.study.best is None else facts.study.best.value
+    left = room(best, facts.study.direction, quantity.model_dump(include={"low", "high"}))
+    text = words.outlook(found, facts.results, growth, quantity.unit, left)
+    return found.model_copy(update={"text": text})
+
+
+def _probability(study: Study) -> float | None:
+    """Return the probability with which the gap is a bound; None if the algorithm has no gap."""
+    if isinstance(study.algorithm, AutoProfile):
+        return CONFIDENCE
+    delta: float | None = getattr(study.algorithm, "delta", None)
+    return None if delta is None else 1.0 - delta
+
+
+def _checks(facts: _Facts) -> Iterator[answers.Check]:
+    if facts.trouble is not None:
+        yield facts.trouble
+    if facts.model is None:
+        return
+    results, fewest = facts.results, facts.model.fewest
+    if fewest is not None and 0 < results < fewest:
+        text = words.few_results(results, facts.definition.dimension, fewest)
+        yield answers.Check(check="few_results", text=text)
+    for name, found in facts.validations.items():
+        yield from _of_predictions(found, facts.digits, name, facts.names)
+    yield from _of_edges(facts)
+
+
+def _of_predictions(
+    found: Validation, digits: Mapping[str, Digits], name: str, names: Labels
+) -> Iterator[answers.Check]:
+    """Yield the checks of the model's leave-one-out predictions."""
+    metric: dict[str, Any] = {"metric": name or None}
+    if len(found.items) < MIN_RESULTS or name not in digits:
+        return
+    for each in (each for each in found.items if each.doubted):
+        text = words.doubted(each, digits[name], name, names)
+        yield answers.Check(check="outlier", text=text, observation=each.observation, **metric)
+    least = min(found.items, key=lambda each: each.tail)
+    if not least.doubted and is_outlier(least.value, [each.value for each in found.items], least.tail):
+        text = words.outlier(least, digits[name], name, names)
+        yield answers.Check(check="outlier", text=text, observation=least.observation, **metric)
+    if _is_poor(found):
+        yield answers.Check(
+            check="poor_predictions", text=words.poor_predictions(found, digits[name], name, names), **metric
+        )
+    if found.inside is not None and is_too_sure(found.inside, len(found.items)):
+        yield answers.Check(check="too_sure", text=words.too_sure(found, name, names), **metric)
+
+
+def is_outlier(value: float, values: Sequence[float], tail: float) -> bool:
+    """Return whether a value is an outlier. ``tail`` is the predicted probability of a value at least as extreme."""
+    others = [each for each in values if each != value]
+    if not others:
+        return False
+    low, high = min(others), max(others)
+    is_gross = not 2.0 * low - high <= value <= 2.0 * high - low
+    return tail * len(values) < (IMPROBABLE_AND_GROSS if is_gross else IMPROBABLE)
+
+
+def is_too_sure(inside: float, count: int) -> bool:
+    """Return whether the share of results inside their 90% intervals is more than three standard deviations below
+    90%."""
+    return inside < 0.9 - 3.0 * math.sqrt(0.9 * 0.1 / count)
+
+
+def _of_edges(facts: _Facts) -> Iterator[answers.Check]:
+    """Yield a check for each range at whose end the recommended point lies. Parameters that are known to hardly matter
+    are left out."""
+    model = facts.model
+    if model is None or model.recommended is None or facts.results < (model.fewest or MIN_RESULTS):
+        return
+    if not _is_believed(facts.validations[""]):
+        return
+    idle = {each.name for each in facts.importances.get("", ()) if words.hardly_matters(each)}
+    try:
+        check_editable(facts.definition)
+        can_edit = True
+    except Invalid:
+        can_edit = False
+    for found in range_ends(facts.definition.parameters, model.recommended):
+        if found.parameter not in idle:
+            told = found if can_edit else found._replace(widened=None)
+            yield answers.Check(
+                check="edge", text=words.edge(told, facts.names), parameter=told.parameter, widened=told.widened
+            )

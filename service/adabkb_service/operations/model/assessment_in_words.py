@@ -1,0 +1,319 @@
+"""The sentences of a study's assessment. Each follows from the accompanying facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from adabkb_service.contract.analysis import ParameterImportance, Validation, ValidationItem
+from adabkb_service.contract.answers import Best, MetricPrediction, NoGap, Prediction, Study, Trial
+from adabkb_service.contract.assessment import Outlook
+from adabkb_service.contract.front import Front
+from adabkb_service.contract.quantities import with_unit
+from adabkb_service.engine.wording import decimals
+from adabkb_service.errors import MAX_NAME_LENGTH, shortened, shown
+from adabkb_service.operations.model.range_ends import RangeEnd
+from adabkb_service.operations.words.digits import Digits, difference
+from adabkb_service.operations.words.labels import Labels
+
+MATTERS = 0.05
+"""A parameter is called important if its total Sobol' index (a share of the variance) exceeds this."""
+MAX_NAMED = 3
+"""The maximum number of important parameters that are named."""
+MAX_CHOICES = 6
+"""The maximum number of untried choices that are listed."""
+NOT_YET = "It is probably too early to stop."
+NO_GROWTH = "did not advance the front."
+LONG = 10
+"""The outlook mentions a lack of improvement if it has lasted for at least this many results."""
+
+PHASES: Mapping[str | None, str] = {
+    "start": "covers the space, because there were too few results to learn from",
+    "search": "balances the model's prediction and its uncertainty",
+    "repeat": "repeats a measurement that the other results contradict",
+    "polish": "searches near the best point, in the parameters that matter",
+    "explore": "is where the model was uncertain",
+    "restart": "searches elsewhere, because the search had brought no improvement for a while",
+    "sample": "is a random or quasi-random point, chosen without a model",
+    None: "is the model's choice",
+}
+ORIGINS: Mapping[str, str] = {
+    "fallback": "is quasi-random, because the model did not answer in time",
+    "queued": "was queued by a person",
+}
+NO_GAP: Mapping[NoGap, str] = {
+    "no_results": "There are no results yet.",
+    "several_objectives": "With several objectives, no single number can express the remaining gain.",
+    "nothing_feasible": "No result satisfies all bounds, so the remaining gain is unknown.",
+    "model_failed": "The model has failed, so the remaining gain is unknown.",
+    "model_pending": "The model has not computed the remaining gain yet.",
+    "depends_on_context": "The remaining gain depends on the context.",
+    "not_known_yet": "The remaining gain is unknown so far.",
+}
+
+
+def progress(
+    study: Study,
+    results: int,
+    digits: Digits | None,
+    expected: MetricPrediction | None,
+    preferred: tuple[float, float] | None,
+    front: Front | None,
+    names: Labels,
+) -> str:
+    """Return sentences about the best results so far.
+
+    Args:
+        study: the study.
+        results: the number of results that count.
+        digits: the number format of the objective; None without results.
+        expected: the model's prediction at the best result.
+        preferred: mean and standard deviation at the point that the model prefers; None if this is the best result's.
+        front: the Pareto front; None with a single objective.
+        names: the labels and units of the study.
+    """
+    if not results:
+        return _without_results(study)
+    if study.objectives:
+        goals = ", ".join(f"{names.metric(each.metric)} ({each.direction}d)" for each in study.objectives)
+        on_front = "" if front is None or results == 1 else f"; {len(front.observed)} of them are on the Pareto front"
+        return f"{_counted(results, 'result')} of {goals}{on_front}."
+    best = study.best
+    if best is None:
+        return f"{_counted(results, 'result')}."
+    return " ".join(
+        _of_best(
+            best,
+            results,
+            digits or Digits(best.value, best.value, decimals(best.value), names.quantity()),
+            expected,
+            preferred,
+            names,
+        )
+    )
+
+
+def _without_results(study: Study) -> str:
+    counts = study.counts
+    if counts.failed:
+        whole = "the only trial that ended" if counts.failed == 1 else f"all {counts.failed} trials that ended"
+        if counts.completed:
+            whole = _counted(counts.failed, "trial")
+        return f"No results yet: {whole} failed."
+    return f"No results yet; {_counted(counts.active, 'trial')} under way." if counts.active else "No results yet."
+
+
+def _of_best(
+    best: Best,
+    results: int,
+    digits: Digits,
+    expected: MetricPrediction | None,
+    preferred: tuple[float, float] | None,
+    names: Labels,
+) -> Iterator[str]:
+    value, at = digits.result(best.value), "" if best.trial is None else f" (trial {best.trial})"
+    if best.feasible is False:
+        beyond = ", ".join(names.metric(name) for name in best.violations or {})
+        closest = f"The closest of {results} is {value}{at}"
+        yield f"No result satisfies all bounds yet. {closest}; it violates the bounds of {beyond}."
+        return
+    label = names.quantity().label
+    told = f"The best of {results} results is {value}{at}"
+    if label is not None:
+        told = f"The best {shortened(label, MAX_NAME_LENGTH)} of {results} results is {value}{at}"
+    if results == 1:
+        told = f"The only result is {value}{at}"
+    if expected is not None and results > 1 and digits.shows(expected.std):
+        told += f"; the model expects {digits.estimate(expected.mean, expected.std)} there"
+    yield f"{told}."
+    if preferred is not None:
+        yield f"The model prefers another point, where it expects {digits.estimate(*preferred)}."
+
+
+def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels) -> str:
+    """Return why the point of a trial was chosen, and the trial's outcome."""
+    why = PHASES[trial.phase] if trial.origin == "policy" else ORIGINS[trial.origin]
+    found = [f"Trial {trial.number} {why}."]
+    if trial.phase != "sample" and trial.expected is not None and (told := _expected(trial.expected, digits, names)):
+        found.append(f"The model expected {told} there.")
+    if trial.state == "failed":
+        found.append("It failed.")
+    elif trial.value is not None and "" in digits:
+        found.append(f"It gave {digits[''].result(trial.value)}.")
+    elif trial.state == "completed" and trial.metrics:
+        objectives = [
+            f"{names.metric(name)} {digits[name].result(value)}"
+            for name, value in trial.metrics.items()
+            if name in digits
+        ]
+        found.append(f"The result was {', '.join(objectives)}." if objectives else "")
+    return " ".join(filter(None, found))
+
+
+def _expected(expected: Prediction, digits: Mapping[str, Digits], names: Labels) -> str:
+    if expected.mean is not None and expected.std is not None:
+        return digits[""].estimate(expected.mean, expected.std) if "" in digits else ""
+    each = [
+        f"{names.metric(name)} {digits[name].estimate(found.mean, found.std)}"
+        for name, found in (expected.metrics or {}).items()
+        if name in digits
+    ]
+    return ", ".join(each)
+
+
+def findings(
+    importances: Mapping[str, Sequence[ParameterImportance]], untried: Mapping[str, Sequence[Any]], names: Labels
+) -> str:
+    """Return sentences about which parameters matter to each objective, and which choices are untried. Empty if neither
+    is known."""
+    found = [_matter(name, rows, names) for name, rows in importances.items()]
+    if untried:
+        found.append(f"Never tried: {'; '.join(_choices(name, left, names) for name, left in untried.items())}.")
+    return " ".join(filter(None, found))
+
+
+def _choices(name: str, left: Sequence[Any], names: Labels) -> str:
+    named = [shortened(each, MAX_NAME_LENGTH) if isinstance(each, str) else shown(each) for each in left[:MAX_CHOICES]]
+    more = f" and {len(left) - MAX_CHOICES} more" if len(left) > MAX_CHOICES else ""
+    return f"{names.parameter(name)} {', '.join(named)}{more}"
+
+
+def matters(each: ParameterImportance) -> bool:
+    """Return whether a parameter's total index is above ``MATTERS`` by more than two standard errors."""
+    return each.total - 2.0 * each.total_error > MATTERS
+
+
+def hardly_matters(each: ParameterImportance) -> bool:
+    """Return whether a parameter's total index is below ``MATTERS`` by more than two standard errors."""
+    return each.total + 2.0 * each.total_error < MATTERS
+
+
+def _matter(objective: str, rows: Sequence[ParameterImportance], names: Labels) -> str:
+    ranked = sorted(rows, key=lambda each: -each.total)
+    of = f" for {names.metric(objective)}" if objective else ""
+    named = [f"{names.parameter(each.name)} ({each.total:.0%})" for each in ranked if matters(each)]
+    idle = [names.parameter(each.name) for each in ranked if hardly_matters(each)]
+    if not named:
+        return ""
+    first, *others = named[:MAX_NAMED]
+    told = f"According to the model, {first} matters most{of}"
+    if others:
+        told += f", then {' and '.join(others)}"
+    if idle:
+        verb = "matters" if len(idle) == 1 else "matter"
+        told += f"; {' and '.join(idle)} hardly {verb}" if len(idle) <= MAX_NAMED else f"; {len(idle)} hardly matter"
+    return f"{told}."
+
+
+def outlook(found: Outlook, results: int, growth: str, unit: str | None, room: float | None) -> str:
+    """Return sentences about how much further trials can gain, compared with the noise of a result.
+
+    Args:
+        found: the facts.
+        results: the number of results that count.
+        growth: the output of ``growth``; empty with a single objective.
+        unit: the unit of the objective.
+        room: the distance from the best result to the natural bound; None if either is unknown.
+    """
+    told = [_verdict(found, results, growth, room), growth or _left(found, results, unit, room)]
+    if found.gap is not None and found.noise is not None and found.gap < found.noise:
+        noise = with_unit(difference(found.noise), unit)
+        told.append(f"Repeated results differ by about {noise}, so you could hardly notice such a gain.")
+    if found.results_since_best >= LONG:
+        told.append(f"The last {found.results_since_best} results brought no improvement.")
+    return " ".join(filter(None, told))
+
+
+def _verdict(found: Outlook, results: int, growth: str, room: float | None) -> str:
+    """Return the answer in short; empty if a person must weigh the gain, or if nothing is known about it."""
+    if growth:
+        return "You can perhaps stop." if growth.endswith(NO_GROWTH) else NOT_YET
+    if found.gap is None:
+        is_early = found.fewest is not None and results < found.fewest
+        return "It is too early to say." if is_early and found.reason in ("no_results", "not_known_yet") else ""
+    if found.noise is None or (room and found.gap >= room):
+        return ""
+    return "You can probably stop." if found.gap < found.noise else NOT_YET
+
+
+def _left(found: Outlook, results: int, unit: str | None, room: float | None) -> str:
+    if found.gap is not None and room and found.gap >= room:
+        left = with_unit(difference(room), unit)
+        return f"This cannot be said yet: the model knows no better bound than the result's natural limit, {left} more."
+    if found.gap is not None:
+        how = "" if found.probability is None else f" with {100.0 * found.probability:.4g}% probability"
+        return f"According to the model, further trials gain at most {with_unit(difference(found.gap), unit)}{how}."
+    reason: NoGap = found.reason or "not_known_yet"
+    if found.fewest is not None and reason in ("no_results", "not_known_yet"):
+        if results < found.fewest:
+            there_are = f"; there {'is' if results == 1 else 'are'} {results}" if results else ""
+            return f"The remaining gain is known only with {found.fewest} or more results{there_are}."
+        return "The remaining gain is unknown so far: according to the model, it may exceed the range of all results."
+    return NO_GAP[reason]
+
+
+def growth(front: Front, latest: int) -> str:
+    """Return a sentence about how the last ``LONG`` results changed the Pareto front. ``latest`` is the number of the
+    last result. Empty if there are few results."""
+    before = [each.hypervolume for each in front.history if each.observation <= latest - LONG]
+    if front.hypervolume is None or not before:
+        return ""
+    share = front.hypervolume / before[-1] - 1.0
+    gained = f"increased the hypervolume by {share:.1%}" if share >= 5e-4 else NO_GROWTH[:-1]
+    return f"The last {LONG} results {gained}."
+
+
+def few_results(results: int, parameters: int, fewest: int) -> str:
+    """Warn that there are few results."""
+    of = f"{_counted(parameters, 'parameter')} that {'varies' if parameters == 1 else 'vary'}"
+    return f"Few results: {results}, for {of}. Do not rely on the model before there are {fewest}."
+
+
+def outlier(found: ValidationItem, digits: Digits, metric: str, names: Labels) -> str:
+    """Warn that a result is improbable given the others."""
+    of = f" of {names.metric(metric)}" if metric else ""
+    return (
+        f"Result {found.observation}{of} is {digits.result(found.value)}, but given the others, the model expects "
+        f"{digits.estimate(found.mean, found.std)}. Check the measurement and the entry."
+    )
+
+
+def doubted(found: ValidationItem, digits: Digits, metric: str, names: Labels) -> str:
+    """State that the model gives a result less weight."""
+    of = f" of {names.metric(metric)}" if metric else ""
+    return (
+        f"Result {found.observation}{of} is {digits.result(found.value)}, but given the others, the model expects "
+        f"{digits.estimate(found.mean, found.std)}. It has less weight unless a repetition confirms it."
+    )
+
+
+def poor_predictions(found: Validation, digits: Digits, metric: str, names: Labels) -> str:
+    """Warn that the model predicts hardly better than the median."""
+    of = f" of {names.metric(metric)}" if metric else ""
+    error, of_median = (digits.difference(each or 0.0) for each in (found.error, found.error_of_median))
+    return (
+        f"The model predicts results{of} that were left out hardly better than their median does: its mean error is "
+        f"{error}, that of the median {of_median}. Do not rely on its findings about parameters."
+    )
+
+
+def too_sure(found: Validation, metric: str, names: Labels) -> str:
+    """Warn that the intervals are too narrow."""
+    of = f" of {names.metric(metric)}" if metric else ""
+    count = round((found.inside or 0.0) * len(found.items))
+    return (
+        f"The model is too confident: {count} of {len(found.items)} results{of} lie in the intervals that should "
+        f"contain 90%."
+    )
+
+
+def edge(found: RangeEnd, names: Labels) -> str:
+    """Warn that the best point is at the end of a range."""
+    known = names.parameters.get(found.parameter)
+    bound = with_unit(f"{found.bound:.6g}", known.unit if known else None)
+    more = " Better points may lie beyond it." if found.widened is not None else ""
+    return f"The best point is at the {found.end} end of {names.parameter(found.parameter)} ({bound}).{more}"
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"

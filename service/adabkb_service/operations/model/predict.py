@@ -1,0 +1,212 @@
+"""Queries of a study's model: its recommendation, predictions, statistics, cells and dictionary.
+
+The model processes the whole log before it answers. These operations do not change the study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from adabkb_service.contract import model as answers
+from adabkb_service.contract.answers import Best
+from adabkb_service.contract.context import context_of
+from adabkb_service.contract.stored import definition_of
+from adabkb_service.engine.metrics import FEASIBLE
+from adabkb_service.errors import ModelCannotFold, Unavailable
+from adabkb_service.inference.proposals import Expected, Recommended
+from adabkb_service.operations.model.front import check_constrained, front
+from adabkb_service.operations.model.in_context import ask_in_context, check_same_space, slice_of
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import observations, studies
+from adabkb_service.storage.rows import StudyRow
+from adabkb_service.study import render
+from adabkb_service.study.best import as_best, best_of
+from adabkb_service.study.contention import repeating
+from adabkb_service.study.point_checks import checked_point
+from adabkb_service.study.request import Key, Outcome, Request, stored_answer
+
+
+def recommendation(
+    service: Service, study_id: str, feasible: float | None = None, context: Mapping[str, Any] | None = None
+) -> answers.Recommendation:
+    """Return the best point according to the model and the best observation.
+
+    The model's point is None if the model does not answer. Both are None with several objectives, where the answer has
+    the model's front instead, and if the study needs a context and none is given.
+
+    Args:
+        service: the running service.
+        study_id: the study's id.
+        feasible: minimum probability with which the model's point satisfies the outcome constraints; None for the
+        default.
+        context: values of the context parameters by name; None for none.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+        Invalid: a probability is given without outcome constraints, or the context does not match the study.
+    """
+    definition = definition_of(row(service, study_id).definition)
+    if definition.objectives:
+        return answers.Recommendation(
+            model=None,
+            observed=None,
+            gap=None,
+            front=front(service, study_id, feasible, context).model,
+            reason="several_objectives",
+        )
+    check_constrained(definition, feasible)
+    if not context and not context_of(definition.parameters):
+        context = None
+    elif context is None:
+        return answers.Recommendation(model=None, observed=None, gap=None, reason="context_needed")
+    by_model, required = None, FEASIBLE if feasible is None else feasible
+    reason: answers.RecommendationReason = "no_results"
+    try:
+        study, found, gap = _recommended(service, study_id, required, context)
+    except Unavailable as error:
+        study = row(service, study_id)
+        gap = None if study.model is None else study.model["gap"]
+        if study.observations:
+            reason = model_reason(service, study, error)
+    else:
+        if found is not None:
+            by_model = render.recommended(found)
+    observed = render.best(study) if context is None else _observed(service, study, context)
+    is_constrained = bool(definition.outcome_constraints)
+    return answers.Recommendation(
+        model=by_model,
+        observed=observed,
+        gap=render.gap(study, gap),
+        required_probability=required if is_constrained else None,
+        reason=(_constraint_reason(by_model, observed, required) if is_constrained else None)
+        or (reason if by_model is None else None),
+    )
+
+
+def _recommended(
+    service: Service, study_id: str, required: float, context: Mapping[str, Any] | None
+) -> tuple[StudyRow, Recommended | None, float | None]:
+    """Return the study, the model's point, and the gap. The gap is None if a context is given."""
+    if context is None:
+        tolerance = row(service, study_id).tolerance or 0.0
+        study, (found, gap) = service.ask(study_id, "recommended", required, tolerance)
+        return study, found, gap
+    study, found = ask_in_context(service, study_id, context, "recommended_within", required, 0.0)
+    return study, found, None
+
+
+def _observed(service: Service, study: StudyRow, context: Mapping[str, Any]) -> Best | None:
+    """Return the best observation in a context."""
+    within = slice_of(study, context)
+    with service.database.reading() as connection:
+        rows = observations.every(connection, study.id).values()
+    there = (each for each in rows if within.agrees(within.space.present(each.parameters) or {}))
+    best = as_best(study, best_of(study, there))
+    return None if best is None else Best(**best)
+
+
+def model_reason(service: Service, study: StudyRow, error: Unavailable) -> answers.RecommendationReason:
+    """Return why the model does not answer."""
+    if service.is_loading:
+        return "model_loading"
+    return "model_failed" if study.model_error or isinstance(error, ModelCannotFold) else "model_busy"
+
+
+def _constraint_reason(
+    by_model: answers.ModelRecommendation | None, observed: Best | None, required: float
+) -> answers.RecommendationReason | None:
+    """Return why a recommendation may not satisfy the outcome constraints. None if it does with at least the required
+    probability."""
+    if observed is not None and not observed.feasible:
+        return "nothing_feasible"
+    probability = None if by_model is None else by_model.feasible_probability
+    return "nothing_certain" if probability is not None and probability < required else None
+
+
+def predict(
+    service: Service, study_id: str, points: Sequence[Mapping[str, Any]], key: Key | None = None
+) -> Outcome[answers.Predictions]:
+    """Return the posterior at some points.
+
+    Raises:
+        Invalid: a point is not in the space.
+        Unavailable: the model has failed.
+    """
+    with service.database.reading() as connection:
+        if known := stored_answer(connection, key, answers.Predictions):
+            return known
+    predictions = [
+        render.prediction(each)
+        for each in repeating(service.timeouts.contention)(_predicted, service, study_id, points)
+    ]
+    outcome = Outcome(answers.Predictions(predictions=predictions))
+    if key is None:
+        return outcome
+    return service.do(Request(study_id, answers.Predictions, lambda _, __: outcome, key))
+
+
+def _predicted(service: Service, study_id: str, points: Sequence[Mapping[str, Any]]) -> list[Expected]:
+    before = row(service, study_id)
+    space = definition_of(before.definition).space()
+    checked = [checked_point(space, point, f"/points/{i}") for i, point in enumerate(points)]
+    after, found = service.ask(study_id, "predicted", np.array([space.encode(point) for point in checked]))
+    check_same_space(before, after)
+    predictions: list[Expected] = found
+    return predictions
+
+
+def model(service: Service, study_id: str) -> answers.Model:
+    """Return the statistics of the model or, if it does not answer, the last stored ones.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
+    try:
+        study, stats = service.ask(study_id, "model_stats")
+    except Unavailable:
+        study = row(service, study_id)
+        stats = {**(study.model or _first_stats(study)), "learned": study.checkpoint}
+    summary, algorithm = dict(render.model_summary(study)), definition_of(study.definition).algorithm
+    return answers.Model(**{**summary, **stats}, algorithm=algorithm, seed=study.seed)
+
+
+def _first_stats(study: StudyRow) -> dict[str, Any]:
+    """Return the statistics of a new study's model."""
+    # Imported here, since a server process seldom needs the engine.
+    from adabkb_service.inference.restore import start  # noqa: PLC0415
+
+    return start(study).stats()
+
+
+def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[answers.Cell], int | None]:
+    """Return up to ``limit`` cells in order of creation, without the first ``after``. The second value returned is the
+    ``after`` of the next page; None on the last page.
+
+    Raises:
+        Unavailable: the model has failed.
+    """
+    _, (found, last) = service.ask(study_id, "boxes", after, limit)
+    return [answers.Cell(depth=each.key.count("."), **vars(each)) for each in found], last
+
+
+def dictionary(service: Service, study_id: str, after: int, limit: int) -> list[answers.DictionaryPoint]:
+    """Return up to ``limit`` points of the dictionary with ordinals above ``after``, ordered by ordinal.
+
+    Raises:
+        Unavailable: the model has failed.
+    """
+    _, found = service.ask(study_id, "members", after, limit)
+    return [answers.DictionaryPoint(ordinal=ordinal, parameters=parameters) for ordinal, parameters in found]
+
+
+def row(service: Service, study_id: str) -> StudyRow:
+    """Return the stored row of a study.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
+    with service.database.reading() as connection:
+        return studies.get(connection, study_id)

@@ -1,0 +1,123 @@
+"""GET /v1/studies/{id}/trials/{n}/why: on what a suggestion was based, and the events of its trial.
+
+A decision depends on the whole log before it, so replaying the log shows what was known then. The event of the
+suggestion holds the prediction at the point.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from adabkb_service.contract import answers as views
+from adabkb_service.contract import history
+from adabkb_service.contract.stored import definition_of
+from adabkb_service.engine.axes import FloatAxis
+from adabkb_service.engine.space import Space
+from adabkb_service.errors import TrialNotFound
+from adabkb_service.operations.model.why_in_words import in_words
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.words.labels import Labels
+from adabkb_service.storage import events, studies, trials
+from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.study import render
+from adabkb_service.study.best import as_best
+from adabkb_service.study.replay_state import ReplayState, replayed
+
+
+def why(service: Service, study_id: str, number: int) -> history.Why:
+    """Return a trial, the decision that led to it (None for a queued trial), and all events about it.
+
+    Raises:
+        StudyNotFound, TrialNotFound: the study or the trial does not exist.
+    """
+    with service.database.reading() as connection:
+        study = studies.get(connection, study_id)
+        trial = trials.get(connection, study_id, number)
+        log = events.page(connection, study_id, 0)
+    concerning = [event for event in log if event.trial == number]
+    if not concerning:
+        raise TrialNotFound(study_id, number)
+    first = concerning[0]
+    before = replayed(study_id, log[: first.seq - 1])
+    return history.Why(
+        trial=render.trial(trial),
+        decision=_decision(study, first, before) if first.kind == "suggested" else None,
+        events=[render.event(event) for event in concerning],
+    )
+
+
+def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.Decision:
+    pending, failed = before.awaited()
+    definition = definition_of(before.study.definition)
+    space, results = definition.space(), len(before.counting())
+    stopped = (row for row in before.trials.values() if row.estimate is not None)
+    results += sum(space.present(row.parameters) is not None for row in stopped)
+    best = before.best_observation()
+    key = None if event.payload["cell"] is None else event.payload["cell"]["key"]
+    expected = event.payload["expected"]
+    distance = _distance(space, event.payload["parameters"], before)
+    told = as_best(before.study, best)
+    gain = None if expected is None or told is None else _gain(definition.sign, expected, told)
+    return history.Decision(
+        revision=before.study.study_seq,
+        origin=event.payload["origin"],
+        results=results,
+        pending=pending,
+        failed=failed,
+        best=None if told is None else views.Best.model_validate(told),
+        random=history.RandomKey(seed=study.seed, step=results + len(pending) + len(failed)),
+        path=[] if key is None else _path(key),
+        capped=event.payload["capped"],
+        distance=distance,
+        gain=gain,
+        trust=event.payload.get("trust"),
+        in_words=in_words(
+            event,
+            definition.sign,
+            told,
+            distance,
+            space.context,
+            Labels.of(definition_of(study.definition)),
+            definition.plates.shared if definition.plates else (),
+            is_bounded=bool(definition.outcome_constraints),
+        ),
+    )
+
+
+def _distance(space: Space, parameters: dict[str, object], before: ReplayState) -> float | None:
+    """Return the distance from the nearest earlier point; None without one. The distance is the largest difference
+    along any axis of the unit cube. Two different values without an order have the difference 1."""
+    points = [row.parameters for row in before.trials.values()]
+    points += [row.parameters for row in before.observations.values()]
+    earlier = [position for position in map(space.position, points) if position is not None]
+    if not earlier:
+        return None
+    differences = np.abs(np.array(earlier) - space.encode(parameters))
+    periodic = [isinstance(axis, FloatAxis) and axis.periodic for axis in space.axes]
+    differences[:, periodic] = np.minimum(differences[:, periodic], 1.0 - differences[:, periodic])
+    without_order = [axis.raw_bounds is None for axis in space.axes]
+    differences[:, without_order] = differences[:, without_order] > 0.0
+    return float(differences.max(axis=1).min())
+
+
+def _gain(sign: float, expected: dict[str, float], best: dict[str, Any]) -> float | None:
+    """Return the expected improvement over the best result, times the probability that the outcome constraints are
+    satisfied. The prediction is normally distributed. None while no result satisfies the constraints."""
+    if not best.get("feasible", True):
+        return None
+    lead: float = sign * (expected["mean"] - best["value"])
+    std, probability = expected["std"], expected.get("feasible_probability", 1.0)
+    if std <= 0.0:
+        return max(lead, 0.0) * probability
+    z = lead / std
+    density = math.exp(-z * z / 2.0) / math.sqrt(2.0 * math.pi)
+    return max(lead * math.erfc(-z / math.sqrt(2.0)) / 2.0 + std * density, 0.0) * probability
+
+
+def _path(key: str) -> list[views.CellRef]:
+    """Return the cells on the path from the root to a cell, both included."""
+    steps = key.split(".")
+    return [views.CellRef(key=".".join(steps[: depth + 1]), depth=depth) for depth in range(len(steps))]

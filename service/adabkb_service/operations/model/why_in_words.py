@@ -1,0 +1,176 @@
+"""Sentences about why a point was chosen. Each comparison follows from numbers in the same answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from adabkb_service.contract.quantities import Quantity, with_unit
+from adabkb_service.operations.words import digits
+from adabkb_service.operations.words.labels import Labels
+from adabkb_service.storage.rows import EventRow
+
+PHASES: Mapping[str | None, str] = {
+    "start": "There were too few results to learn from, so the first points cover the space.",
+    "search": "The search balanced the model's mean and its uncertainty.",
+    "repeat": "The other results contradict the one at this point, so it is measured again.",
+    "polish": "The search stayed near the best point, in the parameters that matter.",
+    "explore": "The search gave the model's uncertainty a large weight.",
+    "restart": "The search had brought no improvement for a while, so it restarted.",
+    "sample": "The point is random or quasi-random, chosen without a model.",
+    None: "The model chose this point.",
+}
+"""Phase of the search -> sentence. The sentence says nothing about the prediction at the point, which ``outlook``
+compares."""
+INFEASIBLE = "No result satisfies all outcome constraints yet, so the search looks for a point that does."
+FALLBACK = "The model did not answer in time, so the point is quasi-random."
+BETTER = "The model expects a better result here."
+SLIGHTLY_BETTER = "The model expects a slightly better result here, within its uncertainty."
+POSSIBLY_BETTER = "The model expects no better result here, but one is possible."
+UNLIKELY_BETTER = "The model expects no better result here, and one is unlikely."
+MIN_DIGITS = 4
+MAX_DIGITS = 15
+
+
+def in_words(
+    event: EventRow,
+    sign: float,
+    best: Mapping[str, Any] | None,
+    distance: float | None,
+    context: Collection[str] = (),
+    names: Labels = Labels(),  # noqa: B008 (it is frozen)
+    shared: Collection[str] = (),
+    *,
+    is_bounded: bool = True,
+) -> str:
+    """Return sentences about why the point of a suggestion was chosen.
+
+    Args:
+        event: the event of the suggestion.
+        sign: 1 if the objective is maximized, -1 if it is minimized.
+        best: the best result when the point was suggested; None without one.
+        distance: distance from the nearest earlier point, as a share of a parameter's range; None for the first point.
+        context: names of the context parameters.
+        names: the labels and units of the study.
+        shared: names of the parameters whose values are equal on a plate.
+        is_bounded: whether the study has outcome constraints.
+    """
+    sentences = _sentences(event.payload, sign, best, distance, context, names, shared, is_bounded=is_bounded)
+    return " ".join(sentences)
+
+
+def outlook(lead: float, std: float) -> str:
+    """Return a sentence that compares the prediction at a point with the best result.
+
+    Args:
+        lead: how much the expected value is better than the best result; negative if it is worse.
+        std: the standard deviation of the expected value.
+    """
+    if lead > std:
+        return BETTER
+    if lead > 0.0:
+        return SLIGHTLY_BETTER
+    return POSSIBLY_BETTER if std > 0.0 and lead >= -2.0 * std else UNLIKELY_BETTER
+
+
+def _sentences(
+    payload: Mapping[str, Any],
+    sign: float,
+    best: Mapping[str, Any] | None,
+    distance: float | None,
+    context: Collection[str],
+    names: Labels,
+    shared: Collection[str],
+    *,
+    is_bounded: bool,
+) -> Iterator[str]:
+    if payload["origin"] == "fallback":
+        yield FALLBACK
+        return
+    held, expected = payload["fixed"] or {}, payload["expected"]
+    if known := {name: value for name, value in held.items() if name in context}:
+        yield f"The context was {_listed(known, names)}."
+    if equal := {name: value for name, value in held.items() if name in shared and name not in context}:
+        yield f"The trials of plate {payload['plate']} share {_listed(equal, names)}."
+    if fixed := {name: value for name, value in held.items() if name not in context and name not in equal}:
+        yield f"The request fixed {_listed(fixed, names)}."
+    is_feasible = best is None or best.get("feasible", True)
+    yield PHASES[payload["phase"]] if is_feasible else INFEASIBLE
+    if payload["phase"] == "sample":
+        return
+    if expected is not None and "mean" not in expected:
+        each = (
+            f"{names.metric(name)} {_estimate(found, names.quantity(name))}"
+            for name, found in expected["metrics"].items()
+        )
+        yield f"The model expected {', '.join(each)}."
+    elif expected is not None:
+        yield from _expectation(expected, sign, best if is_feasible else None, names.quantity())
+        if is_bounded and (probability := expected.get("feasible_probability")) is not None:
+            yield f"The point satisfies all outcome constraints with probability {_percent(probability)}."
+    for study, trust in payload.get("trust", {}).items():
+        yield _of_older(study, trust)
+    if distance is not None:
+        yield _apart(distance)
+
+
+def _expectation(
+    expected: Mapping[str, float], sign: float, best: Mapping[str, Any] | None, quantity: Quantity
+) -> Iterator[str]:
+    """Yield the prediction at the point, compared with the best result if there is one."""
+    if best is None:
+        yield f"The model expected {_estimate(expected, quantity)} there."
+    else:
+        lead = sign * (expected["mean"] - best["value"])
+        yield outlook(lead, expected["std"])
+        value = with_unit(_resolved(best["value"], expected["std"]), quantity.unit)
+        chance = _probability(lead, expected["std"])
+        yield (
+            f"It expected {_estimate(expected, quantity)}; the best result so far is {value}, "
+            f"and the probability of a better value is {_percent(chance)}."
+        )
+
+
+def _estimate(found: Mapping[str, float], quantity: Quantity) -> str:
+    mean = quantity.within(found["mean"])
+    told = digits.estimate(mean, found["std"]) if found["std"] > 0.0 else _resolved(mean, 0.0)
+    return with_unit(told, quantity.unit)
+
+
+def _resolved(value: float, std: float) -> str:
+    """Format a number with enough digits to resolve a tenth of the standard deviation."""
+    needed = MIN_DIGITS if std <= 0.0 or value == 0.0 else math.ceil(math.log10(abs(value) / std)) + 2
+    rounded = float(f"{value:.{min(max(needed, MIN_DIGITS), MAX_DIGITS)}g}")
+    return f"{rounded:.{MAX_DIGITS}g}"
+
+
+def _percent(probability: float) -> str:
+    """Format a probability in per cent, and one that would round to 0 or 1 as a bound."""
+    if 0.0 < probability < 0.005:
+        return "less than 1%"
+    return "more than 99%" if 0.995 <= probability < 1.0 else f"{probability:.0%}"
+
+
+def _apart(distance: float) -> str:
+    """Say how far the point is from all earlier ones."""
+    if distance >= 1.0:
+        return "Each earlier point differs from it in a choice or by the whole range of a parameter."
+    return f"The nearest earlier point differs from it by {100.0 * distance:.2g}% of a parameter's range."
+
+
+def _probability(lead: float, std: float) -> float:
+    """Return the probability that a normally distributed value is better than the best result."""
+    return float(lead > 0.0) if std <= 0.0 else math.erfc(-lead / std / math.sqrt(2.0)) / 2.0
+
+
+def _of_older(study: str, trust: float) -> str:
+    """Describe how much the model relied on an older study."""
+    if trust == 0.0:
+        return f"The model ignored the older study {study}."
+    scale = "0: ignored, 1: used in full"
+    return f"The model used the older study {study} with a trust of {trust:.2g} ({scale})."
+
+
+def _listed(fixed: Mapping[str, object], names: Labels) -> str:
+    return ", ".join(f"{names.parameter(name)} = {names.value(name, value)}" for name, value in fixed.items())

@@ -1,0 +1,1 @@
+"""What a server does and reports without a request: sweeps, metrics, readiness."""

@@ -1,0 +1,1 @@
+"""The overview and the report of a study."""

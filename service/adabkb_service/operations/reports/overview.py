@@ -1,0 +1,334 @@
+"""Queries of the web interface that the API does not have: lists that can be searched and sorted, and a limited number
+of results for charts."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from sqlalchemy import ColumnElement
+
+from adabkb_service.contract import answers
+from adabkb_service.contract.history import Event
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, informative
+from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.engine.catalogue import CatalogueAxis
+from adabkb_service.engine.simplex import with_shares_given_way
+from adabkb_service.engine.space import Space
+from adabkb_service.operations.model import analysis, coverage
+from adabkb_service.operations.model.density import density
+from adabkb_service.operations.model.records import Found, Records
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import events, grants, observations, overview, result_table, studies
+from adabkb_service.storage.rows import StudyState
+from adabkb_service.study import render
+
+MAX_RESULTS = 1500
+"""The approximate number of results in a chart. Studies with more are thinned."""
+MAX_CURVES = 100
+"""The maximum number of trials whose curves are drawn."""
+MAX_POINTS = 100
+"""The approximate number of reports of each of these trials in the chart."""
+MAX_REPEATS = 20
+"""The maximum number of results at one point that are listed."""
+RECENT = 300
+"""The maximum number of trials in the timeline; the latest ones are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyLine:
+    """A study in the list."""
+
+    study: overview.ListedStudy
+    records: Found
+    owner: str | None
+    """None if no token is required, or if the study has no owner."""
+    gap: float | None
+    """As in ``StudySummary``."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyList:
+    """A page of studies, and the number of studies in each state."""
+
+    lines: list[StudyLine]
+    counts: dict[StudyState, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the table: a result with its trial, a result without a trial, or a trial without a result."""
+
+    trial: answers.Trial | None
+    result: answers.Observation | None
+    is_corrected: bool = False
+    repeats: result_table.Repeats | None = None
+    """The results at the same point; None if there is only this one."""
+    is_repeat: bool = False
+    """Whether a user queued the trial at a point that has an earlier result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A page of the table, and the number of all its rows."""
+
+    lines: list[Line]
+    count: int
+
+
+class Overview:
+    """Lists and charts of a service's studies."""
+
+    def __init__(self, service: Service, most_results: int = MAX_RESULTS) -> None:
+        """Args:
+        service: the service.
+        most_results: the approximate number of results in a chart of a study that has more.
+        """
+        self._service = service
+        self._most_results = most_results
+        self._records = Records()
+
+    def studies(
+        self,
+        text: str,
+        state: StudyState | None,
+        offset: int,
+        limit: int,
+        conditions: Sequence[ColumnElement[bool]] = (),
+    ) -> StudyList:
+        """Return a page of the studies whose id, title, description or tags contain a text and that satisfy all
+        conditions, latest change first."""
+        with self._service.database.reading() as connection:
+            rows = overview.page_of_studies(connection, text, state, offset, limit, *conditions)
+            counts = overview.count_studies(connection, text, *conditions)
+            owners = grants.owners(connection, [row.id for row in rows])
+            lines = [StudyLine(row, self._records.of(connection, row), owners.get(row.id), _gap(row)) for row in rows]
+        return StudyList(lines, counts)
+
+    def table(
+        self,
+        study_id: str,
+        kind: result_table.RowKind | None,
+        worker: str,
+        sort: result_table.Sort,
+        offset: int,
+        limit: int,
+    ) -> Lines:
+        """Return a page of the results and of the trials without a result, in a given order.
+
+        Raises:
+            StudyNotFound: the study does not exist.
+        """
+        with self._service.database.reading() as connection:
+            definition = definition_of(studies.get(connection, study_id).definition)
+            names = [each.name for each in definition.metrics_with_bounds]
+            rows, count = result_table.page(
+                connection,
+                study_id,
+                kind=kind,
+                worker=worker,
+                sort=sort,
+                offset=offset,
+                limit=limit,
+                measured=names if definition.objectives else [None, *names],
+            )
+            seqs = [row.result.seq for row in rows if row.result is not None]
+            corrected = result_table.corrected(connection, study_id) if seqs else set()
+            repeats = result_table.repeats(connection, study_id, seqs)
+            queued = [row.trial.number for row in rows if row.trial and row.trial.origin == "queued" and not row.result]
+            repeating = result_table.repeating(connection, study_id, queued) if queued else set()
+        space = definition.space()
+        return Lines([_line(row, definition, space, corrected, repeats, repeating) for row in rows], count)
+
+    def history(self, study_id: str) -> dict[str, Any]:
+        """Return a study's results, thinned if there are many. Each has the prediction that was made when its point was
+        suggested.
+
+        Raises:
+            StudyNotFound: the study does not exist.
+        """
+        with self._service.database.reading() as connection:
+            study = studies.get(connection, study_id)
+            rows = overview.thinned(connection, study_id, study.observations, self._most_results)
+            best = self._records.of(connection, study)
+        definition = definition_of(study.definition)
+        space = definition.space()
+        results = [_result(row, definition, space) for row in rows]
+        _remove_gaps(results, best, definition)
+        return {"count": study.observations, "results": results, "records": best}
+
+    def density(self, study_id: str, metric: str | None) -> dict[str, Any] | None:
+        """Return the density of a study's results, for the objective or a metric; None without results.
+
+        Raises:
+            StudyNotFound: the study does not exist.
+        """
+        with self._service.database.reading() as connection:
+            studies.get(connection, study_id)
+            found = overview.values(connection, study_id, metric)
+        return density(found) if found else None
+
+    def progress(self, study_id: str) -> dict[str, Any]:
+        """Return the number of results, and the records: number and value of each result that was better than all
+        before it. With several objectives, there are no records.
+
+        Raises:
+            StudyNotFound: the study does not exist.
+        """
+        with self._service.database.reading() as connection:
+            study = studies.get(connection, study_id)
+            return {"count": study.observations, "records": self._records.of(connection, study)}
+
+    def forbidden(self, study_id: str, names: Sequence[str]) -> list[bool]:
+        """Return, for each point of a slice along two parameters, whether it violates a constraint or a mixture.
+
+        Raises:
+            StudyNotFound: the study does not exist.
+            Invalid, Unavailable: see ``analysis.slice_through``.
+        """
+        found = analysis.slice_through(self._service, study_id, names, None, {})
+        with self._service.database.reading() as connection:
+            space = definition_of(studies.get(connection, study_id).definition).space()
+        points = product(*(axis.values for axis in found.axes))
+        whole = [space.filled({**found.at, **dict(zip(names, point, strict=True))}) for point in points]
+        return [not space.admits(point) for point in with_shares_given_way(space, whole, names)]
+
+    def excluded(self, study_id: str, names: Sequence[str], edges: Sequence[Sequence[float]]) -> list[bool]:
+        """Return which combinations of parts of two parameters the constraints and mixtures exclude: see
+        ``coverage.excluded``.
+
+        Raises:
+            StudyNotFound: the study does not exist.
+            Invalid: a parameter or its edges are not valid.
+        """
+        with self._service.database.reading() as connection:
+            space = definition_of(studies.get(connection, study_id).definition).space()
+        return coverage.excluded(space, names, edges)
+
+    def timeline(self, study_id: str) -> list[answers.Trial]:
+        """Return the most recently leased trials, ordered by number.
+
+        Raises:
+            StudyNotFound: the study does not exist.
+        """
+        with self._service.database.reading() as connection:
+            studies.get(connection, study_id)
+            rows = overview.recent_trials(connection, study_id, RECENT)
+        return [render.trial(row) for row in rows]
+
+    def has_curves(self, study_id: str) -> bool:
+        """Return whether trials of a study report intermediate values."""
+        with self._service.database.reading() as connection:
+            return overview.has_reports(connection, study_id)
+
+    def curves(self, study_id: str, numbers: Sequence[int] = (), best: int | None = None) -> list[dict[str, Any]]:
+        """Return the curves of trials with reports, thinned if they are long.
+
+        Args:
+            study_id: the study's id.
+            numbers: the numbers of the trials; by default the latest ones.
+            best: the maximum number of completed trials to return, those with the best results; None for all.
+
+        Raises:
+            StudyNotFound: the study does not exist.
+        """
+        with self._service.database.reading() as connection:
+            study = studies.get(connection, study_id)
+            largest = definition_of(study.definition).sign > 0.0
+            order = None if best is None else overview.Order.LARGEST if largest else overview.Order.SMALLEST
+            which = overview.Which(best or MAX_CURVES, numbers, order)
+            found = overview.curves(connection, study_id, which, MAX_POINTS)
+        return [
+            {"trial": row.number, "state": row.state, "value": row.value, "worker": row.worker, "points": points}
+            for row, points in found
+        ]
+
+    def results_of(self, study_id: str, trial: int) -> Sequence[answers.Observation]:
+        """Return the observations of a trial, in order."""
+        with self._service.database.reading() as connection:
+            definition = definition_of(studies.get(connection, study_id).definition)
+            rows = observations.of_trial(connection, study_id, trial)
+        space = definition.space()
+        return [render.observation(row, definition, space) for row in rows]
+
+    def at_point_of(self, study_id: str, trial: int) -> list[result_table.AtPoint]:
+        """Return the first results at the point of a trial: that of its first result or, without one, its own."""
+        with self._service.database.reading() as connection:
+            return result_table.at_point_of(connection, study_id, trial, MAX_REPEATS)
+
+    def row_of(self, study_id: str, parameters: Mapping[str, Any]) -> dict[str, float]:
+        """Return column -> number for the catalogue row of a point; empty without a catalogue.
+
+        Raises:
+            StudyNotFound: the study does not exist.
+        """
+        with self._service.database.reading() as connection:
+            space = definition_of(studies.get(connection, study_id).definition).space()
+        catalogues = (axis for axis in space.axes if isinstance(axis, CatalogueAxis))
+        return {column: n for axis in catalogues for column, n in axis.numbers_of(parameters.get(axis.name)).items()}
+
+    def events_of(self, study_id: str, trial: int) -> list[Event]:
+        """Return the events about a trial, in order."""
+        with self._service.database.reading() as connection:
+            return [render.event(row) for row in events.of_trial(connection, study_id, trial)]
+
+    def result(self, study_id: str, seq: int) -> tuple[answers.Observation, list[Event]]:
+        """Return a result, and the events about it in order.
+
+        Raises:
+            StudyNotFound, ObservationNotFound: the study or the observation does not exist.
+        """
+        with self._service.database.reading() as connection:
+            definition = definition_of(studies.get(connection, study_id).definition)
+            row = observations.get(connection, study_id, seq)
+            told = overview.events_of_result(connection, study_id, seq)
+        return render.observation(row, definition, definition.space()), [render.event(each) for each in told]
+
+
+def _gap(row: overview.ListedStudy) -> float | None:
+    """Return the gap of a study in a list; None if it is unknown or not informative."""
+    best = None if row.is_feasible is False else row.best
+    return informative(row.gap, best, row.direction, row.objective or {})
+
+
+def _remove_gaps(results: Sequence[dict[str, Any]], records: Found, definition: StoredDefinition) -> None:
+    """Remove the gaps that said no more than the natural bounds did, given the best result before each."""
+    bounds = definition.quantities.get(OBJECTIVE, UNNAMED).model_dump()
+    numbers = [seq for seq, _ in records]
+    for each in results:
+        place = bisect_left(numbers, each["seq"])
+        best = records[place - 1][1] if place else None
+        each["gap"] = informative(each["gap"], best, definition.direction, bounds)
+
+
+def _line(
+    row: result_table.TableRow,
+    definition: StoredDefinition,
+    space: Space,
+    corrected: set[int],
+    repeats: Mapping[int, result_table.Repeats],
+    repeating: set[int],
+) -> Line:
+    trial = None if row.trial is None else render.trial(row.trial)
+    if row.result is None:
+        return Line(trial, None, is_repeat=trial is not None and trial.number in repeating)
+    seq, same = row.result.seq, repeats.get(row.result.seq)
+    is_repeat = trial is not None and trial.origin == "queued" and same is not None and seq != same.first
+    return Line(trial, render.observation(row.result, definition, space), seq in corrected, same, is_repeat)
+
+
+def _result(row: overview.ResultRow, definition: StoredDefinition, space: Space) -> dict[str, Any]:
+    view = render.observation(row.observation, definition, space).model_dump(mode="json")
+    view["excluded"] = view["excluded"] or view.get("outside", False)  # results of neither kind count
+    known = {
+        "phase": row.phase,
+        "expected": row.expected,
+        "origin": row.origin,
+        "worker": row.worker,
+        "cell": row.cell,
+        "gap": row.gap,
+    }
+    return view | known

@@ -1,0 +1,115 @@
+"""GET /v1/studies/{id}/report: a report of a study as Markdown, for a notebook."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from tempfile import SpooledTemporaryFile
+from typing import TextIO, cast
+
+from adabkb_service.operations.data.export import IN_MEMORY, sent
+from adabkb_service.operations.reports import report_in_words as words
+from adabkb_service.operations.reports.study_report import StudyReport, study_report
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.words import definition_in_words, wording
+
+MARKUP = re.compile(r"([\\`*_\[\]<>|~$&#!])")
+"""Characters that Markdown, or a notebook, may interpret as markup."""
+
+
+def markdown(service: Service, study_id: str, *, with_audit: bool) -> Iterator[str]:
+    """Return the report of a study, in CommonMark with tables.
+
+    Args:
+        service: the running service.
+        study_id: the study's id.
+        with_audit: whether the reader may see the audit log.
+
+    Raises:
+        StudyNotFound: the study does not exist; raised before the first line.
+        Busy: too many requests wait for the model.
+    """
+    spool = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="")  # noqa: SIM115 - sent closes it
+    try:
+        with study_report(service, study_id, with_audit=with_audit) as report:
+            _write(report, cast("TextIO", spool))
+    except BaseException:
+        spool.close()
+        raise
+    spool.seek(0)
+    return sent(spool)
+
+
+def _write(report: StudyReport, file: TextIO) -> None:
+    study = report.study
+    file.write(f"# Report of {_text(wording.named(study))}\n\n")
+    file.write(
+        f"Made on {words.moment(report.made_at)} UTC by Ada-BKB service {_text(report.made_by)}, "
+        f"from version {study.revision} of the study's log.\n\n"
+    )
+    if study.description:
+        file.writelines(f"{_text(each)}\n\n" for each in study.description.splitlines() if each.strip())
+    file.writelines(f"* {_text(name)}: {_text(told)}\n" for name, told in words.facts(report))
+    file.write("\n## Summary\n\n")
+    if best := words.headline(report):
+        found = f"{best.value} ({best.where}) at {', '.join(best.conditions)}. {best.expected}"
+        file.write(f"Best result: {_text(found)}\n\n")
+    file.write(f"{_text(report.assessment.standing)}\n\n")
+    file.writelines(f"**{question}** {_text(answer)}\n\n" for question, answer in words.answers_of(report))
+    if report.assessment.checks:
+        file.write("Warnings:\n\n")
+        file.writelines(f"* {_text(each.text)}\n" for each in report.assessment.checks)
+        file.write("\n")
+    file.write("## Definition\n\n")
+    head = ["Parameter", "Kind", "Values", "Active only if", "Best value expected near"]
+    _table(
+        file,
+        head,
+        (
+            [
+                wording.parameter_title(each),
+                definition_in_words.KINDS[each.kind],
+                definition_in_words.values(each),
+                wording.condition(each),
+                definition_in_words.belief(study.prior.get(each.name)),
+            ]
+            for each in study.parameters
+        ),
+    )
+    file.writelines(f"* Constraint: {_text(each)}\n" for each in study.constraints)
+    file.writelines(f"* {_text(name)}: {_text(told)}\n" for name, told in definition_in_words.rules(study))
+    file.write(f"* Created: {words.moment(study.created_at)} UTC\n\n")
+    file.write("## Front by the model\n\n" if study.objectives else "## Best point\n\n")
+    if report.recommendation.reason in words.REASONS:
+        file.write(f"{_text(words.REASONS[report.recommendation.reason])}\n\n")
+    _table(file, *words.best_points(report))
+    file.write("## Results\n\n")
+    _table(file, words.result_columns(study), (words.result_cells(study, each) for each in report.lines))
+    if report.files:
+        file.write("## Files\n\n")
+        _table(file, *words.files(report))
+    file.write("## Who did what\n\n")
+    _table(file, *words.workers(report))
+    _table(file, *words.changes(report))
+    if report.acts:
+        _table(file, *words.acts(report))
+    file.write(
+        f"## The log\n\nVersion {study.revision}: {study.revision} events. SHA-256 of their lines in an export of the "
+        f"study as JSON lines:\n\n    {report.digest}\n\nTo check it, in the export of this version:\n\n"
+        '    grep \'^{"type": "event"\' study.jsonl | sha256sum\n'
+    )
+
+
+def _table(file: TextIO, head: list[str], rows: Iterable[list[str]]) -> None:
+    file.write(_row(head) + _row(["---"] * len(head), is_text=False))
+    file.writelines(map(_row, rows))
+    file.write("\n")
+
+
+def _row(cells: list[str], *, is_text: bool = True) -> str:
+    return f"| {' | '.join(map(_text, cells) if is_text else cells)} |\n"
+
+
+def _text(text: str) -> str:
+    """Return a text as one line, with markup escaped."""
+    return MARKUP.sub(r"\\\1", " ".join(text.split()))

@@ -1,0 +1,299 @@
+"""The tables of a report as texts, for the web interface and for Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from adabkb_service.contract import answers
+from adabkb_service.contract.history import Event
+from adabkb_service.contract.parameters import Parameter
+from adabkb_service.contract.quantities import OBJECTIVE
+from adabkb_service.operations.reports.study_report import Line, StudyReport
+from adabkb_service.operations.words import wording
+from adabkb_service.operations.words.columns_in_words import aligned
+from adabkb_service.operations.words.values_in_words import figure, shown
+
+UNKNOWN = "–"
+CHANGES = {
+    "created": "The study was created",
+    "paused": "Paused",
+    "resumed": "Resumed",
+    "completed": "Complete",
+}
+QUESTIONS = ("Is it going well?", "Why this point?", "What was learned?", "Can I stop?")
+"""What the parts of an assessment answer, in its order; ``assets/assessment.js`` asks the same."""
+OF_TRIALS = {"retried": "is tried again", "withdrawn": "was withdrawn"}
+"""Kind of an event -> what it says of its trial."""
+MAX_WORKERS = 6
+"""The maximum number of workers that a summary names."""
+REASONS = {
+    "no_results": "There are no results yet.",
+    "context_needed": "The best point depends on the context; request it for a context.",
+    "nothing_feasible": "No result satisfies all bounds yet: these points come closest.",
+    "nothing_certain": "Some results satisfy all bounds, but the model is not sure enough of any evaluated point.",
+    "model_loading": "The server has just started and is loading the model, so its point is missing.",
+    "model_busy": "The model did not answer in time, so its point is missing.",
+    "model_failed": "The model has failed, so its point is missing.",
+}
+"""Explanations of missing or uncertain best points."""
+
+
+class Headline(NamedTuple):
+    """The best result of a study."""
+
+    value: str
+    """With its unit."""
+    where: str
+    """Its trial."""
+    conditions: list[str]
+    """The name and the value of each parameter."""
+    expected: str
+    """What the model expects at its point, in a sentence; empty if it does not answer."""
+
+
+Table = tuple[list[str], list[list[str]]]
+"""The header and the rows."""
+
+
+def moment(at: datetime | None) -> str:
+    """Return a time in UTC, to the second."""
+    return UNKNOWN if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
+    """Yield what a report begins with: the name and the text of each tag and each fact."""
+    study, counts = report.study, report.study.counts
+    if study.title:
+        yield "ID", study.id
+    yield from ((name, value or UNKNOWN) for name, value in study.tags.items())
+    if report.owner:
+        yield "Owner", report.owner
+    people = [each.name for each in report.workers if each.name]
+    if people:
+        others = len(people) - MAX_WORKERS
+        yield "Workers", ", ".join(people[:MAX_WORKERS]) + (f" and {others} more" if others > 0 else "")
+    days = dict.fromkeys(f"{at:%Y-%m-%d}" for at in (study.created_at, study.updated_at))
+    yield "Time (UTC)", " to ".join(days)
+    total, counting = counts.observations, report.assessment.results
+    yield "Results", figure(total) if counting >= total else f"{figure(total)}, of which {figure(counting)} count"
+    without = {wording.STATES[state]: getattr(counts, state) for state in ("failed", "stopped", "withdrawn", "active")}
+    told = [f"{figure(count)} {state}" for state, count in without.items() if count]
+    yield "Trials", ", ".join([f"{figure(counts.trials)} in total", *told])
+
+
+def headline(report: StudyReport) -> Headline | None:
+    """Return the best result and what the model expects at its point; None without a result, and with several
+    objectives."""
+    study, best, expected = report.study, report.recommendation.observed, report.assessment.progress.expected
+    if best is None:
+        return None
+    conditions = [
+        f"{each.label or each.name} {wording.setting_in_unit(each, best.parameters[each.name])}"
+        for each in study.parameters
+        if each.name in best.parameters
+    ]
+    told = ""
+    if expected is not None:
+        mean = wording.estimate(study, None, expected.mean, expected.std)
+        within = wording.interval(study, expected.lcb, expected.ucb, expected.std)
+        told = f"The model expects {mean} there, between {within}."
+    where = f"trial {best.trial}" if best.trial else "a result without a trial"
+    return Headline(wording.in_unit(study, None, best.value), where, conditions, told)
+
+
+def lacks_model(report: StudyReport) -> bool:
+    """Return whether the model had no time to answer, so that its parts are missing."""
+    told = {check.check for check in report.assessment.checks}
+    return "model_busy" in told or report.recommendation.reason in ("model_busy", "model_loading")
+
+
+def answers_of(report: StudyReport) -> Iterator[tuple[str, str]]:
+    """Yield the questions that the study's assessment answers, each with its answer."""
+    told = report.assessment
+    for question, answer in zip(QUESTIONS, (told.progress, told.latest, told.findings, told.outlook), strict=True):
+        if answer and answer.text:
+            yield question, answer.text
+
+
+def best_points(report: StudyReport) -> Table:
+    """Return the best point according to the model, with predictions, and the best observation, with its measurements.
+    With several objectives, return the points on the model's front."""
+    study, found = report.study, report.recommendation
+    columns: list[tuple[str, answers.Parameters | None, dict[str, str]]] = []
+    if found.front is not None:
+        for number, each in enumerate(found.front, start=1):
+            told = {name: wording.estimate(study, name, at.mean, at.std) for name, at in each.metrics.items()}
+            columns.append((f"point {number}", each.parameters, told))
+    else:
+        best = found.observed
+        at = "" if best is None or best.trial is None else f" (trial {best.trial})"
+        columns = [("by the model", *_by_model(report)), (f"best observed{at}", *_observed(report))]
+    rows = [
+        [wording.parameter_title(each), *(_setting_at(each, point) for _, point, _ in columns)]
+        for each in study.parameters
+    ]
+    for name in wording.described(study):
+        titled = wording.title(study, None if name == OBJECTIVE else name)
+        rows.append([titled, *(told.get(name, UNKNOWN) for _, _, told in columns)])
+    return ["Parameter", *(head for head, _, _ in columns)], rows
+
+
+def _by_model(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
+    study, model = report.study, report.recommendation.model
+    if model is None:
+        return None, {}
+    told = {name: wording.estimate(study, name, at.mean, at.std) for name, at in (model.metrics or {}).items()}
+    return model.parameters, {OBJECTIVE: wording.estimate(study, None, model.mean, model.std), **told}
+
+
+def _observed(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
+    study, best = report.study, report.recommendation.observed
+    if best is None:
+        return None, {}
+    told = {name: _measured(study, name, value) for name, value in (best.metrics or {}).items()}
+    return best.parameters, {OBJECTIVE: _measured(study, None, best.value), **told}
+
+
+def _setting_at(parameter: Parameter, point: answers.Parameters | None) -> str:
+    return (
+        UNKNOWN if point is None or parameter.name not in point else wording.setting(parameter, point[parameter.name])
+    )
+
+
+def _value(name: str, point: answers.Parameters | None) -> str:
+    return shown(point[name]) if point is not None and name in point else UNKNOWN
+
+
+def result_columns(study: answers.Study) -> list[str]:
+    """Return the header of the table of results."""
+    of_value = [] if study.objectives else [wording.title(study), "±"]
+    metrics = [head for name in wording.measured(study) for head in (wording.title(study, name), "±")]
+    parameters = [wording.parameter_title(each) for each in study.parameters if each.kind != "fixed"]
+    return ["Trial", "State", *of_value, *metrics, *parameters, "Reason or note", "Worker", "When (UTC)"]
+
+
+def result_cells(study: answers.Study, line: Line) -> list[str]:
+    """Return a row of the table of results."""
+    trial, result = line.trial, line.result
+    point = result.parameters if result else trial.parameters if trial else {}
+    cells = [str(trial.number) if trial else f"R{result.seq}" if result else "", _state(line)]
+    if not study.objectives:
+        cells += [
+            _measured(study, None, result.value if result else None),
+            figure(result.std_error if result else None, 3),
+        ]
+    metrics, errors = (result.metrics or {}, result.std_errors or {}) if result else ({}, {})
+    for name in wording.measured(study):
+        cells += [_measured(study, name, metrics.get(name)), figure(errors.get(name), 3)]
+    cells += [_value(each.name, point) for each in study.parameters if each.kind != "fixed"]
+    told = [] if trial is None else [trial.reason, trial.attributes.get("note")]
+    worker = None if trial is None else trial.worker
+    return [*cells, "; ".join(str(each) for each in told if each), worker or UNKNOWN, moment(_when(line))]
+
+
+def without_empty(head: list[str], rows: list[list[str]]) -> Table:
+    """Return a table without the columns that are empty in all rows, with aligned numbers."""
+    kept = [i for i in range(len(head)) if not rows or any(row[i] not in ("", UNKNOWN) for row in rows)]
+    columns = [aligned([row[i] for row in rows]) for i in kept]
+    return [head[i] for i in kept], [list(row) for row in zip(*columns, strict=True)]
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a cell is a number, perhaps with its error, which is aligned to the right."""
+    return re.fullmatch(r"[\N{MINUS SIGN}-]?\d[\d.e+\N{MINUS SIGN}\N{NARROW NO-BREAK SPACE} ±-]*", cell) is not None
+
+
+def _when(line: Line) -> datetime | None:
+    trial, result = line.trial, line.result
+    if result is not None:
+        return result.observed_at
+    return None if trial is None else trial.finished_at or trial.started_at or trial.created_at
+
+
+def _state(line: Line) -> str:
+    told = wording.STATES["completed" if line.trial is None else line.trial.state]
+    if line.result is not None and line.result.excluded:
+        return f"{told}, excluded"
+    return f"{told}, outside the space" if line.result is not None and line.result.outside else told
+
+
+def _measured(study: answers.Study, name: str | None, value: float | None) -> str:
+    """Return a value with up to 12 digits or, if the study sets the number of decimals, with these."""
+    if value is None or wording.quantity(study, name).digits is not None:
+        return wording.number(study, name, value)
+    return figure(value, 12)
+
+
+def workers(report: StudyReport) -> Table:
+    """Return the table of workers: the number of trials of each, and when they ran."""
+    head = ["Worker", "Trials", "Completed", "Failed", "First start (UTC)", "Last end (UTC)"]
+    rows = [
+        [
+            each.name or UNKNOWN,
+            str(each.trials),
+            str(each.completed),
+            str(each.failed),
+            *map(moment, (each.first, each.last)),
+        ]
+        for each in report.workers
+    ]
+    return head, rows
+
+
+def changes(report: StudyReport) -> Table:
+    """Return the table of the changes of the study, with their reasons."""
+    rows = [[moment(each.created_at), _change(report.study, each), _reason(each)] for each in report.changes]
+    return ["When (UTC)", "What", "Why"], rows
+
+
+def _change(study: answers.Study, event: Event) -> str:
+    payload = event.payload
+    match event.kind:
+        case "updated":
+            return "Changed: " + ", ".join(f"{name} = {_setting(value)}" for name, value in payload["changes"].items())
+        case "edited":
+            return f"The space was edited, version {payload['version']}"
+        case "retried" | "withdrawn":
+            return f"Trial {event.trial} {OF_TRIALS[event.kind]}"
+        case "corrected":
+            was = payload.get("was", {})
+            if "excluded" in was:
+                return f"Result {payload['observation']} {'was excluded' if payload['excluded'] else 'counts again'}"
+            before, told = (wording.result(study.quantities, each) for each in (was, payload))
+            return f"Result {payload['observation']} was set to {told}" + (f" (it was {before})" if before else "")
+    return CHANGES[event.kind]
+
+
+def _setting(value: object) -> str:
+    return str(value) if isinstance(value, dict) else shown(value)
+
+
+def _reason(event: Event) -> str:
+    found = event.payload.get("reason")
+    return str(found) if found else ""
+
+
+def acts(report: StudyReport) -> Table:
+    """Return the table of the study's entries in the audit log, such as who shared, deleted or restored it."""
+    rows = [
+        [
+            moment(each.at),
+            each.user or UNKNOWN,
+            each.action,
+            ", ".join(f"{n}: {_setting(v)}" for n, v in each.detail.items()),
+        ]
+        for each in report.acts or []
+    ]
+    return ["When (UTC)", "User", "What", "Details"], rows
+
+
+def files(report: StudyReport) -> Table:
+    """Return the table of the trials' files, each with the SHA-256 digest of its content."""
+    rows = [
+        [str(each.trial), each.name, figure(each.size), each.user or UNKNOWN, moment(each.created_at), each.digest]
+        for each in report.files
+    ]
+    return ["Trial", "File", "Bytes", "Added by", "When (UTC)", "SHA-256"], rows

@@ -1,0 +1,141 @@
+"""The facts in a study's report, for the printed page and for Markdown."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+
+from sqlalchemy import Connection
+
+from adabkb_service.contract import answers
+from adabkb_service.contract.access import AuditEntry
+from adabkb_service.contract.assessment import Assessment
+from adabkb_service.contract.history import Event
+from adabkb_service.contract.model import Recommendation
+from adabkb_service.contract.stored import definition_of
+from adabkb_service.errors import Unavailable
+from adabkb_service.operations.data import table
+from adabkb_service.operations.data.export import all_events, event_line
+from adabkb_service.operations.model import assessment, predict
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import audit, events, files, grants, overview, studies
+from adabkb_service.storage.files import FileRow
+from adabkb_service.storage.overview import WorkerRow
+from adabkb_service.storage.rows import EventKind, StudyRow, as_values
+from adabkb_service.study import lifecycle, render
+
+CHANGES: tuple[EventKind, ...] = (
+    "created",
+    "updated",
+    "edited",
+    "corrected",
+    "retried",
+    "withdrawn",
+    "paused",
+    "resumed",
+    "completed",
+)
+"""Kinds of events that a report lists as changes."""
+MAX_CHANGES = 500
+"""The maximum number of changes, and of audit log entries, in a report. The latest ones are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the table of results: a result with its trial, a result without a trial, or a trial without a result."""
+
+    trial: answers.Trial | None
+    result: answers.Observation | None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyReport:
+    """The facts about a study, read in one transaction, except the model's answers."""
+
+    study: answers.Study
+    assessment: Assessment
+    recommendation: Recommendation
+    owner: str | None
+    """The user who owns the study; None on a server without tokens."""
+    workers: list[WorkerRow]
+    changes: list[Event]
+    acts: list[AuditEntry] | None
+    """Entries of the audit log; None for a reader who may not see it."""
+    files: list[FileRow]
+    """Files of the study's trials."""
+    digest: str
+    """SHA-256 of the log: of the lines that its events have in an export, in hexadecimal digits."""
+    made_at: datetime
+    made_by: str
+    """The version of the server that made the report."""
+    lines: Iterator[Line]
+    """The results and the trials without a result, ordered by trial. They can be read only while the report is open."""
+
+
+@contextmanager
+def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterator[StudyReport]:
+    """Open the report of a study. The model's answers may lack the results of the last moments.
+
+    Args:
+        service: the running service.
+        study_id: the study's id.
+        with_audit: whether the reader may see the audit log.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+        Busy: too many requests wait for the model.
+    """
+    told, best = assessment.assessment(service, study_id), _recommendation(service, study_id)
+    with service.database.reading() as connection:
+        row = studies.get(connection, study_id)
+        yield StudyReport(
+            study=lifecycle.full_view(row),
+            assessment=told,
+            recommendation=best,
+            owner=grants.owner(grants.of_study(connection, study_id)),
+            workers=overview.workers(connection, study_id),
+            changes=[
+                render.event_in_brief(each) for each in events.of_kinds(connection, study_id, CHANGES, MAX_CHANGES)
+            ],
+            acts=_acts(connection, row) if with_audit else None,
+            files=files.page(connection, study_id, 0),
+            digest=_digest(connection, row),
+            made_at=service.clock(),
+            made_by=version("adabkb-service"),
+            lines=_lines(connection, row),
+        )
+
+
+def _recommendation(service: Service, study_id: str) -> Recommendation:
+    """Return the best point or, with several objectives, the front; without the model's if it does not answer."""
+    try:
+        return predict.recommendation(service, study_id)
+    except Unavailable as error:
+        reason = predict.model_reason(service, predict.row(service, study_id), error)
+        return Recommendation(model=None, observed=None, gap=None, reason=reason)
+
+
+def _acts(connection: Connection, study: StudyRow) -> list[AuditEntry]:
+    found = audit.of_study(connection, study.id, study.created_at, MAX_CHANGES)
+    return [AuditEntry(number=number, **as_values(row)) for number, row in found]
+
+
+def _digest(connection: Connection, study: StudyRow) -> str:
+    found = hashlib.sha256()
+    for event in all_events(connection, study):
+        found.update(event_line(event).encode())
+    return found.hexdigest()
+
+
+def _lines(connection: Connection, study: StudyRow) -> Iterator[Line]:
+    definition = definition_of(study.definition)
+    space = definition.space()
+    for trial, result in table.pairs(connection, study):
+        yield Line(
+            None if trial is None else render.trial(trial),
+            None if result is None else render.observation(result, definition, space),
+        )

@@ -1,0 +1,343 @@
+"""Create, read, list and change studies. (``trash`` deletes and restores them.)"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from pydantic_core import PydanticCustomError
+from sqlalchemy import ColumnElement, Connection
+
+from adabkb_service.access.caller import ANYBODY, Caller
+from adabkb_service.access.quotas import check_new_study
+from adabkb_service.contract import answers
+from adabkb_service.contract.context import ALONE as IN_CONTEXT
+from adabkb_service.contract.context import context_of
+from adabkb_service.contract.cost import cost_budget_of
+from adabkb_service.contract.objectives import ALONE
+from adabkb_service.contract.quantities import UNNAMED, WORDS, check_quantities
+from adabkb_service.contract.stop import Stop
+from adabkb_service.contract.stored import REPLACED, definition_of, first_stored
+from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
+from adabkb_service.contract.transfer import Snapshot
+from adabkb_service.engine.cells import NEW_TREE
+from adabkb_service.errors import (
+    Contention,
+    FieldError,
+    Forbidden,
+    Invalid,
+    PreconditionFailed,
+    StudyExists,
+    json_pointer,
+    shortened,
+    shown,
+)
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.edit import edit
+from adabkb_service.operations.studies.read import Page
+from adabkb_service.operations.studies.transfer import snapshots
+from adabkb_service.storage import events, grants, idempotency, studies, trash
+from adabkb_service.storage.model import write_cells
+from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.storage.tables import studies as table
+from adabkb_service.storage.tables import trash as trashed
+from adabkb_service.study import lifecycle, transitions
+from adabkb_service.study.contention import repeating
+from adabkb_service.study.draft import Draft
+from adabkb_service.study.request import Key, Outcome, Points, Request, key_row, stored_answer
+
+MAX_DIFFERENCES = 10
+"""The maximum number of fields that the error ``StudyExists`` names."""
+ABSENT = object()
+SPACE = ("parameters", "defaults", "catalogues", *REPLACED)
+"""The fields of a change that edit the space."""
+
+Position = tuple[datetime, str]
+"""The position of a study in the list: (created_at, id)."""
+FIXED_BUDGET = (
+    "is a cost budget, which suggestions may depend on, so it cannot be changed; create another study with the new "
+    "budget, and import the results of this one"
+)
+
+
+def create(
+    service: Service, definition: StudyDefinition, key: Key | None = None, caller: Caller = ANYBODY
+) -> Outcome[answers.Study]:
+    """Create a study that the caller owns. If a study with the same id and the same definition exists, return it.
+
+    Raises:
+        StudyExists: a study with this id and another definition exists. If the caller may read it, the message names
+            the differences.
+        Forbidden: the caller's token does not allow this id.
+        QuotaExceeded: the caller's quota of studies or storage is used up.
+        Invalid: no point satisfies the constraints, or a study in ``transfer_from`` cannot be used.
+    """
+    if excluded := definition.exclusions():
+        raise Invalid(
+            [FieldError(json_pointer("constraints", index), found, "constraint") for index, found in excluded.items()]
+        )
+    return repeating(service.timeouts.contention)(_create, service, definition, key, caller)
+
+
+def _create(service: Service, definition: StudyDefinition, key: Key | None, caller: Caller) -> Outcome[answers.Study]:
+    """Create a study. Computations that take seconds for a large definition are done before the write transaction."""
+    with service.database.reading() as connection:
+        if known := stored_answer(connection, key, answers.Study):
+            return known
+        existing = None if definition.id is None else studies.find(connection, definition.id)
+        if existing is not None:
+            _check_visible(connection, existing, caller)
+        older = snapshots(connection, definition, caller) if existing is None else []
+    created = _created(definition, older, service.clock())
+    if existing is not None:
+        _check_same(existing, definition)
+    study = existing or transitions.begin(created.study_id, created)
+    outcome = Outcome(lifecycle.full_view(study), created=existing is None)
+    with service.database.writing() as connection:
+        if known := stored_answer(connection, key, answers.Study):
+            return known
+        if (study.id in studies.last_events(connection, [study.id])) != (existing is not None):
+            raise Contention(f"Study {study.id!r} was created or deleted at this moment; try again.")
+        if existing is None:
+            if definition.id is not None and caller.user is not None:
+                _check_no_trash(connection, definition.id, caller.user)
+            _add(connection, study, created, caller)
+        if key is not None:
+            idempotency.add(connection, [key_row(key, study.id, outcome, created.created_at)])
+    return outcome
+
+
+def _add(connection: Connection, study: StudyRow, created: EventRow, caller: Caller) -> None:
+    """Store a new study with its first event."""
+    _check_reached(study.id, caller)
+    check_new_study(connection, caller.user, caller.quotas, study.log_bytes)
+    studies.create(connection, study)
+    if caller.user is not None:
+        grants.replace(connection, study.id, {caller.user: "own"})
+    events.add(connection, [created])
+    write_cells(connection, study.id, NEW_TREE)
+
+
+def _created(definition: StudyDefinition, older: list[Snapshot], now: datetime) -> EventRow:
+    """Return the first event of a new study."""
+    payload: dict[str, Any] = {
+        "definition": definition.model_dump(mode="json"),
+        "seed": secrets.randbelow(2**31) if definition.seed is None else definition.seed,
+    }
+    if older:
+        payload["older"] = [each.model_dump(mode="json") for each in older]
+    study_id = definition.id or f"study-{secrets.token_hex(6)}"
+    return EventRow(study_id, 1, "created", None, payload, now)
+
+
+def _check_visible(connection: Connection, study: StudyRow, caller: Caller) -> None:
+    """Refuse the id of a study that the caller may not read. The error reveals only that the study exists."""
+    rights = grants.of_user(connection, study.id, caller.user or "") if caller.reaches(study.id) else []
+    if not (caller.is_admin or rights):
+        raise StudyExists(f"Study {study.id!r} exists and belongs to another user.")
+
+
+def _check_no_trash(connection: Connection, study_id: str, user: str) -> None:
+    """Refuse the id of a study in another user's trash, so that the other user can still restore it."""
+    if trash.page(connection, 0, 1, trashed.c.study_id == study_id, trashed.c.owner != user):
+        raise StudyExists(f"Study {study_id!r} exists in another user's trash.")
+
+
+def _check_reached(study_id: str, caller: Caller) -> None:
+    if not caller.reaches(study_id):
+        allowed = ", ".join(caller.studies or ())
+        raise Forbidden(f"The token only allows studies with these ids: {allowed}; {study_id!r} is not among them.")
+
+
+def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
+    """Check that a definition matches an existing study. Changeable fields are compared with their current values, and
+    only if the request gives them. All other fields are compared with the stored definition."""
+    was = definition_of(existing.definition).model_dump(mode="json", include=set(StudyDefinition.model_fields))
+    given = first_stored(definition.model_dump(mode="json"))
+    fixed = {"budget"} if isinstance(was["budget"], dict) else set()  # a cost budget cannot be changed
+    for name in set(CHANGEABLE) - fixed:
+        was[name] = getattr(existing, name) if name in definition.model_fields_set else given[name]
+    if "quantities" not in definition.model_fields_set:
+        was["quantities"] = given.get("quantities", {})
+    given.setdefault("quantities", {})
+    was.setdefault("quantities", {})
+    was["parameters"] = _with_words_as_given(was["parameters"], given["parameters"])
+    differences = _differences("", was, given)
+    differing = ", ".join(islice(differences, MAX_DIFFERENCES))
+    if differing:
+        others = sum(1 for _ in differences)
+        rest = f", and {others:,} more" if others else ""
+        raise StudyExists(f"Study {existing.id!r} exists with another definition: {differing}{rest}.")
+
+
+def _with_words_as_given(was: list[Any], given: list[Any]) -> list[Any]:
+    """Return the stored parameters without the labels and units that the request omits. They may have been changed
+    since the study was created, so they are compared only if given."""
+    told = {each["name"]: each for each in given}
+    return [
+        {field: value for field, value in each.items() if field not in WORDS or field in told.get(each["name"], each)}
+        for each in was
+    ]
+
+
+def _differences(name: str, was: Any, given: Any) -> Iterator[str]:
+    """Yield the differences between two values, down to single numbers, fields of parameters and choices. If the lists
+    of parameters differ, parameters are matched by name."""
+    if isinstance(was, dict) and isinstance(given, dict):
+        for field in sorted(was.keys() | given.keys()):
+            yield from _differences(f"{name}.{field}".lstrip("."), was.get(field, ABSENT), given.get(field, ABSENT))
+    elif isinstance(was, list) and isinstance(given, list):
+        yield from _differing_items(name, was, given)
+    elif was != given:
+        yield f"{shortened(name, 100)} is {_told(was)}, not {_told(given)}"
+
+
+def _differing_items(name: str, was: list[Any], given: list[Any]) -> Iterator[str]:
+    if name == "parameters" and (names := _names(was)) != (others := _names(given)):
+        one, other = dict(zip(names, was, strict=True)), dict(zip(others, given, strict=True))
+        yield from _differences(name, one, other)
+        if one.keys() == other.keys():
+            yield f"the order of parameters is {shown(names)}, not {shown(others)}"
+        return
+    if len(was) != len(given):
+        yield f"{shortened(name, 100)} has {len(was)} items, not {len(given)}"
+    for index, (item, instead) in enumerate(zip(was, given, strict=False)):
+        yield from _differences(f"{name}.{index}", item, instead)
+
+
+def _names(parameters: list[Any]) -> list[str]:
+    return [parameter["name"] for parameter in parameters]
+
+
+def _told(value: object) -> str:
+    if value is ABSENT:
+        return "absent"
+    if isinstance(value, dict) and "kind" in value:
+        return f"of kind {value['kind']}"
+    return "null" if value is None else shown(value)
+
+
+def get(study_id: str) -> Request[answers.Study]:
+    """Return a request for a study. The view includes the model's state after the latest results, if the model replies
+    quickly.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
+    return Request(study_id, answers.Study, _shown, waits_for_latest_results=True)
+
+
+def _shown(draft: Draft, _: Points) -> Outcome[answers.Study]:
+    return Outcome(lifecycle.full_view(draft.study))
+
+
+def page(
+    service: Service, after: Position | None, limit: int, caller: Caller = ANYBODY
+) -> Page[answers.Study, Position]:
+    """Return a page of the studies that the caller may read, newest first. A page with large definitions may have fewer
+    than ``limit`` studies."""
+    conditions = readable(caller)
+    with service.database.reading() as connection:
+        found = studies.bounded_page(connection, after, limit, *conditions)
+    items = [study for _, study in lifecycle.full_views(found.rows)]
+    return Page(items, None if found.is_last else (found.rows[-1].created_at, found.rows[-1].id))
+
+
+def readable(caller: Caller) -> list[ColumnElement[bool]]:
+    """Return the SQL conditions that select the studies that a caller may read."""
+    if caller.is_admin:
+        return []
+    restriction = [] if caller.studies is None else [grants.named(table.c.id, caller.studies)]
+    return [grants.visible_to(caller.user or ""), *restriction]
+
+
+def change(
+    study_id: str, changes: dict[str, Any], revisions: frozenset[int] | None = None, key: Key | None = None
+) -> Request[answers.Study]:
+    """Return a request to change a study's limits, tags or quantities, to edit its space, or to pause or resume it.
+
+    Args:
+        study_id: the study's id.
+        changes: new values of ``CHANGEABLE`` fields, of ``quantities``, of ``state`` ("paused" or "running"), and of
+            the arguments of ``edit``.
+        revisions: the revisions at which the change is allowed; None for any.
+        key: the idempotency key of the request.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+        PreconditionFailed: the study has another revision.
+        Invalid: the study does not support a rule for ending or does not measure a quantity, the budget is a cost
+            budget, or an edit is invalid (see ``edit``).
+    """
+    return Request(study_id, answers.Study, partial(_change, changes, revisions), key, waits_for_latest_results=True)
+
+
+def _change(
+    changes: dict[str, Any], revisions: frozenset[int] | None, draft: Draft, _: Points
+) -> Outcome[answers.Study]:
+    study = draft.study
+    check_revision(study, revisions)
+    _check_rules(study, changes)
+    if "budget" in changes and cost_budget_of(study.definition) is not None:
+        raise Invalid([FieldError("/budget", FIXED_BUDGET, "budget")])
+    is_paused = changes["state"] == "paused" if "state" in changes else study.paused
+    if is_paused != study.paused:
+        draft.record("paused" if is_paused else "resumed", {})
+    if space := {name: changes[name] for name in SPACE if name in changes}:
+        edit(draft, **space)
+    new = {name: changes[name] for name in CHANGEABLE if name in changes and changes[name] != getattr(study, name)}
+    if "quantities" in changes and changes["quantities"] != study.definition.get("quantities", {}):
+        new["quantities"] = _checked_quantities(study, changes["quantities"])
+    if new:
+        draft.record("updated", {"changes": new})
+    lifecycle.update_state(draft)
+    return Outcome(lifecycle.full_view(draft.study))
+
+
+def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
+    """Refuse new rules for ending that the study does not support."""
+    definition = definition_of(study.definition)
+    field_errors = []
+    if definition.objectives and changes.get("tolerance") is not None:
+        field_errors.append(FieldError("/tolerance", ALONE["tolerance"], "objectives"))
+    if context_of(definition.parameters):
+        field_errors += [
+            FieldError(f"/{name}", IN_CONTEXT[name], "context")
+            for name in ("stop", "tolerance")
+            if changes.get(name) is not None
+        ]
+    if field_errors:
+        raise Invalid(field_errors)
+    if (rules := changes.get("stop")) is None:
+        return
+    if detail := Stop(**rules).incompatibility(definition.algorithm, has_several=bool(definition.objectives)):
+        raise Invalid([FieldError("/stop", detail, "stop")])
+
+
+def _checked_quantities(study: StudyRow, quantities: dict[str, Any]) -> dict[str, Any]:
+    """Check new quantities, and return them.
+
+    Raises:
+        Invalid: the study does not measure one of the quantities.
+    """
+    definition = definition_of(study.definition)
+    metrics = [metric.name for metric in definition.metrics_with_bounds]
+    try:
+        check_quantities(dict.fromkeys(quantities, UNNAMED), metrics, several=bool(definition.objectives))
+    except PydanticCustomError as error:
+        raise Invalid([FieldError("/quantities", error.message(), error.type)]) from error
+    return quantities
+
+
+def check_revision(study: StudyRow, revisions: frozenset[int] | None) -> None:
+    """Check that a study is at one of these revisions; None allows any.
+
+    Raises:
+        PreconditionFailed: the study is at another revision.
+    """
+    if revisions is not None and study.study_seq not in revisions:
+        raise PreconditionFailed(f"Study {study.id!r} is at revision {study.study_seq}, not at the one in If-Match.")

@@ -1,0 +1,1 @@
+"""Webhooks: their configuration, messages and deliveries."""

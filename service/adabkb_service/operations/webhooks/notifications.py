@@ -1,0 +1,113 @@
+"""Messages to webhooks: the events that cause them, their texts and their signatures."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+
+from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.webhooks import Message, Notification
+from adabkb_service.operations.words import wording
+from adabkb_service.operations.words.state_in_words import REASONS
+from adabkb_service.storage.rows import EventKind, EventRow, StudyRow, TrialRow
+from adabkb_service.study import render
+
+PREFIX = "whsec_"
+SECRET_BYTES = 32
+
+KINDS: Mapping[EventKind, Notification] = {
+    "suggested": "trial.reserved",
+    "leased": "trial.reserved",
+    "expired": "trial.overdue",
+    "observed": "trial.done",
+    "failed": "trial.done",
+    "stopped": "trial.done",
+    "completed": "study.ended",
+    "paused": "study.needs_attention",
+    "model_failed": "study.needs_attention",
+}
+"""Kind of event -> notification. Some events of these kinds cause none (see ``notification_of``)."""
+
+
+def notification_of(event: EventRow) -> Notification | None:
+    """Return the notification that an event causes; None for renewed leases, results without a trial, and pauses that a
+    user requested."""
+    is_told = {"leased": not event.payload.get("renewed"), "paused": bool(event.payload.get("reason"))}
+    if event.kind == "observed" and event.trial is None:
+        return None
+    return KINDS.get(event.kind) if is_told.get(event.kind, True) else None
+
+
+def message(study: StudyRow, event: EventRow, trial: TrialRow | None, notification: Notification) -> Message:
+    """Return the message about an event.
+
+    Args:
+        study: the current row of the study.
+        event: an event of its log.
+        trial: the current row of the event's trial, if any.
+        notification: the notification that the event causes.
+    """
+    return Message(
+        notification=notification,
+        study=study.id,
+        seq=event.seq,
+        at=event.created_at,
+        text=_text(study, event, trial),
+        trial=None if trial is None else render.trial(trial),
+    )
+
+
+def new_secret() -> str:
+    """Return a secret of 256 random bits in the format of Standard Webhooks: ``whsec_`` and base64."""
+    return PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def signed(secret: str, delivery: str, seconds: int, body: bytes) -> dict[str, str]:
+    """Return the headers of Standard Webhooks 1.0 (standardwebhooks.com): an HMAC-SHA256, in base64, of the message id,
+    the time and the body.
+
+    Args:
+        secret: the webhook's secret, from ``new_secret``.
+        delivery: the id of the message, which is the same in each attempt to deliver it.
+        seconds: the time of sending, in seconds since 1970.
+        body: the body of the request.
+    """
+    key = base64.b64decode(secret.removeprefix(PREFIX))
+    found = hmac.digest(key, f"{delivery}.{seconds}.".encode() + body, hashlib.sha256)
+    return {
+        "Webhook-Id": delivery,
+        "Webhook-Timestamp": str(seconds),
+        "Webhook-Signature": f"v1,{base64.b64encode(found).decode()}",
+    }
+
+
+def _text(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
+    if event.trial is None:
+        return f"Study {study.id} {_of_study(event)}"
+    return f"Trial {event.trial} of study {study.id} {_of_trial(study, event, trial)}"
+
+
+def _of_study(event: EventRow) -> str:
+    if event.kind == "completed":
+        return f"is complete. {REASONS.get(event.payload['reason'], '')}".rstrip()
+    if event.kind == "paused":
+        return f"needs you. {REASONS['failures']}"
+    return f"needs attention: its model failed to process the results ({event.payload['error']})."
+
+
+def _of_trial(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
+    payload, reason = event.payload, event.payload.get("reason")
+    because = f": {reason}" if reason else ""
+    if event.kind in ("suggested", "leased"):
+        until = None if trial is None or trial.state != "active" else trial.leased_until
+        by = f" by {payload['worker']}" if payload["worker"] else ""
+        return f"is reserved{by}{f' until {until:%Y-%m-%d %H:%M} UTC' if until else ''}."
+    if event.kind == "expired":
+        of = f" of {payload['worker']}" if payload["worker"] else ""
+        return f"is overdue: the lease{of} ran out without a result."
+    if event.kind == "observed":
+        return f"gave {wording.result(definition_of(study.definition).quantities, payload)}."
+    return f"failed{because}." if event.kind == "failed" else f"was stopped at step {payload['step']}{because}."

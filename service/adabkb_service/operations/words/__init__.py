@@ -1,0 +1,1 @@
+"""Texts about a study: labels, numbers with their units, and short phrases."""

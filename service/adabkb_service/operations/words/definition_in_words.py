@@ -1,0 +1,189 @@
+"""The definition of a study in words: its parameters and rules."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+
+from adabkb_service.contract.answers import Study
+from adabkb_service.contract.cost import CostBudget
+from adabkb_service.contract.mixtures import Mixture
+from adabkb_service.contract.parameters import (
+    BoolParameter,
+    CatalogueParameter,
+    CategoricalParameter,
+    FixedParameter,
+    FloatParameter,
+    IntParameter,
+    OrdinalParameter,
+    Parameter,
+)
+from adabkb_service.contract.plates import Plates
+from adabkb_service.contract.prior import Belief
+from adabkb_service.contract.quantities import with_unit
+from adabkb_service.operations.words.values_in_words import figure, shown
+from adabkb_service.operations.words.wording import bounds, duration, measured, quantity
+
+KINDS: Mapping[str, str] = {
+    "float": "number",
+    "int": "whole number",
+    "categorical": "choice",
+    "catalogue": "row of a table",
+    "ordinal": "ordered values",
+    "bool": "yes or no",
+    "fixed": "fixed",
+}
+MAX_NAMED = 10
+"""The maximum number of descriptors or columns that are named."""
+COSTS: Mapping[str, str] = {
+    "told": "given with each result",
+    "measured": "the seconds of an attempt, unless given",
+}
+
+
+def values(parameter: Parameter) -> str:
+    """Return the possible values of a parameter, and whether it is a context parameter."""
+    if isinstance(parameter, FixedParameter):
+        return shown(parameter.value)
+    return _values(parameter) + ("; known, not chosen" if parameter.context else "")
+
+
+def _values(parameter: Parameter) -> str:
+    match parameter:
+        case FloatParameter() | IntParameter():
+            usual = 1 if isinstance(parameter, IntParameter) else None
+            step = f", in steps of {shown(parameter.step)}" if parameter.step != usual else ""
+            scale = ", log scale" if parameter.scale == "log" else ""
+            ends = (
+                ", the ends are the same point" if isinstance(parameter, FloatParameter) and parameter.periodic else ""
+            )
+            return f"{shown(parameter.low)} to {shown(parameter.high)}{step}{scale}{ends}"
+        case CategoricalParameter():
+            return ", ".join(map(_quoted, parameter.choices)) + _described(parameter)
+        case CatalogueParameter():
+            gone = f", {figure(parameter.withdrawn)} of them withdrawn" if parameter.withdrawn else ""
+            columns = _named(parameter.columns or ())
+            return f"one of {figure(parameter.rows or 0)} rows{gone}; described by {columns}"
+        case OrdinalParameter():
+            return ", ".join(map(_quoted, parameter.values))
+        case BoolParameter():
+            return "false, true"
+        case FixedParameter():
+            return shown(parameter.value)
+
+
+def _described(parameter: CategoricalParameter) -> str:
+    """Return the names of the descriptors of a parameter's choices; empty if there are none."""
+    return f"; described by {_named(list(parameter.descriptors))}" if parameter.descriptors else ""
+
+
+def heads(parameter: CatalogueParameter) -> str:
+    """Return the header line of a catalogue's table. The first column holds the names of the rows; its title is the
+    parameter's name."""
+    text = StringIO()
+    csv.writer(text, lineterminator="").writerow([parameter.name, *(parameter.columns or ())])
+    return text.getvalue()
+
+
+def _named(columns: Sequence[str]) -> str:
+    """Return the first ``MAX_NAMED`` column names, and the number of the others."""
+    more = f" and {len(columns) - MAX_NAMED} more" if len(columns) > MAX_NAMED else ""
+    return f"{', '.join(map(_quoted, columns[:MAX_NAMED]))}{more}"
+
+
+def _quoted(choice: object) -> str:
+    """Return a choice as the form for a new study shows it. Texts are quoted, since they may contain commas."""
+    return f"“{choice}”" if isinstance(choice, str) else shown(choice)
+
+
+def belief(known: Belief | None) -> str:
+    """Return where the user expects the best value of a parameter; empty if the user has not said so."""
+    if known is None:
+        return ""
+    if known.weights is not None:
+        return ", ".join(f"{text}: {weight:g}" for text, weight in known.weights.items())
+    spread = f"± {shown(known.width)}" if known.width is not None else f"times or over {shown(known.factor)}"
+    return f"{shown(known.around)}, {spread}"
+
+
+def rules(study: Study) -> Iterator[tuple[str, str]]:
+    """Yield the goal and the rules of a study, each with its label."""
+    yield "Goal", _goal(study)
+    for mixture in study.mixtures:
+        yield "Mixture", _mixture(mixture)
+    for name in measured(study)[len(study.objectives) :]:
+        yield f"Measured: {name}", bounds(study, name) or (COSTS[study.cost] if name == "cost" and study.cost else "–")
+    if study.per_cost:
+        yield "Points are chosen", "by expected gain per cost"
+    if study.robust:
+        yield "Doubtful results", "have less weight and are measured again"
+    if study.plates:
+        yield "Plates", _plates(study.plates)
+    yield "Budget", _budget(study)
+    yield from _ends(study)
+    if study.early_stopping:
+        yield "Trials end early", f"rule {study.early_stopping.rule}, of {study.early_stopping.max_steps} steps"
+    if not study.objectives:
+        yield "Noise of a result", _noise(study)
+    yield (
+        "Reservation",
+        f"{duration(study.lease_seconds)}; after {study.max_attempts} without a result, the trial fails",
+    )
+    if study.failure_limit is not None:
+        yield "Pauses", f"after {study.failure_limit} failures in a row"
+    yield "System", getattr(study.algorithm, "profile", None) or study.algorithm.kind
+    yield "Seed", str(study.seed)
+    if study.space_version:
+        yield "Space", f"edited; version {study.space_version}"
+
+
+def _mixture(mixture: Mixture) -> str:
+    most = "" if mixture.at_most is None else f", at most {mixture.at_most} of them above 0"
+    least = f", each 0 or at least {shown(mixture.least)}" if mixture.least else ""
+    return f"{' + '.join(mixture.parameters)} = {shown(mixture.total)}{most}{least}"
+
+
+def _goal(study: Study) -> str:
+    if not study.objectives:
+        known = quantity(study)
+        ends = [with_unit(shown(end), known.unit) for end in (known.low, known.high) if end is not None]
+        words = {2: " to ".join(ends), 1: f"{'from' if known.high is None else 'up to'} {''.join(ends)}"}
+        return f"{known.label or 'the result'} {study.direction}d{f' ({words[len(ends)]})' if ends else ''}"
+    worse = (f" (reference {shown(each.reference)})" if each.reference is not None else "" for each in study.objectives)
+    names = (quantity(study, each.metric).label or each.metric for each in study.objectives)
+    told = zip(names, study.objectives, worse, strict=True)
+    return ", ".join(f"{name} {each.direction}d{of}" for name, each, of in told)
+
+
+def _noise(study: Study) -> str:
+    if study.noise_std is None:
+        return "learned"
+    return f"standard deviation {with_unit(shown(study.noise_std), quantity(study).unit)}"
+
+
+def _budget(study: Study) -> str:
+    if study.budget is None:
+        return "without end"
+    if isinstance(study.budget, CostBudget):
+        return f"{figure(study.budget.cost)} of cost"
+    if study.plates is None:
+        return f"{figure(study.budget)} trials"
+    return f"{figure(study.budget)} trials, on {figure(math.ceil(study.budget / study.plates.size))} plates"
+
+
+def _plates(plates: Plates) -> str:
+    shared = f" with the same {' and '.join(plates.shared)}" if plates.shared else ""
+    return f"of {figure(plates.size)} trials{shared}; the offset of each plate is learned"
+
+
+def _ends(study: Study) -> Iterator[tuple[str, str]]:
+    """Yield the rules that end the study before its budget is used up."""
+    if study.tolerance is not None:
+        yield "Ends early", f"once further trials will probably gain less than {shown(study.tolerance)}"
+    if study.stop and study.stop.no_gain_for is not None:
+        yield "Ends early", f"after {study.stop.no_gain_for} results without an improvement"
+    if study.stop and study.stop.gap_share_below is not None:
+        share = f"{100 * study.stop.gap_share_below:g}% of the range of the results"
+        yield "Ends early", f"once further trials will probably gain less than {share}"

@@ -1,0 +1,86 @@
+"""Format numbers with the digits that are meaningful for the results of a study."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from adabkb_service.contract.quantities import UNNAMED, Quantity, plus_minus, with_unit
+from adabkb_service.operations.words.values_in_words import exponential
+
+LARGEST, MAX_PLACES = 1e15, 6
+"""A number is written with an exponent if its size is at least the first of these, or if it needs more decimals than
+the second."""
+FEWEST = 3
+"""The minimum number of significant digits of a result, unless the results have fewer decimals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """The number format of results. It depends on their range, on the largest number of decimals among them, and on
+    their quantity."""
+
+    low: float
+    high: float
+    decimals: int
+    quantity: Quantity = UNNAMED
+
+    def result(self, value: float) -> str:
+        """Format a result to a thousandth of the range of all results, with no more decimals than the results have."""
+        if self.quantity.digits is not None:
+            return self._in_unit(_written(value, self.quantity.digits))
+        extent = self.high / 2.0 - self.low / 2.0  # half of the range, since the whole may overflow
+        places = FEWEST - math.floor(math.log10(extent) + math.log10(2.0)) if extent > 0.0 else 0
+        return self._in_unit(_written(value, min(self.decimals, max(places, _places(value, FEWEST)))))
+
+    def estimate(self, mean: float, std: float) -> str:
+        """Format a prediction, with two digits of its standard deviation and at most one decimal more than the results.
+        Predictions are clipped to the natural bounds."""
+        mean = self.quantity.within(mean)
+        if not std > 0.0:
+            return self.result(mean)
+        return self._in_unit(estimate(mean, std, self._finest))
+
+    def interval(self, low: float, high: float, std: float) -> str:
+        """Format the ends of a prediction interval, clipped to the natural bounds, with the decimals of
+        ``estimate``."""
+        places = min(_places(std, 2), self._finest)
+        return self._in_unit(" and ".join(_written(self.quantity.within(end), places) for end in (low, high)))
+
+    def difference(self, value: float) -> str:
+        """Format a difference or a deviation with two significant digits."""
+        return self._in_unit(difference(value))
+
+    def shows(self, std: float) -> bool:
+        """Return whether a standard deviation is more than 0 when rounded to these decimals."""
+        return std >= 0.5 * 10.0 ** -min(self._finest, 300)
+
+    @property
+    def _finest(self) -> int:
+        return (self.decimals if self.quantity.digits is None else self.quantity.digits) + 1
+
+    def _in_unit(self, number: str) -> str:
+        return with_unit(number, self.quantity.unit)
+
+
+def estimate(mean: float, std: float, finest: int = MAX_PLACES) -> str:
+    """Format a prediction with two digits of its standard deviation, which is positive, and at most ``finest``
+    decimals."""
+    places = min(_places(std, 2), finest)
+    return plus_minus(_written(mean, places), _written(std, places))
+
+
+def difference(value: float) -> str:
+    """Format a difference or a deviation with two significant digits."""
+    return _written(value, _places(value, 2)) if value else "0"
+
+
+def _places(value: float, digits: int) -> int:
+    """Return the number of decimals that gives a number ``digits`` significant digits."""
+    return digits - 1 - math.floor(math.log10(abs(value))) if value else 0
+
+
+def _written(value: float, places: int) -> str:
+    if abs(value) >= LARGEST or (value and places > MAX_PLACES):
+        return exponential(value, FEWEST)
+    return f"{round(value, places) + 0.0:.{max(places, 0)}f}"  # -0.0 becomes 0.0

@@ -1,0 +1,49 @@
+"""The events of a trial and of a result, in words, for their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from adabkb_service.contract.answers import Study
+from adabkb_service.contract.history import Event
+from adabkb_service.operations.words.wording import added, result
+
+Payload = Mapping[str, Any]
+
+
+def happened(study: Study, event: Event) -> str:
+    """Return what an event says of its trial or of its result, with its reason."""
+    told, reason = SENTENCES[event.kind](study, event.payload), event.payload.get("reason")
+    return f"{told}: {reason}" if reason else told
+
+
+def _to(payload: Payload) -> str:
+    return f" to {payload['worker']}" if payload.get("worker") else ""
+
+
+def _corrected(study: Study, payload: Payload) -> str:
+    was = payload.get("was", {})
+    if "excluded" in was:
+        return "Excluded" if payload["excluded"] else "Included again"
+    before, now = (result(study.quantities, each) for each in (was, payload))
+    return f"Corrected from {before} to {now}" if before else f"Corrected to {now}"
+
+
+SENTENCES: Mapping[str, Callable[[Study, Payload], str]] = {
+    "suggested": lambda _, payload: f"Suggested{_to(payload)}",
+    "queued": lambda *_: "Queued",
+    "leased": lambda _, payload: f"Issued{_to(payload)}, attempt {payload['attempt']}",
+    "expired": lambda *_: "Overdue, since its reservation ended",
+    "released": lambda *_: "Given back",
+    "observed": lambda study, payload: f"Result {result(study.quantities, payload)}",
+    "measured": lambda study, payload: f"Added to the result: {added(study.quantities, payload)}",
+    "corrected": _corrected,
+    "failed": lambda *_: "Failed",
+    "reported": lambda *_: "Values reported",
+    "stopped": lambda _, payload: f"Stopped at step {payload['step']}",
+    "retried": lambda *_: "To be tried again",
+    "withdrawn": lambda *_: "Withdrawn",
+    "annotated": lambda _, payload: f"Changed: {', '.join(payload['attributes'])}",
+}
+"""Kind of an event of a trial -> what it says."""

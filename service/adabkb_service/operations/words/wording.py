@@ -1,0 +1,338 @@
+"""Labels and short phrases about a study, for the web interface and for reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from adabkb_service.contract.algorithms import AutoProfile
+from adabkb_service.contract.answers import Observation, Study, Trial
+from adabkb_service.contract.context import context_of
+from adabkb_service.contract.cost import COST
+from adabkb_service.contract.metrics import OutcomeConstraint
+from adabkb_service.contract.parameters import FloatParameter, Parameter
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, informative, titled, with_unit
+from adabkb_service.engine.auto.config import CONFIDENCE
+from adabkb_service.operations.words import digits
+from adabkb_service.operations.words.digits import Digits
+from adabkb_service.operations.words.values_in_words import figure, shown
+from adabkb_service.storage.overview import ListedStudy
+from adabkb_service.storage.result_table import NOT_IN_PATHS
+
+STATES: Mapping[str, str] = {
+    "running": "running",
+    "paused": "paused",
+    "complete": "complete",
+    "active": "being evaluated",
+    "queued": "queued",
+    "released": "given back",
+    "expired": "overdue",
+    "completed": "completed",
+    "failed": "failed",
+    "stopped": "stopped early",
+    "withdrawn": "withdrawn",
+}
+PHASES: Mapping[str, str] = {
+    "start": "first points",
+    "search": "search",
+    "polish": "polish",
+    "repeat": "repeat",
+    "explore": "explore",
+    "restart": "restart",
+    "sample": "baseline",
+}
+ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "queued by a person"}
+"""Origin -> purpose, for trials without a phase."""
+KINDS: Mapping[str, str] = {
+    "": "everything",
+    "counting": "results that count",
+    "partial": "results with missing numbers",
+    "own": "results of no trial",
+    "repeated": "repeated points",
+    "corrected": "corrected results",
+    "excluded": "excluded results",
+    "open": "trials without a result yet",
+    "failed": "failed trials",
+    "stopped": "trials stopped early",
+    "withdrawn": "withdrawn trials",
+}
+"""The kinds of rows by which the table of results can be filtered."""
+FINEST = 15
+"""The maximum number of decimals of a prediction. The number depends on its standard deviation."""
+FEW_DIGITS = 4
+"""A number with at most this many significant digits is shown as it is."""
+FINENESS = 3
+"""The value of a parameter is shown to a thousandth of a power of ten that is not below its range."""
+MAX_VALUES = 12
+"""The maximum number of values of a point in a sentence."""
+TIMES: Mapping[int, str] = {3600: "1 hour", 28800: "8 hours", 86400: "1 day", 259200: "3 days"}
+"""Seconds -> words, for the times for which a person may reserve a trial."""
+SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
+"""Units of a duration: the size in seconds, and the abbreviation."""
+NOTIFICATIONS: Mapping[str, str] = {
+    "trial.reserved": "a trial is issued",
+    "trial.overdue": "a trial is overdue: its lease expired",
+    "trial.done": "a trial is completed, has failed or was stopped",
+    "study.ended": "the study is complete",
+    "study.needs_attention": "the study needs attention: it paused after failures, or its model failed",
+}
+RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store results"}
+
+
+def named(study: Study | ListedStudy) -> str:
+    """Return the title of a study or, without one, its id."""
+    return study.title or study.id
+
+
+def context(study: Study) -> list[str]:
+    """Return the names of the context parameters."""
+    return context_of(study.parameters)
+
+
+def chosen(study: Study) -> list[str]:
+    """Return the names of the parameters that the optimizer chooses: neither fixed nor context parameters."""
+    known = {*context(study), *(each.name for each in study.parameters if each.kind == "fixed")}
+    return [each.name for each in study.parameters if each.name not in known]
+
+
+def confidence(study: Study) -> str | None:
+    """Return the probability, in percent, with which the gap is a bound. None if the algorithm has no gap."""
+    if isinstance(study.algorithm, AutoProfile):
+        return f"{100.0 * CONFIDENCE:.4g}%"
+    delta = getattr(study.algorithm, "delta", None)
+    return None if delta is None else f"{100.0 * (1.0 - delta):.4g}%"
+
+
+def measured(study: Study) -> list[str]:
+    """Return the names of the metrics of each result; several objectives come first."""
+    return [*(each.metric for each in study.objectives), *study.metrics]
+
+
+def described(study: Study) -> list[str]:
+    """Return the names of the quantities that may have a label and a unit: the single objective, and the metrics."""
+    return [*([] if study.objectives else [OBJECTIVE]), *measured(study)]
+
+
+def quantities(study: Study) -> dict[str, Any]:
+    """Return labels and units of the quantities, in the format of the API."""
+    return {name: each.model_dump(mode="json") for name, each in study.quantities.items()}
+
+
+def reworded(study: Study) -> list[dict[str, Any]]:
+    """Return the parameters in the format of the API."""
+    return [each.model_dump(mode="json") for each in study.parameters]
+
+
+def typed(value: object) -> str:
+    """Format a text or a number as a user would type it; None becomes empty."""
+    if value is None:
+        return ""
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def duration(seconds: float) -> str:
+    """Format a duration in the largest unit of which it is a multiple. The web interface reads this format."""
+    size, name = next(((size, name) for size, name in SPANS if seconds >= size and seconds % size == 0), (1, "s"))
+    return f"{seconds / size:.10g} {name}"
+
+
+def is_sortable(name: str) -> bool:
+    """Return whether a table can be sorted by the values with this name."""
+    return NOT_IN_PATHS not in name
+
+
+def quantity(study: Study, name: str | None = None) -> Quantity:
+    """Return the quantity of a metric, or of the single objective."""
+    return study.quantities.get(name or OBJECTIVE, UNNAMED)
+
+
+def title(study: Study, name: str | None = None) -> str:
+    """Return the title of a metric's column, with its unit; without a name, that of the single objective."""
+    known = quantity(study, name)
+    return titled(name or "Result", known.label, known.unit)
+
+
+def number(study: Study, name: str | None, value: float | None) -> str:
+    """Format a number of a metric, or of the objective, with the digits that the study specifies, by default five
+    significant ones. ``measured`` in ``assets/words.js`` does the same."""
+    return _number(quantity(study, name), value)
+
+
+def best_listed(study: ListedStudy) -> str:
+    """Format the best result of a study in a list, with its unit."""
+    known = Quantity.model_validate(study.objective or {})
+    return _number(known, None) if study.best is None else written(known, study.best)
+
+
+def written(known: Quantity, value: float) -> str:
+    """Format a number of a quantity with its unit."""
+    return with_unit(_number(known, value), known.unit)
+
+
+def in_unit(study: Study, name: str | None, value: float | None) -> str:
+    """Format a number of a metric, or of the objective, with its unit."""
+    return number(study, name, value) if value is None else written(quantity(study, name), value)
+
+
+def observed(study: Study, name: str | None, value: float, error: float | None) -> str:
+    """Format a measured number with its unit and, if it is known, its standard error, both with as many decimals as
+    the error has with two digits."""
+    return estimate(study, name, value, error) if error else in_unit(study, name, value)
+
+
+def setting(parameter: Parameter, value: object) -> str:
+    """Format a value of a parameter as finely as a person can tell it from others: a number to a thousandth of its
+    range or, on a log scale, with three significant digits. A whole number, a step and a number of at most four digits,
+    which a person may have entered, are kept as they are.
+    ``Scale.setting`` in ``assets/scale.js`` does the same."""
+    if not isinstance(parameter, FloatParameter) or parameter.step or not isinstance(value, int | float):
+        return shown(value)
+    if figure(float(value), FEW_DIGITS) == figure(float(value), 12):
+        return figure(float(value), 12)
+    if parameter.scale == "log":
+        return figure(float(value), 3)
+    places = FINENESS - math.ceil(math.log10(parameter.high - parameter.low))
+    return figure(round(float(value), places), 12)
+
+
+def typed_setting(parameter: Parameter, value: object) -> str:
+    """Format a value of a parameter as a user would type it, with the digits of ``setting``."""
+    return setting(parameter, value).replace("\N{MINUS SIGN}", "-").replace("\N{NARROW NO-BREAK SPACE}", "")
+
+
+def setting_in_unit(parameter: Parameter, value: object) -> str:
+    """Format a value of a parameter with its unit."""
+    return with_unit(setting(parameter, value), parameter.unit)
+
+
+def rounded(study: Study, point: Mapping[str, object]) -> str:
+    """Return what a person may do about values that are shown with fewer digits than they have; empty without any."""
+    short = [each for each in study.parameters if setting(each, point.get(each.name)) != shown(point.get(each.name))]
+    if not short:
+        return ""
+    told = ["The values are rounded. If you evaluate different ones, enter them with the result."]
+    if any(each.kind == "float" and each.scale == "linear" for each in short):
+        told.append("With a step, a parameter gets only values that you can set (Edit parameters and rules).")
+    if any(each.kind == "float" and each.scale == "log" for each in short):
+        told.append("A log scale has no step, so its values have three digits.")
+    return " ".join(told)
+
+
+def gap(study: Study) -> float | None:
+    """Return the gap; None if it is unknown or not informative."""
+    best = None if study.best is None else study.best.value
+    known = quantity(study).model_dump(include={"low", "high"})
+    return informative(study.gap, best, study.direction, known)
+
+
+def difference(study: Study, value: float) -> str:
+    """Format a difference of the objective, with its unit."""
+    return with_unit(digits.difference(value), unit(study))
+
+
+def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
+    """Format a prediction of a metric or of the objective, clipped to its natural bounds, with its unit."""
+    known = quantity(study, name)
+    return Digits(mean, mean, FINEST, known).estimate(mean, std)
+
+
+def interval(study: Study, low: float, high: float, std: float) -> str:
+    """Format a prediction interval of the objective, clipped to its natural bounds, with the decimals of the
+    prediction."""
+    return Digits(low, high, FINEST, quantity(study)).interval(low, high, std)
+
+
+def unit(study: Study, name: str | None = None) -> str | None:
+    """Return the unit of a metric, or of the objective; None without one."""
+    return quantity(study, name).unit
+
+
+def parameter_title(parameter: Parameter) -> str:
+    """Return the title of a parameter's column, with its unit."""
+    return titled(parameter.name, parameter.label, parameter.unit)
+
+
+def uncertain(study: Study) -> list[str]:
+    """Return the names of the metrics that may have a standard error; costs have none."""
+    return [name for name in measured(study) if name != COST]
+
+
+def errors(study: Study, result: Observation) -> dict[str, float | None]:
+    """Return the standard errors of a result's metrics; None for unknown ones."""
+    return {name: (result.std_errors or {}).get(name) for name in uncertain(study)}
+
+
+def result(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> str:
+    """Format the result in an event, with units: its value or, with several objectives, each value with its name."""
+    if payload.get("value") is not None:
+        return written(quantities.get(OBJECTIVE, UNNAMED), payload["value"])
+    return _named(quantities, payload.get("metrics", {}))
+
+
+def missing(study: Study, result: Observation) -> str:
+    """Return the titles of the numbers that a result lacks; empty if it lacks none."""
+    return ", ".join(title(study, None if name == OBJECTIVE else name) for name in result.missing)
+
+
+def added(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> str:
+    """Return the numbers that an event adds to a result that lacked them."""
+    was = payload["was"]
+    before = was.get("metrics") or {}
+    metrics = {name: value for name, value in payload.get("metrics", {}).items() if name not in before}
+    value = [written(quantities.get(OBJECTIVE, UNNAMED), payload["value"])] if "value" in was else []
+    return ", ".join(value + ([_named(quantities, metrics)] if metrics and "metrics" in was else []))
+
+
+def purpose(trial: Trial, *, is_repeat: bool = False) -> str:
+    """Return the purpose of a trial; ``is_repeat`` if a user queued it at the point of an earlier result."""
+    if is_repeat:
+        return PHASES["repeat"]
+    return PHASES[trial.phase] if trial.phase else ORIGINS[trial.origin]
+
+
+def bounds(study: Study, metric: str) -> str:
+    """Return the bounds of a metric as text; empty without bounds."""
+    found = _constraint(study, metric)
+    if found is None:
+        return ""
+    ends = [(found.lower, "at least"), (found.upper, "at most")]
+    return " and ".join(f"{words} {end:g}" for end, words in ends if end is not None)
+
+
+def beyond(study: Study, told: Trial | Observation, metric: str) -> bool:
+    """Return whether a result, or the result of a trial, violates the bounds of a metric."""
+    found = _constraint(study, metric)
+    value = (told.metrics or {}).get(metric)
+    return found is not None and value is not None and not found.allows(value)
+
+
+def point(study: Study, parameters: Mapping[str, Any]) -> str:
+    """Return the values of the parameters that vary, with their units."""
+    varying = [each for each in study.parameters if each.kind != "fixed" and each.name in parameters]
+    told = [f"{each.label or each.name} {setting_in_unit(each, parameters[each.name])}" for each in varying]
+    return ", ".join(told[:MAX_VALUES]) + (", …" if len(told) > MAX_VALUES else "")
+
+
+def condition(parameter: Parameter) -> str:
+    """Return the condition under which a parameter is active; empty if it always is."""
+    if not parameter.when:
+        return ""
+    parts = (f"{name} is {' or '.join(map(str, values))}" for name, values in parameter.when.items())
+    return " and ".join(parts)
+
+
+def _number(known: Quantity, value: float | None) -> str:
+    if known.digits is None or value is None:
+        return figure(value)
+    return f"{value:.{known.digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _named(quantities: Mapping[str, Quantity], metrics: Mapping[str, float]) -> str:
+    """Return metrics with their names and units."""
+    found = ((quantities.get(name, UNNAMED), name, value) for name, value in metrics.items())
+    return ", ".join(f"{known.label or name} {written(known, value)}" for known, name, value in found)
+
+
+def _constraint(study: Study, metric: str) -> OutcomeConstraint | None:
+    return next((each for each in study.outcome_constraints if each.metric == metric), None)
