@@ -54,9 +54,9 @@ def table(config: type) -> str:
 
 def constants() -> dict[str, Any]:
     """``module.NAME`` -> value of each constant that is fixed under ``auto``, in the order of the code."""
-    names = sorted(module.name for module in pkgutil.iter_modules(parts.__path__))
-    names.remove("policy")
-    modules = [policy, *(import_module(f"{parts.__name__}.{name}") for name in names)]
+    found_modules = pkgutil.walk_packages(parts.__path__, f"{parts.__name__}.")
+    names = [found.name for found in found_modules if not found.ispkg and found.name != policy.__name__]
+    modules = [policy, *map(import_module, sorted(names, key=lambda name: name.rpartition(".")[2]))]
     found = {}
     for module in modules:
         for node in ast.parse(inspect.getsource(module)).body:
