@@ -1,4 +1,4 @@
-"""POST /v1/studies/{id}/observe and /observe/batch: store results.
+"""POST /v1/studies/{id}/observe and /observations: store results.
 
 The study's owner (``study/owner.py``) performs this request in a batch with other requests. When the answer is sent,
 the result is durable. The model processes it later, so the gap and the state in the answer do not reflect it yet.

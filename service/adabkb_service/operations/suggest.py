@@ -1,7 +1,7 @@
 """POST /v1/studies/{id}/suggest: issue trials, waiting ones first, then new points.
 
 The study's owner performs this request in a batch with other requests. ``study/owner.py`` describes batches, their
-transaction, crashes and several servers. In its batch, the request takes these steps:
+transaction, crashes and several servers. In each of its batches, until it is finished, the request takes these steps:
 
 1. ``_prepare`` expires overdue leases, so that their trials wait again, or fail after the maximum number of attempts.
    It withdraws waiting trials that an edit of the space has excluded, and updates the study's state.
@@ -14,20 +14,22 @@ transaction, crashes and several servers. In its batch, the request takes these 
    the model, such as a result, was recorded since. Issuing some of them does not make the others outdated, because the
    model decided on each with the earlier ones pending. Usually there are enough points, since the model decides on the
    next ones as soon as it has processed a result. Otherwise the request is parked until the model replies, unless its
-   key has a stored answer.
+   key has a stored answer. Requests that fix other values wait for one reply after the other.
 4. ``_issue`` leases the waiting trials to the worker, and records an event for each new point. The transition function
    (``study/transitions.py``) turns the events into rows.
 
 A request waits for the model for at most ``timeouts.suggestion``, counted from its arrival at the server that performs
-it or, if this is later, from when that server has loaded the engine. Points that are still missing then are drawn
-quasi-randomly. They are drawn at once if no useful reply of the model is expected soon
-(``ModelLink.is_worth_waiting_for``). An answer with such points is marked as ``degraded``, and so is each answer while
-the study's model has failed.
+it or, if this is later, from when that server has loaded the engine. (If loading takes longer than
+``timeouts.request``, the request fails as ``Unavailable``.) Points that are still missing then are drawn
+quasi-randomly. They are drawn at once if the model replies with fewer points, because its time for decisions has ended,
+or if no useful reply is expected soon (``ModelLink.is_worth_waiting_for``). An answer with such points is marked as
+``degraded``, and so is each answer while the study's model has failed.
 
-After a crash before the commit, there is no trial and no answer. Only the changes of step 1 may be stored, if the
-request was parked in an earlier batch. After a crash that follows the commit, trials and answer are stored, and a
+After a crash before the commit, there is no trial and no answer, but the changes of step 1 may be stored by an earlier
+batch, in which the request was parked. After a crash that follows the commit, trials and answer are stored, and a
 client that repeats the request with its key gets the stored answer. Without a key, the repeated request gets other
-trials, and the first ones are issued again once their leases have expired.
+trials. When the leases of the first ones have expired, these are issued again, or fail after the maximum number of
+attempts.
 
 Each decision of the model is a function of the events before it, so a restored model decides on the same points.
 Whether a point is from the model or quasi-random depends on the clock, and is recorded in the log.

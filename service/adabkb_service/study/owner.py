@@ -3,29 +3,38 @@
 The lifecycle of a request, such as ``suggest`` or ``observe``:
 
 1. ``submit`` queues the request and returns a future. The scheduler has one of its threads call ``process_queues``; at
-   most one thread works for a study.
-2. ``process_queues`` takes all queued requests as a batch, after those that are parked (step 3).
-3. The batch performs the requests in order on one draft of the study in memory (``Batch.perform``). A refused request
-   leaves no changes in the draft. A request that needs new points is *parked* if the model has not decided on them yet,
-   but may do so soon. A parked request occupies no thread, and the other requests of the batch continue.
-4. One transaction writes the draft: the events, the rows that follow from them, and the answer of each request under
-   its idempotency key. It writes nothing if the study's version in the database is not that of the draft, because
-   another server has written, or if a key already has an answer. Then the study is read again and the batch is
-   repeated; it now looks up the keys first, and a request whose key has an answer gets that answer.
-5. The new events are sent to the model, together with the number of points that it should decide on next.
-6. Each finished request gets its outcome, which ends its future. Parked requests join the next batch (step 2), which
-   begins when the model replies or at the earliest of their deadlines. At its deadline, a suggestion gets quasi-random
-   points.
+   most one thread works for a study. (In a command without threads, the caller that waits for the future does this.)
+2. ``process_queues`` takes the queued requests as a batch, after those that are parked (step 3). While requests are
+   parked, new results stay queued for ``HOLD_SECONDS``, so that they do not invalidate what the model is deciding on.
+3. The batch performs the requests one after the other on one draft of the study in memory (``Batch.perform``). A
+   refused request leaves no changes in the draft. A request is *parked* if it needs new points, or the model's latest
+   figures, that the model does not have yet but may have soon. A parked request occupies no thread, and the other
+   requests of the batch continue. Before a request is parked or refused, its idempotency key is looked up, and a stored
+   answer is returned.
+4. One transaction writes what the draft changed: the events, the rows that follow from them, and the answers to keep,
+   under their keys. (On SQLite it may contain the batches of several studies.) It writes nothing if the study's version
+   in the database is not that of the draft, because another owner has written, or if a key already has an answer. Then
+   the study is read again and the batch is repeated, with the keys looked up first.
+5. New events are sent to the model if it needs them: after results, and while requests are parked. The message says on
+   how many points to decide next.
+6. Each finished request gets its outcome, which ends its future. Parked requests join the next batch (step 2). It
+   begins with the next request, when the model replies, or at the earliest deadline of a parked request. At its
+   deadline, a suggestion gets quasi-random points.
 
 If the process ends before the commit, nothing of the batch is stored. If it ends after the commit, everything is
-stored, and a client that repeats a request with its key gets the stored answer. Nothing else is lost: the queues have
-only requests without an answer, and a model is restored from its stored rows and the later events of the log.
+stored, and a client that repeats a request with its key within ``idempotency_hours`` gets the stored answer. Nothing
+else is lost: the queues have only requests without an answer, and a model is restored from its stored rows and the
+later events of the log. If the connection to the database breaks during the commit, the request fails as
+``Unavailable``, and only its key tells whether it was stored.
 
-On PostgreSQL, the servers agree on one *follower* for each study, and forward the study's requests to it
-(``api/forwarding.py``). So usually only the follower's owner has requests. If the follower dies, its requests are
-forwarded to the next follower with the same keys; that process has an owner of its own, which reads the study from the
-database. While servers disagree about the follower, two owners may write to the study. Step 4 then lets one of them
-commit, and the other repeats its batch.
+On PostgreSQL, the processes agree on one of them for each study, its *follower*, and the servers forward the study's
+requests to it (``api/forwarding.py``), with a key of their own if the client gave none. So usually only the follower's
+owner has requests. If the follower dies or is silent for too long, the server forwards them to the next follower and,
+if that fails too, performs them itself. That process has an owner of its own, which reads the study from the database.
+A stored answer is then found by the key. Other owners also write when leases expire (``monitoring/sweep.py``), and
+while servers disagree about the follower. Whenever two owners write, step 4 lets one of them commit, and the other
+repeats its batch. On SQLite, nothing is forwarded: each server is the follower of the studies for which it receives
+requests, and step 4 alone protects them.
 """
 
 from __future__ import annotations
