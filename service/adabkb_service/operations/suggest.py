@@ -11,15 +11,16 @@ transaction, crashes and several servers. In each of its batches, until it is fi
    answer are on one plate. This is the plate of the first waiting trial or, if none waits, the last plate while it has
    room.
 3. The batch takes points that the model has decided on (``Batch._points``). They are outdated if an event that affects
-   the model, such as a result, was recorded since. Issuing some of them does not make the others outdated, because the
-   model decided on each with the earlier ones pending. Usually there are enough points, since the model decides on the
-   next ones as soon as it has processed a result. Otherwise the request is parked until the model replies, unless its
-   key has a stored answer. Requests that fix other values wait for one reply after the other.
+   the model, such as a result, was recorded since. They are issued in order: the model chose each one assuming that
+   those before it are being evaluated, so issuing the first ones leaves the others valid. Usually there are enough
+   points, since the model decides on the next ones as soon as it has processed a result. Otherwise the request is
+   parked until the model replies, unless its key has a stored answer. Requests that fix other values wait for one reply
+   after the other.
 4. ``_issue`` leases the waiting trials to the worker, and records an event for each new point. The transition function
    (``study/transitions.py``) turns the events into rows.
 
-A request waits for the model for at most ``timeouts.suggestion``, counted from its arrival at the server that performs
-it or, if this is later, from when that server has loaded the engine. (If loading takes longer than
+A request waits for the model for at most ``timeouts.suggestion``, counted from when the performing server has queued it
+or, if this is later, from when that server has loaded the engine. (If loading takes longer than
 ``timeouts.request``, the request fails as ``Unavailable``.) Points that are still missing then are drawn
 quasi-randomly. They are drawn at once if the model replies with fewer points, because its time for decisions has ended,
 or if no useful reply is expected soon (``ModelLink.is_worth_waiting_for``). An answer with such points is marked as

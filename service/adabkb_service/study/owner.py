@@ -5,12 +5,13 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
 1. ``submit`` queues the request and returns a future. The scheduler has one of its threads call ``process_queues``; at
    most one thread works for a study. (In a command without threads, the caller that waits for the future does this.)
 2. ``process_queues`` takes the queued requests as a batch, after those that are parked (step 3). While requests are
-   parked, new results stay queued for ``HOLD_SECONDS``, so that they do not invalidate what the model is deciding on.
+   parked, requests that invalidate the model's decisions, such as results, stay queued until the model replies, but for
+   at most ``HOLD_SECONDS``.
 3. The batch performs the requests one after the other on one draft of the study in memory (``Batch.perform``). A
-   refused request leaves no changes in the draft. A request is *parked* if it needs new points, or the model's latest
-   figures, that the model does not have yet but may have soon. A parked request occupies no thread, and the other
-   requests of the batch continue. Before a request is parked or refused, its idempotency key is looked up, and a stored
-   answer is returned.
+   refused request leaves no changes in the draft. A request is *parked* while it waits for the model: for new points,
+   or for figures that include the latest results. It is parked only if a reply is expected soon. A parked request
+   occupies no thread, and the other requests of the batch continue. Before the batch refuses a request, or first parks
+   it for points, it looks up its idempotency key, and returns a stored answer.
 4. One transaction writes what the draft changed: the events, the rows that follow from them, and the answers to keep,
    under their keys. (On SQLite it may contain the batches of several studies.) It writes nothing if the study's version
    in the database is not that of the draft, because another owner has written, or if a key already has an answer. Then
@@ -23,18 +24,20 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
 
 If the process ends before the commit, nothing of the batch is stored. If it ends after the commit, everything is
 stored, and a client that repeats a request with its key within ``idempotency_hours`` gets the stored answer. Nothing
-else is lost: the queues have only requests without an answer, and a model is restored from its stored rows and the
-later events of the log. If the connection to the database breaks during the commit, the request fails as
-``Unavailable``, and only its key tells whether it was stored.
+else in the memory of the process matters: queued requests were not answered, so their clients repeat them, and the
+model is restored from its stored rows and the later events of the log. If the connection to the database breaks during
+the commit, the request fails as ``Unavailable``. To repeat it with its key is safe; without a key, so is to repeat the
+result of a trial with its attempt.
 
-On PostgreSQL, the processes agree on one of them for each study, its *follower*, and the servers forward the study's
-requests to it (``api/forwarding.py``), with a key of their own if the client gave none. So usually only the follower's
-owner has requests. If the follower dies or is silent for too long, the server forwards them to the next follower and,
-if that fails too, performs them itself. That process has an owner of its own, which reads the study from the database.
-A stored answer is then found by the key. Other owners also write when leases expire (``monitoring/sweep.py``), and
-while servers disagree about the follower. Whenever two owners write, step 4 lets one of them commit, and the other
-repeats its batch. On SQLite, nothing is forwarded: each server is the follower of the studies for which it receives
-requests, and step 4 alone protects them.
+On PostgreSQL, the processes agree on one of them for each study, its *follower*; if model workers run, it is one of
+these. The servers forward the study's requests to it (``api/forwarding.py``), with a key of their own if the client
+gave none. So usually only the follower's owner has requests. If the follower dies or declines, the server forwards the
+request to the next follower. If that one does not respond either, or if a live follower does not respond in time, the
+server performs the request itself. The performing process has an owner of its own, which reads the study from the
+database, and finds a stored answer by the key. Other owners also write for bodies that are too large to forward, when
+leases expire (``operations/monitoring/sweep.py``), and while servers disagree about the follower. Whenever two owners
+write, step 4 lets one of them commit, and the other repeats its batch. On SQLite, nothing is forwarded: each server is
+the follower of the studies for which it receives requests, and step 4 alone protects them.
 """
 
 from __future__ import annotations
