@@ -215,7 +215,7 @@ def test_unknown_fields_get_a_suggestion(server: str) -> None:
         "did you mean budget?",
         "did you mean seed?",
     ]
-    assert "there are id, objectives, direction" in faults[2]["detail"]
+    assert "there are id, title, description, objectives, direction" in faults[2]["detail"]
     (misspelt,) = httpx.patch(f"{server}/v1/studies/s", json={"budgte": 3}).json()["errors"]
     assert misspelt["detail"].endswith("did you mean budget?")
 

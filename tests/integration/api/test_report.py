@@ -12,6 +12,9 @@ from markdown_it import MarkdownIt
 from tests.acceptance.page.studies import HOSTILE, hostile, tuned
 from tests.servers import server_on
 
+QUESTION = re.compile(r"\*\*[A-Z][A-Za-z ]+\?\*\* ")
+"""The questions of a report are bold; its other texts have no markup."""
+
 
 def report(api: httpx.Client, study: str) -> str:
     answer = api.get(f"/v1/studies/{study}/report")
@@ -29,7 +32,8 @@ def tables(text: str) -> list[list[list[str]]]:
         elif token.type == "tr_open":
             found[-1].append([])
         elif token.type == "inline":
-            assert {each.type for each in token.children or []} <= {"text", "text_special"}, token.content
+            bold = ("strong_open", "strong_close") if QUESTION.match(token.content) else ()
+            assert {each.type for each in token.children or []} <= {"text", "text_special", *bold}, token.content
             if found and token.level > 2:
                 found[-1][-1].append("".join(each.content for each in token.children or []))
     return found

@@ -199,7 +199,7 @@ def test_stop_rules_are_rejected_later_and_single_objectives_have_no_front(runni
     with pytest.raises(Invalid, match="use a budget"):
         change(running, "s", {"tolerance": 1.0})
     create(running, definition(id="one"))
-    with pytest.raises(Invalid, match="/recommendation"):
+    with pytest.raises(Invalid, match="the recommendation is its best point"):
         front.front(running, "one")
     with pytest.raises(Invalid, match="is required"):
         observe(running, "one", PointValueBody.model_validate({"parameters": {"x": 0, "y": 1}, "metrics": {"a": 1}}))

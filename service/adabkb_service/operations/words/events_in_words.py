@@ -13,8 +13,10 @@ Payload = Mapping[str, Any]
 
 
 def happened(study: Study, event: Event) -> str:
-    """Return what an event says of its trial or of its result, with its reason."""
-    told, reason = SENTENCES[event.kind](study, event.payload), event.payload.get("reason")
+    """Return what an event says of its trial or of its result, with its reason. An imported log may attach other events
+    to a trial; of these, only the kind is known."""
+    sentence, reason = SENTENCES.get(event.kind), event.payload.get("reason")
+    told = sentence(study, event.payload) if sentence else event.kind.capitalize()
     return f"{told}: {reason}" if reason else told
 
 

@@ -107,7 +107,7 @@ def test_the_refusal_of_a_read_only_token_says_so(guarded: tuple[str, str, str])
                 await agent.refusal("create_study", study="t", parameters=SPACE, direction="minimize"),
             ]
         for told in refusals:
-            assert "does not allow it" in told
+            assert "does not allow this call" in told
             assert "403" in told
 
     asyncio.run(session())
