@@ -242,9 +242,8 @@ def _decide(state: State, view: View, out: Issued) -> Suggestion[State]:
         beta = _beta(state, step)
     best = best_row(state, view)
     around = None if best is None else record.positions[best]
-    # A listed space has no interior, and any other view than the posterior itself tells good points from others.
-    knows_nothing = _are_equal(record.values) and isinstance(view, Surrogate) and not is_listed
-    target = _random(state, out) if knows_nothing and untried is None else None
+    is_random = untried is None and not is_listed and _knows_nothing(view, record.values)
+    target = _random(state, out) if is_random else None
     if target is None:
         target = _largest(state, view, beta, around, out, only=untried if step % betas.CHOICES_EVERY == 0 else None)
     found = _refined(state, view, beta, target, out, 0.0 if _is_itself(state, beta, out) else TOLERANCE)
@@ -292,7 +291,7 @@ def _decide_restart(state: State, restart: Restart, view: View, out: Issued) -> 
     size = restart.size(out.pending, domain)
     beta = betas.beta(size)
     tolerance = 0.0 if state.problem.space.constraints else TOLERANCE  # a centroid is never at an edge
-    if size >= RANDOM_POINTS and not _are_equal(state.record.values[restart.rows]):
+    if size >= RANDOM_POINTS and not _knows_nothing(view, state.record.values[restart.rows]):
         target = _largest(state, view, beta, restart.best, out)
         if is_outside_neighbourhood(domain, target[None], restart.avoided, restart.relevant)[0]:
             return replace(_refined(state, view, beta, target, out, tolerance), phase="restart")
@@ -347,10 +346,11 @@ def _random(state: State, out: Issued) -> Array | None:
     )
 
 
-def _are_equal(values: Array) -> bool:
-    """Return whether there are several results, and all are equal. The model then knows nothing but distances, and its
-    bounds are largest in the corners."""
-    return len(values) > 1 and bool(values.min() == values.max())
+def _knows_nothing(view: View, values: Array) -> bool:
+    """Return whether all of several results are equal, and the view is the posterior of the objective alone. It then
+    knows nothing but distances, and its bounds are largest in the corners. Any other view tells good points from
+    others."""
+    return isinstance(view, Surrogate) and len(values) > 1 and bool(values.min() == values.max())
 
 
 def _untried_choices(state: State, out: Issued) -> Callable[[Array], Bools] | None:

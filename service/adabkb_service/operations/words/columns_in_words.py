@@ -9,7 +9,7 @@ from adabkb_service.contract.answers import Study
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.operations.words import wording
 
-MOST_DIGITS = 5
+MAX_DIGITS = 5
 """The maximum number of digits of a number to which zeros are appended."""
 NUMBER = re.compile(r"(?P<whole>[\N{MINUS SIGN}-]?\d[\d\N{NARROW NO-BREAK SPACE}]*)(\.(?P<decimals>\d+))?")
 EXPONENT = re.compile(r"[\N{MINUS SIGN}-]?\d.*e.*")
@@ -34,7 +34,7 @@ def aligned(texts: Sequence[str]) -> list[str]:
     numbers = [found for text in texts if (found := NUMBER.fullmatch(text))]
     decimals = max((len(found["decimals"] or "") for found in numbers), default=0)
     digits = decimals + max((sum(map(str.isdigit, found["whole"])) for found in numbers), default=0)
-    if not decimals or digits > MOST_DIGITS or any(map(EXPONENT.fullmatch, texts)):
+    if not decimals or digits > MAX_DIGITS or any(map(EXPONENT.fullmatch, texts)):
         return list(texts)
     return [_with_decimals(text, decimals) for text in texts]
 
