@@ -1,39 +1,41 @@
 """POST /v1/studies/{id}/suggest: issue trials, waiting ones first, then new points.
 
 The study's owner performs this request in a batch with other requests. ``study/owner.py`` describes batches, their
-transaction, crashes and several servers. In each of its batches, until it is finished, the request takes these steps:
+transaction, crashes and several servers. In each of its batches, the request takes steps 1 to 3, and step 4 once it has
+its points:
 
 1. ``_prepare`` expires overdue leases, so that their trials wait again, or fail after the maximum number of attempts.
    It withdraws waiting trials that an edit of the space has excluded, and updates the study's state.
 2. ``_demand`` computes the number of new points: the request's count less the waiting trials, within the study's budget
    and limits; 0 if the study is paused or complete. If the request fixes parameters or has a context, only waiting
    trials with these values count, and new points must have these values. In a study with plates, all trials of an
-   answer are on one plate. This is the plate of the first waiting trial or, if none waits, the last plate while it has
-   room.
+   answer are on one plate. This is the plate of the first waiting trial; if none waits, it is the last plate, or a new
+   one if that has no room. A request for a new plate gets no waiting trials.
 3. The batch takes points that the model has decided on (``Batch._points``). They are outdated if an event that affects
-   the model, such as a result, was recorded since. They are issued in order: the model chose each one assuming that
-   those before it are being evaluated, so issuing the first ones leaves the others valid. Usually there are enough
-   points, since the model decides on the next ones as soon as it has processed a result. Otherwise the request is
-   parked until the model replies, unless its key has a stored answer. Requests that fix other values wait for one reply
-   after the other.
+   the model, such as a result or a quasi-random point, was recorded since. They are issued in order: the model chose
+   each one assuming that those before it are being evaluated, so issuing the first ones leaves the others valid.
+   Usually there are enough points, since the model decides on the next ones as soon as it has processed a result.
+   Otherwise the request is parked until the model replies, unless its key has a stored answer. The model decides for
+   one set of fixed values at a time, so of several requests that fix different values, each waits for its turn.
 4. ``_issue`` leases the waiting trials to the worker, and records an event for each new point. The transition function
    (``study/transitions.py``) turns the events into rows.
 
-A request waits for the model for at most ``timeouts.suggestion``, counted from when the performing server has queued it
-or, if this is later, from when that server has loaded the engine. (If loading takes longer than
+A request waits for the model for at most ``timeouts.suggestion``, counted from when the performing process has queued
+it or, if this is later, from when that process has loaded the engine. (If loading takes longer than
 ``timeouts.request``, the request fails as ``Unavailable``.) Points that are still missing then are drawn
 quasi-randomly. They are drawn at once if the model replies with fewer points, because its time for decisions has ended,
 or if no useful reply is expected soon (``ModelLink.is_worth_waiting_for``). An answer with such points is marked as
 ``degraded``, and so is each answer while the study's model has failed.
 
-After a crash before the commit, there is no trial and no answer, but the changes of step 1 may be stored by an earlier
-batch, in which the request was parked. After a crash that follows the commit, trials and answer are stored, and a
-client that repeats the request with its key gets the stored answer. Without a key, the repeated request gets other
-trials. When the leases of the first ones have expired, these are issued again, or fail after the maximum number of
-attempts.
+After a crash before the commit, there is no new trial and no answer, but an earlier batch, in which the request was
+parked, may have stored the changes of step 1. After a crash that follows the commit, trials and answer are stored, and
+a client that repeats the request with its key gets the stored answer, even if the leases in it have expired meanwhile.
+Without a key, the repeated request gets other trials. The trials of the lost answer wait again when their leases have
+expired, or fail after the maximum number of attempts.
 
-Each decision of the model is a function of the events before it, so a restored model decides on the same points.
-Whether a point is from the model or quasi-random depends on the clock, and is recorded in the log.
+The next point of the model is a function of the events before it, so a restored model decides on the same points in the
+same order. How many it decides on in time, and thus whether a point is from the model or quasi-random, depends on the
+clock. Each issued point and its origin are recorded in the log.
 """
 
 from __future__ import annotations
@@ -82,7 +84,8 @@ NO_PLATES = "is for studies with plates, and this one has none; give count inste
 
 
 def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request[Suggested]:
-    """Return a request to issue up to ``body.most`` trials, waiting ones before new ones.
+    """Return a request to issue up to ``body.most`` trials, waiting ones before new ones. Its outcome may be one of
+    these errors.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -90,7 +93,8 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
             study's algorithm cannot fix parameters.
         Busy: too many requests wait for the study, this one waited for too long (``timeouts.request``), or other
             servers kept committing first (``timeouts.contention``).
-        Unavailable: the server is still loading the engine.
+        Unavailable: the server is still loading the engine, the database is unavailable, or the connection to it broke
+            during the commit, and it is unknown whether there are trials.
         RequestInProgress: a request with the same key is being performed.
         IdempotencyKeyReused: the key was used with another request.
     """
@@ -105,8 +109,9 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
 
 
 def _prepare(body: SuggestBody, draft: Draft) -> None:
-    """Expire overdue leases, and withdraw waiting trials that an edit of the space has excluded. Then update the
-    study's state, since expirations may cause failures that pause it."""
+    """Expire overdue leases, and withdraw waiting trials that an edit of the space has excluded: all of them, or only
+    as many as it takes to find the trials to issue. Then update the study's state, since expirations may cause failures
+    that pause it."""
     leases.expire_overdue(draft)
     withdraw_out_of_space_trials(draft, None if body.fixed or body.context else body.most)
     lifecycle.update_state(draft)
@@ -205,7 +210,7 @@ def _add(draft: Draft, point: Proposal, body: SuggestBody, *, is_first: bool) ->
 
 
 def _answer(study: StudyRow, rows: list[TrialRow], body: SuggestBody, *, is_degraded: bool) -> Suggested:
-    """Return the answer, with a reason if there are fewer trials than requested."""
+    """Return the answer; if there are fewer trials than requested, with a reason if one is known."""
     summary = lifecycle.summary(study)
     reason: NoTrialReason | None = None
     if len(rows) < body.most:

@@ -4,40 +4,54 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
 
 1. ``submit`` queues the request and returns a future. The scheduler has one of its threads call ``process_queues``; at
    most one thread works for a study. (In a command without threads, the caller that waits for the future does this.)
-2. ``process_queues`` takes the queued requests as a batch, after those that are parked (step 3). While requests are
-   parked, requests that invalidate the model's decisions, such as results, stay queued until the model replies, but for
-   at most ``HOLD_SECONDS``.
-3. The batch performs the requests one after the other on one draft of the study in memory (``Batch.perform``). A
-   refused request leaves no changes in the draft. A request is *parked* while it waits for the model: for new points,
-   or for figures that include the latest results. It is parked only if a reply is expected soon. A parked request
-   occupies no thread, and the other requests of the batch continue. Before the batch refuses a request, or first parks
-   it for points, it looks up its idempotency key, and returns a stored answer.
+   The request is refused at once as ``Busy`` if ``MAX_QUEUED`` requests are queued.
+2. ``process_queues`` takes the parked requests (step 3) and then the queued ones as one batch. It refuses those that
+   have waited for longer than ``timeouts.request``. While requests are parked and the model's reply is expected,
+   requests that invalidate its decisions, such as results, stay queued until it replies, but for at most
+   ``HOLD_SECONDS``. Other requests overtake them.
+3. The batch performs its requests one after the other on one draft of the study in memory (``Batch.perform``). A
+   refused request leaves no changes in the draft. A request is *parked* while it waits for the model: ``suggest`` for
+   new points; GET and PATCH of a study for figures that include the latest results. ``observe`` never waits for the
+   model. A request is parked only while a reply is expected: not for some seconds after the model has failed or has not
+   replied in time, but always while the engine is loading. A parked request occupies no thread, and the other requests
+   of the batch continue. Before this step refuses a request, or first parks it for points, it looks up its idempotency
+   key, and returns a stored answer.
 4. One transaction writes what the draft changed: the events, the rows that follow from them, and the answers to keep,
    under their keys. (On SQLite it may contain the batches of several studies.) It writes nothing if the study's version
    in the database is not that of the draft, because another owner has written, or if a key already has an answer. Then
-   the study is read again and the batch is repeated, with the keys looked up first.
+   the study is read again and its batch is repeated, with the keys looked up first.
 5. New events are sent to the model if it needs them: after results, and while requests are parked. The message says on
    how many points to decide next.
 6. Each finished request gets its outcome, which ends its future. Parked requests join the next batch (step 2). It
    begins with the next request, when the model replies, or at the earliest deadline of a parked request. At its
    deadline, a suggestion gets quasi-random points.
 
-If the process ends before the commit, nothing of the batch is stored. If it ends after the commit, everything is
-stored, and a client that repeats a request with its key within ``idempotency_hours`` gets the stored answer. Nothing
-else in the memory of the process matters: queued requests were not answered, so their clients repeat them, and the
-model is restored from its stored rows and the later events of the log. If the connection to the database breaks during
-the commit, the request fails as ``Unavailable``. To repeat it with its key is safe; without a key, so is to repeat the
-result of a trial with its attempt.
+**Crashes.** If the process ends before the commit, nothing of the batch is stored. If it ends after the commit,
+everything is stored. In both cases the client gets no answer and repeats the request. If it repeats it with its key
+within ``idempotency_hours``, it gets the stored answer; if there is none, the request is performed. Nothing else is
+lost with the memory of the process, since the model is restored from its stored rows and the later events of the log.
+If the connection to the database breaks during the commit, the request fails as ``Unavailable``, and its client does
+not know whether it is stored. It may safely repeat the request with its key. It may also repeat a result without a key
+if the request names a trial, since a trial has only one result.
 
-On PostgreSQL, the processes agree on one of them for each study, its *follower*; if model workers run, it is one of
-these. The servers forward the study's requests to it (``api/forwarding.py``), with a key of their own if the client
-gave none. So usually only the follower's owner has requests. If the follower dies or declines, the server forwards the
-request to the next follower. If that one does not respond either, or if a live follower does not respond in time, the
-server performs the request itself. The performing process has an owner of its own, which reads the study from the
-database, and finds a stored answer by the key. Other owners also write for bodies that are too large to forward, when
-leases expire (``operations/monitoring/sweep.py``), and while servers disagree about the follower. Whenever two owners
-write, step 4 lets one of them commit, and the other repeats its batch. On SQLite, nothing is forwarded: each server is
-the follower of the studies for which it receives requests, and step 4 alone protects them.
+**Several servers on PostgreSQL.** The processes agree on one of them for each study, its *follower*, which performs
+the study's requests (steps 1 to 6). It is a server or, if model workers run, one of these. The servers forward the
+study's requests to it (``api/forwarding.py``), with a key of their own if the client gave none. So usually only the
+follower's owner has requests.
+
+If the follower's connection to the database ends, or it sends no beat for ``peers.SILENT_SECONDS`` (3 s), it counts
+as dead, and the study has another follower at once. Servers that wait for a response of the dead one forward the
+request to the new one; so they do if a follower that is shutting down declines it. If that one dies or declines, too,
+or if a live follower does not respond within two minutes, the server that received the request performs it
+itself, with the same key. In each case the owner of the performing process reads the study from the database, and
+finds the answer by the key if an earlier performer has stored it.
+
+So more than one owner may write to a study: after such a change of the follower, while servers disagree about it, for
+bodies that are too large to forward, and when a server's sweep expires leases (``operations/monitoring/sweep.py``).
+Then step 4 lets one of them commit, and the others repeat their batches.
+
+**Several servers on SQLite.** Nothing is forwarded. Each server performs the requests that it receives, and step 4
+alone protects the studies.
 """
 
 from __future__ import annotations
