@@ -245,6 +245,7 @@ def test_concurrent_changes_of_quotas_of_one_token_both_take_effect(other_postgr
     with closing(Database(other_postgresql)) as database:
         root = give_token(database, "root", "admin")
         changed = id_of(give_token(database, "ann", "work"))
+        assert changed is not None
         headers = {"Authorization": f"Bearer {root}"}
         with (
             server_on(other_postgresql) as address,
