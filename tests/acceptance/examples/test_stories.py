@@ -26,9 +26,7 @@ PAGES = blocks.DOCS / "stories"
 
 
 @pytest.mark.long
-def test_killed_gpu_process_costs_no_trial(
-    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_killed_gpu_process_costs_no_trial(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """stories/network.md"""
     with Client(server) as client:
         trials = list(network.tune(client, 3, ["3", "5"], partial(killed_once, tmp_path)).trials())
