@@ -273,6 +273,8 @@ class AsyncStudyMethods:
         std_error: str | None = "std_error",
         state: str | None = "state",
         plate: str | None = "plate",
+        decimal: Literal[".", ","] = ".",
+        choices: Mapping[str, Mapping[str, Any]] | None = None,
         dry_run: bool = False,
         progress: bool = True,
     ) -> ImportReport:
@@ -294,6 +296,9 @@ class AsyncStudyMethods:
                 rows whose column ``excluded`` is true, are skipped. None: every row counts.
             plate: in a study with plates, the column of the numbers of the rows' plates, if any; an empty cell means
                 that the result is on no plate.
+            decimal: the decimal mark of numbers in text, such as "," for 0,5.
+            choices: the choices that cells with other texts mean, by the parameter's name, such as
+                ``{"kernel": {"Gaussian": "rbf"}}``. Upper and lower case need no entry.
             dry_run: store nothing, and report what would be stored.
             progress: show a progress bar in a terminal or notebook.
 
@@ -301,8 +306,8 @@ class AsyncStudyMethods:
             What was stored, and the invalid rows by number.
 
         Raises:
-            ValueError: a column for a parameter, the value or a metric is missing, ``columns`` names an unknown
-                parameter, a file does not match its name, or an Optuna study has another direction or several
+            ValueError: a column for a parameter, the value or a metric is missing, ``columns`` or ``choices`` names an
+                unknown parameter, a file does not match its name, or an Optuna study has another direction or several
                 directions.
             TypeError, ImportError, OSError: the source has an unsupported type, needs a package, or cannot be read.
             ConnectionFailed: the server was down; repeat the call to continue.
@@ -315,6 +320,8 @@ class AsyncStudyMethods:
                 std_error=std_error,
                 state=state,
                 plate=plate,
+                decimal=decimal,
+                choices=choices,
                 dry_run=dry_run,
                 progress=progress,
             )

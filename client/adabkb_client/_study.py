@@ -408,8 +408,9 @@ class Study(StudyMethods, Connected[Transport]):
                 once, and its trial is released instead of failed. AttributeError, KeyError, TypeError, Invalid: the
                 same, if the function has returned no result in this run yet. Later, such an error may be specific to
                 one point, so it fails the trial.
-            WorkerDied: the last of ``max_failures`` failures in a row was a worker process that ended.
-            WorkerLost: the last of ``max_failures`` failures in a row was a lost process or node of the cluster.
+            WorkerDied: the last of ``max_failures`` failures in a row was a worker process that crashed.
+            WorkerLost: the last of ``max_failures`` failures in a row was a killed worker process, or a lost process or
+                node of the cluster.
             ConnectionError: ``engine`` found no cluster.
             Exception: the last error, after ``max_failures`` failures in a row; or the error of a callback.
             NoTrialAvailable: the study was paused because ``failure_limit`` trials failed in a row; ``resume``

@@ -9,8 +9,8 @@ AdaBKBError
 ├── WrongFunction             the function cannot be called as required (also a TypeError)
 ├── WrongResult               a value is not a result of the study (also a TypeError)
 ├── NotFinite                 a number is infinite or NaN (also a ValueError)
-├── WorkerDied                a worker process of a run ended in the middle of an evaluation
-├── WorkerLost                a cluster lost the process or node of an evaluation
+├── WorkerDied                a worker process of a run crashed in the middle of an evaluation
+├── WorkerLost                a worker process was killed, or a cluster lost its process or node
 └── APIError                  the server refused: ``status``, ``code``, ``detail``, ``pointers``
     ├── Unauthorized          401, 403
     ├── NotFound              404
@@ -98,11 +98,13 @@ class NotFinite(AdaBKBError, ValueError):
 
 
 class WorkerDied(AdaBKBError):
-    """A worker process of ``study.run(..., processes=True)`` ended during an evaluation, by a signal or by itself."""
+    """A worker process of ``study.run(..., processes=True)`` crashed or exited during an evaluation, or was killed
+    during the last attempt of a trial (``max_attempts``). The trial fails."""
 
 
 class WorkerLost(AdaBKBError):
-    """The cluster of ``study.run(..., engine=...)`` lost the process or node that evaluated a trial.
+    """The worker process that evaluated a trial was killed, or the cluster of ``study.run(..., engine=...)`` lost its
+    process or node.
 
     The trial is released, and issued again before any new point.
     """

@@ -37,6 +37,8 @@ def import_results(
     state: str | None,
     plate: str | None,
     *,
+    decimal: str,
+    choices: Mapping[str, Mapping[str, Any]],
     dry_run: bool,
     progress: bool,
 ) -> Steps[ImportReport]:
@@ -55,6 +57,8 @@ def import_results(
         plate=None if plate == PLATE and not info.plates else plate,
         several=bool(info.objectives),
         quantities=info.quantities,
+        decimal=decimal,
+        choices=choices,
     )
     states: Counter[str] = Counter()
     errors: list[RowError] = []

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from adabkb_client._models import RowError
@@ -16,6 +17,8 @@ COMPLETED = ("", "complete", "completed", "done", "finished", "ok", "succeeded",
 """States of a row that has a result, in lower case."""
 EXCLUDED = "excluded"
 """The column of an export that marks excluded results, and the state of such rows."""
+DECIMALS = (".", ",")
+"""The possible decimal marks."""
 MAX_PLATE = 10**9
 """The largest number of a plate."""
 SHOWN = 60
@@ -44,7 +47,7 @@ class InvalidCell(ValueError):
 @dataclass(frozen=True)
 class Columns:
     """The column of each field: the parameters, metrics and their standard errors by name, the value, its standard
-    error, the state of the row, and its plate."""
+    error, the state of the row, and its plate; and how their cells are read."""
 
     parameters: Mapping[str, str]
     value: str | None
@@ -53,6 +56,19 @@ class Columns:
     metrics: Mapping[str, str] = field(default_factory=dict)
     std_errors: Mapping[str, str] = field(default_factory=dict)
     plate: str | None = None
+    decimal: str = "."
+    """The decimal mark."""
+    choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Parameter -> text of a cell -> the choice that it means."""
+
+    def parameter_cells(self, row: Row) -> dict[str, Any]:
+        """Return the cell of each parameter by name, or the choice that it means."""
+        cells = {name: row.cells.get(column) for name, column in self.parameters.items()}
+        for name in cells.keys() & self.choices.keys():
+            cell = plain(cells[name])
+            text = "" if _is_missing(cell) else str(cell).strip()
+            cells[name] = self.choices[name].get(text, cells[name])
+        return cells
 
     def unused(self, columns: Iterable[str]) -> list[str]:
         """Return the columns that are not used."""
@@ -73,6 +89,8 @@ def chosen(
     plate: str | None = None,
     several: bool = False,
     quantities: Mapping[str, Mapping[str, Any]] | None = None,
+    decimal: str = ".",
+    choices: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Columns:
     """Return the columns of the fields: those that the arguments name, or otherwise those with the default names.
 
@@ -87,15 +105,23 @@ def chosen(
         plate: the column of the plates; None if the rows have none, and otherwise as for the standard errors.
         several: whether the study has several objectives, so that results consist of metrics.
         quantities: labels and units of measured quantities, by name.
+        decimal: the decimal mark of numbers, "." or ",".
+        choices: parameter -> text of a cell -> the choice that it means.
 
     Raises:
         NoColumn: a column does not exist.
-        ValueError: the mapping names an unknown parameter, or a column is used twice.
+        ValueError: the mapping or the choices name an unknown parameter, a column is used twice, or the decimal mark is
+            another one.
     """
+    if decimal not in DECIMALS:
+        raise ValueError(f"decimal must be {' or '.join(map(repr, DECIMALS))}, not {decimal!r}")
     names = [parameter["name"] for parameter in parameters]
     for name in mapping:
         if name not in names:
             raise ValueError(f"a column is given for {name!r}, which is not one of the parameters: {', '.join(names)}")
+    for name in choices or ():
+        if name not in names:
+            raise ValueError(f"choices are given for {name!r}, which is not one of the parameters: {', '.join(names)}")
     found: dict[str, str] = {}
     for parameter in parameters:
         name = parameter["name"]
@@ -126,6 +152,8 @@ def chosen(
         measured,
         {name: f"std_errors.{name}" for name in metrics if f"std_errors.{name}" in columns},
         _optional("plate", plate, columns, taken | set(measured.values())),
+        decimal,
+        choices or {},
     )
 
 
@@ -168,29 +196,30 @@ def result_of_row(
             errors.append(RowError(row.number, field, str(unfit)))
             return None
 
-    cells = {name: row.cells.get(column) for name, column in columns.parameters.items()}
+    as_number, as_std_error = partial(number, decimal=columns.decimal), partial(_std_error, decimal=columns.decimal)
+    cells = columns.parameter_cells(row)
     point: dict[str, Any] = {}
     for each in sorted(parameters, key=lambda each: bool(each.get("when")) and _is_missing(cells.get(each["name"]))):
         name, given = each["name"], not _is_missing(cells.get(each["name"]))
         if given or _is_active(each, point):  # last those that are inactive, or missing
             fills = each["kind"] == "fixed" and name not in cells
-            point[name] = each["value"] if fills else part(name, _parameter, each, cells.get(name))
+            point[name] = each["value"] if fills else part(name, _parameter, each, cells.get(name), columns.decimal)
     item: dict[str, Any] = {"parameters": point}
     measured = {} if columns.value is None else {"value": columns.value}
     measured |= {f"metrics.{name}": column for name, column in columns.metrics.items()}
     filled = [field for field, column in measured.items() if not _is_missing(plain(row.cells.get(column)))]
     is_partial = 0 < len(filled) < len(measured)
     if columns.value is not None and not (is_partial and "value" not in filled):
-        item["value"] = part("value", number, row.cells.get(columns.value))
+        item["value"] = part("value", as_number, row.cells.get(columns.value))
     error = None if columns.std_error is None or columns.value is None else plain(row.cells.get(columns.std_error))
     if not _is_missing(error):
-        item["std_error"] = part("std_error", _std_error, error)
+        item["std_error"] = part("std_error", as_std_error, error)
     if columns.metrics:
         told = [name for name in columns.metrics if not is_partial or f"metrics.{name}" in filled]
-        item["metrics"] = {name: part(name, number, row.cells.get(columns.metrics[name])) for name in told}
+        item["metrics"] = {name: part(name, as_number, row.cells.get(columns.metrics[name])) for name in told}
         given_errors = {name: plain(row.cells.get(column)) for name, column in columns.std_errors.items()}
         known = {name: error for name, error in given_errors.items() if not _is_missing(error)}
-        item["std_errors"] = {name: part(name, _std_error, error) for name, error in known.items()}
+        item["std_errors"] = {name: part(name, as_std_error, error) for name, error in known.items()}
     if columns.plate is not None and not _is_missing(plain(row.cells.get(columns.plate))):
         item["plate"] = part("plate", _plate, row.cells.get(columns.plate))
     return {**item, **({"partial": True} if is_partial else {})}, errors
@@ -205,8 +234,8 @@ def _is_active(parameter: Mapping[str, Any], point: Mapping[str, Any]) -> bool:
     )
 
 
-def number(cell: Any) -> float:
-    """Return the number in a cell.
+def number(cell: Any, decimal: str = ".") -> float:
+    """Return the number in a cell, with this decimal mark if it is text.
 
     Raises:
         InvalidCell: the cell is not a finite number.
@@ -215,11 +244,15 @@ def number(cell: Any) -> float:
     if _is_missing(scalar):
         raise InvalidCell("is missing; fill it in, or leave the row out")
     try:
-        found = math.nan if isinstance(scalar, bool | bytes) else float(scalar)
+        written = scalar
+        if decimal == "," and isinstance(scalar, str):
+            written = "" if "." in scalar else scalar.replace(",", ".")  # a point may separate thousands
+        found = math.nan if isinstance(scalar, bool | bytes) else float(written)
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     if math.isnan(found):
-        raise InvalidCell(f"must be a number, with a point if it has decimals, not {_shown(scalar)}")
+        mark = "comma" if decimal == "," else "point"
+        raise InvalidCell(f"must be a number, with a {mark} if it has decimals, not {_shown(scalar)}")
     if math.isinf(found):
         raise InvalidCell("must be finite; leave the row out if the evaluation has failed")
     return found
@@ -232,17 +265,17 @@ def _plate(cell: Any) -> int:
     return int(found)
 
 
-def _std_error(cell: Any) -> float:
-    error = number(cell)
+def _std_error(cell: Any, decimal: str) -> float:
+    error = number(cell, decimal)
     if error < 0:
         raise InvalidCell(f"must be 0 or more, not {error}")
     return error
 
 
-def _parameter(parameter: Mapping[str, Any], cell: Any) -> Any:
+def _parameter(parameter: Mapping[str, Any], cell: Any, decimal: str) -> Any:
     match parameter["kind"]:
         case "float" | "int":
-            return number(cell)
+            return number(cell, decimal)
         case "bool":
             return _choice([False, True], cell)
         case "fixed":

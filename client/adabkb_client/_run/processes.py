@@ -16,13 +16,16 @@ from adabkb_client._models import Answer, Trial
 from adabkb_client._run.evaluation import Evaluation, Result
 from adabkb_client._run.tracebacks import formatted
 from adabkb_client._study import LeasedTrial, Study
-from adabkb_client.errors import WorkerDied, WrongFunction
+from adabkb_client.errors import WorkerDied, WorkerLost, WrongFunction
 
 LOOK_EVERY = 1.0
 """Seconds between two checks whether the process is alive. Its end closes the pipe, which is noticed at once, unless
 one of its own child processes keeps the pipe open."""
 CLOSE_SECONDS = 5.0
 """Seconds within which a process must exit before it is killed."""
+
+KILLED = "was ended by SIGKILL"
+"""The end of a process that the system or a user has killed."""
 
 _spawn = multiprocessing.get_context("spawn")  # a fork would copy locks held by other threads
 
@@ -36,11 +39,17 @@ Reply = Result | Answer | BaseException | None
 class WorkerProcess:
     """Evaluates trials in a separate process, which is replaced if it dies.
 
+    Args:
+        evaluation: calls the function.
+        study: the study of the trials.
+        max_attempts: the attempt of a trial after which a killed process fails it.
+        gpu: the only device that the process sees; None for all.
+
     Raises:
         TypeError: the function cannot be pickled, or the process cannot load it.
     """
 
-    def __init__(self, evaluation: Evaluation, study: Study, gpu: str | None = None) -> None:
+    def __init__(self, evaluation: Evaluation, study: Study, max_attempts: int, gpu: str | None = None) -> None:
         try:
             self._task = pickle.dumps((evaluation, study))
         except Exception as error:
@@ -49,6 +58,7 @@ class WorkerProcess:
                 f"({type(error).__name__}: {error}). Define it at the top level of a module; a lambda or a function "
                 "inside another one cannot be sent to a process."
             ) from None
+        self._max_attempts = max_attempts
         self._gpu = gpu
         self._killed = False
         self._starting = threading.Lock()
@@ -59,7 +69,8 @@ class WorkerProcess:
         """Evaluate a trial: see ``Evaluation``.
 
         Raises:
-            WorkerDied: the process ended during the evaluation. The next call starts another one.
+            WorkerLost: the process was killed during the evaluation, and the trial has attempts left.
+            WorkerDied: the process was killed during the last attempt, or ended otherwise.
             SystemExit: ``kill`` was called.
         """
         if not self._process.is_alive():
@@ -71,7 +82,9 @@ class WorkerProcess:
             end = self._end()
             if self._killed:
                 raise SystemExit("the run is over") from None
-            raise WorkerDied(f"the worker process {end} while it evaluated trial {trial.number}") from None
+            has_attempts = trial.trial.attempt < self._max_attempts
+            kind = WorkerLost if end == KILLED and has_attempts else WorkerDied
+            raise kind(f"the worker process {end} while it evaluated trial {trial.number}") from None
         assert reply is not None, "the reply is None only when a process starts"
         return reply
 

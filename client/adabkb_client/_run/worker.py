@@ -44,7 +44,7 @@ def _run(study: Study, evaluation: Evaluation | Cluster, options: Options, info:
     over = threading.Event()
     with Progress(study.id, info.trial_budget, StudyProgress.of(info), visible=options.progress) as shown:
         state = RunState(study.id, options, shown, over)
-        crew = _Crew(study, evaluation, state, over)
+        crew = _Crew(study, evaluation, state, over, info.max_attempts)
         threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(options.workers)]
         with stoppable(state), exit_on_sigterm():  # signal handlers are called in this thread
             try:
@@ -64,12 +64,20 @@ def _run(study: Study, evaluation: Evaluation | Cluster, options: Options, info:
 class _Crew:
     """The shared state of the worker threads; ``_lock`` guards the mutable part."""
 
-    def __init__(self, study: Study, evaluation: Evaluation | Cluster, state: RunState, over: threading.Event) -> None:
+    def __init__(
+        self,
+        study: Study,
+        evaluation: Evaluation | Cluster,
+        state: RunState,
+        over: threading.Event,
+        max_attempts: int,
+    ) -> None:
         self.study = study
         self.state = state
         self.over = over
         self.calling_back = threading.Lock()
         self._evaluation = evaluation
+        self._max_attempts = max_attempts
         self._leased: set[LeasedTrial] = set()
         self._processes: list[WorkerProcess] = []
         self._numbered = 0
@@ -96,7 +104,8 @@ class _Crew:
         gpus = self.state.options.gpus
         with self._lock:
             number, self._numbered = self._numbered, self._numbered + 1
-        process = WorkerProcess(evaluation, self.study, None if gpus is None else str(gpus[number % len(gpus)]))
+        gpu = None if gpus is None else str(gpus[number % len(gpus)])
+        process = WorkerProcess(evaluation, self.study, self._max_attempts, gpu)
         with self._lock:
             self._processes.append(process)
             if self._abandoned:

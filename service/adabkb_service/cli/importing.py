@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -35,6 +36,16 @@ def import_results(
             show_default=False,
         ),
     ] = None,
+    decimal: Annotated[Literal[".", ","], typer.Option(help="decimal mark of the numbers")] = ".",
+    meanings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="PARAM.CELL=CHOICE",
+            help="choice of the parameter PARAM that the text CELL means",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="validate and report, but store nothing")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -56,6 +67,8 @@ def import_results(
         std_error=std_error,
         state=state,
         plate=plate,
+        decimal=decimal,
+        choices=_choices(meanings or ()),
         dry_run=dry_run,
         progress=not as_json,
     )
@@ -78,3 +91,14 @@ def _column(text: str) -> tuple[str, str]:
     if not equals:
         fail(f"--column {text!r} names no column; give --column PARAM=COLUMN")
     return name, column
+
+
+def _choices(meanings: Iterable[str]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for text in meanings:
+        left, equals, choice = text.partition("=")
+        name, point, cell = left.partition(".")
+        if not point or not equals:
+            fail(f"--map {text!r} is incomplete; give --map PARAM.CELL=CHOICE, such as --map kernel.Gaussian=rbf")
+        found.setdefault(name, {})[cell.strip()] = choice
+    return found

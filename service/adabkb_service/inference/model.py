@@ -24,6 +24,7 @@ from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice, are_alike
 from adabkb_service.engine.space import Space
 from adabkb_service.inference.dataset import Dataset, is_decision, superseded
+from adabkb_service.inference.kept_answers import KeptAnswers
 from adabkb_service.inference.proposals import Decision, Expected, Proposal, expected
 from adabkb_service.inference.restriction import UNRESTRICTED, Restriction, Values
 from adabkb_service.storage.catalogues import Pieces, tables_of
@@ -77,6 +78,8 @@ class Model:
     """Tables of the catalogues; an edit of the space may change them."""
     older: tuple[Older, ...] = ()
     """Results of older studies, in ``first_space``."""
+    kept: KeptAnswers = field(default_factory=KeptAnswers)
+    """The answers of the model as it is now. Snapshots share them."""
     first_space: Space | None = None
     """The space at the study's creation; None for a study without older ones."""
 
@@ -121,6 +124,7 @@ class Model:
         Raises:
             Exception: raised by the engine; the model is then unusable.
         """
+        self.kept = KeptAnswers()
         left_out = superseded(log)
         for index, event in enumerate(log):
             if index and time.monotonic() > until:
@@ -131,6 +135,7 @@ class Model:
 
     def accept(self, log: Iterable[EventRow]) -> None:
         """Add events to the dataset that the engine's state already includes."""
+        self.kept = KeptAnswers()
         for event in log:
             self._count(event)
 
@@ -238,6 +243,7 @@ class Model:
     def prepare(self) -> None:
         """Do work for the next result that does not depend on it, for the current state and the states after the
         decisions. Learning takes one call and the rest another, so that other studies wait less."""
+        self.kept = KeptAnswers()
         learns, self.prepared = self.policy.learns_next(self.state), True  # also if it fails: it is not tried again
         self.state = self.policy.prepare(self.state)
         self.decided = [

@@ -37,8 +37,10 @@ class Read:
         )
 
     def answered(self) -> Answered:
-        """The answer or the exception."""
-        return answered(self.message, self.model)
+        """The answer, which is kept, or the exception."""
+        answer = answered(self.message, self.model)
+        self.model.kept.keep(self.message, answer)
+        return answer
 
 
 def answered(message: Ask, model: Model) -> Answered:

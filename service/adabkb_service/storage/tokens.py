@@ -50,6 +50,12 @@ def find(connection: Connection, token_id: str) -> TokenRow | None:
     return None if row is None else TokenRow(*row)
 
 
+def find_to_change(connection: Connection, token_id: str) -> TokenRow | None:
+    """The token, or None. Other transactions that change it wait for this one. (On SQLite, they do so anyway.)"""
+    row = connection.execute(_FIND.with_for_update(), {"its_id": token_id}).one_or_none()
+    return None if row is None else TokenRow(*row)
+
+
 def valid_of(connection: Connection, user: str, now: datetime) -> list[TokenRow]:
     """The tokens of a user that are neither revoked nor expired nor share links."""
     valid = select(tokens).where(

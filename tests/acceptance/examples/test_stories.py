@@ -26,20 +26,16 @@ PAGES = blocks.DOCS / "stories"
 
 
 @pytest.mark.long
-def test_killed_gpu_process_costs_only_its_trial(
-    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_killed_gpu_process_costs_no_trial(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """stories/network.md"""
     with Client(server) as client:
         trials = list(network.tune(client, 3, ["3", "5"], partial(killed_once, tmp_path)).trials())
     assert {trial.attributes["gpu"] for trial in trials} == {"3", "5"}
-    [failed] = [trial for trial in trials if trial.state == "failed"]
-    assert failed.reason is not None
-    assert "was ended by SIGKILL" in failed.reason
-    assert {trial.state for trial in trials} <= {"completed", "stopped", "failed"}
+    assert sorted(trial.attempt for trial in trials) == [1, 1, 2]
+    assert {trial.state for trial in trials} <= {"completed", "stopped"}
     output = capsys.readouterr().out
     assert output.startswith("GPUs: 3, 5\n")
-    assert re.search(r"1 failed; \d+ epochs\nBest validation loss 0\.\d+ at", output), output
+    assert re.search(r"0 failed; \d+ epochs\nBest validation loss 0\.\d+ at", output), output
 
 
 def test_poor_networks_are_stopped_early_within_the_budget(server: str) -> None:

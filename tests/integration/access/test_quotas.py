@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ from adabkb_service.access.meter import MODEL_WINDOW, Meter
 from adabkb_service.access.quotas import Quotas
 from adabkb_service.access.secrets import id_of
 from adabkb_service.errors import TooManyRequests
-from adabkb_service.storage import audit, usage
-from tests.integration.access.conftest import Guarded
+from adabkb_service.storage import audit, tokens, usage
+from adabkb_service.storage.database import Database
+from tests.integration.access.conftest import Guarded, give_token
 from tests.integration.api.conftest import DEFINITION
 from tests.integration.cli.shell import adabkb
 from tests.servers import server_on
+from tests.waiting import wait_for
 
 NO_QUOTAS = dict.fromkeys(Quotas.__slots__)
 
@@ -236,3 +239,28 @@ def test_default_quotas_apply_to_tokens_without_their_own(tmp_path: Path) -> Non
         assert changed.strip() == f"Token {made['own']['id']}: trials=8."
     assert "trials" in adabkb("token", "quota", made["own"]["id"], "trails=8", "--database", url, code=1)
     assert "number" in adabkb("token", "create", "x", "--quota", "trials=many", "--database", url, code=1)
+
+
+def test_concurrent_changes_of_quotas_of_one_token_both_take_effect(other_postgresql: str) -> None:
+    with closing(Database(other_postgresql)) as database:
+        root = give_token(database, "root", "admin")
+        changed = id_of(give_token(database, "ann", "work"))
+        assert changed is not None
+        headers = {"Authorization": f"Bearer {root}"}
+        with (
+            server_on(other_postgresql) as address,
+            httpx.Client(base_url=address, headers=headers, timeout=60) as admin,
+            ThreadPoolExecutor(1) as elsewhere,
+        ):
+            with database.writing() as connection:
+                tokens.set_quotas(connection, changed, {"studies": 2})
+                answer = elsewhere.submit(admin.patch, f"/v1/tokens/{changed}", json={"quotas": {"trials": 7}})
+                wait_for(lambda: _waits_for_a_lock(database))
+            assert answer.result().json()["quotas"] == NO_QUOTAS | {"studies": 2, "trials": 7}
+            shown = {each["id"]: each["quotas"] for each in admin.get("/v1/tokens").json()["items"]}
+    assert shown[changed] == NO_QUOTAS | {"studies": 2, "trials": 7}
+
+
+def _waits_for_a_lock(database: Database) -> bool:
+    with database.reading() as connection:
+        return bool(connection.exec_driver_sql("SELECT 1 FROM pg_locks WHERE NOT granted").first())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_client import Study
+from adabkb_client import Categorical, Float, Study
 from tests.integration.cli.shell import adabkb
 
 
@@ -35,6 +35,14 @@ def test_a_file_is_tried_and_imported_once(create: Callable[..., Study], tmp_pat
     assert adabkb("result", "import", study.id, str(file)).startswith("a.csv: 1 row, 1 stored in study")
 
 
+def test_commas_and_choices_under_other_names_are_read(create: Callable[..., Study], tmp_path: Path) -> None:
+    study, file = create(parameters={"x": Float(0, 1), "kernel": Categorical(["rbf", "linear"])}), tmp_path / "a.csv"
+    file.write_text("x;kernel;value\n0,5;Gaussian;1,5\n")
+    adabkb("result", "import", study.id, str(file), "--decimal", ",", "--map", "kernel.Gaussian=rbf")
+    [result] = study.observations()
+    assert (dict(result.parameters), result.value) == ({"x": 0.5, "kernel": "rbf"}, 1.5)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -42,6 +50,7 @@ def test_a_file_is_tried_and_imported_once(create: Callable[..., Study], tmp_pat
         (["a.csv", "--column", "lr=rate"], "the columns are rate, layers, score. Name it: --value COLUMN"),
         (["a.csv", "--column", "lr=rate", "--value", "score", "--std-error", "se"], "Name it: --std-error COLUMN"),
         (["a.csv", "--column", "lr"], "--column 'lr' names no column; give --column PARAM=COLUMN"),
+        (["a.csv", "--map", "layers=2"], "--map 'layers=2' is incomplete; give --map PARAM.CELL=CHOICE"),
         (["nowhere.csv"], "cannot read nowhere.csv: No such file or directory"),
         (["a.txt"], "a.txt cannot be imported; give a file with the ending .csv"),
     ],

@@ -41,6 +41,19 @@ def killed(x: float) -> float:
     return x
 
 
+def killed_once(marker: Path, x: float) -> float:
+    """Kill this process in the first call, which creates the file."""
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return x
+
+
+def exits(x: float) -> float:
+    os._exit(3)
+    return x
+
+
 def without_the_lock(pipe: Path, x: float) -> float:
     """Hold the interpreter's lock until somebody opens a pipe, as a badly written extension does."""
     ctypes.PyDLL(None).open(os.fsencode(pipe), os.O_RDONLY)

@@ -237,6 +237,29 @@ def test_a_choice_is_found_in_another_case_if_only_one_fits(create: Callable[...
     assert [(error.row, error.field) for error in report.errors] == [(3, "kernel")]
 
 
+def test_numbers_with_a_decimal_comma_are_read_if_the_argument_says_so(line: Study) -> None:
+    rows = [{"x": "0,25", "value": "1,5"}, {"x": 0.5, "value": "2"}, {"x": "0.75", "value": "1.000,5"}]
+    report = line.import_results(rows, decimal=",")
+    assert [(each.parameters["x"], each.value) for each in report.results] == [(0.25, 1.5), (0.5, 2.0)]
+    assert [(error.row, error.field, error.problem) for error in report.errors] == [
+        (2, "x", "must be a number, with a comma if it has decimals, not '0.75'"),
+        (2, "value", "must be a number, with a comma if it has decimals, not '1.000,5'"),
+    ]
+    with pytest.raises(ValueError, match=r"decimal must be '\.' or ',', not ';'"):
+        line.import_results(rows, decimal=";")  # type: ignore[arg-type]
+
+
+def test_choices_under_other_names_are_mapped(create: Callable[..., Study]) -> None:
+    study = create(kernel=Categorical(["rbf", "linear", 3]))
+    rows = [{"kernel": cell, "value": 1} for cell in (" Gaussian", "rbf", 7, "", "other")]
+    meant = {"kernel": {"Gaussian": "rbf", "7": 3, "": "linear"}}
+    report = study.import_results(rows, choices=meant)
+    assert [each.parameters["kernel"] for each in report.results] == ["rbf", "rbf", 3, "linear"]
+    assert [error.row for error in report.errors] == [4]
+    with pytest.raises(ValueError, match="choices are given for 'solver', which is not one of the parameters: kernel"):
+        study.import_results(rows, choices={"solver": {}})
+
+
 def test_exports_and_frames_of_a_study_are_imported_as_they_are(create: Callable[..., Study], tmp_path: Path) -> None:
     first, second, third = create(), create(), create()
     first.import_results(CELLS)

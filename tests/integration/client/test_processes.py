@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_client import Client, Float, Study, Trial, WorkerDied
+from adabkb_client import Client, Float, Study, Trial, WorkerDied, WorkerLost
 from tests.integration.client import objectives
 from tests.integration.client.leases import LEASE_SECONDS, wait_for_renewal
 from tests.waiting import wait_for
@@ -66,13 +66,27 @@ def test_devices_need_processes(study: Study) -> None:
 
 
 def test_processes_that_die_one_after_the_other_stop_the_run(study: Study) -> None:
-    with pytest.raises(WorkerDied, match="was ended by SIGKILL"):
+    with pytest.raises(WorkerLost, match="was ended by SIGKILL"):
         study.run(objectives.killed, processes=True, max_failures=2)
-    assert [trial.state for trial in study.trials()] == ["failed", "failed"]
+    assert [(trial.state, trial.attempt) for trial in study.trials()] == [("released", 2)]
+
+
+def test_a_trial_whose_process_was_killed_is_issued_again(study: Study, tmp_path: Path) -> None:
+    report = study.run(partial(objectives.killed_once, tmp_path / "killed"), processes=True)
+    assert (report.completed, report.failed) == (BUDGET, 0)
+    assert [trial.attempt for trial in study.trials()] == [2, *[1] * (BUDGET - 1)]
+    assert next(iter(study.trials())).state == "completed"
+
+
+def test_a_trial_whose_process_is_killed_in_each_attempt_fails(study: Study) -> None:
+    with pytest.raises(WorkerDied, match="was ended by SIGKILL"):
+        study.run(objectives.killed, processes=True, max_failures=study.info().max_attempts)
+    [trial] = study.trials()
+    assert (trial.state, trial.attempt) == ("failed", study.info().max_attempts)
 
 
 def test_the_death_of_a_process_can_be_named_among_the_failures_to_continue_after(study: Study) -> None:
-    report = study.run(objectives.killed, processes=True, max_failures=1, n_trials=2, catch=WorkerDied)
+    report = study.run(objectives.exits, processes=True, max_failures=1, n_trials=2, catch=WorkerDied)
     assert (report.failed, report.reason) == (2, "n_trials")
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import threading
 from multiprocessing import Pipe
 from types import FrameType
+from typing import Any
 
 import pytest
 
 from adabkb_service.inference import worker
 from adabkb_service.inference.dataset import Dataset
-from adabkb_service.inference.messages import Advance
+from adabkb_service.inference.messages import Advance, Ask, Superseded
 from adabkb_service.inference.pool import CACHE_BYTES
+from adabkb_service.inference.questions import importance
 from adabkb_service.inference.worker import Worker
 from adabkb_service.operations.data.replay import replay
 from adabkb_service.operations.service import Service
@@ -56,6 +59,49 @@ def test_model_in_the_middle_of_a_step_is_not_stored(running: Service, database:
     serving.join(60.0)
     assert not replay(running, "s").changed
     may_go_on.set()
+    wait_for(lambda: not threads())
+
+
+def test_long_question_about_an_unchanged_model_is_computed_once(running: Service, database: Database) -> None:
+    create(running, definition())
+    rounds(running, "s", 8)
+    with database.reading() as connection:
+        study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
+    computed: list[str] = []
+
+    def note(_: FrameType, step: str) -> None:
+        if step == "call":
+            computed.append("importance")
+
+    ours, theirs = Pipe()
+    with watching({importance: note}):
+        process = Worker(theirs, database, CACHE_BYTES, UNLIMITED_SECONDS, UNLIMITED_SECONDS)
+    serving = threading.Thread(target=process.serve)
+    serving.start()
+    numbers = itertools.count(1)
+
+    def told(message: Advance | Ask) -> Any:
+        number = next(numbers)
+        ours.send((number, message))
+        while ours.poll(60.0):
+            replied, reply = ours.recv()
+            if replied == number and not isinstance(reply, Superseded):
+                return reply
+        raise TimeoutError
+
+    def asked(*arguments: str | None) -> Any:
+        return told(Ask("s", study.incarnation, study.study_seq, "importance", arguments)).value
+
+    told(Advance("s", study.incarnation, log[-2].seq, log[:-1]))
+    told(Ask("s", study.incarnation, log[-2].seq, "importance", (None,)))
+    told(Advance("s", study.incarnation, study.study_seq, log[-1:]))
+    assert len(computed) == 1
+    first = asked(None)
+    assert len(computed) == 2, "another event has changed the model"
+    assert [repr(asked(None)) for _ in range(2)] == [repr(first)] * 2
+    assert len(computed) == 2
+    ours.close()
+    serving.join(60.0)
     wait_for(lambda: not threads())
 
 
