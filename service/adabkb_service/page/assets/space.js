@@ -27,7 +27,7 @@ import { addCondition, conditions, fieldOfCondition, fitConditions, showConditio
 import { descriptors, fieldOfDescriptors, showDescriptors, takeValues } from "./descriptors.js";
 import { around, byId, dataOf, every } from "./elements.js";
 import { addExclusion, exclusions, fieldOfExclusion, fitExclusions, showExclusions } from "./exclusions.js";
-import { number } from "./forms.js";
+import { number, together } from "./forms.js";
 import { kept } from "./kept.js";
 import { counted, inUnit } from "./words.js";
 
@@ -175,7 +175,7 @@ const quoted = (values, between = ", ") =>
     .join(between);
 
 /** The parameters that the rows describe. */
-export const parameters = () => rows().map(described);
+export const parameters = () => together(rows().map((row) => () => described(row)));
 
 /** The same, whatever the rows were filled in with. */
 export const parametersAlone = () => rows().map(parameter);
