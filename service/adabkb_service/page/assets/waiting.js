@@ -4,6 +4,7 @@
 import { call, pause } from "./calls.js";
 import { problemOf, statusOf } from "./caught.js";
 import { made } from "./elements.js";
+import { inUnit } from "./words.js";
 
 const SHOWN_AFTER_SECONDS = 2;
 const MAX_REFUSALS = 6;
@@ -55,7 +56,7 @@ class Wait {
 
   #tell() {
     const seconds = Math.round((Date.now() - this.#began) / 1000);
-    this.#seconds.textContent = `${seconds} s`;
+    this.#seconds.textContent = inUnit(String(seconds), "s");
     if (seconds < SHOWN_AFTER_SECONDS || this.#dialog.open) return;
     document.body.append(this.#dialog);
     this.#dialog.showModal();
