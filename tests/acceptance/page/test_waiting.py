@@ -27,7 +27,7 @@ def test_a_person_waits_for_the_model_or_takes_a_quasi_random_point(browser: Bro
             page.get_by_role("button", name="Next experiment").click()
             page.get_by_role("button", name="Get the next point").click()
             waiting = page.get_by_role("dialog", name="Waiting for the model")
-            expect(waiting).to_contain_text(re.compile(r"The model is choosing your point: [3-9] s\."))
+            expect(waiting).to_contain_text(re.compile(r"The model is choosing your point: \d+\ss\."))
             assert not accessible(page)
             assert not checked(api.get("/v1/studies/slow/trials"))["items"]
             waiting.get_by_role("button", name="Take a quasi-random point").click()
