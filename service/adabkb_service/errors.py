@@ -347,6 +347,13 @@ class Busy(AdaBKBError):
     """Other transactions repeatedly committed first, or a queue is full. Nothing was written; retry."""
 
 
+class ModelBusy(Busy):
+    """The model has not decided on points in time, and the request accepts no others."""
+
+    def __init__(self, study_id: str) -> None:
+        super().__init__(f"The model of study {shown(study_id)} has not chosen the next point yet; try again.")
+
+
 class Contention(Busy):
     """The database rolled a transaction back because of another one (both wrote the same row, a deadlock, ...). A retry
     sees the changes of the other transaction."""

@@ -175,6 +175,7 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
     ),
     errors.Invalid: ProblemType(422, "invalid", "The request is not valid"),
     errors.Busy: ProblemType(503, "busy", "Busy", retryable=True),
+    errors.ModelBusy: ProblemType(503, "model_busy", "Model busy", retryable=True),
     errors.ModelCannotFold: ProblemType(503, "unavailable", "Unavailable"),
     errors.ProviderUnavailable: ProblemType(
         503, "provider_unavailable", "The identity provider is not available", retryable=True

@@ -175,6 +175,13 @@ class SuggestBody(Body):
         Point | None,
         Field(description="current values of all context parameters, by name"),
     ] = None
+    fallback: Annotated[
+        bool,
+        Field(
+            description="whether the points are quasi-random if the model does not answer in time; if not, the request "
+            "is refused then (503 model_busy), and you can repeat it; if the model has failed, they are quasi-random"
+        ),
+    ] = True
     plate: Annotated[
         Literal["open", "new"] | None,
         Field(

@@ -24,8 +24,9 @@ A request waits for the model for at most ``timeouts.suggestion``, counted from 
 it or, if this is later, from when that process has loaded the engine. (If loading takes longer than
 ``timeouts.request``, the request fails as ``Unavailable``.) Points that are still missing then are drawn
 quasi-randomly. They are drawn at once if the model replies with fewer points, because its time for decisions has ended,
-or if no useful reply is expected soon (``ModelLink.is_worth_waiting_for``). An answer with such points is marked as
-``degraded``, and so is each answer while the study's model has failed.
+or if no useful reply is expected soon (``ModelLink.is_worth_waiting_for``). A request without ``fallback`` is refused
+if the model has neither replied nor failed; its points may be ready for the next request. An answer with quasi-random
+points is marked as ``degraded``, and so is each answer while the study's model has failed.
 
 After a crash before the commit, there is no new trial and no answer, but an earlier batch, in which the request was
 parked, may have stored the changes of step 1. After a crash that follows the commit, trials and answer are stored, and
@@ -95,6 +96,7 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
             servers kept committing first (``timeouts.contention``).
         Unavailable: the server is still loading the engine, the database is unavailable, or the connection to it broke
             during the commit, and it is unknown whether there are trials.
+        ModelBusy: the model has not replied in time, and ``body.fallback`` is false.
         RequestInProgress: a request with the same key is being performed.
         IdempotencyKeyReused: the key was used with another request.
     """
@@ -124,13 +126,13 @@ def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
     if not _has_plates(study):
         waiting = study.waiting if within is None else len(draft.waiting(body.most, within))
         count = max(min(body.most - waiting, lifecycle.room_for_points(study)), 0)
-        return PointDemand(count, Restriction(fixed))
+        return PointDemand(count, Restriction(fixed), body.fallback)
     trials, plate = _waiting(body, draft, within), _plate(body, draft, fixed)
     if trials and (plate is None or trials[0].plate != plate.number):
         return PointDemand()
     room = plates.room_on(study, plate) or 0
     count = max(min(body.most - len(trials), lifecycle.room_for_points(study), room), 0)
-    return PointDemand(count, plates.restriction(study, fixed, plate))
+    return PointDemand(count, plates.restriction(study, fixed, plate), body.fallback)
 
 
 def _has_plates(study: StudyRow) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
-from adabkb_service.errors import AdaBKBError, StudyNotFound
+from adabkb_service.errors import AdaBKBError, ModelBusy, StudyNotFound
 from adabkb_service.inference.link import ModelLink, Prefetched
 from adabkb_service.inference.proposals import Proposal, fallbacks
 from adabkb_service.inference.restriction import UNRESTRICTED
@@ -163,7 +163,12 @@ class Batch:
 
     def _points(self, demand: PointDemand, pending: PendingRequest) -> list[Proposal] | None:
         """Points to issue, or None if the request must wait for the model. Points that the model did not decide on in
-        time are drawn quasi-randomly."""
+        time are drawn quasi-randomly.
+
+        Raises:
+            ModelBusy: the model did not answer in time, and the request accepts no quasi-random points as
+                long as the model has not failed.
+        """
         count, within = demand.count, demand.within
         if count == 0:
             return []
@@ -173,6 +178,8 @@ class Batch:
         if points is None:
             if self._may_wait(pending):
                 return None
+            if not demand.has_fallback and draft.study.model_error is None:
+                raise ModelBusy(draft.study.id)
             return fallbacks(draft.connection, draft.study, count, [], within)
         if self.prefetched.is_all or len(points) == count:
             return points

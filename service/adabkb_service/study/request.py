@@ -77,6 +77,9 @@ class PointDemand:
     count: int = 0
     within: Restriction = UNRESTRICTED
     """The restriction on all of the points."""
+    has_fallback: bool = True
+    """Whether the points are drawn quasi-randomly if the model does not answer in time. If not, the request is refused
+    then, unless the model has failed."""
 
 
 def no_demand(_: Draft) -> PointDemand:

@@ -308,6 +308,7 @@ interface Assessment {
 
 /** A refusal by the server, as RFC 9457 has it. */
 interface Problem {
+  code?: string;
   detail?: string;
   remedy?: string;
   errors?: { pointer: string; detail: string }[];

@@ -188,6 +188,7 @@ def gives_a_trial_back_and_tries_it_again(page: Page) -> None:
         dialog.get_by_label("Why").fill("burnt")
         dialog.get_by_role("button", name="It failed").click()
         expect(heading).to_contain_text("failed")
+        expect(page.locator("#trial-heading .primary")).to_have_text("Next experiment")  # not the point that failed
         page.get_by_role("button", name=back).first.click()
         if back == "Try again":
             dialog.get_by_role("button", name="Try again").click()

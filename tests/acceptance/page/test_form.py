@@ -232,7 +232,9 @@ def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str,
 
         create.click()
         expect(told).to_contain_text("Active only if: choose a parameter, or remove the condition.")
-        expect(nesterov.get_by_role("combobox", name="Parameter")).to_be_focused()
+        expect(told).to_contain_text("adam: “much” is not a number")
+        expect(told).to_contain_text("you also gave a budget in trials")
+        expect(optimizer.get_by_label("adam", exact=True)).to_be_focused()
         nesterov.get_by_role("combobox", name="Parameter").select_option("optimizer")
         create.click()
         expect(told).to_contain_text("Active only if: choose a value of optimizer")
@@ -323,3 +325,56 @@ def test_several_objectives_have_a_direction_each(browser: Browser, site: str, a
         {"metric": "error", "direction": "minimize", "reference": 0.5},
         {"metric": "speed", "direction": "maximize"},
     ]
+
+
+def test_all_mistakes_of_a_form_are_reported_at_once(browser: Browser, site: str, api: httpx.Client) -> None:
+    with tab(browser, site) as page:
+        page.goto("/new")
+        row = page.get_by_role("group", name="Parameter 1")
+        for label, text in (("Budget, in trials", "twelve"), ("Time for one experiment", "a day")):
+            page.get_by_label(label).fill(text)
+        expect(page.locator("#goal")).not_to_contain_text("twelve")
+        row.get_by_label("From").fill("warm")
+        row.get_by_label("to", exact=True).fill("hot")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.locator("#new > .problem")).to_have_text(
+            "Budget, in trials: “twelve” is not a number.\n"
+            "Time for one experiment: “a day” is not a time. Write it as in 90 min, 8 h or 2 d.\n"
+            "The result should be: choose what is better, a small or a large result.\n"
+            "From: “warm” is not a number.\nto: “hot” is not a number."
+        )
+        expect(page.locator("#new .fault")).to_have_count(5)
+        expect(page.locator("#new [aria-invalid]")).to_have_count(5)
+        expect(page.get_by_label("Budget, in trials")).to_be_focused()
+        assert not accessible(page)
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in "xy"]
+    checked(api.post("/v1/studies", json={"id": "mistyped", "direction": "minimize", "parameters": parameters}))
+    with tab(browser, site) as page:
+        page.goto("/studies/mistyped")
+        page.get_by_role("button", name="Add a result").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("x", exact=True).fill("low")
+        dialog.get_by_label("Standard error").fill("small")
+        dialog.get_by_role("button", name="Add the result").click()
+        expect(dialog.get_by_role("alert")).to_have_text(
+            "x: “low” is not a number.\nResult: is required.\nStandard error, if known: “small” is not a number."
+        )
+
+
+def test_a_value_between_two_steps_is_told_beside_its_field(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [{"name": "heat", "kind": "float", "low": 40, "high": 120, "step": 2.5}]
+    checked(api.post("/v1/studies", json={"id": "stepped", "direction": "minimize", "parameters": parameters}))
+    with tab(browser, site) as page:
+        page.goto("/studies/stepped")
+        page.get_by_role("button", name="Add a result").click()
+        field = page.get_by_role("dialog").locator(".field", has=page.get_by_label("heat"))
+        for typed, told in (
+            ("83", "between two steps; the nearest value is 82.5"),
+            ("119,9", "between two steps; the nearest value is 120"),
+            ("130", "outside the range"),
+            ("82,5", None),
+        ):
+            field.get_by_label("heat").fill(typed)
+            field.get_by_label("heat").blur()
+            expect(field.locator("small").first).to_have_text("40 to 120, in steps of 2.5")
+            expect(field.locator(".fault")).to_have_text([told] if told else [])

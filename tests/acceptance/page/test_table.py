@@ -237,6 +237,9 @@ def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
         assert told == [(80.5, "1,4-dioxane", 82.4, 1.5), (61, "DMF", 55, 2), (60, "water", 12.5, None)]
         page.get_by_role("button", name="Undo").click()
         expect(page.locator("#rows .discounted")).to_have_count(3)
+        looked_at(page, "Temp,Solv,value\n50,DMF,40\n")
+        expect(page.locator("#paste-columns")).to_contain_text("Bath temperature [°C] from “Temp”, solvent from “Solv”")
+        page.get_by_role("button", name="Cancel").click()
         looked_at(page, "temperature,solvent,value\n50,DMF,40\n50,steam,41\n50,DMF,410\n")
         expect(page.locator("#paste-go")).to_be_disabled()
         expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text(

@@ -162,7 +162,7 @@ BODIES: list[tuple[str, str, Any]] = [
     ),
     ("POST", "/v1/studies", {**DEFINITION, "id": "new", "prior": {"x": {"around": 1, "spread": 1}}, "metrics": ["m"]}),
     ("PATCH", "/v1/studies/bytes", {"tags": {"a": "b"}, "title": "t", "description": "d", "state": "running"}),
-    ("POST", "/v1/studies/bytes/suggest", {"worker": "w", "fixed": {"n": 1}}),
+    ("POST", "/v1/studies/bytes/suggest", {"worker": "w", "fixed": {"n": 1}, "fallback": True}),
     ("POST", "/v1/studies/bytes/trials", {"parameters": {"x": 1, "n": 1}, "attributes": {"a": "b"}}),
     ("POST", "/v1/studies/bytes/observe", {"parameters": {"x": 1, "n": 1}, "value": 1, "attributes": {"a": "b"}}),
     ("PATCH", "/v1/studies/bytes/observations/1", {"value": 2, "reason": "because"}),

@@ -62,7 +62,7 @@ DOCUMENT = document()
 HTTP = {
     "create_study": ("post", "/v1/studies", {}),
     "update": ("patch", "/v1/studies/{study_id}", {"state": "", "catalogues": ""}),
-    "suggest": ("post", "/v1/studies/{study_id}/suggest", {}),
+    "suggest": ("post", "/v1/studies/{study_id}/suggest", {"fallback": ""}),
     "queue": ("post", "/v1/studies/{study_id}/trials", {}),
     "annotate": ("patch", "/v1/studies/{study_id}/trials/{number}", {}),
     "retry": ("post", "/v1/studies/{study_id}/trials/{number}/retry", {}),
@@ -74,7 +74,8 @@ HTTP = {
     "link": ("post", "/v1/studies/{study_id}/links", {}),
     "give": ("patch", "/v1/studies/{study_id}/access", {"shared_with": ""}),
 }
-"""The route of a call, and fields of its body that belong to other calls of the same route."""
+"""The route of a call, and fields of its body that belong to other calls of the same route or, as ``fallback``, to the
+web interface, where a person ends the wait for the model."""
 TOOLS = {"key", "study", "limit", "cursor", "caller"}
 """Arguments only for agents: a key, the study (also one to create), and the page of a list."""
 

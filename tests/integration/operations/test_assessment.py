@@ -353,3 +353,18 @@ def test_predictions_are_finite_for_extreme_results(running: Service) -> None:
     numbers = [number for each in found.items for number in (each.mean, each.std, each.lcb, each.ucb, each.tail)]
     assert all(map(math.isfinite, numbers))
     assert assessment(running, "s").results == 9
+
+
+def test_parameters_are_not_ranked_before_there_are_enough_results(running: Service) -> None:
+    """Their order may change with each of the first results."""
+    create(running, definition(parameters=LAB))
+    grown(running, 11)
+    early = assessment(running, "s")
+    assert [each.check for each in early.checks][:1] == ["few_results"]
+    assert early.findings is not None
+    assert early.findings.importances
+    assert early.findings.text.startswith("It is too early to say which parameters matter. Never tried: ")
+    grown(running, 1)
+    later = assessment(running, "s").findings
+    assert later is not None
+    assert later.text.startswith("According to the model, ")

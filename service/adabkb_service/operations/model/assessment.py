@@ -78,6 +78,11 @@ class _Facts:
         return self.row.observations if self.model is None else self.model.results
 
     @property
+    def has_few_results(self) -> bool:
+        """Whether the model has processed fewer results than it needs to compare parameters and to bound the gain."""
+        return self.model is not None and self.model.fewest is not None and self.results < self.model.fewest
+
+    @property
     def gap(self) -> float | None:
         """The gap after all results, limited by the natural bounds. If the model does not answer, the last gap that it
         reported; None if it has failed."""
@@ -221,7 +226,7 @@ def _findings(facts: _Facts) -> answers.Findings | None:
     known = context_of(facts.definition.parameters)
     untried = {} if facts.model is None else facts.model.untried
     untried = {name: choices for name, choices in untried.items() if name not in known}
-    text = words.findings(facts.importances, untried, facts.names)
+    text = words.findings(facts.importances, untried, facts.names, is_early=facts.has_few_results)
     return answers.Findings(text=text, importances=facts.importances, untried=untried) if text else None
 
 
@@ -257,9 +262,9 @@ def _checks(facts: _Facts) -> Iterator[answers.Check]:
         yield facts.trouble
     if facts.model is None:
         return
-    results, fewest = facts.results, facts.model.fewest
-    if fewest is not None and 0 < results < fewest:
-        text = words.few_results(results, facts.definition.dimension, fewest)
+    fewest = facts.model.fewest
+    if fewest is not None and 0 < facts.results < fewest:
+        text = words.few_results(facts.results, facts.definition.dimension, fewest)
         yield answers.Check(check="few_results", text=text)
     for name, found in facts.validations.items():
         yield from _of_predictions(found, facts.digits, name, facts.names)

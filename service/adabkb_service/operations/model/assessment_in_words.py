@@ -162,11 +162,24 @@ def _expected(expected: Prediction, digits: Mapping[str, Digits], names: Labels)
 
 
 def findings(
-    importances: Mapping[str, Sequence[ParameterImportance]], untried: Mapping[str, Sequence[Any]], names: Labels
+    importances: Mapping[str, Sequence[ParameterImportance]],
+    untried: Mapping[str, Sequence[Any]],
+    names: Labels,
+    *,
+    is_early: bool,
 ) -> str:
     """Return sentences about which parameters matter to each objective, and which choices are untried. Empty if neither
-    is known."""
+    is known.
+
+    Args:
+        importances: the importances, by objective.
+        untried: the choices without a result, by parameter.
+        names: the names of the study.
+        is_early: whether there are too few results to compare parameters. The next result may change their order.
+    """
     found = [_matter(name, rows, names) for name, rows in importances.items()]
+    if is_early and any(found):
+        found = ["It is too early to say which parameters matter."]
     if untried:
         found.append(f"Never tried: {'; '.join(_choices(name, left, names) for name, left in untried.items())}.")
     return " ".join(filter(None, found))

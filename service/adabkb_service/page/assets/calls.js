@@ -27,8 +27,9 @@ function newKey() {
  * @param {string} method
  * @param {string} path
  * @param {unknown} [body]
+ * @param {number} [turns] how often it is sent at most while the server is busy
  */
-export async function call(method, path, body) {
+export async function call(method, path, body, turns = MAX_TURNS) {
   const hasBody = method !== "GET" && method !== "DELETE";
   /** @type {RequestInit} */
   const options = {
@@ -41,7 +42,7 @@ export async function call(method, path, body) {
     cache: "no-store",
     ...(hasBody ? { body: JSON.stringify(body ?? {}) } : {}),
   };
-  const answer = await served(path, options, method === "GET" ? 0 : 2);
+  const answer = await served(path, options, method === "GET" ? 0 : 2, turns);
   const type = answer.headers.get("Content-Type") ?? "";
   const content = answer.status !== 204 && type.includes("json") ? await answer.json() : {};
   if (!answer.ok) throw new Refused(answer.status, content);
@@ -65,18 +66,19 @@ const MAX_SECONDS = 10;
  * @param {string} path
  * @param {RequestInit} options
  * @param {number} retries
+ * @param {number} turns
  */
-async function served(path, options, retries) {
+async function served(path, options, retries, turns) {
   for (let turn = 1; ; turn += 1) {
     const answer = await sent(path, options, retries);
     const seconds = Number(answer.headers.get("Retry-After") ?? NaN);
-    if (!LATER.has(answer.status) || !(seconds <= MAX_SECONDS) || turn === MAX_TURNS) return answer;
+    if (!LATER.has(answer.status) || !(seconds <= MAX_SECONDS) || turn >= turns) return answer;
     await pause(1000 * Math.max(seconds, 1));
   }
 }
 
 /** @param {number} milliseconds */
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** The answer; repeats the request where there is none.
  * @param {string} path

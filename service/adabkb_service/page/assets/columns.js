@@ -21,6 +21,7 @@ const OF_ERRORS = [
   "uncertainty",
   "fehler",
 ];
+const MIN_ABBREVIATION = 3; // letters of a name, such as Temp
 /** What stands where nothing was measured. */
 const NOTHING = new Set([
   "",
@@ -155,6 +156,13 @@ export function guess(header, known) {
         ),
       );
     else if (OF_RESULTS.includes(plain(name))) found[i] = take(known.find((role) => role.key === "value"));
+  });
+  header.forEach((name, i) => {
+    if (found[i] || plain(name).length < MIN_ABBREVIATION) return;
+    const meant = known.filter(
+      ({ key, names }) => !taken.has(key) && names.some((each) => each && plain(each).startsWith(plain(name))),
+    );
+    if (meant.length === 1) found[i] = take(meant[0]);
   });
   return found;
 }

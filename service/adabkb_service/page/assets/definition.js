@@ -3,7 +3,7 @@
 
 import { copied, showValue } from "./choices.js";
 import { byId, dataOf, every, holder, one } from "./elements.js";
-import { body, fieldsOf, Mistyped, number } from "./forms.js";
+import { body, fieldsOf, Mistyped, number, together } from "./forms.js";
 import { kept } from "./kept.js";
 import {
   baseline,
@@ -21,7 +21,7 @@ import {
   showParameters,
   text,
 } from "./space.js";
-import { inLargestUnit } from "./words.js";
+import { counted, inLargestUnit, numeral } from "./words.js";
 
 const form = byId("new", HTMLFormElement);
 const rows = byId("parameters", HTMLElement);
@@ -96,8 +96,8 @@ export function tellGoal() {
   const told = goals.map(([name, to]) =>
     to ? `${name} will be ${to}d` : `Choose whether ${name.replace(/^The/, "the")} should be large or small`,
   );
-  const budget = byId("new-budget", HTMLInputElement).value.trim();
-  byId("goal", HTMLElement).textContent = `${told.join(", ")}${budget ? `, in ${budget} trials` : ""}.`;
+  const budget = numeral(byId("new-budget", HTMLInputElement).value);
+  byId("goal", HTMLElement).textContent = `${told.join(", ")}${budget > 0 ? `, in ${counted(budget, "trial")}` : ""}.`;
 }
 
 const objective = (/** @type {Element} */ row) => ({
@@ -181,23 +181,32 @@ const lines = () =>
 const isBounded = (/** @type {{ lower?: number, upper?: number }} */ { lower, upper }) =>
   lower !== undefined || upper !== undefined;
 
+/** The cost that the study may spend; undefined without a limit. */
+function budgetInCost() {
+  const cost = number(costBudget);
+  if (cost !== undefined && byId("new-budget", HTMLInputElement).value.trim() !== "")
+    throw new Mistyped(costBudget, "Budget, in cost: you also gave a budget in trials; keep one of the two.");
+  return cost;
+}
+
 function made() {
+  const objectivesNow = () => (hasSeveral() ? [...objectives.children].map(objective) : []);
+  const mixturesNow = () => [...mixtures.children].map(mixture);
+  const quantitiesNow = () => [...quantities.children].map(quantity);
+  /** @type {(() => any)[]} */
+  const reads = [() => body(form), beliefs, baseline, words, constraints, objectivesNow, mixturesNow, quantitiesNow];
+  const [fields, prior, inUse, named, excluded, wanted, mixed, others, cost] = together([...reads, budgetInCost]);
   /** @type {Record<string, any>} */
-  const study = { ...body(form), prior: beliefs(), baseline: baseline(), quantities: words() };
+  const study = { ...fields, prior, baseline: inUse, quantities: named };
   if (hasSeveral()) {
     delete study.direction;
-    study.objectives = [...objectives.children].map(objective);
+    study.objectives = wanted;
   }
-  const excluded = constraints();
   if (excluded.length) study.constraints = [...(study.constraints ?? []), ...excluded];
-  if (mixtures.children.length) study.mixtures = [...mixtures.children].map(mixture);
-  const others = [...quantities.children].map(quantity);
+  if (mixed.length) study.mixtures = mixed;
   const bounded = others.filter(isBounded);
-  if (others.length) study.metrics = others.map((each) => each.metric);
+  if (others.length) study.metrics = others.map((/** @type {{ metric: string }} */ each) => each.metric);
   if (bounded.length) study.outcome_constraints = bounded;
-  const cost = number(costBudget);
-  if (cost !== undefined && study.budget !== undefined)
-    throw new Mistyped(costBudget, "Budget, in cost: you also gave a budget in trials; keep one of the two.");
   if (cost !== undefined) study.budget = { cost };
   return study;
 }
@@ -207,8 +216,8 @@ export const fieldsAlone = () => ({ ...made(), parameters: parametersAlone() });
 
 /** The definition that the form describes. */
 export function definition() {
-  const space = parameters();
-  return { ...kept(filled.given, filled.shown, made()), parameters: space };
+  const [study, space] = together([() => kept(filled.given, filled.shown, made()), parameters]);
+  return { ...study, parameters: space };
 }
 
 /** @type {Record<string, (value: any) => string>} */

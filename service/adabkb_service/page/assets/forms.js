@@ -3,7 +3,7 @@
 import { messageOf, problemOf } from "./caught.js";
 import { every, made, one } from "./elements.js";
 import { clearToasts } from "./toasts.js";
-import { numeral } from "./words.js";
+import { figure, numeral } from "./words.js";
 
 /** What is wrong with what somebody typed in. */
 export class Mistyped extends Error {
@@ -15,6 +15,42 @@ export class Mistyped extends Error {
     super(message);
     this.element = element;
   }
+}
+
+/** All that is wrong with what somebody typed in. */
+export class Mistakes extends Error {
+  /** @param {Mistyped[]} all in the order of the form */
+  constructor(all) {
+    super(all.map(({ message }) => message).join("\n"));
+    this.all = all;
+  }
+}
+
+/** What is mistyped, if that is what was caught.
+ * @param {unknown} caught
+ */
+const mistakesOf = (caught) => (caught instanceof Mistakes ? caught.all : caught instanceof Mistyped ? [caught] : []);
+
+/** What each of several functions reads from a form; the mistakes of all of them are reported together.
+ * @template T
+ * @param {(() => T)[]} reads
+ * @returns {T[]}
+ */
+export function together(reads) {
+  /** @type {T[]} */
+  const found = [];
+  const mistakes = new Map(); // by what is said, because a field may be read twice
+  for (const each of reads) {
+    try {
+      found.push(each());
+    } catch (error) {
+      const mistyped = mistakesOf(error);
+      if (!mistyped.length) throw error;
+      for (const mistake of mistyped) mistakes.set(mistake.element ?? mistake.message, mistake);
+    }
+  }
+  if (mistakes.size) throw new Mistakes([...mistakes.values()]);
+  return found;
 }
 
 /** What a field is called.
@@ -69,6 +105,8 @@ function read(element) {
   if (exact !== undefined && element instanceof HTMLInputElement && element.value === element.defaultValue)
     return JSON.parse(exact);
   const text = element.value.trim();
+  if (text === "" && element.required)
+    throw new Mistyped(element, `${labelOf(element)}: ${element.dataset.missing ?? "is required."}`);
   if (text === "") return element.dataset.empty === "null" ? null : undefined;
   const reader = READ[element.dataset.type ?? ""];
   return reader ? reader(element, text) : text;
@@ -127,16 +165,18 @@ export function duration(element) {
   return value;
 }
 
-/** The object that a form describes; fields that are left empty or hidden are left out.
+/** The object that a form describes; fields that are left empty or hidden are left out. Fields without a name are only
+ * checked.
  * @param {HTMLFormElement} form
  * @returns {Record<string, any>}
  */
 export function body(form) {
   const found = Object.assign(Object.create(null), form.dataset.body ? JSON.parse(form.dataset.body) : {});
-  for (const element of fieldsOf(form)) {
-    if (!element.name || element.closest("[hidden]") || unchanged(element)) continue;
-    const value = read(element);
-    if (value === undefined) continue;
+  const fields = fieldsOf(form).filter((element) => !element.closest("[hidden]") && !unchanged(element));
+  const values = together(fields.map((element) => () => read(element)));
+  for (const [i, element] of fields.entries()) {
+    const value = values[i];
+    if (!element.name || value === undefined) continue;
     const group = element.dataset.group;
     if (group) found[group] ??= Object.create(null);
     const holder = group ? found[group] : found;
@@ -172,9 +212,11 @@ export function tellProblem(form, error) {
   told.textContent = (lines.length ? lines : [messageOf(error)]).concat(problem?.remedy ?? []).join("\n");
   told.hidden = false;
   clearToasts(); // which would cover it
-  const mistyped = error instanceof Mistyped ? error.element : null;
-  for (const element of [mistyped, ...fields.values()]) mark(element);
-  if (mistyped) tellBeside(form, mistyped, messageOf(error));
+  for (const { element, message } of mistakesOf(error)) {
+    mark(element);
+    tellBeside(form, element, message);
+  }
+  for (const element of fields.values()) mark(element);
   for (const [fault, element] of fields) tellBeside(form, element, inWords(fault));
   (every(form, '[aria-invalid="true"]', HTMLElement)[0] ?? told).focus();
 }
@@ -192,16 +234,29 @@ function tellBeside(form, element, words) {
   element?.closest(".field, .choice, .condition, td")?.append(note);
 }
 
-/** Say beside a number whether it is outside of its range, as soon as somebody leaves the field. */
+const STEP_TOLERANCE = 1e-6; // as a part of the step
+
+/** What a number is not: within its range, or at one of its steps. Empty if it is both.
+ * @param {HTMLInputElement} field
+ */
+function shortcoming({ value: text, dataset: { low, high, step } }) {
+  const [value, least, most] = [text, low, high].map((each) => numeral(each ?? ""));
+  if (value < least || value > most) return "outside the range";
+  const steps = (value - least) / numeral(step ?? "");
+  if (!(Math.abs(steps - Math.round(steps)) > STEP_TOLERANCE)) return "";
+  const nearest = Math.min(Math.round(steps), Math.floor((most - least) / numeral(step ?? "")));
+  return `between two steps; the nearest value is ${figure(least + nearest * numeral(step ?? ""), 6)}`;
+}
+
+/** Say beside a number what is wrong with it, as soon as somebody leaves the field. */
 document.addEventListener("change", ({ target }) => {
   if (!(target instanceof HTMLInputElement) || !target.dataset.low) return;
-  const { low, high } = target.dataset;
-  const [value, least, most] = [target.value, low, high].map((text) => numeral(text ?? ""));
   target.closest(".field")?.querySelector(".fault")?.remove();
   target.removeAttribute("aria-invalid");
-  if (!(value < least || value > most)) return;
+  const told = shortcoming(target);
+  if (!told) return;
   target.setAttribute("aria-invalid", "true");
-  const note = made("small", { className: "fault", textContent: "outside the range" });
+  const note = made("small", { className: "fault", textContent: told });
   target.closest(".field")?.append(note);
 });
 

@@ -14,7 +14,7 @@ import {
 } from "./definition.js";
 import { isSent, sent } from "./definition-as-json.js";
 import { byId, made } from "./elements.js";
-import { Mistyped, tellProblem } from "./forms.js";
+import { tellProblem } from "./forms.js";
 import { addCombination, area, fitSpace } from "./space.js";
 
 const form = byId("new", HTMLFormElement);
@@ -38,11 +38,14 @@ form.inWords = ({ pointer, detail }) =>
       ? detail.replaceAll(/\b(low|high)\b/g, (name) => LABELS[name])
       : detail;
 const direction = byId("new-direction", HTMLSelectElement);
+/** The definition, in which somebody must have chosen what is better; while it is written, this may be open. */
 form.made = () => {
-  const definition = sent();
-  if (direction.value === "" && !isSent())
-    throw new Mistyped(direction, "The result should be: choose what is better, a small or a large result.");
-  return definition;
+  direction.required = true;
+  try {
+    return sent();
+  } finally {
+    direction.required = false;
+  }
 };
 
 const id = byId("new-id", HTMLInputElement);

@@ -9,6 +9,7 @@ import { around, byId, dataOf, every, holder, one } from "./elements.js";
 import { body, clearProblem, isField, tellProblem } from "./forms.js";
 import "./session.js";
 import { clearToasts, saidBefore, say, sayThere } from "./toasts.js";
+import { askPatiently } from "./waiting.js";
 import { atClock, span, tellTimes } from "./words.js";
 
 /** @typedef {{ method: string, path?: string, body?: unknown }} Way back; by default to the path of the action */
@@ -263,7 +264,8 @@ function asWorker(button, sent) {
  */
 async function perform(element, sent) {
   const [method, path] = apiOf(element);
-  const answer = await call(method, path, sent);
+  const isAsking = element.dataset.action === "ask";
+  const answer = await (isAsking ? askPatiently(method, path, sent) : call(method, path, sent));
   const { says, undo, goto, after } = ACTIONS[dataOf(element, "action")];
   const text = says?.(answer, sent, element);
   const way = undo?.(answer, sent, element);

@@ -27,7 +27,7 @@ import { addCondition, conditions, fieldOfCondition, fitConditions, showConditio
 import { descriptors, fieldOfDescriptors, showDescriptors, takeValues } from "./descriptors.js";
 import { around, byId, dataOf, every } from "./elements.js";
 import { addExclusion, exclusions, fieldOfExclusion, fitExclusions, showExclusions } from "./exclusions.js";
-import { number } from "./forms.js";
+import { number, together } from "./forms.js";
 import { kept } from "./kept.js";
 import { counted, inUnit } from "./words.js";
 
@@ -36,6 +36,7 @@ export { area, box, field, part, text };
 const holder = byId("parameters", HTMLElement);
 const summary = byId("summary", HTMLElement);
 const MIN_CHOICES = 2;
+const UNNAMED = "(no name yet)";
 
 let made = 0;
 
@@ -109,7 +110,7 @@ function summarized(row) {
   try {
     line.textContent = inWords(described(row));
   } catch (error) {
-    line.textContent = `${text(row, "name")}: ${messageOf(error)}`;
+    line.textContent = `${text(row, "name") || UNNAMED}: ${messageOf(error)}`;
   }
   return line;
 }
@@ -160,7 +161,7 @@ function inWords({
         .map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`)
         .join(" and ")}`,
   ];
-  return `${name || "(no name yet)"}: ${kinds[kind]()}${more.filter(Boolean).join("")}`;
+  return `${name || UNNAMED}: ${kinds[kind]()}${more.filter(Boolean).join("")}`;
 }
 
 /** @type {Map<unknown, string>} */
@@ -175,7 +176,7 @@ const quoted = (values, between = ", ") =>
     .join(between);
 
 /** The parameters that the rows describe. */
-export const parameters = () => rows().map(described);
+export const parameters = () => together(rows().map((row) => () => described(row)));
 
 /** The same, whatever the rows were filled in with. */
 export const parametersAlone = () => rows().map(parameter);

@@ -1,0 +1,37 @@
+"""Asking for an experiment while the model is busy: the page waits with the person, who can end the wait."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import httpx
+from playwright.sync_api import Browser, expect
+
+from tests.acceptance.page.studies import checked
+from tests.acceptance.page.tabs import accessible, tab
+from tests.servers import server_on
+
+
+def test_a_person_waits_for_the_model_or_takes_a_quasi_random_point(browser: Browser, tmp_path: Path) -> None:
+    """The model of this server is never in time."""
+    url = f"sqlite:///{tmp_path}/adabkb.db"
+    with server_on(url, suggestion_seconds=1e-6) as address, httpx.Client(base_url=address, timeout=60) as api:
+        parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+        checked(api.post("/v1/studies", json={"id": "slow", "direction": "minimize", "parameters": parameters}))
+        refused = api.post("/v1/studies/slow/suggest", json={"fallback": False})
+        assert (refused.status_code, refused.json()["code"]) == (503, "model_busy")
+        assert refused.headers["Retry-After"]
+        with tab(browser, address, refused=(503,)) as page:
+            page.goto("/studies/slow")
+            page.get_by_role("button", name="Next experiment").click()
+            page.get_by_role("button", name="Get the next point").click()
+            waiting = page.get_by_role("dialog", name="Waiting for the model")
+            expect(waiting).to_contain_text(re.compile(r"The model is choosing your point: \d+\ss\."))
+            assert not accessible(page)
+            assert not checked(api.get("/v1/studies/slow/trials"))["items"]
+            waiting.get_by_role("button", name="Take a quasi-random point").click()
+            page.wait_for_url("**/trials/1")
+            expect(page.get_by_text("This point is reserved for you.")).to_be_visible()
+        (trial,) = checked(api.get("/v1/studies/slow/trials"))["items"]
+        assert trial["origin"] == "fallback"
