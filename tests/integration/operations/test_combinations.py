@@ -95,13 +95,12 @@ FEATURES: dict[str, dict[str, Any]] = {
 EXCLUDED: set[frozenset[str]] = {
     frozenset(pair)
     for one, others in {
-        "context": ("median", "asha", "stop", "tolerance"),
+        "context": ("stop", "tolerance"),
         "objectives": ("noise", "tolerance", "baseline"),
-        "plates": ("median", "asha"),
     }.items()
     for pair in ((one, other) for other in others)
 }
-"""Pairs that cannot be combined. Decision 0080 gives the reasons."""
+"""Pairs that cannot be combined. Decision 0099 gives the reasons."""
 SAME_FIELD = {
     frozenset(pair)
     for group in (("patience", "median", "asha"), ("cost", "per cost", "measured"), ("bounds", "objectives"))

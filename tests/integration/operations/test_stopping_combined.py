@@ -181,3 +181,25 @@ def test_trials_compete_only_within_an_edited_space(running: Service, database: 
     number, _ = ask(running)
     assert report_values(running, number, (1, 2.0))
     assert_log_is_complete(database, clock, running)
+
+
+def test_trials_compete_only_within_their_plate(running: Service, database: Database, clock: ManualClock) -> None:
+    create(running, definition(early_stopping=ASHA, plates={"size": 3}))
+    plates = []
+    for values in ((0.0, 1.0, 2.0), (10.0, 11.0, 9.0)):  # the second plate is worse
+        trials = [ask(running)[0] for _ in values]
+        plates.append([report_values(running, *each) for each in zip(trials, ((1, value) for value in values))])
+    assert plates == [[False, True, True], [False, True, False]]
+    assert_log_is_complete(database, clock, running)
+
+
+def test_trials_compete_only_within_their_context(running: Service, database: Database, clock: ManualClock) -> None:
+    machine = {"name": "machine", "kind": "categorical", "choices": ["A", "B"], "context": True}
+    x = {"name": "x", "kind": "float", "low": 0, "high": 1}
+    create(running, definition(parameters=[x, machine], early_stopping=ASHA))
+    stopped = {}
+    for name, value in (("A", 0.0), ("B", 10.0), ("B", 11.0), ("A", 1.0)):  # machine B is worse
+        (trial,) = suggest(running, "s", Ask(context={"machine": name})).view.trials
+        stopped[name, value] = report_values(running, trial.number, (1, value))
+    assert stopped == {("A", 0.0): False, ("B", 10.0): False, ("B", 11.0): True, ("A", 1.0): True}
+    assert_log_is_complete(database, clock, running, {"machine": "A"})
