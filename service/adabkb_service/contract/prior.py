@@ -15,7 +15,6 @@ from adabkb_service.contract.parameters import (
     MAX_CHOICES,
     MAX_PARAMETERS,
     Body,
-    CatalogueParameter,
     FixedParameter,
     FloatParameter,
     IntParameter,
@@ -62,7 +61,10 @@ class Belief(Sparse, Body):
     ] = None
     weights: Annotated[
         NotNull[Annotated[dict[str, Weight], Field(min_length=1, max_length=MAX_CHOICES), SPARING]],
-        Field(description="for choices, by their text (JSON unless they are strings); other choices have weight 1"),
+        Field(
+            description="for choices and rows of a catalogue, by their text (JSON unless they are strings); all "
+            "others have weight 1"
+        ),
         ABSENT_BY_DEFAULT,
     ] = None
 
@@ -107,7 +109,9 @@ def prior_of(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter]) -> 
         else:
             assert isinstance(axis, ChoiceAxis)
             assert belief.weights is not None
-            weighted.append(Weighted(index, tuple(belief.weights.get(_text(each), 1.0) for each in axis.choices)))
+            weights = {number: belief.weights.get(_text(each), 1.0) for number, each in enumerate(axis.choices)}
+            given = tuple((number, weight) for number, weight in weights.items() if weight != 1.0)
+            weighted.append(Weighted(index, axis.count, given))
     return Prior(tuple(around), tuple(weighted))
 
 
@@ -126,8 +130,6 @@ def _errors(
                 yield (name,), "is about a fixed parameter; leave it out"
             case _ if parameter.context:
                 yield (name,), "is about a context parameter, which the server does not choose; leave it out"
-            case CatalogueParameter():
-                yield (name,), "is about a catalogue, for which priors are not supported yet; leave it out"
             case FloatParameter() | IntParameter():
                 yield from _errors_of_number(name, belief, parameter)
             case _:

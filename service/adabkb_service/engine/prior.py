@@ -66,11 +66,21 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Choices with weights."""
+    """Choices, or rows of a catalogue, with weights."""
 
     axis: int
-    weights: tuple[float, ...]
-    """Positive weight of each choice, in the order of the axis."""
+    count: int
+    """The number of choices of the axis."""
+    given: tuple[tuple[int, float], ...]
+    """The numbers of some choices, and their positive weights. The others, of which a catalogue may have many, have
+    weight 1."""
+
+    def weights(self) -> Array:
+        """The weight of each choice, (count,), in the order of the axis."""
+        found = np.ones(self.count)
+        for number, weight in self.given:
+            found[number] = weight
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +105,8 @@ class Prior:
 
     def _reciprocal(self, space: Space, positions: Array) -> Array:
         """1 / pi, (k,)."""
-        costs = [(choices.axis, max(choices.weights) / np.array(choices.weights) - 1.0) for choices in self.weighted]
+        weights = [(choices.axis, choices.weights()) for choices in self.weighted]
+        costs = [(axis, each.max() / each - 1.0) for axis, each in weights]
         total = np.empty(len(positions))
         for first in range(0, len(positions), AT_ONCE):
             some = positions[first : first + AT_ONCE]
@@ -118,7 +129,7 @@ class Prior:
             tails[0] = 0.0
             drawn[:, belief.axis] = belief.drawn(tails)
         for choices in self.weighted:
-            weights = np.array(choices.weights)
+            weights = choices.weights()
             index = np.searchsorted(np.cumsum(weights) / weights.sum(), uniform[:, choices.axis], side="right")
             index[0] = np.argmax(weights)
             drawn[:, choices.axis] = (np.minimum(index, len(weights) - 1) + 0.5) / len(weights)

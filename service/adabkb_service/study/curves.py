@@ -70,9 +70,7 @@ def competitors(draft: Draft, mark: int, trial: TrialRow, values: Mapping[int, f
     def has_same_conditions(other: Reached) -> bool:
         return other.plate == trial.plate and all(other.parameters[name] == trial.parameters[name] for name in names)
 
-    return [
-        value for other, value in values.items() if other != trial.number and has_same_conditions(known[other])
-    ]
+    return [value for other, value in values.items() if other != trial.number and has_same_conditions(known[other])]
 
 
 def results_at(draft: Draft, mark: int, metric: str | None) -> dict[int, float]:

@@ -188,7 +188,9 @@ def test_trials_compete_only_within_their_plate(running: Service, database: Data
     plates = []
     for values in ((0.0, 1.0, 2.0), (10.0, 11.0, 9.0)):  # the second plate is worse
         trials = [ask(running)[0] for _ in values]
-        plates.append([report_values(running, *each) for each in zip(trials, ((1, value) for value in values))])
+        plates.append(
+            [report_values(running, number, (1, value)) for number, value in zip(trials, values, strict=True)]
+        )
     assert plates == [[False, True, True], [False, True, False]]
     assert_log_is_complete(database, clock, running)
 

@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 
 CORNER = Prior((Around(0, 0.9, 0.05), Around(1, 0.9, 0.05)), ())
 MIXED = Space((FloatAxis("x", 0.0, 1.0), IntAxis("n", 1, 9), ChoiceAxis("kind", ("a", "b", "c"))))
-OF_MIXED = Prior((Around(0, 0.3, 0.1), Around(1, 0.5, 0.2)), (Weighted(2, (1.0, 4.0, 2.0)),))
+OF_MIXED = Prior((Around(0, 0.3, 0.1), Around(1, 0.5, 0.2)), (Weighted(2, 3, ((1, 4.0), (2, 2.0))),))
 
 
 def near(at: float) -> Callable[[Array], float]:
@@ -159,7 +159,7 @@ def test_prior_works_with_constraints_conditions_and_metrics() -> None:
     tree = Space(
         (ChoiceAxis("kind", ("a", "b")), FloatAxis("x", 0.0, 1.0)), conditions=(Condition("x", "kind", ("b",)),)
     )
-    believed = Prior((Around(1, 0.8, 0.05),), (Weighted(0, (1.0, 5.0)),))
+    believed = Prior((Around(1, 0.8, 0.05),), (Weighted(0, 2, ((1, 5.0),)),))
     (first,) = run(tree, near(0.9), 1, config=Config(prior=believed)).points
     assert tree.decode(first) == {"kind": "b", "x": pytest.approx(0.8, abs=0.06)}
     state = auto.start(unit_space(2), Config(prior=CORNER, metrics=(Metric("sum", upper=1.0),)), 0)
