@@ -109,8 +109,8 @@ def prior_of(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter]) -> 
         else:
             assert isinstance(axis, ChoiceAxis)
             assert belief.weights is not None
-            weights = {number: belief.weights.get(_text(each), 1.0) for number, each in enumerate(axis.choices)}
-            given = tuple((number, weight) for number, weight in weights.items() if weight != 1.0)
+            texts = enumerate(map(_text, axis.choices))
+            given = tuple((number, belief.weights[text]) for number, text in texts if text in belief.weights)
             weighted.append(Weighted(index, axis.count, given))
     return Prior(tuple(around), tuple(weighted))
 
