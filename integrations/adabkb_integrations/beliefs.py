@@ -80,7 +80,7 @@ def _weights(where: str, belief: Belief, choices: Sequence[Any]) -> tuple[tuple[
         if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
             raise ValueError(f"{where}: the weight of {text!r} must be from 1e-6 to 1e6, not {told}")
         found.append((numbers[text], weight))
-    return tuple(found)
+    return tuple(sorted(found))
 
 
 def _numbers(where: str, belief: Belief, names: tuple[str, str]) -> tuple[float, float]:

@@ -314,7 +314,8 @@ class StudyDefinition(Sparse, Body):
         if prior and parameters is not None and algorithm is not None:
             if not isinstance(algorithm, AutoProfile):
                 raise PydanticCustomError("prior", PRIOR_NEEDS_AUTO)
-            check_prior(prior, parameters, was_edited=cls.may_be_edited)
+            if are_at_hand(parameters):
+                check_prior(prior, parameters, was_edited=cls.may_be_edited)
         return prior
 
     @field_validator("baseline")

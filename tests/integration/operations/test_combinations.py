@@ -113,8 +113,8 @@ PERIODIC = FloatAxis("angle", 0.0, 360.0, periodic=True)
 
 def of_catalogue(fields: dict[str, Any]) -> dict[str, Any]:
     """The fields of a study that also name rows of its catalogue."""
-    weights = {"weights": {"dye 2": 5, "dye 7": 0.2}}
-    rows = {"baseline": {"dye": "dye 4"}, "prior": {"dye": weights}}
+    weights = {"dye 2": 5, "dye 7": 0.2}
+    rows: dict[str, dict[str, Any]] = {"baseline": {"dye": "dye 4"}, "prior": {"dye": {"weights": weights}}}
     named = {field: {**fields[field], **rows[field]} for field in rows if field in fields}
     rules = {"constraints": [*fields["constraints"], *OF_ROWS]} if "constraints" in fields else {}
     return named | rules

@@ -169,3 +169,13 @@ def test_prior_works_with_constraints_conditions_and_metrics() -> None:
             assert np.abs(point - 0.9).max() < 0.05
         state = auto.observe(state, point, near(0.9)(point), 0.0, [Measured(-float(point.sum()), 0.0)]).state
     assert auto.suggest(state, np.zeros((0, 2))).point.sum() < 1.3
+
+
+@pytest.mark.parametrize("given", [(), ((1, 5.0),), ((0, 0.5), (2, 3.0)), ((0, 0.5), (1, 0.2), (2, 0.1))])
+def test_costs_of_choices_match_their_weights(given: tuple[tuple[int, float], ...]) -> None:
+    """An edit may have removed all choices with weights."""
+    choices = Weighted(0, 3, given)
+    weights = choices.weights()
+    assert (
+        choices.costs(np.array([0.1, 0.5, 0.9, 1.0])).tolist() == (weights.max() / weights - 1.0)[[0, 1, 2, 2]].tolist()
+    )
