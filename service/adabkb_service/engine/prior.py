@@ -72,8 +72,8 @@ class Weighted:
     count: int
     """The number of choices of the axis."""
     given: tuple[tuple[int, float], ...]
-    """The numbers of some choices, in order, and their positive weights. The others, of which a
-    catalogue may have many, have weight 1."""
+    """The numbers of some choices, in order, and their positive weights. The others, of which a catalogue may have
+    many, have weight 1."""
 
     def costs(self, positions: Array) -> Array:
         """Largest v / v - 1 for the choices at positions, (k,). The time does not depend on the number of choices."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from statistics import fmean, pstdev, stdev
+from typing import Any
 
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.metrics import metrics_of, total_violation
@@ -67,10 +68,12 @@ def competitors(draft: Draft, mark: int, trial: TrialRow, values: Mapping[int, f
         return [value for other, value in values.items() if other != trial.number]
     known = draft.reached(mark)
 
-    def has_same_conditions(other: Reached) -> bool:
-        return other.plate == trial.plate and all(other.parameters[name] == trial.parameters[name] for name in names)
+    def place(each: TrialRow | Reached) -> tuple[Any, ...]:
+        present = draft.space.present(each.parameters) or each.parameters  # an edit may have added the context
+        return each.plate, *(present.get(name) for name in names)
 
-    return [value for other, value in values.items() if other != trial.number and has_same_conditions(known[other])]
+    here = place(trial)
+    return [value for other, value in values.items() if other != trial.number and place(known[other]) == here]
 
 
 def results_at(draft: Draft, mark: int, metric: str | None) -> dict[int, float]:
