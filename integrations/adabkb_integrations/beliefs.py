@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from adabkb_service.engine.prior import (
     Weighted,
     share_of,
 )
+from adabkb_service.engine.wording import listed
 
 Belief = Mapping[str, Any]
 
@@ -40,10 +42,9 @@ def prior_of(beliefs: Mapping[str, Belief] | None, domain: Domain) -> Prior | No
         if name not in axes:
             raise ValueError(f"{where}: no varying parameter has this name; known are {', '.join(axes)}")
         axis = domain.space.axes[axes[name]]
-        if isinstance(axis, CatalogueAxis):
-            raise ValueError(f"{where} is about a catalogue, for which priors are not supported yet; leave it out")
         if isinstance(axis, ChoiceAxis):
-            weighted.append(Weighted(axes[name], _weights(where, belief, domain.choices[name])))
+            choices = axis.choices if isinstance(axis, CatalogueAxis) else domain.choices[name]
+            weighted.append(Weighted(axes[name], len(choices), _weights(where, belief, choices)))
         else:
             around.append(Around(axes[name], *_around(where, belief, axis)))
     return Prior(tuple(around), tuple(weighted))
@@ -65,19 +66,21 @@ def _around(where: str, belief: Belief, axis: Axis) -> tuple[float, float]:
     return axis.encode(middle), width
 
 
-def _weights(where: str, belief: Belief, choices: Sequence[Any]) -> tuple[float, ...]:
-    """Return the weight of each choice, in the order of the choices."""
+def _weights(where: str, belief: Belief, choices: Sequence[Any]) -> tuple[tuple[int, float], ...]:
+    """Return the numbers of the choices that the belief names, with their weights."""
     if not isinstance(belief, Mapping) or belief.keys() != {"weights"} or not isinstance(belief["weights"], Mapping):
         raise ValueError(f'{where} is about choices; give {{"weights": {{choice: weight}}}}, not {belief!r}')
     texts = [_text(choice) for choice in choices]
-    found = [1.0] * len(texts)
-    for text, weight in belief["weights"].items():
-        if texts.count(text) != 1:
-            raise ValueError(f"{where}: {text!r} is not a choice; known are {', '.join(texts)}")
-        found[texts.index(text)] = finite(f"{where}: the weight of {text!r}", weight)
-        if not MIN_WEIGHT <= found[texts.index(text)] <= MAX_WEIGHT:
-            raise ValueError(f"{where}: the weight of {text!r} must be from 1e-6 to 1e6, not {weight}")
-    return tuple(found)
+    counts, numbers = Counter(texts), {text: number for number, text in enumerate(texts)}
+    found = []
+    for text, told in belief["weights"].items():
+        if counts[text] != 1:
+            raise ValueError(f"{where}: {text!r} is not a choice; known are {listed(texts, len(texts))}")
+        weight = finite(f"{where}: the weight of {text!r}", told)
+        if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
+            raise ValueError(f"{where}: the weight of {text!r} must be from 1e-6 to 1e6, not {told}")
+        found.append((numbers[text], weight))
+    return tuple(sorted(found))
 
 
 def _numbers(where: str, belief: Belief, names: tuple[str, str]) -> tuple[float, float]:

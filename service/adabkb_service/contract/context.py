@@ -7,7 +7,6 @@ from typing import Any
 
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.parameters import FixedParameter, Parameter
 
 ALONE: Mapping[str, str] = {
@@ -16,11 +15,6 @@ ALONE: Mapping[str, str] = {
     "budget",
 }
 """Fields of a study that cannot be combined with context parameters, with the error message."""
-COMPARES = (
-    "cannot compare trials in a study with context parameters, because a trial may be worse due to its context; the "
-    "rule "
-    "patience looks at each trial alone"
-)
 CONDITIONAL = "cannot be combined with when, because a context value is known at every point; keep one of the two"
 NOTHING_CHOSEN = "must be left out here: a study needs a parameter that is neither fixed nor context"
 
@@ -50,13 +44,3 @@ def check_goes_with_context(field: str, value: Any, parameters: Sequence[Paramet
     """
     if value is not None and value is not False and context_of(parameters or ()):
         raise PydanticCustomError("context", ALONE[field])
-
-
-def check_rule(rule: EarlyStopping | None, parameters: Sequence[Parameter] | None) -> None:
-    """Refuse a rule that compares trials of different contexts.
-
-    Raises:
-        PydanticCustomError: the rule compares trials and there are context parameters.
-    """
-    if rule is not None and rule.compares and context_of(parameters or ()):
-        raise PydanticCustomError("context", COMPARES)

@@ -9,7 +9,6 @@ from pydantic import Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm
-from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.mixtures import Mixture
 from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, FixedParameter, Name, Parameter, Whole
@@ -19,10 +18,6 @@ MAX_PLATE = 10_000
 MAX_NUMBER = 10**9
 """The largest number of a plate that a user may give. The study's own plates get larger numbers than all given ones."""
 NEEDS_AUTO = "are not supported by this algorithm; leave the algorithm out: auto supports them"
-COMPARES = (
-    "cannot be combined with an early-stopping rule that compares trials, because a trial may be worse due to its "
-    "plate; the rule patience looks at each trial alone"
-)
 UNKNOWN = "is not a parameter of this study"
 WHICH = "name the parameters whose values are equal on a plate"
 TWICE = "is named twice; name each parameter once"
@@ -51,18 +46,15 @@ def check_plates(
     parameters: Sequence[Parameter],
     algorithm: Algorithm,
     mixtures: Sequence[Mixture],
-    rule: EarlyStopping | None,
 ) -> None:
     """Check that trials can share these parameters, and that the algorithm supports plates.
 
     Raises:
-        PydanticCustomError: the algorithm or the early-stopping rule does not support plates.
+        PydanticCustomError: the algorithm does not support plates.
         ValidationError: one error per parameter that cannot be shared.
     """
     if not algorithm.takes_slices:
         raise PydanticCustomError("plates", NEEDS_AUTO)
-    if rule is not None and rule.compares:
-        raise PydanticCustomError("plates", COMPARES)
     known = {each.name: each for each in parameters}
     shares = {name for mixture in mixtures for name in mixture.parameters}
     found: list[InitErrorDetails] = [

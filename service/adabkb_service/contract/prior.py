@@ -15,7 +15,6 @@ from adabkb_service.contract.parameters import (
     MAX_CHOICES,
     MAX_PARAMETERS,
     Body,
-    CatalogueParameter,
     FixedParameter,
     FloatParameter,
     IntParameter,
@@ -25,6 +24,7 @@ from adabkb_service.contract.parameters import (
 )
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, NotNull, Sparse
 from adabkb_service.engine.axes import ChoiceAxis, Value
+from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.prior import (
     MAX_WEIGHT,
     MIN_WEIGHT,
@@ -62,7 +62,10 @@ class Belief(Sparse, Body):
     ] = None
     weights: Annotated[
         NotNull[Annotated[dict[str, Weight], Field(min_length=1, max_length=MAX_CHOICES), SPARING]],
-        Field(description="for choices, by their text (JSON unless they are strings); other choices have weight 1"),
+        Field(
+            description="for choices and rows of a catalogue, by their text (JSON unless they are strings); all "
+            "others have weight 1"
+        ),
         ABSENT_BY_DEFAULT,
     ] = None
 
@@ -107,7 +110,9 @@ def prior_of(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter]) -> 
         else:
             assert isinstance(axis, ChoiceAxis)
             assert belief.weights is not None
-            weighted.append(Weighted(index, tuple(belief.weights.get(_text(each), 1.0) for each in axis.choices)))
+            numbers = _numbers(axis)
+            given = ((numbers[text], weight) for text, weight in belief.weights.items() if text in numbers)
+            weighted.append(Weighted(index, axis.count, tuple(sorted(given))))
     return Prior(tuple(around), tuple(weighted))
 
 
@@ -126,8 +131,6 @@ def _errors(
                 yield (name,), "is about a fixed parameter; leave it out"
             case _ if parameter.context:
                 yield (name,), "is about a context parameter, which the server does not choose; leave it out"
-            case CatalogueParameter():
-                yield (name,), "is about a catalogue, for which priors are not supported yet; leave it out"
             case FloatParameter() | IntParameter():
                 yield from _errors_of_number(name, belief, parameter)
             case _:
@@ -158,11 +161,13 @@ def _errors_of_choice(name: str, belief: Belief, axis: ChoiceAxis, was_edited: b
     if belief.weights is None:
         yield (name,), "has no weights, which choices need"
         return
-    texts = Counter(map(_text, axis.choices))
+    numbers = _numbers(axis)
+    texts = Counter[str]() if len(numbers) == axis.count else Counter(map(_text, axis.choices))
     for text in belief.weights:
-        if texts[text] > 1 or not (texts[text] or was_edited):
-            known = listed(map(brief, texts.elements()), axis.count)
-            found = "is not a choice" if text not in texts else "is the text of two choices"
+        is_ambiguous = texts[text] > 1
+        if is_ambiguous or not (text in numbers or was_edited):
+            known = listed(map(brief, map(_text, axis.choices)), axis.count)
+            found = "is the text of two choices" if is_ambiguous else "is not a choice"
             yield (name, "weights", text), f"{found} of this parameter (known: {known})"
 
 
@@ -175,6 +180,13 @@ def _width(belief: Belief, parameter: FloatParameter | IntParameter) -> float:
     spread = belief.factor if parameter.scale == "log" else belief.width
     assert spread is not None
     return share_of(parameter.axis(), spread)
+
+
+def _numbers(axis: ChoiceAxis) -> Mapping[str, int]:
+    """Return the number of each choice by its text."""
+    if isinstance(axis, CatalogueAxis):
+        return axis.table.numbered  # up to 200,000 rows, whose names are texts
+    return {_text(choice): number for number, choice in enumerate(axis.choices)}
 
 
 def _text(choice: Value) -> str:

@@ -287,7 +287,6 @@ class StudyDefinition(Sparse, Body):
     @field_validator("early_stopping")
     @classmethod
     def _fits_model(cls, rule: EarlyStopping | None, info: ValidationInfo) -> EarlyStopping | None:
-        context.check_rule(rule, info.data.get("parameters"))
         if rule is not None and "objectives" in info.data:
             check_metric(rule, [each.metric for each in info.data["objectives"]])
         if rule is None or not rule.compares or isinstance(info.data.get("algorithm"), AutoProfile | None):
@@ -315,7 +314,8 @@ class StudyDefinition(Sparse, Body):
         if prior and parameters is not None and algorithm is not None:
             if not isinstance(algorithm, AutoProfile):
                 raise PydanticCustomError("prior", PRIOR_NEEDS_AUTO)
-            check_prior(prior, parameters, was_edited=cls.may_be_edited)
+            if are_at_hand(parameters):
+                check_prior(prior, parameters, was_edited=cls.may_be_edited)
         return prior
 
     @field_validator("baseline")
@@ -355,8 +355,7 @@ class StudyDefinition(Sparse, Body):
     def _can_be_held(cls, plates: Plates | None, info: ValidationInfo) -> Plates | None:
         parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
         if plates is not None and parameters is not None and algorithm is not None:
-            mixtures, rule = info.data.get("mixtures") or (), info.data.get("early_stopping")
-            check_plates(plates, parameters, algorithm, mixtures, rule)
+            check_plates(plates, parameters, algorithm, info.data.get("mixtures") or ())
         return plates
 
     @model_validator(mode="after")

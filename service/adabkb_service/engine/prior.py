@@ -66,11 +66,36 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Choices with weights."""
+    """Choices, or rows of a catalogue, with weights."""
 
     axis: int
-    weights: tuple[float, ...]
-    """Positive weight of each choice, in the order of the axis."""
+    count: int
+    """The number of choices of the axis."""
+    given: tuple[tuple[int, float], ...]
+    """The numbers of some choices, in order, and their positive weights. The others, of which a catalogue may have
+    many, have weight 1."""
+
+    def costs(self, positions: Array) -> Array:
+        """Largest v / v - 1 for the choices at positions, (k,). The time does not depend on the number of choices."""
+        index = np.clip((positions * self.count).astype(int), 0, self.count - 1)
+        if not self.given:
+            return np.zeros(len(index))
+        numbers, given = map(np.array, zip(*self.given, strict=True))
+        place = np.minimum(np.searchsorted(numbers, index), len(numbers) - 1)
+        found: Array = self.largest() / np.where(numbers[place] == index, given[place], 1.0) - 1.0
+        return found
+
+    def largest(self) -> float:
+        """The largest weight."""
+        given = [weight for _, weight in self.given]
+        return max(given) if len(given) == self.count else max([1.0, *given])
+
+    def weights(self) -> Array:
+        """The weight of each choice, (count,), in the order of the axis."""
+        found = np.ones(self.count)
+        for number, weight in self.given:
+            found[number] = weight
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +120,6 @@ class Prior:
 
     def _reciprocal(self, space: Space, positions: Array) -> Array:
         """1 / pi, (k,)."""
-        costs = [(choices.axis, max(choices.weights) / np.array(choices.weights) - 1.0) for choices in self.weighted]
         total = np.empty(len(positions))
         for first in range(0, len(positions), AT_ONCE):
             some = positions[first : first + AT_ONCE]
@@ -103,9 +127,8 @@ class Prior:
             for belief in self.around:
                 z = belief.deviations(some[:, belief.axis])
                 squares[:, belief.axis] = z * z
-            for axis, cost in costs:
-                index = np.clip((some[:, axis] * len(cost)).astype(int), 0, len(cost) - 1)
-                squares[:, axis] = cost[index]
+            for choices in self.weighted:
+                squares[:, choices.axis] = choices.costs(some[:, choices.axis])
             total[first : first + AT_ONCE] = 1.0 + np.where(space.activity.active(some), squares, 0.0).sum(axis=1)
         return total
 
@@ -118,7 +141,7 @@ class Prior:
             tails[0] = 0.0
             drawn[:, belief.axis] = belief.drawn(tails)
         for choices in self.weighted:
-            weights = np.array(choices.weights)
+            weights = choices.weights()
             index = np.searchsorted(np.cumsum(weights) / weights.sum(), uniform[:, choices.axis], side="right")
             index[0] = np.argmax(weights)
             drawn[:, choices.axis] = (np.minimum(index, len(weights) - 1) + 0.5) / len(weights)

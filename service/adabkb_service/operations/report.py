@@ -134,7 +134,7 @@ def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
         curve = extended(curve, each.step, each.value, rule, sign)
         if rule.may_stop(each.step) and (mark is not None or not rule.compares):
             values = {} if mark is None else curves.comparable(draft, mark)
-            others = [value for other, value in values.items() if other != trial.number]
+            others = [] if mark is None else curves.competitors(draft, mark, trial, values)
             if reason := rule.verdict(curve, others, sign):
                 estimate = None
                 if mark is not None:

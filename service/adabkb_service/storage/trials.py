@@ -105,6 +105,7 @@ class Reached(NamedTuple):
     """That of its current attempt; None without reports."""
     value: float | None
     metrics: dict[str, float] | None
+    plate: int | None
 
 
 _AT_MARK = select(reports.c.trial).where(

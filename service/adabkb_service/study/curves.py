@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from statistics import fmean, pstdev, stdev
+from typing import Any
 
+from adabkb_service.contract.context import context_of
 from adabkb_service.contract.metrics import metrics_of, total_violation
-from adabkb_service.contract.stored import is_edited
+from adabkb_service.contract.stored import definition_of, is_edited
 from adabkb_service.storage import reports
 from adabkb_service.storage.columns import Estimate
+from adabkb_service.storage.rows import TrialRow
+from adabkb_service.storage.trials import Reached
 from adabkb_service.study.draft import Draft
 
 MIN_MOVES = 3
@@ -31,8 +35,8 @@ def at_mark(draft: Draft, mark: int) -> dict[int, float]:
 
 
 def comparable(draft: Draft, mark: int) -> dict[int, float]:
-    """Trial -> value at the mark, of the trials with which others are compared: all but those outside of an edited
-    space, and those whose results violate bounds."""
+    """Trial -> value at the mark, of the trials from whose curves others are predicted: all but those outside of an
+    edited space, and those whose results violate bounds."""
     values, metrics = at_mark(draft, mark), metrics_of(draft.study.definition)
     if not is_edited(draft.study.definition) and not any(metric.is_bounded for metric in metrics):
         return values
@@ -46,6 +50,30 @@ def comparable(draft: Draft, mark: int) -> dict[int, float]:
         return is_feasible and draft.space.present(trial.parameters) is not None
 
     return {number: value for number, value in values.items() if counts(number)}
+
+
+def competitors(draft: Draft, mark: int, trial: TrialRow, values: Mapping[int, float]) -> list[float]:
+    """The values at a mark of the other trials on a trial's plate and with its context; those of all other trials in a
+    study without plates and context.
+
+    Args:
+        draft: the draft of the study.
+        mark: the mark.
+        trial: the trial.
+        values: as ``comparable`` returns them.
+    """
+    definition = definition_of(draft.study.definition)
+    names = context_of(definition.parameters)
+    if not names and definition.plates is None:
+        return [value for other, value in values.items() if other != trial.number]
+    known = draft.reached(mark)
+
+    def place(each: TrialRow | Reached) -> tuple[Any, ...]:
+        present = draft.space.present(each.parameters) or each.parameters  # an edit may have added the context
+        return each.plate, *(present.get(name) for name in names)
+
+    here = place(trial)
+    return [value for other, value in values.items() if other != trial.number and place(known[other]) == here]
 
 
 def results_at(draft: Draft, mark: int, metric: str | None) -> dict[int, float]:

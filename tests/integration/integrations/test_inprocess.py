@@ -303,7 +303,7 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
             {"space": {**PAIR, "c": CATALOGUE}, "constraints": ["c == 'gpu'"]},
             "constraints[0], \"c == 'gpu'\": column 6: 'gpu' is not a value of 'c'",
         ),
-        ({"space": {"x": CATALOGUE}, "prior": {"x": {"weights": {"cpu 1": 2}}}}, "prior['x'] is about a catalogue"),
+        ({"space": {"x": CATALOGUE}, "prior": {"x": {"weights": {"gpu": 2}}}}, "prior['x']: 'gpu' is not a choice"),
         ({"budget": 0}, "budget must be at least 1, not 0"),
         ({"budget": 2.5}, "budget must be an integer, not 2.5"),
         ({"seed": -1}, "seed must be at least 0, not -1"),

@@ -299,3 +299,31 @@ def test_table_dropped_from_the_cache_is_read_again(running: Service) -> None:
     changed(running, withdraw=["m3"])
     assert "m3" not in evaluated(running, 2)
     assert get(running, "s").parameters[0].model_dump()["withdrawn"] == 1
+
+
+def test_rows_with_weights_are_tried_first(database: Database, clock: ManualClock, running: Service) -> None:
+    weights = {"m7": 2.0, "m30": 100.0, "m31": 50.0}
+    study(running, 40, prior={"molecule": {"weights": weights}})
+    assert evaluated(running, 1) == ["m30"]
+    evaluated(running, 3)
+    changed(running, add=table(5, first=40))
+    evaluated(running, 2)
+    assert_log_is_complete(database, clock, running)
+
+
+def test_wrong_weights_of_rows_are_outweighed_by_results(running: Service) -> None:
+    best = min((f"m{row}" for row in range(40)), key=value_of)
+    worst = sorted((f"m{row}" for row in range(40)), key=value_of)[-5:]
+    study(running, 40, prior={"molecule": {"weights": dict.fromkeys(worst, 1000.0)}})
+    assert best in evaluated(running, 20)
+
+
+def test_withdrawn_row_with_a_weight_is_not_suggested(running: Service) -> None:
+    study(running, 40, prior={"molecule": {"weights": {"m30": 100.0, "m31": 50.0}}})
+    changed(running, withdraw=["m30"])
+    assert evaluated(running, 1) == ["m31"]
+
+
+def test_weight_of_an_unknown_row_is_rejected() -> None:
+    with pytest.raises(ValidationError, match="is not a choice of this parameter"):
+        definition(parameters=[catalogue(9)], prior={"molecule": {"weights": {"m10": 2.0}}})

@@ -95,13 +95,12 @@ FEATURES: dict[str, dict[str, Any]] = {
 EXCLUDED: set[frozenset[str]] = {
     frozenset(pair)
     for one, others in {
-        "context": ("median", "asha", "stop", "tolerance"),
+        "context": ("stop", "tolerance"),
         "objectives": ("noise", "tolerance", "baseline"),
-        "plates": ("median", "asha"),
     }.items()
     for pair in ((one, other) for other in others)
 }
-"""Pairs that cannot be combined. Decision 0080 gives the reasons."""
+"""Pairs that cannot be combined. Decision 0099 gives the reasons."""
 SAME_FIELD = {
     frozenset(pair)
     for group in (("patience", "median", "asha"), ("cost", "per cost", "measured"), ("bounds", "objectives"))
@@ -110,6 +109,15 @@ SAME_FIELD = {
 
 
 PERIODIC = FloatAxis("angle", 0.0, 360.0, periodic=True)
+
+
+def of_catalogue(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a study that also name rows of its catalogue."""
+    weights = {"dye 2": 5, "dye 7": 0.2}
+    rows: dict[str, dict[str, Any]] = {"baseline": {"dye": "dye 4"}, "prior": {"dye": {"weights": weights}}}
+    named = {field: {**fields[field], **rows[field]} for field in rows if field in fields}
+    rules = {"constraints": [*fields["constraints"], *OF_ROWS]} if "constraints" in fields else {}
+    return named | rules
 
 
 def made(features: list[str]) -> StudyDefinition:
@@ -123,10 +131,9 @@ def made(features: list[str]) -> StudyDefinition:
         parameters |= {name: {"name": name, "kind": "float", "low": 0, "high": 1} for name in SHARES}
     if "catalogue" in features:
         parameters["dye"] = CATALOGUE
+        parameters |= {"heat": HEAT} if "conditions" in features else {}
     if "conditions" in features:
         parameters["count"]["when"] = {"glue": ["fast"]}
-    if {"conditions", "catalogue"} <= set(features):
-        parameters["heat"] = HEAT
     fields: dict[str, Any] = {"direction": "minimize"}
     if "descriptors" in features:
         parameters["glue"]["descriptors"] = {"viscosity": [2.0, 9.0]}
@@ -134,10 +141,8 @@ def made(features: list[str]) -> StudyDefinition:
         fields |= FEATURES[each]
     if {"objectives", "early_stopping"} <= fields.keys():
         fields["early_stopping"] = {**fields["early_stopping"], "metric": METRIC}
-    if {"baseline", "catalogue"} <= set(features):
-        fields["baseline"] = {**fields["baseline"], "dye": "dye 4"}
-    if {"constraints", "catalogue"} <= set(features):
-        fields["constraints"] = [*fields["constraints"], *OF_ROWS]
+    if "catalogue" in features:
+        fields |= of_catalogue(fields)
     if {"partial", "bounds"} <= set(features):
         fields["metrics"] = [METRIC, "mass"]
     return definition(**fields, parameters=list(parameters.values()))

@@ -216,7 +216,6 @@ def test_each_context_has_its_own_front(database: Database, clock: ManualClock, 
     assert_log_is_complete(database, clock, running, WET)
 
 
-ASHA = {"rule": "asha", "max_steps": 9}
 REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
     ({"parameters": [{**SPEED, "context": True}]}, ("parameters", 0, "context"), "needs a parameter that is neither"),
     (
@@ -235,7 +234,6 @@ REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
         ("stop",),
         "cannot be combined with context parameters, because a result may be worse",
     ),
-    ({"early_stopping": ASHA}, ("early_stopping",), "cannot compare trials in a study with context"),
     ({"prior": {"humidity": {"around": 0.5, "width": 0.1}}}, ("prior", "humidity"), "is about a context parameter"),
 ]
 

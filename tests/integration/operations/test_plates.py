@@ -446,7 +446,6 @@ def test_log_with_a_plate_in_a_study_without_plates_is_rejected(database: Databa
             ("plates", "shared", 0),
             "is a fixed parameter",
         ),
-        ({"early_stopping": {"rule": "median", "max_steps": 9}}, ("plates",), "compares trials"),
     ],
 )
 def test_invalid_plates_are_rejected(changes: dict[str, Any], place: tuple[Any, ...], message: str) -> None:

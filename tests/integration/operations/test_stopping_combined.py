@@ -17,7 +17,7 @@ from adabkb_service.operations.studies.read import list_observations
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.operations.verbs import Ask, Value, edit, get, observe, report, suggest
+from tests.integration.operations.verbs import Ask, Value, change, edit, get, observe, report, suggest
 
 ASHA = {"rule": "asha", "max_steps": 9}
 PATIENCE = {"rule": "patience", "max_steps": 9, "no_gain_for": 2}
@@ -181,3 +181,39 @@ def test_trials_compete_only_within_an_edited_space(running: Service, database: 
     number, _ = ask(running)
     assert report_values(running, number, (1, 2.0))
     assert_log_is_complete(database, clock, running)
+
+
+def test_trials_compete_only_within_their_plate(running: Service, database: Database, clock: ManualClock) -> None:
+    create(running, definition(early_stopping=ASHA, plates={"size": 3}))
+    plates = []
+    for values in ((0.0, 1.0, 2.0), (10.0, 11.0, 9.0)):  # the second plate is worse
+        trials = [ask(running)[0] for _ in values]
+        plates.append(
+            [report_values(running, number, (1, value)) for number, value in zip(trials, values, strict=True)]
+        )
+    assert plates == [[False, True, True], [False, True, False]]
+    assert_log_is_complete(database, clock, running)
+
+
+def test_trials_compete_only_within_their_context(running: Service, database: Database, clock: ManualClock) -> None:
+    machine = {"name": "machine", "kind": "categorical", "choices": ["A", "B"], "context": True}
+    x = {"name": "x", "kind": "float", "low": 0, "high": 1}
+    create(running, definition(parameters=[x, machine], early_stopping=ASHA))
+    stopped = {}
+    for name, value in (("A", 0.0), ("B", 10.0), ("B", 11.0), ("A", 1.0)):  # machine B is worse
+        (trial,) = suggest(running, "s", Ask(context={"machine": name})).view.trials
+        stopped[name, value] = report_values(running, trial.number, (1, value))
+    assert stopped == {("A", 0.0): False, ("B", 10.0): False, ("B", 11.0): True, ("A", 1.0): True}
+    assert_log_is_complete(database, clock, running, {"machine": "A"})
+
+
+def test_trials_before_a_new_context_parameter_compete_in_its_default_context(running: Service) -> None:
+    x = {"name": "x", "kind": "float", "low": 0, "high": 1}
+    create(running, definition(parameters=[x], early_stopping=ASHA))
+    number, _ = ask(running)
+    assert not report_values(running, number, (1, 0.0))
+    machine = {"name": "machine", "kind": "categorical", "choices": ["A", "B"], "context": True}
+    change(running, "s", {"parameters": [x, machine], "defaults": {"machine": "A"}})
+    for name, is_worse in (("B", False), ("A", True)):
+        (trial,) = suggest(running, "s", Ask(context={"machine": name})).view.trials
+        assert report_values(running, trial.number, (1, 1.0)) == is_worse

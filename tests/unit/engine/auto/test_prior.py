@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 
 CORNER = Prior((Around(0, 0.9, 0.05), Around(1, 0.9, 0.05)), ())
 MIXED = Space((FloatAxis("x", 0.0, 1.0), IntAxis("n", 1, 9), ChoiceAxis("kind", ("a", "b", "c"))))
-OF_MIXED = Prior((Around(0, 0.3, 0.1), Around(1, 0.5, 0.2)), (Weighted(2, (1.0, 4.0, 2.0)),))
+OF_MIXED = Prior((Around(0, 0.3, 0.1), Around(1, 0.5, 0.2)), (Weighted(2, 3, ((1, 4.0), (2, 2.0))),))
 
 
 def near(at: float) -> Callable[[Array], float]:
@@ -159,7 +159,7 @@ def test_prior_works_with_constraints_conditions_and_metrics() -> None:
     tree = Space(
         (ChoiceAxis("kind", ("a", "b")), FloatAxis("x", 0.0, 1.0)), conditions=(Condition("x", "kind", ("b",)),)
     )
-    believed = Prior((Around(1, 0.8, 0.05),), (Weighted(0, (1.0, 5.0)),))
+    believed = Prior((Around(1, 0.8, 0.05),), (Weighted(0, 2, ((1, 5.0),)),))
     (first,) = run(tree, near(0.9), 1, config=Config(prior=believed)).points
     assert tree.decode(first) == {"kind": "b", "x": pytest.approx(0.8, abs=0.06)}
     state = auto.start(unit_space(2), Config(prior=CORNER, metrics=(Metric("sum", upper=1.0),)), 0)
@@ -169,3 +169,13 @@ def test_prior_works_with_constraints_conditions_and_metrics() -> None:
             assert np.abs(point - 0.9).max() < 0.05
         state = auto.observe(state, point, near(0.9)(point), 0.0, [Measured(-float(point.sum()), 0.0)]).state
     assert auto.suggest(state, np.zeros((0, 2))).point.sum() < 1.3
+
+
+@pytest.mark.parametrize("given", [(), ((1, 5.0),), ((0, 0.5), (2, 3.0)), ((0, 0.5), (1, 0.2), (2, 0.1))])
+def test_costs_of_choices_match_their_weights(given: tuple[tuple[int, float], ...]) -> None:
+    """An edit may have removed all choices with weights."""
+    choices = Weighted(0, 3, given)
+    weights = choices.weights()
+    assert (
+        choices.costs(np.array([0.1, 0.5, 0.9, 1.0])).tolist() == (weights.max() / weights - 1.0)[[0, 1, 2, 2]].tolist()
+    )

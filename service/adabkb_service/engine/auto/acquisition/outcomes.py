@@ -17,6 +17,7 @@ where the best feasible points often are.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -154,6 +155,25 @@ def extra_candidates(view: View, draw: tuple[int, int]) -> list[Array]:
     others = [each.posterior if isinstance(each, PriorWeighted) else each for each in others]
     favoured = [first] if isinstance(first, PriorWeighted | Transferred) else []
     return [each.candidates(draw) for each in (*favoured, *(each for each in others if isinstance(each, Transferred)))]
+
+
+def favoured_rows(view: View, axes: Container[int]) -> dict[int, list[int]]:
+    """Return the numbers of the rows to which a prior in use gives weights above 1, by axis.
+
+    Args:
+        view: the view of a step.
+        axes: the axes of catalogues.
+    """
+    own = _without_bounds_and_cost(view)
+    posterior = own.objectives[0].posterior if isinstance(own, Scalarised) else own  # the prior is the same for all
+    if not isinstance(posterior, PriorWeighted) or not posterior.weight:
+        return {}
+    found = {
+        each.axis: [number for number, weight in each.given if weight > 1.0]
+        for each in posterior.prior.weighted
+        if each.axis in axes
+    }
+    return {axis: rows for axis, rows in found.items() if rows}
 
 
 def trust_of(view: View) -> dict[str, float]:

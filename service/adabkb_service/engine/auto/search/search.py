@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from adabkb_service.engine.auto.acquisition.outcomes import Constrained, View, extra_candidates, objective_of, trust_of
+from adabkb_service.engine.auto.acquisition.outcomes import (
+    Constrained,
+    View,
+    extra_candidates,
+    favoured_rows,
+    objective_of,
+    trust_of,
+)
 from adabkb_service.engine.auto.domain.domain import LISTED_POINTS, Domain
 from adabkb_service.engine.auto.model.surrogate import Surrogate
 from adabkb_service.engine.auto.search import mixed
@@ -154,7 +161,7 @@ def _maximize_over_rows(search: Search) -> Array:
         exact = within.exact(point)
         return not search.taken(exact) and (feasible is None or feasible.admits(exact))
 
-    lookup = Lookup(domain, within, search.ucb, ascended, search.around, search.draw, _of_older(search))
+    lookup = Lookup(domain, within, search.ucb, ascended, search.around, search.draw, _favoured(search))
     points = lookup.candidates()
     anywhere = () if feasible is None else (feasible.point((search.draw[0], -1 - each)) for each in range(ATTEMPTS))
     others = chain(lookup.with_any_row(points[0]), anywhere)
@@ -163,11 +170,17 @@ def _maximize_over_rows(search: Search) -> Array:
     return found
 
 
-def _of_older(search: Search) -> Array | None:
-    """Return the best points of older studies, (k, d), in the slice; None if no older study is used."""
-    if not trust_of(search.view):
+def _favoured(search: Search) -> Array | None:
+    """Return points, (k, d), in the slice: the best ones of older studies, and the rows that a prior favours, each with
+    other values that the prior favours. None if there is neither."""
+    favoured = favoured_rows(search.view, search.within.catalogues)
+    if not trust_of(search.view) and not favoured:
         return None
     found = np.concatenate(extra_candidates(search.view, search.draw))
+    for k, rows in favoured.items():
+        beside = found[np.arange(len(rows)) % len(found)]
+        beside[:, k] = search.within.catalogues[k].positions(np.array(rows))
+        found = np.concatenate([found, beside])
     for k, axis in search.within.catalogues.items():
         found[:, k] = axis.positions(axis.rows(found[:, k]))
     found = search.within.put(search.domain.snap(found))
