@@ -30,7 +30,7 @@ the commit, the request fails as ``Unavailable``. To repeat it with its key is s
 result of a trial with its attempt.
 
 On PostgreSQL, the processes agree on one of them for each study, its *follower*; if model workers run, it is one of
-these. The servers forward the study's requests to it (``api/forwarding.py``), with a key of their own if the client
+these. The servers forward the study's requests to it (``api/forwarding.py``), with their own key if the client
 gave none. So usually only the follower's owner has requests. If the follower dies or declines, the server forwards the
 request to the next follower. If that one does not respond either, or if a live follower does not respond in time, the
 server performs the request itself. The performing process has an owner of its own, which reads the study from the

@@ -97,7 +97,7 @@ class Problem:
 
     @cached_property
     def of_metric(self) -> Problem:
-        """The problem under which a metric is learned, as an objective of its own."""
+        """The problem under which a metric is learned, as if it were the objective."""
         return Problem(self.space, self._config_of_metric, self.seed)
 
     @property

@@ -50,7 +50,7 @@ export async function call(method, path, body) {
 
 let refused = () => {};
 
-/** What is done when the server no longer knows who this is.
+/** Called when the session has ended.
  * @param {() => void} then
  */
 export function onRefused(then) {
@@ -78,7 +78,7 @@ async function served(path, options, retries) {
 /** @param {number} milliseconds */
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** The answer; repeats the request where there is none.
+/** The answer; repeats the request if no answer arrives.
  * @param {string} path
  * @param {RequestInit} options
  * @param {number} retries
