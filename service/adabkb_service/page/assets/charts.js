@@ -55,7 +55,7 @@ export const RAMP = [
   "#fde725",
 ];
 
-/** Colours that people with any colour vision can distinguish (Okabe and Ito); dashes and symbols that stay visible above others. */
+/** Colours for any colour vision (Okabe and Ito); dashes and symbols that stay visible above others. */
 const APART = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
 const DASHES = ["solid", "dashed", "dotted"];
 const SYMBOLS = ["circle", "triangle", "diamond", "rect", "arrow"];

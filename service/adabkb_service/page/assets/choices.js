@@ -65,7 +65,7 @@ export const copied = (template) =>
  */
 const plain = (typed) => (PLAIN_NUMBER.test(typed) ? Number(typed) : typed);
 
-/** Show a value of the API. The value keeps its type, such as that of the text “12.5”, until a person changes the field.
+/** Show a value of the API. It keeps its type, such as that of the text “12.5”, until a person changes the field.
  * @param {Field} field
  * @param {unknown} value
  */

@@ -118,7 +118,7 @@ export class StudyData {
     return parameters.filter((each) => each.kind !== "fixed").map((each) => new Scale(each));
   }
 
-  /** The scales that can be an axis of a chart. The rows of a table cannot: they have no order, and there may be a hundred thousand. */
+  /** The scales that can be axes of a chart: not the rows of a table, which have no order and are too many. */
   async axes() {
     return (await this.scales()).filter((scale) => scale.parameter.kind !== "catalogue");
   }

@@ -262,7 +262,7 @@ function showWords(fieldOf, given) {
   for (const name of Object.keys(WORDS)) fieldOf(name).value = given?.[name] ?? "";
 }
 
-/** Fill in the form from a definition of the API. Values without a field are kept until a person changes related fields.
+/** Fill in the form from a definition of the API. Values without fields are kept until a person changes related ones.
  * @param {Record<string, any>} given
  */
 export function fill(given) {
