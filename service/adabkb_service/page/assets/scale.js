@@ -81,7 +81,7 @@ export class Scale {
     return this.parameter.label || this.name;
   }
 
-  /** A value rounded for display: a number to a thousandth of its range or, on a log scale, to three significant digits.
+  /** A value rounded for display: a number to a thousandth of its range or, on a log scale, to three digits.
    * Whole numbers and steps are kept. ``wording.setting`` of the server does the same.
    * @param {unknown} value
    */
