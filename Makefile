@@ -40,7 +40,7 @@ $(LOOPS): $(STAMP) hatch_build.py $(wildcard $(NATIVE)/*.c $(NATIVE)/*.h)  # the
 $(SITE): $(LOOPS) $(PAGES)  # strictly: a link that leads nowhere is an error
 	@$(BIN)/mkdocs build --quiet
 
-docs: $(LOOPS)  ## the documentation on http://127.0.0.1:8001, built anew with each change
+docs: $(LOOPS)  ## serve the documentation on http://127.0.0.1:8001, and rebuild it after each change
 	@$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001 --watch client
 
 serve: $(SITE)  ## the server on loopback, SQLite in adabkb.db
@@ -49,13 +49,13 @@ serve: $(SITE)  ## the server on loopback, SQLite in adabkb.db
 demo: $(SITE)  ## server, client and two workers tune a real model (under 3 minutes)
 	@$(BIN)/python examples/demo.py
 
-check: lint  ## what is fast: before each commit
+check: lint  ## linters and fast tests, before each commit
 	@$(BIN)/python -m pytest -n 2 -q $(FAST)
 
 unit: $(LOOPS)  ## the tests without a database or a server (a minute and a half)
 	@$(BIN)/python -m pytest -n 2 -q tests/unit
 
-test: lint  ## everything CI runs
+test: lint  ## what CI runs
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder  # four, as tests of real servers wait
 
 lint: $(SITE) lint-scripts
@@ -67,10 +67,10 @@ lint: $(SITE) lint-scripts
 lint-scripts: $(STAMP)  ## format, linter and types of the scripts of the page
 	@$(BIN)/python -m tests.acceptance.page.scripts
 
-proof: $(LOOPS)  ## every test, also what takes long (hours)
+proof: $(LOOPS)  ## every test, including the long ones (hours)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long"
 
-attack: $(LOOPS)  ## everything that an attacker tries, and a fault at each call, also what takes long (about 15 minutes)
+attack: $(LOOPS)  ## all attack tests, and a fault at each call, including the long ones (about 15 minutes)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long" tests/integration/attack tests/integration/access tests/integration/api/test_bounded_answers.py tests/integration/api/test_injection.py \
 		tests/integration/inference/test_shortages.py tests/integration/api/test_openapi.py tests/integration/api/test_limits.py tests/integration/api/test_bad_input.py tests/integration/api/test_origin.py tests/acceptance/page/test_login.py
 
@@ -85,10 +85,10 @@ audit: $(STAMP)  ## the pinned dependencies, against the known vulnerabilities (
 bench: $(LOOPS)  ## speed of the engine; writes benchmarks/results/speed.json
 	@$(BIN)/python -m benchmarks.speed
 
-bench-scaling: $(PEERS)  ## cost of a suggestion as results accumulate, beside Optuna; writes benchmarks/results/scaling.json
+bench-scaling: $(PEERS)  ## cost of a suggestion as results accumulate, compared with Optuna; writes benchmarks/results/scaling.json
 	@$(BIN)/python -m benchmarks.scaling
 
-bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (hours; resumes); writes benchmarks/results/outcomes-*.json
+bench-outcomes: $(PEERS)  ## realistic studies, compared with other libraries (hours; resumes); writes benchmarks/results/outcomes-*.json
 	@$(BIN)/python -m benchmarks.outcomes.conditions
 	@$(BIN)/python -m benchmarks.outcomes.constraints
 	@$(BIN)/python -m benchmarks.outcomes.metrics
@@ -108,7 +108,7 @@ bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (
 	@$(BIN)/python -m benchmarks.outcomes.reports_speed
 	@$(BIN)/python -m benchmarks.outcomes.report
 
-bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, what studies do to each other, what a server needs, what a lost one costs, what deletions and slow reads do to others; writes benchmarks/results/{service,neighbours,sizing,fleet,lost,reads,removal}.json
+bench-service: $(PEERS)  ## requests per second, compared with a minimal server and Optuna; effects of studies, deletions and slow reads on each other; sizing; writes benchmarks/results/{service,neighbours,sizing,fleet,lost,reads,removal}.json
 	@$(BIN)/python -m benchmarks.service --servers $(SERVERS)
 	@$(BIN)/python -m benchmarks.service.fleet
 	@$(BIN)/python -m benchmarks.service.lost --servers $(SERVERS)
@@ -117,11 +117,11 @@ bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, what 
 	@$(BIN)/python -m benchmarks.service.removal
 	@$(BIN)/python -m benchmarks.service.sizing
 
-chaos: $(LOOPS)  ## servers killed at every point, and under 64 clients, and any history of a study (hours); writes benchmarks/results/chaos.json
+chaos: $(LOOPS)  ## servers killed at every point and under load, and random histories of a study (hours); writes benchmarks/results/chaos.json
 	@$(BIN)/python -m pytest -n 2 -m "long or not long" tests/acceptance/crash tests/acceptance/chaos tests/integration/study/test_exactly_once.py
 	@$(BIN)/python -m tests.acceptance.chaos --out $(RESULTS)/chaos.json
 
-mutants: $(LOOPS)  ## changes of the code that no test notices (hours; resumes); writes benchmarks/results/mutants.json
+mutants: $(LOOPS)  ## changes of the code that no test detects (hours; resumes); writes benchmarks/results/mutants.json
 	@$(BIN)/python -m tests.mutants
 
 bench-paper: $(LOOPS)  ## the paper's experiments (hours; resumes); writes benchmarks/results/paper.json and its figures

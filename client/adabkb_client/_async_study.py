@@ -76,7 +76,7 @@ class AsyncLeasedTrial(Leased):
         return await self._study.release(self)
 
     async def withdraw(self, reason: str | None = None) -> Answer:
-        """Decline the trial: nobody is to evaluate its point."""
+        """Decline the trial: its point will not be evaluated."""
         return await self._study.withdraw(self, reason)
 
     async def __aenter__(self) -> Self:

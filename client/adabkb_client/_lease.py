@@ -100,7 +100,7 @@ class Leased:
         """Log why the lease is no longer renewed, unless this process has ended the trial itself."""
         if not self.is_outcome_sent:
             log.info(
-                "trial %d of study %r: %s Another worker has it, or somebody has ended it. The evaluation here "
+                "trial %d of study %r: %s Another worker has it, or it has ended. The evaluation here "
                 "continues, and its result is sent.",
                 self.number,
                 self.trial.study_id,

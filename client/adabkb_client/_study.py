@@ -116,7 +116,7 @@ class LeasedTrial(Leased):
         return self._study.release(self)
 
     def withdraw(self, reason: str | None = None) -> Answer:
-        """Decline the trial: nobody is to evaluate its point."""
+        """Decline the trial: its point will not be evaluated."""
         return self._study.withdraw(self, reason)
 
     def start(self) -> Self:

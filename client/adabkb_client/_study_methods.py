@@ -655,7 +655,7 @@ class StudyMethods:
 
         Args:
             trial: the trial, or its number.
-            reason: why nobody is to evaluate it.
+            reason: why it will not be evaluated.
             attempt: as in ``observe``.
 
         Raises:

@@ -362,7 +362,7 @@ class TrialCalls:
 
         Args:
             trial: the trial, or its number.
-            reason: why nobody is to evaluate it.
+            reason: why it will not be evaluated.
             attempt: as in ``observe``.
 
         Raises:

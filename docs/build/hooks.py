@@ -23,6 +23,15 @@ MARKER = re.compile(r"^<!-- [\w-]+:(?:begin|end) -->$", re.MULTILINE)
 """Around what is made from the code; a table needs a blank line before it."""
 INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 SEARCH = 'data-md-component="search" role="dialog"'
+BOOSTS = {
+    "decisions/": 0.01,
+    "files/": 0.01,
+    "reference/": 0.1,
+    "mistakes.md": 0.1,
+    "questions.md": 100,
+    "guides/by-hand.md": 3,
+}
+"""Weights of pages in the search, by the beginning of their places: answers for users come before reasons."""
 
 _origins: dict[str, str] = {}
 """Where each page from outside of ``docs/`` comes from, by its place in the site."""
@@ -54,6 +63,9 @@ def on_files(files: Files, *, config: MkDocsConfig) -> None:
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Let links out of ``docs/`` lead to the copies."""
     del config, files
+    page.meta["search"] = {
+        "boost": next((boost for place, boost in BOOSTS.items() if page.file.src_uri.startswith(place)), 1)
+    }
     places = dict(_outside(markdown, page.file.src_uri))
 
     def replaced(link: re.Match[str]) -> str:

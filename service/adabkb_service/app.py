@@ -156,7 +156,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         await run_sync(running.open)
         await run_sync(warn_of_clock, running)
         await run_sync(clamp_leases, running)
-        while is_model_worker and running.is_loading:  # before that, it could not answer servers
+        while is_model_worker and running.is_loading:  # until then, it could not answer requests of servers
             await asyncio.sleep(LOADING_POLL_SECONDS)
         with threadpool_limits(settings.blas_threads), _sweeping(running, clock, gate, delivery, settings):
             async with app.state.forwarding or nullcontext():

@@ -58,7 +58,7 @@ class LocalServer:
         database: the SQLite file, which is created if it does not exist.
 
     Raises:
-        ConnectionFailed: the file is no database, or the files beside it cannot be written.
+        ConnectionFailed: the file is not a database, or the files next to it cannot be written.
         ImportError: the server is not installed.
     """
 
@@ -196,7 +196,7 @@ class LocalServer:
 
 
 def _check(database: Path) -> None:
-    """Refuse an existing file that is no database, before there are files beside it."""
+    """Refuse an existing file that is not a database, before files are created next to it."""
     if not database.exists():
         return
     if database.is_file():

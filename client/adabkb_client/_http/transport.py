@@ -234,7 +234,7 @@ def unreachable(error: httpx.TransportError, url: str, remedy: str) -> AdaBKBErr
         plain = url.replace("https://", "http://", 1)
         return UnexpectedAnswer(
             f"the server at {url} answers without TLS, so its address must not begin with https.\nIf that is your "
-            f"server, give its address as {plain}. Over a network, put a proxy with TLS before it."
+            f"server, give its address as {plain}. Over a network, put a proxy with TLS in front of it."
         )
     return ConnectionFailed(f"no server answers at {url} ({str(error) or type(error).__name__}).\n{remedy}")
 

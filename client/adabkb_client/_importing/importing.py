@@ -2,7 +2,7 @@
 
 The server first validates every row, in dry runs of the batches, whose answers have the points in stored form. Results
 that the study's log already has are then skipped. So an import of a file that has grown, or one after an interrupted
-import, adds only what is missing. If a stored result lacks numbers that its row has by now, they are added to it. If
+import, adds only what is missing. If a row has numbers that its stored result lacks, they are added to the result. If
 the same import is started again while a batch is in transit, the batch is not in the log yet. The server still stores
 it once, because its idempotency key is derived from its rows and their position.
 """
@@ -118,9 +118,8 @@ def _check_direction(table: Table, info: StudyInfo) -> None:
         raise ValueError(f"{table.name} has one objective, but study {info.id!r} has {', '.join(_measured(info))}")
     if table.direction not in (None, info.direction):
         raise ValueError(
-            f"{table.name} is to {table.direction}, but study {info.id!r} is to {info.direction}; change the sign of "
-            "the "
-            "values, or create a study with the same direction"
+            f"{table.name} has the direction {table.direction}, but study {info.id!r} has {info.direction}; change the "
+            "sign of the values, or create a study with the same direction"
         )
 
 

@@ -393,7 +393,7 @@ class Changing:
         step: Annotated[int, Field(ge=0, le=10**9, description="steps done so far; larger than at the report before")],
         value: Annotated[Number, Field(description="the result that the trial would have if it ended now")],
         cost: Annotated[
-            Number | None, Field(description="what the trial has cost so far, if the study's costs are told")
+            Number | None, Field(description="cost of the trial so far; for a study with cost told")
         ] = None,
         key: Key = None,
     ) -> answers.ReportAnswer:
@@ -409,7 +409,7 @@ class Changing:
         self, context: AnyContext, study: StudyId, trial: TrialNumber, key: Key = None
     ) -> answers.ChangeAnswer:
         """Renew the lease of a trial that is still being evaluated. Call it before leased_until; after that the trial
-        may be given to somebody else."""
+        may be given to another worker."""
         return answers.change(await self._perform(StudyCalls(study).heartbeat(trial), context, key))
 
     async def fail(

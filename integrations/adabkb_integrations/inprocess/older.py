@@ -70,7 +70,7 @@ def _snapshot(
 
 
 def _position(trial: Evaluated, shared: tuple[int, ...], domain: Domain) -> Position | None:
-    """Return the position of a trial along shared axes; None if it is outside of one. An inactive axis is at rest."""
+    """Return the position of a trial along shared axes, the middle of an inactive one; None if it is outside of one."""
     values, axes, rest = domain.values(trial.parameters), domain.space.axes, domain.space.activity.rest
     if values is None or not all(holds(axes[k], values[axes[k].name]) for k in shared if axes[k].name in values):
         return None

@@ -35,7 +35,7 @@ log = logging.getLogger("adabkb_client")
 ATTRIBUTE = "adabkb:"
 """Prefix of the names of user attributes for data without a field in Optuna."""
 TOLERANCE = Decimal("1e-6")
-"""The share of a step by which a range may be too short for its last value."""
+"""The last value of a stepped range may exceed its upper end by this share of a step, because of rounding."""
 
 
 def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **settings: Unpack[StudySettings]) -> Study:

@@ -122,7 +122,7 @@ class StrictRoute(GuardedRoute):
                     # Here, because FastAPI answers 400 to any error during parsing.
                     await strict.prepare(field.validate)
             except ClientDisconnect:
-                return Response(status_code=400)  # the client is gone
+                return Response(status_code=400)  # the client has disconnected
             return await handler(strict)
 
         return strictly

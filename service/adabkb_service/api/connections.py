@@ -190,7 +190,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return self.client[0] if self.client else ""
 
     def leave(self) -> None:
-        """Close the connection in favour of a new one."""
+        """Close the connection in favor of a new one."""
         self.connections.discard(self)
         self.transport.abort()
 

@@ -103,7 +103,7 @@ async def _stream(
     found: _Page,
     limit: int,
 ) -> AsyncIterator[str]:
-    """Yield server-sent events, with seq as the id, until the client disconnects or loses its right, the study is
+    """Yield server-sent events, with seq as the id, until the client disconnects or loses access, the study is
     deleted, or the server stops.
 
     Args:
@@ -126,7 +126,7 @@ async def _stream(
                 yield found.text
                 sent_at = time.monotonic()
             elif time.monotonic() - sent_at >= PING_SECONDS:
-                yield ": still here\n\n"  # detects dead clients, and keeps proxies from closing the stream
+                yield ": keep-alive\n\n"  # detects dead clients, and keeps proxies from closing the stream
                 sent_at = time.monotonic()
             if not found.is_followed:
                 with suppress(TimeoutError):

@@ -247,7 +247,7 @@ class Forwarding:
             key = message["from"], message["request"]
             performance = self._performed[key] = Performance(asyncio.create_task(self._perform(message)))
             performance.task.add_done_callback(lambda _: self._performed.pop(key))
-        else:  # this process was suspended, so others may perform its requests by now
+        else:  # this process was suspended, so others may have taken over its requests
             self._send(message["from"], answer=message["request"])
 
     async def _perform(self, message: dict[str, Any]) -> None:

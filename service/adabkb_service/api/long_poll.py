@@ -83,7 +83,7 @@ async def long_poll(
 
 async def _asked(ask: Ask, notified: asyncio.Event) -> Outcome[Suggested]:
     """The outcome of one request. If it ends this wait, the next waiter is notified, too: there may be more trials, or
-    the study may be gone."""
+    the study may have been deleted."""
     notified.clear()  # subscribe first, so that no notification is missed
     outcome = None
     try:

@@ -130,7 +130,7 @@ class Reading:
             return rendered(found) if isinstance(found, BaseModel) else found
 
         answer = await reads.answer(self._request, study_id, work)
-        return Response(status_code=400) if answer is None else answer  # the client is gone
+        return Response(status_code=400) if answer is None else answer  # the client has disconnected
 
     async def unless_busy(self, operation: Callable[..., Response], study_id: str) -> Response:
         """As ``__call__``, but if too many reads wait, the operation runs without the model: for it, the model takes

@@ -22,9 +22,7 @@ def report(
     trial: TrialNumber,
     step: Annotated[int, typer.Argument(help="number of steps done so far", show_default=False)],
     value: Annotated[float, typer.Argument(help="the value of the objective after this step", show_default=False)],
-    cost: Annotated[
-        float | None, typer.Option(help="what the attempt has cost so far, if the study's costs are told")
-    ] = None,
+    cost: Annotated[float | None, typer.Option(help="cost of the attempt so far; for a study with cost told")] = None,
     attempt: Attempt = None,
     lease_seconds: LeaseSeconds = None,
     as_json: AsJson = False,

@@ -113,7 +113,7 @@ class Output:
         self._thread.start()
 
     def wait(self, patience: float) -> None:
-        """Wait for end of file, for at most so many seconds."""
+        """Wait for end of file, for at most this many seconds."""
         self._thread.join(patience)
 
     def text(self) -> str:

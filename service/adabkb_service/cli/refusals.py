@@ -41,8 +41,8 @@ NO_TRIAL = {
     "exhausted": "all points of its space have been issued; see its result: adabkb study recommendation STUDY",
     "failures": "it was paused because too many trials in a row failed (failure_limit). See why: adabkb trial "
     "list STUDY --state failed. Remove the cause, then: adabkb trial retry STUDY --failed, adabkb study resume STUDY",
-    "fixed_exhausted": "all points with the values of --fixed and --context have been issued; fix fewer parameters, "
-    "or other values",
+    "fixed_exhausted": "all points with the values of --fixed and --context have been issued; fix fewer "
+    "parameters, or change the values",
     "gain_unlikely": "further trials will probably gain little; to continue: "
     "adabkb study update STUDY --gap-share-below none",
     "no_gain": "its last results were no better; to continue: adabkb study update STUDY --no-gain-for none",

@@ -214,7 +214,7 @@ class _Line(logging.Formatter):
 
 @contextmanager
 def _lines_on_standard_error() -> Iterator[None]:
-    """Within the block, print a line for each thing that happens to a trial."""
+    """Within the block, print a line for each event of a trial."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Line("%(asctime)s %(message)s", "%H:%M:%S"))
     loggers = [logging.getLogger(name) for name in LOGGERS]

@@ -120,9 +120,7 @@ def change_quotas(
     quotas = _quotas(quota)
     with service_on(database) as service:
         changed = tokens.change(service, administrator(), token, quotas.changes())
-    show(
-        changed.model_dump(mode="json"), f"Token {token}: {_told(changed) or 'no quotas of its own'}.", as_json=as_json
-    )
+    show(changed.model_dump(mode="json"), f"Token {token}: {_told(changed) or 'default quotas'}.", as_json=as_json)
 
 
 def show_audit(

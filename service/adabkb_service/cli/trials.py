@@ -298,7 +298,7 @@ def withdraw(
     server: Server,
     study: StudyId,
     trial: TrialNumber,
-    reason: Annotated[str | None, typer.Option(help="why nobody is to evaluate it", show_default=False)] = None,
+    reason: Annotated[str | None, typer.Option(help="why it will not be evaluated", show_default=False)] = None,
     attempt: Attempt = None,
     as_json: AsJson = False,
 ) -> None:

@@ -316,10 +316,10 @@ class ReleaseBody(Body):
 
 
 class WithdrawBody(Body):
-    """The trial that nobody is to evaluate."""
+    """The trial to withdraw."""
 
     attempt: Attempt | None = None
-    reason: Annotated[Text | None, Field(description="why nobody is to evaluate it")] = None
+    reason: Annotated[Text | None, Field(description="why it will not be evaluated")] = None
 
 
 class RetryBody(Body):

@@ -101,7 +101,7 @@ class CatalogueAxis(ChoiceAxis):
         return hash((self.name, self.table))
 
     def positions(self, rows: Ints) -> Array:
-        """Cube positions of rows, given their numbers. A vectorised ``encode``."""
+        """Cube positions of rows, given their numbers. A vectorized ``encode``."""
         found: Array = (rows + 0.5) / len(self.choices)
         return found
 
@@ -110,7 +110,7 @@ class CatalogueAxis(ChoiceAxis):
         return bool(self.table.is_offered[self.bin(position)])
 
     def rows(self, positions: Array) -> Ints:
-        """Numbers of the rows at cube positions. A vectorised ``bin``."""
+        """Numbers of the rows at cube positions. A vectorized ``bin``."""
         found: Ints = np.clip((positions * len(self.choices)).astype(np.int64), 0, len(self.choices) - 1)
         return found
 

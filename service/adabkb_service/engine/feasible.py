@@ -218,7 +218,7 @@ class Feasible:
 
     @cached_property
     def anchors(self) -> Array:
-        """(a, d) exactly feasible points, ``ANCHORS`` if so many are found; empty if none is found."""
+        """(a, d) exactly feasible points, ``ANCHORS`` if that many are found; empty if none is found."""
         if self._has_nothing:
             return np.zeros((0, self.space.dimension))
         if self.is_listed:

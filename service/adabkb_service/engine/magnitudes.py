@@ -1,4 +1,4 @@
-"""Positions on an axis as numbers in the user's units, vectorised.
+"""Positions on an axis as numbers in the user's units, vectorized.
 
 They equal the results of ``decode``: exactly on an axis with a list of values, else within 1e-12 of the range.
 """
@@ -67,7 +67,7 @@ def moved_to_values(axis: Axis, positions: Array) -> Array:
 
 
 def bins(axis: DiscreteAxis, positions: Array) -> Ints:
-    """(k,) bins at positions (k,): a vectorised ``bin`` of the axis."""
+    """(k,) bins at positions (k,): a vectorized ``bin`` of the axis."""
     return _clipped(axis, np.floor(_widths(axis, positions)))
 
 

@@ -29,7 +29,7 @@ class Metric:
     is_cost: bool = False
     """Whether it is the cost of an evaluation, which is positive."""
     goal: float = 0.0
-    """For one of several objectives: +1 to maximise it, -1 to minimise it; 0 for all other metrics."""
+    """For one of several objectives: +1 to maximize it, -1 to minimize it; 0 for all other metrics."""
     reference: float | None = None
     """For an objective: the value that a point must exceed to count in the hypervolume; None to learn it."""
 
@@ -40,7 +40,7 @@ class Metric:
 
     @property
     def sign(self) -> float:
-        """The factor by which values are multiplied so that larger ones are better: -1 for an objective to minimise,
+        """The factor by which values are multiplied so that larger ones are better: -1 for an objective to minimize,
         and if there is only an upper bound."""
         if self.goal:
             return self.goal

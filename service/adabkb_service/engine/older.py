@@ -73,7 +73,7 @@ def _are_alike(one: Axis, other: Axis) -> bool:
 
 
 def _moved(u: float, before: Space, k: int, after: Space, new: int) -> float | None:
-    """Return a position along an axis of an edited space; None outside of it. An inactive axis stays at rest."""
+    """Return a position along an axis of an edited space, the middle of an inactive one; None outside of it."""
     was, now = before.axes[k], after.axes[new]
     if was == now:
         return u

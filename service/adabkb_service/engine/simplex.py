@@ -267,7 +267,7 @@ class Simplex:
 
     @cached_property
     def _decimals(self) -> int:
-        """Decimals of the grid. A value with so many decimals is a value of each axis."""
+        """Decimals of the grid. A value with that many decimals is a value of each axis."""
         return min(axis.decimals for axis in self.shares)
 
     @cached_property

@@ -62,7 +62,7 @@ class Dataset:
 
     space: Space
     sign: float
-    """+1 if the study maximises, -1 if it minimises."""
+    """+1 if the study maximizes, -1 if it minimizes."""
     metrics: tuple[Metric, ...] = ()
     """Metrics of each result besides the value."""
     objective: Metric | None = None

@@ -85,7 +85,7 @@ class Model:
 
     @property
     def sign(self) -> float:
-        """+1 if the study maximises, -1 if it minimises."""
+        """+1 if the study maximizes, -1 if it minimizes."""
         return self.definition.sign
 
     def config(self) -> Any:

@@ -50,7 +50,7 @@ def _repeat(body: RepeatBody, draft: Draft, _: Points) -> Outcome[Repeated]:
     left = draft.study.budget_left
     if left is not None and 0 < left < body.times:
         raise StudyComplete(
-            f"The budget of study {draft.study.id!r} has room for {left} more trials; repeat less often."
+            f"The budget of study {draft.study.id!r} has room for {left} more trials; ask for fewer repetitions."
         )
     point, pointer = body.parameters, "/parameters"
     if body.trial is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Reader:
-    """A client that waits. A thread waits for the answers; the event loop calls ``leave`` when the client
+    """A client that waits for answers, which a thread collects. The event loop calls ``leave`` when the client
     disconnects."""
 
     def __init__(self, seconds: float) -> None:

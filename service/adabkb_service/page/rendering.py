@@ -52,7 +52,7 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (takes a while)
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (a slow import)
 
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),

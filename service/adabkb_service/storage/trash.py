@@ -1,7 +1,8 @@
 """Queries of ``trash``: deleted studies, stored as exports. No other table refers to them, and their ids can be used
 again.
 
-An export may have gigabytes. It is split into rows of ``parts``, which several short transactions write and remove.
+An export may be gigabytes in size. It is split into rows of ``parts``, which several short transactions write and
+remove.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def divided(packed: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def pace() -> Pace:
-    """The pace of writing parts."""
+    """Limits the rate at which parts are written."""
     return Pace(PARTS_AT_ONCE, PARTS_AT_ONCE)
 
 

@@ -143,7 +143,7 @@ def bounded_page(
     limit: int,
     texts: Iterable[Collection[str]] = (),
 ) -> BoundedPage[TrialRow]:
-    """The part of ``page`` that fits into memory.
+    """The trials of ``page``, as many as fit into memory.
 
     Args:
         connection: the connection to the database.

@@ -1,4 +1,4 @@
-"""The storage that a user uses: for the studies that the user owns, and for their studies in the trash."""
+"""The storage used by the studies that a user owns, including those in the trash."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def has_several_objectives(study: StudyRow) -> bool:
 
 
 def merit(study: StudyRow, value: float | None) -> float:
-    """The value, negated if the study minimises."""
+    """The value, negated if the study minimizes."""
     assert value is not None, "the value is missing, although there is one objective"
     return value if study.definition["direction"] == "maximize" else -value
 

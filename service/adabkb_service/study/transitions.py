@@ -57,7 +57,7 @@ class Rows(Protocol):
         """The best observation that counts (see ``best.best_of``), the first one in a tie."""
 
     def counting_after(self, seq: int) -> int:
-        """How many observations after this number count."""
+        """The number of later observations that count."""
 
 
 def begin(study_id: str, event: EventRow) -> StudyRow:
@@ -84,8 +84,8 @@ def apply(rows: Rows, event: EventRow) -> None:
 
 
 CORRECTABLE = ("value", "std_error", "metrics", "std_errors", "excluded")
-"""Columns of an observation that a correction or a late number may change; ``metrics`` and ``std_errors`` exist only in
-studies with metrics."""
+"""Columns of an observation that a correction, or a number added later, may change; ``metrics`` and ``std_errors``
+exist only in studies with metrics."""
 Columns = dict[str, Any]
 """New values of the study's columns."""
 INITIAL_MODEL_STATS: Mapping[str, Any] = {
@@ -168,7 +168,7 @@ def _queued(rows: Rows, event: EventRow) -> Columns:
 
 def _leased(rows: Rows, event: EventRow) -> Columns:
     trial, payload = _trial(rows, event), event.payload
-    if payload["renewed"]:  # a heartbeat revived an expired lease, so its expiry does not count as an attempt
+    if payload["renewed"]:  # a heartbeat renewed an expired lease, so its expiry does not count as an attempt
         return _moved(rows, trial, state="active", expirations=trial.expirations - 1)
     begun = {"attempt": payload["attempt"], "worker": payload["worker"], "started_at": event.created_at, "curve": None}
     return _moved(rows, trial, state="active", **begun)

@@ -92,3 +92,13 @@ def test_the_search_finds_a_page_by_a_word(browser: Browser, site: str) -> None:
         expect(results.filter(has_text="Several objectives").first).to_be_visible()
         results.first.get_by_role("link").first.click()
         expect(page.locator("main mark").first).to_be_attached()
+
+
+def test_the_search_lists_answers_before_decisions(browser: Browser, site: str) -> None:
+    """Decision 14 has more of the words than the answer."""
+    with tab(browser, site) as page:
+        page.goto("index.html")
+        page.keyboard.press("/")
+        page.keyboard.type("My script died. What now")
+        first = page.locator(".md-search-result__item").first.get_by_role("link").first
+        expect(first).to_have_attribute("href", re.compile(r"/questions\.html"))

@@ -293,7 +293,7 @@ def test_a_study_of_optuna_is_imported(create: Callable[..., Study]) -> None:
     assert create(x=Float(0, 1)).import_results(theirs.trials_dataframe()).stored == 3, "its frame knows no constraints"
     opposite = optuna.create_study(direction="minimize")
     opposite.add_trials(theirs.trials)
-    with pytest.raises(ValueError, match=f"is to minimize, but study '{study.id}' is to maximize; change the sign"):
+    with pytest.raises(ValueError, match=f"has the direction minimize, but study '{study.id}' has maximize; "):
         study.import_results(opposite)
     with pytest.raises(ValueError, match="has 2 objectives, but only a study with one can be imported"):
         study.import_results(optuna.create_study(directions=["maximize", "maximize"]))

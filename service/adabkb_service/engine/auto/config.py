@@ -56,7 +56,7 @@ class Config:
 
     @property
     def delta_each(self) -> float:
-        """The share of delta for each function whose bounds prune, so that all bounds hold jointly."""
+        """The share of delta for the objective, and for each metric whose bounds prune: all bounds hold jointly."""
         return self.delta / (1 + sum(metric.is_bounded for metric in self.metrics))
 
 
@@ -97,7 +97,7 @@ class Problem:
 
     @cached_property
     def of_metric(self) -> Problem:
-        """The problem under which a metric is learned, as an objective of its own."""
+        """The problem under which a metric is learned, as if it were the objective."""
         return Problem(self.space, self._config_of_metric, self.seed)
 
     @property

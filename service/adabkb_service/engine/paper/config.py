@@ -25,7 +25,7 @@ class Config:
     """Constants of Ada-BKB and its variants. Lengths are in model coordinates, outputs in model output units.
 
     Model coordinates are those of the unit cube, or with ``coordinates="raw"`` the user's (logarithms if log-scaled).
-    Model outputs are the results standardised by the mean and standard deviation of all results so far, or with
+    Model outputs are the results standardized by the mean and standard deviation of all results so far, or with
     ``outputs="raw"`` the results themselves. The defaults were chosen on shifted test functions; see
     docs/decisions/0004-defaults-of-the-paper-profile.md.
     """
@@ -114,7 +114,7 @@ class Problem:
 
     @cached_property
     def standardizes(self) -> bool:
-        """Whether model outputs are standardised."""
+        """Whether model outputs are standardized."""
         outputs = self.config.outputs
         return self.config.coordinates == "unit" if outputs is None else outputs == "standardized"
 

@@ -169,8 +169,8 @@ def _differences(name: str, told: Mapping[Any, Row], found: Mapping[Any, Row]) -
 
 
 def _points(told: ReplayState) -> Iterator[str]:
-    """Yield a sentence for each point that is not in the space as it was when the point was added, or not in the stored
-    form. A result at the point of its trial is not reported, since the trial may be older than the last edit of the
+    """Yield a sentence for each point that was not in the space when it was added, or does not have the stored form.
+    A result at the point of its trial is not reported, since the trial may be older than the last edit of the
     space."""
     spaces: dict[int, Space] = {}
     for name, found in (("trial", told.trials), ("observation", told.observations)):

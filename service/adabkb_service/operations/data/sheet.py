@@ -34,7 +34,7 @@ NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
     """Write the rows of ``table`` as a sheet. The titles of the columns include labels and units."""
-    from openpyxl import Workbook  # noqa: PLC0415 (takes a while)
+    from openpyxl import Workbook  # noqa: PLC0415 (a slow import)
     from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
     from openpyxl.styles import Font  # noqa: PLC0415
     from openpyxl.utils import get_column_letter  # noqa: PLC0415
@@ -52,7 +52,10 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
         if isinstance(value, float):
             made.value, made.data_type = repr(value), "n"  # openpyxl itself would write 16 digits
         elif isinstance(value, str):
-            made.value, made.data_type = NOT_IN_XML.sub("\ufffd", value), "s"  # also "=...", which is no formula
+            made.value, made.data_type = (
+                NOT_IN_XML.sub("\ufffd", value),
+                "s",
+            )  # also "=...", not a formula
             made.quotePrefix = bool(table.FORMULA.match(value))
         else:
             made.value = value
@@ -96,7 +99,7 @@ def read(content: bytes) -> str:
 
 
 def _rows(content: bytes) -> Iterator[list[str]]:
-    from openpyxl import load_workbook  # noqa: PLC0415 (takes a while)
+    from openpyxl import load_workbook  # noqa: PLC0415 (a slow import)
 
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as parts:

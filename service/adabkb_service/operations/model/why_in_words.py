@@ -146,7 +146,7 @@ def _resolved(value: float, std: float) -> str:
 
 
 def _percent(probability: float) -> str:
-    """Format a probability in per cent, and one that would round to 0 or 1 as a bound."""
+    """Format a probability in percent, and one that would round to 0 or 1 as a bound."""
     if 0.0 < probability < 0.005:
         return "less than 1%"
     return "more than 99%" if 0.995 <= probability < 1.0 else f"{probability:.0%}"

@@ -59,7 +59,7 @@ export class AssessmentPanel {
     this.changed();
   }
 
-  /** Say beside the best result that the other results contradict it, if they do.
+  /** Add a note to the best result if the other results contradict it.
    * @param {Assessment} found
    */
   async doubtBest({ checks, progress }) {
@@ -135,7 +135,7 @@ export class AssessmentPanel {
     return button;
   }
 
-  /** What speaks against relying on the model, as a list if there is anything.
+  /** The reasons not to rely on the model, as a list; nothing without any.
    * @param {Assessment} found
    * @param {ShownStudy} study
    */

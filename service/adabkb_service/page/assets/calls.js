@@ -51,7 +51,7 @@ export async function call(method, path, body, turns = MAX_TURNS) {
 
 let refused = () => {};
 
-/** What is done when the server no longer knows who this is.
+/** Called when the session has ended.
  * @param {() => void} then
  */
 export function onRefused(then) {
@@ -80,7 +80,7 @@ async function served(path, options, retries, turns) {
 /** @param {number} milliseconds */
 export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** The answer; repeats the request where there is none.
+/** The answer; repeats the request if no answer arrives.
  * @param {string} path
  * @param {RequestInit} options
  * @param {number} retries

@@ -4,7 +4,7 @@ import { dataOf, one } from "./elements.js";
 
 const PARTS = ["add", "withdraw", "restore"];
 
-/** Let the form send what changes in the catalogue that it is about.
+/** Let the form send the changes of its catalogue.
  * @param {HTMLFormElement} form
  */
 export function takeRows(form) {
@@ -31,7 +31,7 @@ export function takeRows(form) {
   };
 }
 
-/** What takes a change of catalogues back; nothing does where rows were added.
+/** The change that undoes a change of catalogues; none if rows were added.
  * @param {Record<string, { add?: string, withdraw?: string[], restore?: string[] }>} catalogues
  */
 export function reversed(catalogues) {

@@ -1,18 +1,18 @@
-// What was caught: mostly an error, but any value may be thrown.
+// Caught values: mostly errors, but any value may be thrown.
 
 import { Refused } from "./calls.js";
 
-/** What happened, in words.
+/** The message of a caught value.
  * @param {unknown} caught
  */
 export const messageOf = (caught) => (caught instanceof Error ? caught.message : String(caught));
 
-/** The status with which the server refused a request; undefined if something else happened.
+/** The status with which the server refused a request; undefined for other errors.
  * @param {unknown} caught
  */
 export const statusOf = (caught) => (caught instanceof Refused ? caught.status : undefined);
 
-/** What the server says of a request that it refused; undefined if something else happened.
+/** The server's problem document for a refused request; undefined for other errors.
  * @param {unknown} caught
  */
 export const problemOf = (caught) => (caught instanceof Refused ? caught.problem : undefined);

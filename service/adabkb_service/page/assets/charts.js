@@ -41,7 +41,7 @@ export function mixed(colour, ground) {
   return `rgb(${one.map((part, i) => Math.round(0.2 * part + 0.8 * other[i])).join(",")})`;
 }
 
-/** From low to high (viridis); the same for everybody, also for people who do not see all colours. */
+/** From low to high (viridis), distinguishable with any colour vision. */
 export const RAMP = [
   "#440154",
   "#482878",
@@ -55,12 +55,12 @@ export const RAMP = [
   "#fde725",
 ];
 
-/** Colours that stay apart for everybody (Okabe and Ito); dashes and symbols that are seen where others lie below. */
+/** Colours for any colour vision (Okabe and Ito); dashes and symbols that stay visible above others. */
 const APART = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
 const DASHES = ["solid", "dashed", "dotted"];
 const SYMBOLS = ["circle", "triangle", "diamond", "rect", "arrow"];
 
-/** How one of several things is drawn, so that it can be told from the others.
+/** The style of one of several series, distinguishable from the others.
  * @param {number} place of it among the others
  */
 export const apart = (place) => ({
@@ -110,7 +110,7 @@ const LEGEND_LINE = 24; // pixels from line to line
 const LEGEND_LETTER = 6.8; // pixels of a letter, on average
 const LEGEND_MARK = 40; // pixels of a mark with its gaps
 
-/** The room in pixels that a legend needs above a chart besides its first line, where the chart is narrow.
+/** The height in pixels of a legend above a narrow chart, without its first line.
  * @param {string} chart
  * @param {string[]} names of the legend
  */
@@ -136,7 +136,7 @@ export function numbers(ink, more = {}) {
   };
 }
 
-/** The scale of colours beside a chart.
+/** The colour scale next to a chart.
  * @param {Colours} ink
  * @param {number[]} values
  * @param {{ dimension: number, isReversed: boolean, seriesIndex?: number, name?: string,
@@ -170,7 +170,7 @@ const MIN_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
 const PNG_PIXELS = 2; // for each pixel of the page
 
-/** What arrow keys do: to another series, to another point. */
+/** The effect of arrow keys: another series, or another point. */
 const STEPS = /** @type {Record<string, [number, number]>} */ ({
   ArrowRight: [0, 1],
   ArrowLeft: [0, -1],
@@ -222,7 +222,7 @@ export class Chart {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.due(true));
   }
 
-  /** What is drawn is out of date: draw it as soon as it is seen, but not too often. */
+  /** Redraw the chart when it is next visible, but not too often. */
   due(now = false) {
     if (now || this.drawnAt === 0) this.isDue = true;
     if (!this.isDue || !this.isVisible || this.timer) return;
@@ -236,7 +236,7 @@ export class Chart {
     this.due();
   }
 
-  /** Draw it now, whether it is seen or not. */
+  /** Draw the chart now, even if it is not visible. */
   async drawn() {
     clearTimeout(this.timer);
     await this.draw();
@@ -259,12 +259,12 @@ export class Chart {
         this.tell("failed", `${messageOf(error)} The page tries again when the study changes.`);
     }
     this.timer = undefined;
-    // What takes the server long, because the study is large, is asked for less often.
+    // Requests that take the server long, because the study is large, are sent less often.
     this.pause = Math.max(MIN_MILLISECONDS, (Date.now() - this.drawnAt) / SHARE_OF_TIME);
     if (this.isDue) this.due();
   }
 
-  /** Say something in place of the chart, or below it.
+  /** Show a message in place of the chart, or below it.
    * @param {"shown" | "empty" | "failed"} state
    * @param {string} text
    */
@@ -290,7 +290,7 @@ export class Chart {
     this.reach();
   }
 
-  /** Make it reachable by the keyboard if it has points to go through. */
+  /** Make the chart reachable by the keyboard if it has points. */
   reach() {
     const isWalked = this.walked().length > 0;
     this.plot.setAttribute("role", isWalked ? "application" : "img");
@@ -298,7 +298,7 @@ export class Chart {
     else this.plot.removeAttribute("tabindex");
   }
 
-  /** The places of the series whose points tell something.
+  /** The indices of the series whose points have descriptions.
    * @returns {number[]}
    */
   walked() {
@@ -309,7 +309,7 @@ export class Chart {
     );
   }
 
-  /** Go to another point, and tell about it; with Enter, do what a click on it does.
+  /** Move to another point and describe it; Enter has the effect of a click on the point.
    * @param {KeyboardEvent} event
    */
   walk(event) {
@@ -333,7 +333,7 @@ export class Chart {
     this.spoken.textContent = formatter(trigger === "axis" ? [this.pointed(made)] : this.pointed(made));
   }
 
-  /** The point that the keyboard is at, as ECharts gives it to what is clicked.
+  /** The point that has the keyboard focus, in the form of a click event of ECharts.
    * @param {Drawn} made
    */
   pointed({ option }) {
@@ -367,7 +367,7 @@ export class Chart {
     return this.drawing(made, "svg", (drawn) => drawn.renderToSVGString().replace(NOT_XML, "\uFFFD"));
   }
 
-  /** What a function makes of the chart, drawn anew with a background.
+  /** The result of a function of the chart, redrawn with a background.
    * @template T
    * @param {Drawn} made
    * @param {"canvas" | "svg"} renderer

@@ -65,7 +65,7 @@ export const copied = (template) =>
  */
 const plain = (typed) => (PLAIN_NUMBER.test(typed) ? Number(typed) : typed);
 
-/** Show a value of the API. It keeps its type, such as that of the text “12.5”, as long as nobody changes the field.
+/** Show a value of the API. It keeps its type, such as that of the text “12.5”, until a person changes the field.
  * @param {Field} field
  * @param {unknown} value
  */
@@ -74,7 +74,7 @@ export function showValue(field, value) {
   field.dataset.exact = JSON.stringify([field.value, value]);
 }
 
-/** The value that a field shows, or that somebody typed in.
+/** The value of a field, as shown or as typed.
  * @param {Field} field
  * @param {(typed: string) => unknown} read
  * @returns {any}
@@ -84,7 +84,7 @@ export function meant(field, read = plain) {
   return shown === field.value ? value : read(field.value.trim());
 }
 
-/** The same of an ordered value: these are mostly numbers, so they may have a decimal comma.
+/** The same for an ordered value, which is usually a number and may have a decimal comma.
  * @param {string} typed
  */
 const ordered = (typed) => (Number.isFinite(numeral(typed)) ? numeral(typed) : typed);
@@ -163,7 +163,7 @@ function numbered(row) {
   });
 }
 
-/** Take a value out.
+/** Remove a value.
  * @param {Element} row
  * @param {Element} choice
  */
@@ -184,7 +184,7 @@ function valuesOf(list) {
 /** @type {(texts: string[]) => string[]} */
 const nonempty = (texts) => texts.map((each) => each.trim()).filter((each) => each !== "");
 
-/** Offer to take apart what somebody has typed into one field, if it is a list.
+/** Offer to split a list that a person has typed into one field.
  * @param {Element} row
  * @param {HTMLInputElement} typed the field
  */
@@ -217,7 +217,7 @@ function fill(row, first, values) {
   first.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-/** Put the values of a list that somebody pastes into a field into fields of their own.
+/** Split a pasted list into separate fields.
  * @param {Element} row
  * @param {HTMLInputElement} pasted the field
  * @param {ClipboardEvent} event
@@ -229,7 +229,7 @@ export function spread(row, pasted, event) {
   fill(row, pasted, values);
 }
 
-/** Go to the next field, which is added after the last one.
+/** Move to the next field, adding one after the last.
  * @param {Element} row
  * @param {HTMLInputElement} present
  */
@@ -238,7 +238,7 @@ export function next(row, present) {
   fields(row)[fields(row).indexOf(present) + 1].focus();
 }
 
-/** Whether an element is to show something else than it does; what it shows is kept, with the focus.
+/** Whether the content of an element has to change; unchanged content keeps the focus.
  * @param {HTMLElement} holder
  * @param {unknown} content
  */
@@ -248,7 +248,7 @@ export function differs(holder, content) {
   return holder.dataset.shows !== before;
 }
 
-/** Have a field for the weight of each value.
+/** Create a field for the weight of each value.
  * @param {Element} row
  */
 export function fitWeights(row) {
@@ -266,7 +266,7 @@ export function fitWeights(row) {
   weights.replaceChildren(...made);
 }
 
-/** What a value is called where only texts can be: itself, or its JSON with spaces as the server writes it.
+/** The text of a value: itself, or its JSON with spaces as the server writes it.
  * @param {unknown} value
  */
 function inText(value) {
@@ -287,7 +287,7 @@ export function showWeights(row, given) {
   }
 }
 
-/** The weights that are given, by the texts of the values; undefined without any.
+/** The given weights by the texts of the values; undefined without any.
  * @param {Element} row
  */
 export function weights(row) {

@@ -3,7 +3,7 @@
 import { around, byId, dataOf, every, made, one } from "./elements.js";
 
 const CHARTS = "charts";
-/** What changes a chart, except the step of a replay. */
+/** A setting of a chart, except the step of a replay. */
 const SETTING = "#shown-metric, .chart .controls :is(select, input:not([type=range]))";
 
 /** @typedef {HTMLSelectElement | HTMLInputElement} Setting */
@@ -19,7 +19,7 @@ const settings = () => every(document, SETTING, HTMLElement).filter(isSetting);
 /** @param {Setting} setting */
 const isCheckbox = (setting) => setting instanceof HTMLInputElement && setting.type === "checkbox";
 
-/** What a setting is set to, as a text.
+/** The value of a setting, as a text.
  * @param {Setting} setting
  */
 const textOf = (setting) =>
@@ -42,8 +42,8 @@ const shownNames = () =>
     .map((each) => each.id)
     .join(",");
 
-/** Offer the charts of the page, set all as the address says, and keep in it what a person changes. The selects must
- * have their options.
+/** Offer the charts of the page, apply the settings of the address, and keep the address up to date. The selects must
+ * already have their options.
  */
 export function keepChoices() {
   const query = new URLSearchParams(location.search);
@@ -59,7 +59,7 @@ export function keepChoices() {
     for (const frame of frames()) frame.hidden = !named.includes(frame.id);
   offer();
 
-  /** What differs from what the page shows by itself. */
+  /** The settings that differ from the defaults of the page. */
   const differing = () => {
     const now = shownNames();
     const found = usual.filter(([each, value]) => textOf(each) !== value).map(([each]) => [each.id, textOf(each)]);

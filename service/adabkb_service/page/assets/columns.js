@@ -50,7 +50,7 @@ const plain = (name) =>
     .replace(/[[(][^\])]*[\])]\s*$/, "")
     .replace(/[\s_.:]+/g, "");
 
-/** Whether a cell says that there is no result.
+/** Whether a cell states that there is no result.
  * @param {string} cell
  */
 export const isNothing = (cell) =>
@@ -61,7 +61,7 @@ export const isNothing = (cell) =>
       .replace(/[\s.]+/g, ""),
   );
 
-/** What a column may be in a study: a key, a label, how its cells are read, and where the value goes.
+/** The possible roles of a column in a study: a key, a label, how its cells are read, and where the value goes.
  * @param {Pick<ShownStudy, "parameters" | "metrics" | "objectives" | "quantities" | "plates">} study
  * @returns {Role[]}
  */
@@ -123,7 +123,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
   ];
 }
 
-/** For each column the key of what it is; "" where it is nothing of the study.
+/** The key of each column's role; "" for a column without one.
  * @param {string[]} header
  * @param {Role[]} known
  */
@@ -191,7 +191,7 @@ export function withError(cell, read) {
   return parts.length === 2 ? parts.map((part) => read(part)) : [read(cell)];
 }
 
-/** A value of a parameter: the choice that is written so, the name of a row, or a number.
+/** A value of a parameter: a choice, the name of a row, or a number.
  * @param {Parameter} parameter
  * @param {string} cell
  */

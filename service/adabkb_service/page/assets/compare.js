@@ -9,7 +9,7 @@ import { difference, figure, inUnit, measured } from "./words.js";
 
 const chosen = every(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
 
-/** What is to become of the results, in words.
+/** The goal of a study, in words.
  * @param {ShownStudy} study
  */
 const goal = (study) =>
@@ -17,7 +17,7 @@ const goal = (study) =>
     ? study.objectives.map((each) => `${each.metric} ${each.direction}d`).join(", ")
     : `${study.quantities?.value?.label ?? "result"} ${study.direction}d`;
 
-/** List the studies with what they have come to.
+/** List the studies with their outcomes.
  * @param {import("./comparison-charts.js").Either[]} all
  */
 function list(all) {

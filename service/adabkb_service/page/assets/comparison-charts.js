@@ -20,7 +20,7 @@ import { counted, figure, inUnit, measured, plusMinus, shown } from "./words.js"
 /** @typedef {{ id: string, error: string }} Unread */
 /** @typedef {Compared | Unread} Either */
 
-/** A study with its progress; what went wrong if it cannot be read.
+/** A study with its progress, or with the error if it cannot be read.
  * @param {string} id
  * @returns {Promise<Either>}
  */
@@ -46,7 +46,7 @@ export function comparisonCharts(all) {
   return [progress, points, volume, curves, importance, slice].map((chart) => chart(all, readable));
 }
 
-/** How a study is drawn in all charts.
+/** The style of a study in all charts.
  * @param {Either[]} all
  * @param {string} id
  */
@@ -90,7 +90,7 @@ function upwards(ink, isLog, canBeLog) {
   return numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true });
 }
 
-/** What is drawn in words, with what makes studies hard to compare.
+/** The chart in words, with the reasons why studies are hard to compare.
  * @param {Either[]} all
  * @param {Compared[]} drawn
  * @param {string[]} [more]

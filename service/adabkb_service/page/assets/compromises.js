@@ -6,7 +6,7 @@ import { inUnit, measured } from "./words.js";
 
 const MAX_ROWS = 200;
 
-/** List them in a table, the best by the first objective first, and say above how many there are and how far they go.
+/** List them in a table, ordered by the first objective, and state their number and ranges above it.
  * @param {import("./data.js").StudyData} data
  */
 export async function listCompromises(data) {

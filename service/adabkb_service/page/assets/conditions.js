@@ -57,7 +57,7 @@ export function showConditions(row, rows, when) {
   }
 }
 
-/** Offer the parameters and the values that there are now. What is chosen stays chosen.
+/** Offer the current parameters and values. Chosen ones stay chosen.
  * @param {HTMLElement} row
  * @param {HTMLElement[]} rows all of them
  */

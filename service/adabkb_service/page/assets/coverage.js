@@ -11,7 +11,7 @@ const PARTS = 5; // of a range
 const MAX_COMBINATIONS = 10_000; // of which the server says which are excluded
 const EXCLUDED = "excluded by the constraints";
 
-/** The parts of a parameter: each choice, or some parts of a range, whole numbers one by one if they are few.
+/** The parts of a parameter: its choices, or parts of its range, or single whole numbers if there are few.
  * @param {import("./scale.js").Scale} scale
  * @returns {{ from: number, to: number, middle: unknown, words: string }[]}
  */
@@ -134,7 +134,7 @@ export function coverageChart(data) {
   });
 }
 
-/** A cell with the number of its results, a cross if it has none but failed trials, or a dash if it is excluded.
+/** A cell with the number of its results, a cross if all of its trials failed, or a dash if it is excluded.
  * @param {{ count: number, failed: number, isExcluded: boolean }} cell
  * @param {Canvas} api
  * @param {Colours} ink

@@ -69,7 +69,7 @@ function ofTrial(i) {
   return { color, lineStyle: { width: 2.25, color, type } };
 }
 
-/** How curves are drawn by what became of their trials.
+/** The styles of curves by the states of their trials.
  * @param {Colours} ink
  * @returns {(curve: Curve) => ChartOption}
  */
@@ -84,7 +84,7 @@ function byState(ink) {
   });
 }
 
-/** Why there is nothing to draw.
+/** Why the chart is empty.
  * @param {string[]} numbered
  * @param {string} ofBest
  */
@@ -93,7 +93,7 @@ function nothing(numbered, ofBest) {
   return ofBest ? "No completed trial has reported a value yet." : "No trial has reported a value yet.";
 }
 
-/** What is said of a curve and a point of it.
+/** The description of a curve and of a point of it.
  * @param {Curve} curve
  * @param {[number, number]} [point]
  */

@@ -1,4 +1,4 @@
-// What the charts of a study read, each of it once until the study changes.
+// The data of the charts of a study, each read once until the study changes.
 
 import { call, listed, root } from "./calls.js";
 import { ifThere } from "./elements.js";
@@ -18,7 +18,7 @@ const along = (names) => names.map((name) => `parameter=${encodeURIComponent(nam
  */
 const inContext = (context) => (context ? `?context=${encodeURIComponent(JSON.stringify(context))}` : "");
 
-/** The names of the metrics that are beyond their bounds; none if all are kept.
+/** The names of the metrics beyond their bounds.
  * @param {ShownStudy} study
  * @param {Record<string, number>} [metrics]
  */
@@ -30,7 +30,7 @@ function beyond({ outcome_constraints: bounds = [] }, metrics) {
   return found.length ? found.map((each) => each.metric) : null;
 }
 
-/** Whether the gap says more than the natural bound of the result does, as the server's `wording.gap` decides.
+/** Whether the gap is smaller than the distance to the natural bound, as in the server's `wording.gap`.
  * @param {ShownStudy} study
  */
 function isNews({ gap, best, direction, quantities }) {
@@ -53,19 +53,19 @@ export class StudyData {
     this.context = undefined; // as last filled in
   }
 
-  /** Everything is read anew from now on. */
+  /** Discard all answers, so that they are read again. */
   changed() {
     this.kept.clear();
   }
 
-  /** One answer is read anew the next time.
+  /** Discard one answer.
    * @param {string} name
    */
   forget(name) {
     this.kept.delete(name);
   }
 
-  /** An answer, which is kept under a name.
+  /** An answer, cached under a name.
    * @template T
    * @param {string} name
    * @param {() => Promise<T>} read
@@ -80,8 +80,8 @@ export class StudyData {
     return reading;
   }
 
-  /** The study, as if the metric that is shown were all that is measured; one that is no objective is not to be large
-   * nor small, but between bounds.
+  /** The study as if the selected metric were its only objective; a metric that is not an objective has bounds instead
+   * of a direction.
    * @returns {Promise<ShownStudy>}
    */
   async study() {
@@ -104,7 +104,7 @@ export class StudyData {
     return ifThere("shown-metric", HTMLSelectElement)?.value || undefined;
   }
 
-  /** The same where a query has it, from this separator on.
+  /** The same as a part of a query, after this separator.
    * @param {"?" | "&"} separator
    */
   ofMetric(separator) {
@@ -118,12 +118,12 @@ export class StudyData {
     return parameters.filter((each) => each.kind !== "fixed").map((each) => new Scale(each));
   }
 
-  /** Those of which a chart has an axis: the rows of a table have no order, and may be a hundred thousand. */
+  /** The scales that can be axes of a chart: not the rows of a table, which have no order and are too many. */
   async axes() {
     return (await this.scales()).filter((scale) => scale.parameter.kind !== "catalogue");
   }
 
-  /** The results that have the number that the charts show, which may come later than others.
+  /** The results that have the number that the charts show, which may arrive later than others.
    * @returns {Promise<ResultHistory>}
    */
   async history() {
@@ -173,7 +173,7 @@ export class StudyData {
     return items;
   }
 
-  /** Where the results of a large study lie; null without any.
+  /** The density of the results of a large study; null for other studies.
    * @returns {Promise<Density | null>}
    */
   density() {
@@ -185,7 +185,7 @@ export class StudyData {
     return this.once("timeline", () => call("GET", `${this.page}/timeline.json`));
   }
 
-  /** Learning curves of the latest trials that reported; of others, if a query says which.
+  /** Learning curves of the latest trials with reports, or of those that a query names.
    * @returns {Promise<Curve[]>}
    */
   curves(query = "") {
@@ -239,8 +239,8 @@ export class StudyData {
     return { ...found, items: found.items.map((/** @type {any} */ cell) => cut(cell, quantity)) };
   }
 
-  /** What the model said of each of these cells after the first results, learned from them alone; null if they are too
-   * many.
+  /** The model's predictions for these cells after the first results, learned from them alone; null if there are too
+   * many results.
    * @param {number} results
    * @returns {Promise<Map<string, Pick<PartitionCell, "status" | "mean" | "std" | "index">> | null>}
    */

@@ -35,7 +35,7 @@ function parsed() {
   }
 }
 
-/** Write what the form says, unless the form is incomplete. A text that is no JSON stays. */
+/** Write the definition that the form describes, unless the form is incomplete. A text that is not JSON stays. */
 function follow() {
   if (!panel.open || isWrong || isNew) return;
   unread = null;
@@ -47,7 +47,7 @@ function follow() {
   }
 }
 
-/** Fill in the form with what somebody wrote. The service says what is wrong with what the form cannot show.
+/** Fill in the form from the text. The server reports errors in fields that the form does not have.
  * @param {Record<string, any>} written
  */
 function take(written) {
@@ -74,7 +74,7 @@ function read(then) {
   }
 }
 
-/** Whether the text is sent in place of what the form says. */
+/** Whether the text is sent instead of the form's definition. */
 export const isSent = () => unread !== null;
 
 /** What the form sends. */

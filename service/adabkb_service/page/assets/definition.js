@@ -37,7 +37,7 @@ let described = 0;
 /** @type {{ given: Record<string, any>, shown: Record<string, any> }} */
 let filled = { given: {}, shown: {} };
 
-/** Say the small print below a field together with the field, for screen readers.
+/** Associate the help below a field with the field, for screen readers.
  * @param {ParentNode} within
  */
 export function describe(within) {
@@ -78,7 +78,7 @@ const addMixture = () => addRow("mixture", mixtures, "Mixture");
 export const addQuantity = () => addRow("quantity", quantities, "Quantity");
 const hasSeveral = () => direction.value === "several";
 
-/** Show the fields that belong to the direction and to the rule for ending experiments. */
+/** Show the fields of the chosen direction and of the chosen early-stopping rule. */
 export function fitFields() {
   byId("several", HTMLElement).hidden = !hasSeveral() || "edits" in form.dataset;
   for (const field of every(form, "[data-alone]", HTMLElement)) field.hidden = hasSeveral() || "edits" in form.dataset;
@@ -88,7 +88,7 @@ export function fitFields() {
       !dataOf(field, "rules").split(" ").includes(rule.value) || ("several" in field.dataset && !hasSeveral());
 }
 
-/** Say what the study is to achieve, or that this is still to be chosen. */
+/** Show the goal of the study, or that it is still to be chosen. */
 export function tellGoal() {
   const goals = hasSeveral()
     ? [...objectives.children].map((row) => [text(row, "metric") || "a result", field(row, "direction").value])
@@ -106,7 +106,7 @@ const objective = (/** @type {Element} */ row) => ({
   reference: number(field(row, "reference")),
 });
 
-/** A quantity's bounds; without any it is measured and bounds nothing. */
+/** A quantity's bounds; a quantity without bounds is only measured. */
 const quantity = (/** @type {Element} */ row) => ({
   metric: text(row, "metric"),
   lower: number(field(row, "lower")),
@@ -153,7 +153,7 @@ const filledIn = (/** @type {Field} */ field) => field.value.trim() || undefined
 /** @type {Record<string, (field: Field) => unknown>} */
 const WORDS = { label: filledIn, unit: filledIn, digits: number, low: number, high: number };
 
-/** What a quantity is called, its unit, its decimals and its natural bounds, as far as they are given.
+/** The name, unit, decimals and natural bounds of a quantity, if given.
  * @param {(name: string) => Field} fieldOf
  * @returns {Record<string, unknown>}
  */
@@ -162,7 +162,7 @@ function wordsOf(fieldOf) {
   return Object.fromEntries(found.filter(([, value]) => value !== undefined));
 }
 
-/** The words of all quantities, by name; undefined without any. */
+/** The names and units of all quantities, by name; undefined without any. */
 function words() {
   /** @type {[string, Record<string, unknown>][]} */
   const found = measured().map((row) => [text(row, "metric"), wordsOf((name) => field(row, name))]);
@@ -172,7 +172,7 @@ function words() {
   return given.length ? Object.fromEntries(given) : undefined;
 }
 
-/** How many constraints are written a line each. They come before those of combinations. */
+/** The number of constraints in the list, one per line. They come before those of combinations. */
 const lines = () =>
   byId("new-constraints", HTMLTextAreaElement)
     .value.split("\n")
@@ -211,7 +211,7 @@ function made() {
   return study;
 }
 
-/** What the fields alone say, whatever the form was filled in with. */
+/** The definition that the fields describe, without kept values. */
 export const fieldsAlone = () => ({ ...made(), parameters: parametersAlone() });
 
 /** The definition that the form describes. */
@@ -263,7 +263,7 @@ function showRow(row, given, names) {
   for (const name of names) field(row, name).value = given[name] ?? "";
 }
 
-/** Fill in what a quantity is called.
+/** Fill in the name, unit and bounds of a quantity.
  * @param {(name: string) => Field} fieldOf
  * @param {Record<string, any>} [given]
  */
@@ -271,8 +271,7 @@ function showWords(fieldOf, given) {
   for (const name of Object.keys(WORDS)) fieldOf(name).value = given?.[name] ?? "";
 }
 
-/** Fill in the form with a definition of the API. What has no field is kept for as long as nobody changes the fields
- * for it.
+/** Fill in the form from a definition of the API. Values without fields are kept until a person changes related ones.
  * @param {Record<string, any>} given
  */
 export function fill(given) {
@@ -302,7 +301,7 @@ export function fill(given) {
   filled = { given, shown: made() };
 }
 
-/** The field of a fault that is not in a field of its own name; undefined if there is none.
+/** The field of an error whose pointer is not the name of a field; undefined if there is none.
  * @param {string} pointer
  * @returns {Element | null | undefined}
  */
@@ -328,7 +327,7 @@ export function fieldOf(pointer) {
   return within(bounded[Number(place)], "lower");
 }
 
-/** The field of a fault of the words of a quantity.
+/** The field of an error in the name or unit of a quantity.
  * @param {string} quantityName
  * @param {string} [name]
  */

@@ -73,7 +73,7 @@ function numberIn(row, { line, cells }, name, place) {
   return number;
 }
 
-/** Say what is wrong with the table.
+/** Show the errors of the table.
  * @param {HTMLElement} row
  * @param {string} sentence
  * @returns {never}
@@ -82,7 +82,7 @@ function refuse(row, sentence) {
   throw new Mistyped(table(row), `Numbers that describe the values: ${sentence}`);
 }
 
-/** The field of a fault of the descriptors.
+/** The field of an error in the descriptors.
  * @param {HTMLElement} row
  */
 export const fieldOfDescriptors = (row) => (table(row).value.trim() === "" ? fieldOfChoice(row) : table(row));

@@ -1,4 +1,4 @@
-// Editing a running study: what differs from the study as it is, and a preview of what that does.
+// Edit a running study: the changes, and a preview of their effects.
 
 import { definition } from "./definition.js";
 import { byId, every, holder, one } from "./elements.js";
@@ -7,7 +7,7 @@ import { area, box, field, ofRow, part, text } from "./space.js";
 import { counted, figure } from "./words.js";
 
 const RULES = ["budget", "tolerance", "stop"];
-/** What an edit replaces as a whole, and what it is without anything. */
+/** The fields that an edit replaces as a whole, with their empty values. */
 const REPLACED = { constraints: [], mixtures: [], prior: {}, baseline: {} };
 
 const form = byId("new", HTMLFormElement);
@@ -20,7 +20,7 @@ let before = {};
 /** @type {string[]} */
 let names = []; // of the parameters that were sent
 
-/** Take the form as it is now for the study, whose parameters keep their names and cannot be removed. */
+/** Take the current form as the state of the study, whose parameters keep their names and cannot be removed. */
 export function startEditing() {
   before = definition();
   for (const row of rows()) {
@@ -32,7 +32,7 @@ export function startEditing() {
 
 const added = () => rows().filter((row) => part(row, "default"));
 
-/** The body of the request that makes the study what the form says. */
+/** The body of the request that changes the study to what the form describes. */
 export function changes() {
   const now = definition();
   /** @type {[Parameter[], Parameter[]]} */
@@ -89,7 +89,7 @@ function cell(tag, words) {
   return Object.assign(document.createElement(tag), { textContent: words || "–", className: "long" });
 }
 
-/** Show what the changes do, and offer to save them.
+/** Show the effects of the changes, and offer to save them.
  * @param {PageEvents["previewed"]} event
  */
 function show({ detail: { answer, sent } }) {

@@ -48,7 +48,7 @@ export function dataOf(element, name) {
   return text;
 }
 
-/** The same where a page need not have it: null then.
+/** The same for an optional attribute: null if it is absent.
  * @template {Element} T
  * @param {string} id
  * @param {new () => T} kind

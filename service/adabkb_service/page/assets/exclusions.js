@@ -77,7 +77,7 @@ export function showExclusions(rows, constraints) {
   return others;
 }
 
-/** Fill in the cells of a row from a constraint; false unless the row then says exactly this constraint.
+/** Fill in the cells of a row from a constraint. Returns false if the row cannot express exactly this constraint.
  * @param {HTMLElement} combination
  * @param {HTMLElement[]} rows of parameters
  * @param {string} constraint
@@ -99,7 +99,7 @@ function showParts(combination, rows, constraint) {
   }
 }
 
-/** Have a column for each parameter that there is now. What is chosen stays chosen.
+/** Create a column for each current parameter. Chosen values stay chosen.
  * @param {HTMLElement[]} rows of parameters
  */
 export function fitExclusions(rows) {
@@ -147,12 +147,12 @@ function cell(row, before, place) {
   return made;
 }
 
-/** A constraint for each combination; of rows without any value there is none.
+/** The constraints of the combinations; a row without values has none.
  * @param {HTMLElement[]} rows of parameters
  */
 export const exclusions = (rows) => filled(rows).map((combination) => said(combination, rows));
 
-/** The constraint that a combination makes.
+/** The constraint of a combination.
  * @param {HTMLElement} combination
  * @param {HTMLElement[]} rows of parameters
  */
@@ -175,7 +175,7 @@ const given = (combination, rows) =>
 /** @param {HTMLElement[]} rows of parameters */
 const filled = (rows) => combinations().filter((combination) => given(combination, rows).length);
 
-/** The field of a fault of a constraint, by its place among those of the table.
+/** The field of an error in a constraint, by its position among those of the table.
  * @param {HTMLElement[]} rows of parameters
  * @param {number} place
  */
@@ -184,7 +184,7 @@ export function fieldOfExclusion(rows, place) {
   return combination && given(combination, rows)[0][1];
 }
 
-/** The name of a row's parameter as a constraint has it.
+/** The name of a row's parameter as written in a constraint.
  * @param {HTMLElement} row
  * @param {Choice} [field]
  */
@@ -193,7 +193,7 @@ function nameOf(row, field) {
   return PLAIN_NAME.test(name) && !KEYWORDS.has(name) ? name : quoted(name, field);
 }
 
-/** What a field demands of a row's parameter.
+/** The condition that a field expresses for its parameter.
  * @param {HTMLElement} row
  * @param {Choice} field
  */
@@ -204,7 +204,7 @@ function compared(row, field) {
   return `${nameOf(row, field)} == ${literal(chosen.value, field)}`;
 }
 
-/** A number as it is typed in, such as > 80, or 5 for a parameter that may be exactly that.
+/** A number as typed, such as > 80, or 5 for an exact value.
  * @param {HTMLElement} row
  * @param {Choice} field
  */
@@ -223,7 +223,7 @@ function number(row, field) {
 const mistyped = (field, words) =>
   new Mistyped(field, `${field?.getAttribute("aria-label") ?? "Never together"}: ${words}`);
 
-/** A value as Python has it.
+/** A value in Python's syntax.
  * @param {unknown} value
  * @param {Choice} [field]
  * @returns {string}
@@ -235,7 +235,7 @@ function literal(value, field) {
   return typeof value === "number" ? String(value) : quoted(String(value), field);
 }
 
-/** A text as Python has it. Parts with quotation marks stand in apostrophes; Python joins what stands side by side.
+/** A text in Python's syntax. Parts with quotation marks are in apostrophes; Python joins adjacent texts.
  * @param {string} words
  * @param {Choice} [field]
  */

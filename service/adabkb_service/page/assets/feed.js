@@ -53,7 +53,7 @@ const named = (metrics, quantities) =>
 const result = ({ value, metrics }, quantities) =>
   typeof value === "number" ? measured(value, quantities.value) : named(metrics ?? {}, quantities).join(", ");
 
-/** The numbers that an event adds to a result which lacked them.
+/** The numbers that an event adds to an incomplete result.
  * @param {StudyEvent["payload"]} payload
  * @param {Quantities} quantities
  */
@@ -111,7 +111,7 @@ const OF_TRIALS = new Set([
   "stopped",
 ]);
 
-/** Follow the log of a study, and say when something has happened.
+/** Follow the log of a study, and dispatch its events.
  * @param {import("./data.js").StudyData} data
  * @param {Quantities} quantities
  * @param {string} cursor of the first event

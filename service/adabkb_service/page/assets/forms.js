@@ -5,7 +5,7 @@ import { every, made, one } from "./elements.js";
 import { clearToasts } from "./toasts.js";
 import { figure, numeral } from "./words.js";
 
-/** What is wrong with what somebody typed in. */
+/** An error in the input of a person. */
 export class Mistyped extends Error {
   /**
    * @param {Element | null | undefined} element
@@ -94,7 +94,7 @@ const READ = {
   number,
 };
 
-/** What a field says; undefined where it is left empty.
+/** The value of a field; undefined if it is empty.
  * @param {Field} element
  * @returns {unknown}
  */
@@ -123,7 +123,7 @@ function pair(element, line) {
   return [name.trim(), rest.join(":").trim()];
 }
 
-/** The number that somebody typed in, perhaps with a decimal comma; undefined where the field is empty.
+/** The number in a field, perhaps with a decimal comma; undefined if the field is empty.
  * @param {Field} element
  */
 export function number(element) {
@@ -151,7 +151,7 @@ const SECONDS = {
   tag: 86400,
 };
 
-/** The seconds that somebody typed in, such as 8 h, 90 min or 2 d; a number alone is seconds.
+/** The seconds in a field, such as 8 h, 90 min or 2 d; a number alone is seconds.
  * @param {Field} element
  */
 export function duration(element) {
@@ -197,7 +197,7 @@ function unchanged(element) {
   );
 }
 
-/** Say what is wrong with a form, above its buttons and at the fields.
+/** Show the errors of a form, above its buttons and at the fields.
  * @param {HTMLFormElement} form
  * @param {unknown} error
  */
@@ -221,7 +221,7 @@ export function tellProblem(form, error) {
   (every(form, '[aria-invalid="true"]', HTMLElement)[0] ?? told).focus();
 }
 
-/** Say what is wrong beside the field, in a form that asks for it because it is longer than a screen.
+/** Show an error next to its field, in a form that requests this because it is longer than a screen.
  * @param {HTMLFormElement} form
  * @param {Element | null | undefined} element
  * @param {string} words
@@ -260,7 +260,7 @@ document.addEventListener("change", ({ target }) => {
   target.closest(".field")?.append(note);
 });
 
-/** Mark a field as wrong, and unfold what it is folded into.
+/** Mark a field as wrong, and unfold the section that contains it.
  * @param {Element | null | undefined} element
  */
 function mark(element) {
@@ -269,7 +269,7 @@ function mark(element) {
     folded.open = true;
 }
 
-/** The field that a fault points to, if there is one. A form may know its fields itself.
+/** The field of an error, if there is one. A form may have its own mapping.
  * @param {HTMLFormElement} form
  * @param {string} pointer
  */
@@ -282,7 +282,7 @@ function fieldOf(form, pointer) {
   return form.fieldOf?.(pointer) ?? fieldsOf(form).find(itself);
 }
 
-/** What a fault is about: the field, or else the pointer.
+/** The name of the field of an error, or its pointer.
  * @param {Element | null | undefined} field
  * @param {string} pointer
  */
@@ -294,7 +294,7 @@ function nameOf(field, pointer) {
 /** @param {string} name */
 const escaped = (name) => name.replaceAll("~", "~0").replaceAll("/", "~1");
 
-/** Take back what was said of a form.
+/** Remove the errors of a form.
  * @param {HTMLFormElement} form
  */
 export function clearProblem(form) {

@@ -1,4 +1,4 @@
-// The gap over time: what going on would probably gain at most, as it was when each trial was suggested.
+// The gap over time: the bound on the remaining gain when each trial was suggested.
 
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
@@ -67,7 +67,7 @@ export function gapChart(data) {
   );
 }
 
-/** Why there is nothing to draw.
+/** Why the chart is empty.
  * @param {ShownStudy} study
  * @param {ResultHistory} history
  */

@@ -23,7 +23,7 @@ const PHASES = {
 /** @type {Record<string, string>} */
 const PURPOSES = { policy: "search", fallback: "fallback" };
 
-/** What a result was for: its trial's phase; a trial without one was searched for, quasi-random or somebody's own.
+/** The purpose of a result: the phase of its trial; without one: searched, quasi-random, or a person's own point.
  * @param {Result} result
  */
 const purpose = (result) => result.phase ?? PURPOSES[result.origin ?? ""] ?? "own";
@@ -141,7 +141,7 @@ export function historyChart(data) {
   });
 }
 
-/** How many results lie where, in a study that has too many for a point of each: the darker, the more.
+/** The density of results, in a study with too many for separate points; darker means more.
  * @param {Density} density
  * @param {Colours} ink
  */
@@ -176,7 +176,7 @@ function aboutCell([first, last, low, high, count], quantity) {
   return `${among}\nbetween ${figure(low)} and ${measured(high, quantity)}`;
 }
 
-/** The results, by what they were for.
+/** The results, by their purposes.
  * @param {ResultHistory} all
  * @param {Colours} ink
  * @param {(result: Result) => boolean} isShown
@@ -222,14 +222,14 @@ const hollow = (color) => ({ color: "none", borderColor: color, borderWidth: 1.5
 /** @param {Result} result */
 const point = (result) => ({ value: [result.seq, result.value], result });
 
-/** How good a point may be, as far as the natural bounds allow.
+/** The largest possible value, limited by the natural bounds.
  * @param {ShownStudy} study
  * @param {number} best
  * @param {number} gap
  */
 const farthest = (study, best, gap) => within(study.direction === "minimize" ? best - gap : best + gap, study.quantity);
 
-/** Bands: how much better a point may be, and what the model expects at the recommended point.
+/** Bands: the remaining gain, and the model's prediction at the recommended point.
  * @param {ShownStudy} study
  * @param {ResultHistory} history
  * @param {Recommendation | null} recommendation
@@ -264,7 +264,7 @@ function bands(study, { records }, recommendation, metric, ink) {
   ];
 }
 
-/** Trials that failed, at the lower edge, each behind the results that were known then.
+/** Failed trials, at the lower edge, each after the results known at that time.
  * @param {TimelineTrial[]} trials
  * @param {ResultHistory} history
  * @param {Colours} ink
@@ -361,7 +361,7 @@ function bars(name, color, width, data) {
   };
 }
 
-/** What the model expected of results.
+/** The model's predictions of results.
  * @param {Result[]} found
  * @param {Colours} ink
  */

@@ -1,4 +1,4 @@
-// What a form was filled in with stays as it was, where nobody has changed it.
+// Keep values with which a form was filled in, unless a person changes their fields.
 
 /** @type {(value: unknown) => value is Record<string, unknown>} */
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
@@ -9,7 +9,7 @@ const isObject = (value) => value !== null && typeof value === "object" && !Arra
  */
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
-/** What the fields say now; where they say what they showed of the given value, exactly that value.
+/** The current values of the fields; unchanged fields give exactly the value that they showed.
  * @param {unknown} given
  * @param {unknown} shown
  * @param {unknown} now

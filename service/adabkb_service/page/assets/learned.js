@@ -275,8 +275,8 @@ export function slicesChart(data) {
   });
 }
 
-/** From where to where slices are drawn: as far as bands go, but not so far that means and results cannot be told
- * apart.
+/** The range over which slices are drawn: it includes the bands, but not so much that means and results become
+ * indistinguishable.
  * @param {Slice[]} slices
  * @param {Result[]} results
  */
@@ -294,7 +294,7 @@ function extent(slices, results) {
   ];
 }
 
-/** The name of a parameter, with what it needs to exist.
+/** The name of a parameter, with its condition.
  * @param {import("./scale.js").Scale} scale
  * @param {Point} at
  */
@@ -475,7 +475,7 @@ export function chosen(scales, across, up) {
   return [x, y];
 }
 
-/** What is drawn over two parameters.
+/** The charts over two parameters.
  * @param {Across} x
  * @param {Across} y
  * @param {Colours} ink
@@ -512,7 +512,7 @@ export function rectangles(cells, style) {
   };
 }
 
-/** What is not to be searched.
+/** The excluded regions.
  * @param {Colours} ink
  * @returns {ChartOption}
  */

@@ -19,7 +19,7 @@ async function ask(path, options) {
   }
 }
 
-/** Wait for something, and say why it fails.
+/** Wait for a promise, and show its error.
  * @param {Promise<void>} something
  */
 async function tried(something) {
@@ -51,7 +51,7 @@ form.addEventListener("submit", (event) => {
   tried(logIn(String(new FormData(form).get("token")).trim()));
 });
 
-/** Who a token is of: by a header, or by the cookie.
+/** The user of a token, which is in a header or in the cookie.
  * @param {Record<string, string>} headers
  */
 async function whoIs(headers) {
@@ -59,7 +59,7 @@ async function whoIs(headers) {
   return answer.ok ? answer.json() : null;
 }
 
-/** A page of another site may lead here, with a token of its owner: nobody is logged in by it as somebody else unasked.
+/** A page of another site may link here with a token of its owner, so a person must confirm before the login changes.
  * @param {string} token
  */
 async function offer(token) {

@@ -52,7 +52,7 @@ const id = byId("new-id", HTMLInputElement);
 const proposal = made("small", { id: "new-id-proposal" });
 proposal.setAttribute("role", "status");
 id.after(proposal);
-/** Propose an ID for a name that is none, such as one with spaces. */
+/** Propose an ID for an invalid name, such as one with spaces. */
 id.addEventListener("change", () => {
   const typed = id.value.trim();
   id.value = asId(typed) || typed;
@@ -62,7 +62,7 @@ id.addEventListener("change", () => {
 
 const title = byId("new-title", HTMLInputElement);
 let derived = "";
-/** Make the ID from the title, unless somebody has typed another one. */
+/** Derive the ID from the title, unless a person has typed another one. */
 title.addEventListener("input", () => {
   if (id.value !== derived) return;
   derived = asId(title.value);
@@ -89,7 +89,7 @@ for (const [name, [add, first]] of Object.entries(ADD))
   byId(`add-${name}`, HTMLButtonElement).addEventListener("click", () => area(add(), first).focus());
 describe(form);
 fitFields();
-// Before the form is filled in: what a person changes there is compared with what startEditing finds.
+// Register before the form is filled in: a person's changes are compared with the state at startEditing.
 const editing = "edits" in form.dataset ? await import("./editing.js") : undefined;
 if (like) {
   try {

@@ -1,14 +1,14 @@
-// Notifications of the browser about a study whose page is open, once somebody has asked for them.
+// Browser notifications about a study whose page is open, if a person has turned them on.
 
 import { byId } from "./elements.js";
 
-/** Events that somebody is told of who does not look at the page, as webhooks are. */
+/** The events with notifications, the same as for webhooks. */
 const TOLD = new Set(["suggested", "leased", "expired", "observed", "failed", "stopped", "completed", "model_failed"]);
 /** @param {StudyEvent} event */
 const isTold = ({ kind, payload }) =>
   kind === "paused" ? Boolean(payload.reason) : TOLD.has(kind) && !payload.renewed;
 
-/** Let the button turn notifications on and off, and answer what tells of an event in words.
+/** Let the button turn notifications on and off. Returns a function that notifies of an event in words.
  * @param {string} study
  * @returns {(event: StudyEvent, text: string) => void}
  */

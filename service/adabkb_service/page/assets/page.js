@@ -38,7 +38,7 @@ function before(element, sent) {
   );
 }
 
-/** Which points somebody has got, in words.
+/** The issued points in words.
  * @param {{ trials: { plate?: number }[], degraded: boolean }} answer
  */
 function reserved({ trials, degraded }) {
@@ -50,8 +50,8 @@ function reserved({ trials, degraded }) {
   return `${told} The model did not answer in time, so ${are} quasi-random. You can decline ${them} and ask again.`;
 }
 
-/** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent
- * and the element; ``after`` shows what came.
+/** For each action: the message, the request that undoes it, and the next page. All get the answer, the body that was
+ * sent and the element; ``after`` updates the page.
  * @type {Record<string, Action>}
  */
 const ACTIONS = {
@@ -190,7 +190,7 @@ function stay() {
   return location.href;
 }
 
-/** Say that a trial which was just queued has failed.
+/** Report a newly queued trial as failed.
  * @param {{ number: number }} answer
  * @param {unknown} _
  * @param {HTMLElement} element the form
@@ -221,7 +221,7 @@ function showLink({ token }) {
   field.select();
 }
 
-/** Show what signs the messages of a webhook.
+/** Show the signing secret of a webhook.
  * @param {{ secret: string }} answer
  */
 function showSecret({ secret }) {
@@ -239,7 +239,7 @@ const apiOf = (element) => dataOf(element, "api").split(" ");
 /** @param {HTMLElement} element */
 const pathOf = (element) => apiOf(element)[1];
 
-/** The request that takes back a result which was just stored.
+/** The request that removes a result that was just stored.
  * @type {NonNullable<Action["undo"]>}
  */
 function exclusion(answer, _, element) {
@@ -247,7 +247,7 @@ function exclusion(answer, _, element) {
   return { method: "PATCH", path, body: { excluded: true } };
 }
 
-/** What a button sends; if it asks for a trial, by the name and for the time that somebody last asked.
+/** The body that a button sends; for a request for a trial, with the worker and the time of the last request.
  * @param {HTMLElement} button
  * @param {Record<string, unknown>} sent
  */
@@ -258,7 +258,7 @@ function asWorker(button, sent) {
   return { ...sent, ...(worker ? { worker } : {}), ...(seconds ? { lease_seconds: Number(seconds) } : {}) };
 }
 
-/** Send something to the API, and say what came of it.
+/** Send a request to the API, and show its outcome.
  * @param {HTMLElement} element whose data attributes name the request and the action
  * @param {any} sent
  */
@@ -283,7 +283,7 @@ async function perform(element, sent) {
   changed();
 }
 
-/** Send a request that takes something back.
+/** Send a request that undoes an action.
  * @param {Request} request
  * @param {boolean} isElsewhere whether the page was loaded since
  */
@@ -297,7 +297,7 @@ async function takeBack({ method, path, body: sent }, isElsewhere = false) {
   }
 }
 
-/** What the page shows of the study is out of date. */
+/** Called when the page's view of the study is out of date. */
 function changed() {
   document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true }));
 }
@@ -353,7 +353,7 @@ document.addEventListener("click", async (event) => {
   if (button.dataset.api) {
     const { textContent: words } = button;
     button.disabled = true;
-    if (button.dataset.busy) button.textContent = button.dataset.busy; // where the request takes a while
+    if (button.dataset.busy) button.textContent = button.dataset.busy; // for slow requests
     try {
       await perform(button, asWorker(button, JSON.parse(dataOf(button, "body"))));
     } catch (error) {
@@ -383,7 +383,7 @@ document.addEventListener("keydown", ({ key, target }) => {
   one(menu, "summary", HTMLElement).focus();
 });
 
-/** Write what depends on the browser: times, and the address of the server.
+/** Write texts that depend on the browser: times, and the address of the server.
  * @param {ParentNode} element
  */
 function freshen(element) {

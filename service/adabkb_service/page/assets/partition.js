@@ -9,7 +9,7 @@ import { figure, inUnit, plusMinus, shown } from "./words.js";
 const PLAY_MILLISECONDS = 140;
 const MAX_STEPS = 60;
 
-/** What the model said of each cell; null if it was not asked.
+/** The model's prediction for each cell; null if it was not requested.
  * @typedef {Awaited<ReturnType<import("./data.js").StudyData["past"]>>} Past
  */
 /** @type {Record<string, string>} */
@@ -144,9 +144,9 @@ export function partitionChart(data) {
   return chart;
 }
 
-/** The cells as they were after a number of results: those created no later than the newest cell that one of the
- * trials until then was suggested from. Cells are listed in order of creation, children of a cell together. What was
- * pruned, and what the model said, is as of then; without an answer of the model of then, it is as of now.
+/** The cells after a number of results: those created no later than the newest cell from which one of the trials until
+ * then was suggested. Cells are listed in order of creation, children of a cell together. Pruning and predictions are
+ * those of that time, if the model answers, otherwise the current ones.
  * @param {PartitionCell[]} cells
  * @param {Result[]} results
  * @param {number} now
@@ -171,7 +171,7 @@ function tree(cells, results, now, end, past) {
     });
 }
 
-/** What siblings have in common: the parent and, where a cut names its axis, the axis.
+/** The common part of siblings: the parent and, where a cut names its axis, the axis.
  * @param {PartitionCell} cell
  */
 const family = (cell) => cell.key.replace(/\d+$/, "");

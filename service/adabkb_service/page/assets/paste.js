@@ -18,7 +18,7 @@ const MAX_SHOWN = 12;
 const BATCH = 500;
 const MAX_UNDONE = 100;
 
-/** Let the form take a table of results of a study.
+/** Let the form import a table of results of a study.
  * @param {HTMLFormElement} form
  * @param {import("./data.js").StudyData} data
  */
@@ -46,7 +46,7 @@ export function takeTables(form, data) {
     }
   };
 
-  /** Read the rows by what the columns are, try them on the server, and show what would become of them.
+  /** Read the rows by the roles of the columns, validate them on the server, and show the outcome.
    * @param {Table} table
    * @param {Role[]} known
    * @param {string[]} keys of the columns
@@ -79,7 +79,7 @@ export function takeTables(form, data) {
     settle(turn);
   };
 
-  /** Say what will be stored, and whether it can be.
+  /** Show what will be stored, and whether it can be stored.
    * @param {Turn} turn
    */
   function settle({ rows }) {
@@ -149,7 +149,7 @@ export function takeTables(form, data) {
     }
   });
 
-  /** Store what can be stored.
+  /** Store the valid rows.
    * @param {Turn} turn
    */
   async function store(turn) {
@@ -196,7 +196,7 @@ async function sheet(path, file) {
   throw new Error(problem.errors?.[0]?.detail ?? problem.detail ?? `The server answered ${answer.status}.`);
 }
 
-/** What the columns lack, in a sentence; empty if they are enough.
+/** The missing columns, in a sentence; empty if there are none.
  * @param {Role[]} known
  * @param {string[]} keys of the columns
  */
@@ -212,7 +212,7 @@ function missing(known, keys) {
   return `No column is assigned to ${names} yet. Choose ${where}.`;
 }
 
-/** A row as the columns have it: the result for the API, or why there is none.
+/** A row read by the roles of the columns: the result for the API, or why there is none.
  * @param {{ line: number, cells: string[] }} row
  * @param {(Role | undefined)[]} columns
  * @param {string[]} header
@@ -251,7 +251,7 @@ function understood({ line, cells }, columns, header) {
     }
     attempt(role, cell, i);
   });
-  /** Put a value where it belongs in the result.
+  /** Put a value into the result.
    * @param {string | undefined} group
    * @param {string} name
    * @param {unknown} value
@@ -261,7 +261,7 @@ function understood({ line, cells }, columns, header) {
     const holder = group ? item[group] : item;
     holder[name] = value;
   }
-  /** Read a cell, or say what is wrong with it.
+  /** Read a cell, or report its error.
    * @param {Role} role
    * @param {string} cell
    * @param {number} i
@@ -289,7 +289,7 @@ function understood({ line, cells }, columns, header) {
   return row;
 }
 
-/** Ask the server what it would make of the rows; what it refuses is added to their faults.
+/** Let the server validate the rows; its refusals are added to their errors.
  * @param {import("./data.js").StudyData} data
  * @param {Turn} turn
  * @param {() => boolean} isWanted
@@ -301,7 +301,7 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
   const batches = Array.from({ length: Math.ceil(good.length / BATCH) }, (_, k) =>
     good.slice(k * BATCH, (k + 1) * BATCH),
   );
-  // Rows with faults may have others. Each is asked about alone, as it may be refused as no request.
+  // Rows with errors may have others. Each is validated separately, since it may not be a valid request.
   batches.push(
     ...asked
       .filter(isFaulty)
@@ -341,7 +341,7 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
   }
 }
 
-/** The result of a row, with 0 where its result could not be read, so that the server looks at the rest.
+/** The result of a row, with 0 for an unreadable value, so that the server validates the rest.
  * @param {PastedRow} row
  * @param {string[]} keys of the columns
  * @param {Role[]} known
@@ -356,7 +356,7 @@ function askable({ item, faults }, keys, known) {
   return found;
 }
 
-/** A fault with its line and its column: /parameters/minutes is in the column of minutes.
+/** An error with its line and its column: /parameters/minutes is in the column of minutes.
  * @param {PastedRow} row
  * @param {string} pointer
  * @param {string} detail
@@ -377,7 +377,7 @@ function placed({ line }, pointer, detail, { header }, keys, known) {
   return { i, text: `Line ${line}${where}: ${detail}` };
 }
 
-/** What is wrong with rows, a line for each fault.
+/** The errors of rows, one per line.
  * @param {PastedRow[]} rows
  */
 function faultsOf(rows) {
@@ -387,7 +387,7 @@ function faultsOf(rows) {
   return [...told.slice(0, MAX_FAULTS), ...more, remedy].join("\n");
 }
 
-/** Show the columns with what they are, the first rows, and those that do not fit.
+/** Show the columns with their roles, the first rows, and the invalid rows.
  * @param {Turn} turn
  * @param {(keys: string[]) => void} choose
  * @param {(row: PastedRow, i: number, cell: string) => void} mend
@@ -424,7 +424,7 @@ function draw({ table, known, keys, rows }, choose, mend) {
   if (focused?.startsWith("paste-c")) document.getElementById(focused)?.focus();
 }
 
-/** Which column is read as what. A wide table does not show all of its columns at once.
+/** The selects for the roles of the columns. A wide table does not show all of its columns at once.
  * @param {string[]} header
  * @param {Role[]} known
  * @param {string[]} keys of the columns
@@ -439,7 +439,7 @@ function inSentence(header, known, keys) {
   ].join(" ");
 }
 
-/** A row of the table as it is understood; what does not fit can be corrected there.
+/** A row of the table as read; invalid cells can be corrected there.
  * @param {PastedRow} row
  * @param {string[]} header
  * @param {string[]} keys of the columns

@@ -15,7 +15,7 @@ const MAX_MILLISECONDS = 300_000;
 const charts = await chartsOf(new StudyData(dataOf(report, "study")));
 const label = button.textContent ?? "";
 
-/** Draw a chart. If the server is busy, wait and try again, for some minutes.
+/** Draw a chart. If the server is busy, try again for some minutes.
  * @param {import("./charts.js").Chart} chart
  */
 async function drawInTurn(chart) {
@@ -28,7 +28,7 @@ async function drawInTurn(chart) {
   }
 }
 
-/** Draw the charts that are chosen, if they are not drawn yet, and say on the button how far this is. */
+/** Draw the chosen charts that are not drawn yet, and show the progress on the button. */
 async function draw() {
   const due = charts.filter(({ frame, made }) => !frame.hidden && !made);
   for (const [drawn, chart] of due.entries()) {
@@ -39,7 +39,7 @@ async function draw() {
   button.textContent = label;
 }
 
-/** Wait until the page has what the model says, for some minutes. */
+/** Wait until the page has the model's parts, for some minutes. */
 async function answered() {
   const begun = Date.now();
   while (byId("told", HTMLElement).hasAttribute("hx-get") && Date.now() - begun < MAX_MILLISECONDS) {

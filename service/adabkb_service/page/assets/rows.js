@@ -31,7 +31,7 @@ function field(name, label, value, { group, isOptional = false } = {}) {
   return input;
 }
 
-/** Let a row become a form.
+/** Turn a row into a form.
  * @param {HTMLTableRowElement} row
  */
 function begin(row) {
@@ -117,7 +117,7 @@ function begin(row) {
 /** @type {(text: string, input: HTMLElement) => HTMLElement} */
 const labelled = (text, input) => made("label", {}, `${text} `, input);
 
-/** Show the row as it was. */
+/** Restore the row. */
 function end() {
   if (!editor) return;
   const { row, before, below } = editor;
@@ -128,7 +128,7 @@ function end() {
   every(row, "[data-edit]", HTMLElement)[0].focus();
 }
 
-/** Show the row as it was, and then what the table has become. */
+/** Restore the row, and then show the changed table. */
 function leave() {
   end();
   if (isStale) readAnew();
@@ -154,7 +154,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && editor && around(event, "#rows", HTMLElement)) leave();
 });
 
-// While a row is edited, the table stays as it is, also if it was being read; afterwards it is read anew.
+// While a row is edited, the table is not replaced, even by a pending request; afterwards it is read again.
 for (const name of /** @type {const} */ (["htmx:beforeRequest", "htmx:beforeSwap"])) {
   document.addEventListener(name, (event) => {
     if (!editor || event.detail.requestConfig.elt.id !== "rows") return;
@@ -168,5 +168,5 @@ document.body.addEventListener("study-changed", (event) => {
   readAnew();
 });
 
-const form = ifThere("paste-form", HTMLFormElement); // who may only read has none
+const form = ifThere("paste-form", HTMLFormElement); // absent without the right to work
 if (form) takeTables(form, new StudyData(dataOf(holder(form, "[data-study]", HTMLElement), "study")));

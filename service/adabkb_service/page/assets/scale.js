@@ -1,4 +1,4 @@
-// How a parameter is drawn along an axis: numbers on its own scale, choices side by side in the order of the study.
+// How a parameter is drawn along an axis: numbers on its scale, choices side by side in the order of the study.
 
 import { figure, inUnit, shown, titled } from "./words.js";
 
@@ -27,7 +27,7 @@ export class Scale {
     this.choices = parameter.kind === "bool" ? [false, true] : (parameter.choices ?? parameter.values ?? []);
   }
 
-  /** Where a value is drawn: a number at itself, a choice at its place in the list; NaN for a value that is absent.
+  /** The position of a value: a number itself, the index of a choice, or NaN for an absent value.
    * @param {unknown} value
    */
   position(value) {
@@ -54,7 +54,7 @@ export class Scale {
     return this.box(this.parameter.low, this.parameter.high);
   }
 
-  /** Whether a cell holds a value; a parameter that does not exist in the cell, or has no value, separates nothing.
+  /** Whether a cell contains a value; a parameter that is inactive in the cell, or has no value, does not matter.
    * @param {unknown} low
    * @param {unknown} high
    * @param {unknown} value
@@ -76,14 +76,13 @@ export class Scale {
     return [low, ...inner, high];
   }
 
-  /** What people call it: the label, or else the name. */
+  /** The displayed name: the label, or otherwise the name. */
   get title() {
     return this.parameter.label || this.name;
   }
 
-  /** A value as finely as a person can tell it from others: a number to a thousandth of its range or, on a log scale,
-   * with three significant digits. A whole number and a step are kept as they are. ``wording.setting`` of the server
-   * does the same.
+  /** A value rounded for display: a number to a thousandth of its range or, on a log scale, to three digits.
+   * Whole numbers and steps are kept. ``wording.setting`` of the server does the same.
    * @param {unknown} value
    */
   setting(value) {
@@ -105,7 +104,7 @@ export class Scale {
     return `${this.title} ${inUnit(this.setting(value), this.parameter.unit)}`;
   }
 
-  /** What stands at a place.
+  /** The value at a position.
    * @param {number} position
    */
   label(position) {
@@ -144,7 +143,7 @@ export class Scale {
     };
   }
 
-  /** Where choices are named; numbers find places of their own. */
+  /** The names of choices; ECharts chooses the labels of numbers. */
   get ticks() {
     return this.isNumeric ? undefined : this.choices.map((_, i) => i);
   }

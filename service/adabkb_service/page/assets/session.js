@@ -1,4 +1,4 @@
-// Whether this browser is still logged in as it was when the page was made. Another tab may have logged out, or logged
+// Check that this browser is still logged in as when the page was loaded. Another tab may have logged out, or logged
 // in somebody else, and an administrator may have ended the session.
 
 import { onRefused, root } from "./calls.js";
@@ -8,7 +8,7 @@ const token = document.documentElement.dataset.token;
 const banner = byId("login-changed", HTMLElement);
 const SECONDS = 60;
 
-/** Say what has become of the login, with a link that loads the page again.
+/** Show that the login has changed, with a link that reloads the page.
  * @param {string} text
  * @param {string} action
  * @param {string} target

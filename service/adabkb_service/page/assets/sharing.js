@@ -1,4 +1,4 @@
-// The form that shares a study with somebody.
+// The form that shares a study with a user.
 
 import { ifThere } from "./elements.js";
 import { body } from "./forms.js";

@@ -46,7 +46,7 @@ const isNumeric = (row) => ["float", "int"].includes(text(row, "kind"));
 /** @param {HTMLElement} row */
 const isLog = (row) => box(row, "log").checked;
 
-/** Let a new row have the fields of its kind, whatever that becomes.
+/** Show the fields of a new row's kind, also after it changes.
  * @param {HTMLElement} row
  */
 export function fitRow(row) {
@@ -86,7 +86,7 @@ export function fitRow(row) {
   });
 }
 
-/** Show what belongs to the kinds and the values of all rows, and what they say together. */
+/** Update the fields and summaries of all rows. */
 export function fitSpace() {
   const kinds = new Set();
   for (const row of rows()) {
@@ -102,7 +102,7 @@ export function fitSpace() {
   summary.replaceChildren(...rows().map(summarized));
 }
 
-/** What will be created of a row, in words, or what is wrong with it.
+/** The parameter that a row describes, in words, or its error.
  * @param {HTMLElement} row
  */
 function summarized(row) {
@@ -178,12 +178,12 @@ const quoted = (values, between = ", ") =>
 /** The parameters that the rows describe. */
 export const parameters = () => together(rows().map((row) => () => described(row)));
 
-/** The same, whatever the rows were filled in with. */
+/** The same, without kept values. */
 export const parametersAlone = () => rows().map(parameter);
 
 const filled = new WeakMap(); // by row: what it was filled in with, and what its fields said then
 
-/** What a row says; of what nobody has changed, exactly what it was filled in with.
+/** The parameter of a row; unchanged fields give exactly the value that they were filled in with.
  * @param {HTMLElement} row
  * @returns {Record<string, any>}
  */
@@ -193,7 +193,7 @@ function described(row) {
   return given && now.kind === shown.kind ? kept(given, shown, now) : now;
 }
 
-/** Fill in rows with parameters of the API, and with what is known of them.
+/** Fill in rows from parameters of the API, with their beliefs and values in use.
  * @param {Parameter[]} given
  * @param {Record<string, Belief>} [prior]
  * @param {Point} [inUse]
@@ -233,7 +233,7 @@ function showFields(row, given, belief, inUse) {
   for (const [i, value] of listed.entries()) showValue(fields(row)[i], value);
 }
 
-/** What the fields of a row say.
+/** The values of the fields of a row.
  * @param {HTMLElement} row
  */
 function parameter(row) {
@@ -262,13 +262,13 @@ export function addCombination() {
   every(addExclusion(rows), "select, input", HTMLElement)[0]?.focus();
 }
 
-/** Show constraints in the table of combinations, as far as it can, and return the others. */
+/** Show constraints in the table of combinations where possible, and return the others. */
 export const showCombinations = (/** @type {string[]} */ given) => showExclusions(rows, given);
 
-/** The constraints that these combinations make. */
+/** The constraints of these combinations. */
 export const constraints = () => exclusions(rows());
 
-/** What somebody believes of the optimum, by the names of parameters; undefined where nobody believes anything. */
+/** The beliefs about the optimum, by the names of parameters; undefined without any. */
 export function beliefs() {
   const found = rows()
     .map((row) => [text(row, "name"), belief(row)])
@@ -302,7 +302,7 @@ export function ofRow(row, name) {
   return meant(field(row, name), (typed) => choices(row).find((each) => each.typed === typed)?.value ?? typed);
 }
 
-/** What somebody believes of the optimum of a row's parameter; undefined without anything.
+/** The belief about the optimum of a row's parameter; undefined without one.
  * @param {HTMLElement} row
  * @returns {Belief | undefined}
  */
@@ -317,10 +317,10 @@ function belief(row) {
   return given && { weights: given };
 }
 
-/** The field of a fault of a constraint, by its place among those of the combinations. */
+/** The field of an error in a constraint, by its position among those of the combinations. */
 export const fieldOfCombination = (/** @type {number} */ place) => fieldOfExclusion(rows(), place);
 
-/** The field of a fault of /parameters/..., /prior/... or /baseline/...; undefined where it is about no row.
+/** The field of an error in /parameters/..., /prior/... or /baseline/...; undefined if it is not about a row.
  * @param {string[]} path
  */
 export function fieldOfSpace([list, place, name, at]) {

@@ -1,4 +1,4 @@
-// The charts of a study that its page, or its report, has frames for.
+// The charts of a study for which its page, or its report, has frames.
 
 import { keepChoices } from "./chosen.js";
 import { coverageChart } from "./coverage.js";

@@ -29,7 +29,7 @@ const SHORTCOMINGS = {
 const page = byId("study", HTMLElement);
 const data = new StudyData(dataOf(page, "study"));
 
-/** What the change of a parameter gains; a dash where it is as in use, or not known.
+/** The gain from the change of a parameter; a dash if it is unchanged or unknown.
  * @param {{ parameter: string, gain: number }[] | undefined} changes
  * @param {string} name
  */
@@ -38,7 +38,7 @@ function gainOf(changes, name) {
   return found ? difference(found.gain) : "–";
 }
 
-/** Write what the model says, and what was observed, in a row of the table.
+/** Write the prediction and the observation in a row of the table.
  * @param {Element} row
  * @param {string} model
  * @param {string} observed
@@ -48,7 +48,7 @@ function write(row, model, observed) {
   one(row, "[data-by=observed]", HTMLElement).textContent = observed;
 }
 
-/** Say below the best result what the model expects there or, if it prefers another evaluated point, of that point.
+/** Show below the best result the model's prediction there or, if it prefers another evaluated point, at that point.
  * @param {Recommendation["model"]} model
  * @param {Recommendation["observed"]} observed
  */
@@ -65,7 +65,7 @@ function tellExpected(model, observed) {
       : `Best by the model: ${expected} at ${other}`;
 }
 
-/** Write what is recommended beside the best observed point. */
+/** Write the recommended point next to the best observed one. */
 async function recommend() {
   const table = byId("recommendation", HTMLTableElement);
   const { model, observed, reason } = await data.recommendation();
@@ -115,7 +115,7 @@ const scales = new Map(parameters.map((each) => [each.name, new Scale(each)]));
  */
 const plain = (name) => ({ digits: quantities[name]?.digits });
 const hasSeveral = document.getElementById("front") !== null; // objectives
-/** Bring the best point, or the best compromises, up to date; an error is told at the top of the page. */
+/** Update the best point, or the best compromises; an error is shown at the top of the page. */
 const best = () => (hasSeveral ? listCompromises(data) : recommend()).catch(() => {});
 const charts = await chartsOf(data);
 const assessment = new AssessmentPanel(data);
@@ -133,7 +133,7 @@ contextual?.addEventListener("submit", async (event) => {
   }
 });
 
-const words = ifThere("words-form", HTMLFormElement); // who may only read has none
+const words = ifThere("words-form", HTMLFormElement); // absent without the right to work
 if (words) takeWords(words, data);
 for (const form of every(document, "form[data-catalogue]", HTMLFormElement)) takeRows(form);
 
@@ -143,7 +143,7 @@ let settling = null;
 let listing = null;
 let listedAt = 0;
 
-/** Bring the table of trials up to date, but not too often. */
+/** Update the table of trials, but not too often. */
 function listAgain() {
   if (listing !== null) return;
   listing = setTimeout(
@@ -155,7 +155,7 @@ function listAgain() {
   );
 }
 
-/** Something has happened: wait for what comes with it, then show all of it at once. */
+/** After an event, wait for related ones, then show all of them at once. */
 function changed() {
   if (settling !== null) return;
   settling = setTimeout(() => {

@@ -1,4 +1,4 @@
-// Tables that somebody copies from a spreadsheet or a CSV file.
+// Tables copied from a spreadsheet or a CSV file.
 
 /** A table as text that `read` reads, with tabs between cells.
  * @param {{ header: string[], rows: { cells: string[] }[] }} table

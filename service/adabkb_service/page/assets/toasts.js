@@ -5,7 +5,7 @@ import { byId } from "./elements.js";
 
 const SECONDS = 12;
 
-/** Say something; with ``undo``, offer to take back what was done.
+/** Show a message; with ``undo``, offer to undo the action.
  * @param {string} text
  * @param {(() => unknown) | false} [undo]
  */
@@ -36,7 +36,7 @@ export function say(text, undo) {
   removeLater(toast);
 }
 
-/** Remove a message after a while, but not while somebody points at it or has reached it with the keyboard.
+/** Remove a message after a while, but not while the pointer or the keyboard focus is on it.
  * @param {HTMLElement} toast
  */
 function removeLater(toast) {
@@ -54,12 +54,12 @@ function removeLater(toast) {
   wait();
 }
 
-/** Remove the messages that offer nothing. */
+/** Remove the messages without a button. */
 export function clearToasts() {
   for (const toast of document.querySelectorAll(".toast:not(:has(button))")) toast.remove();
 }
 
-/** Say it on the page that is loaded next; ``undo`` is the request that takes back what was done.
+/** Show a message on the next page; ``undo`` is the request that undoes the action.
  * @param {string} text
  * @param {unknown} undo
  */
@@ -67,7 +67,7 @@ export function sayThere(text, undo) {
   sessionStorage.setItem("said", JSON.stringify({ text, undo }));
 }
 
-/** What the page before wanted to be said: the text, and the request that takes it back.
+/** The message from the previous page: the text, and the request that undoes the action.
  * @returns {{ text: string, undo?: any } | null}
  */
 export function saidBefore() {

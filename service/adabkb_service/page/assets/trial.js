@@ -1,4 +1,4 @@
-// The page of a trial: what becomes of it while the page is open. What somebody is typing in stays.
+// The page of a trial, updated while it is open. Input is kept.
 
 import { reachable, root } from "./calls.js";
 import { byId, dataOf, every, ifThere, one } from "./elements.js";
@@ -14,7 +14,7 @@ const UNLESS_TYPED = ["trial-outcome", "trial-files", "trial-dialogs"];
 /** @param {Element} element */
 const isClosed = (element) => element.closest("dialog:not([open])") !== null;
 
-/** Whether somebody has begun to fill in a part of the page. A dialog that was closed is done.
+/** Whether a part of the page has input. A closed dialog does not count.
  * @param {HTMLElement} part
  */
 function isTyped(part) {
@@ -29,12 +29,12 @@ function isTyped(part) {
   );
 }
 
-/** Whether what somebody filled in is being sent, so that it may be what has changed the trial.
+/** Whether input is being sent, which may be the cause of the trial's change.
  * @param {HTMLElement} part
  */
 const isSent = (part) => part.querySelector('form[aria-busy="true"]') !== null;
 
-/** Show what has become of the trial. */
+/** Show the trial's new state. */
 async function refresh() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
   if (!answer.ok) return;
@@ -51,10 +51,10 @@ async function refresh() {
     banner.textContent = `${told} Your input is still here; reload the page to see the changes.`;
     banner.hidden = false;
   }
-  document.dispatchEvent(new CustomEvent("htmx:afterSettle")); // which tells times in words
+  document.dispatchEvent(new CustomEvent("htmx:afterSettle")); // which writes times in words
 }
 
-/** Add the files that somebody has chosen, one after the other; what is refused is said, and the others are added. */
+/** Add the chosen files, one after the other; refused ones are reported, and the others are added. */
 document.addEventListener("change", async ({ target }) => {
   if (!(target instanceof HTMLInputElement) || target.id !== "add-files") return;
   target.disabled = true;
@@ -75,7 +75,7 @@ document.addEventListener("change", async ({ target }) => {
   target.value = "";
   target.disabled = false;
   await refresh().catch(() => {});
-  const problem = ifThere("files-problem", HTMLElement); // who may only read by now has none
+  const problem = ifThere("files-problem", HTMLElement); // absent without the right to work
   if (problem) {
     problem.textContent = refused.join("\n");
     problem.hidden = refused.length === 0;
@@ -85,7 +85,7 @@ document.addEventListener("change", async ({ target }) => {
 let isReading = false;
 let isStale = false;
 
-/** Read the page again, once at a time. */
+/** Read the page again, one request at a time. */
 function changed() {
   isStale = true;
   if (isReading) return;

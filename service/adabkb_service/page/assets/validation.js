@@ -1,4 +1,4 @@
-// Results beside what the model would predict of them from the others.
+// Each result next to its prediction from the others.
 
 import { Chart, colours, common, numbers } from "./charts.js";
 import { counted, figure, inUnit, measured, plusMinus, titled } from "./words.js";
@@ -107,7 +107,7 @@ const label = (ink) => ({
   formatter: (/** @type {number} */ at) => figure(at, 3),
 });
 
-/** As far as results and predictions go; intervals may end beyond.
+/** The extent of results and predictions; intervals may extend beyond it.
  * @param {Validation["items"]} items
  */
 function extent(items) {

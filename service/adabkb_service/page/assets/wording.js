@@ -3,13 +3,13 @@
 import { dataOf, every, one } from "./elements.js";
 import { body, number } from "./forms.js";
 
-/** The field of a part of the words in a row.
+/** The field for one property of a quantity in a row.
  * @param {HTMLElement} row
  * @param {string} part
  */
 const field = (row, part) => one(row, `[data-part="${part}"]`, HTMLInputElement);
 
-/** Let the form send the words of what is measured and of the parameters.
+/** Let the form send the names and units of quantities and parameters.
  * @param {HTMLFormElement} form
  * @param {import("./data.js").StudyData} data
  */
@@ -46,7 +46,7 @@ export function takeWords(form, data) {
   };
 }
 
-/** The name and the unit that a row says.
+/** The name and the unit in a row.
  * @param {HTMLElement} row
  */
 function wordsOf(row) {

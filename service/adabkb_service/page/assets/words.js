@@ -5,7 +5,7 @@ import { every } from "./elements.js";
 const [LARGE, SMALL] = [1e6, 1e-4];
 const [NO_BREAK, NARROW] = ["\u00a0", "\u202f"];
 
-/** A number with as many digits as are of use, as the server's `figure` writes it.
+/** A number with a useful number of digits, as the server's `figure` writes it.
  * @param {number | null | undefined} value
  */
 export function figure(value, digits = 5) {
@@ -40,7 +40,7 @@ export function difference(value) {
 
 const NUMERAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
-/** The number that somebody wrote, perhaps with a decimal comma or with spaces between thousands; NaN if it is none.
+/** The number in a text, perhaps with a decimal comma or with spaces between thousands; NaN if there is none.
  * @param {string} text
  */
 export function numeral(text) {
@@ -54,7 +54,7 @@ export function numeral(text) {
 
 const MAX_PLACES = 15; // of a prediction: there are as many as its standard deviation has with two digits
 
-/** A number with so many digits after the point; fewer than none are zeros before it.
+/** A number with this many digits after the point; if negative, that many zeros before the point.
  * @param {number} value
  * @param {number} places
  */
@@ -107,7 +107,7 @@ export function inLargestUnit(seconds) {
   return `${seconds / size} ${name}`;
 }
 
-/** So many things.
+/** A count with its noun.
  * @param {number} count
  * @param {string} thing
  */
@@ -127,7 +127,7 @@ export const titled = (name, label, unit) => (unit ? `${label || name} [${unit}]
 export const inUnit = (text, unit) => (unit ? `${text}${ANGULAR.includes(unit) ? "" : NO_BREAK}${unit}` : text);
 const ANGULAR = ["°", "′", "″"];
 
-/** What the model says of a point or a cell, cut to the natural bounds of a quantity.
+/** A prediction for a point or a cell, clipped to the natural bounds of a quantity.
  * @template {Record<string, any> | null | undefined} T
  * @param {T} prediction
  * @param {Pick<Quantity, "low" | "high">} [bounds]
@@ -142,7 +142,7 @@ export function cut(prediction, { low, high } = {}) {
   };
 }
 
-/** The number between the natural bounds of a quantity that is closest to another one.
+/** A number clipped to the natural bounds of a quantity.
  * @param {number} value
  * @param {Pick<Quantity, "low" | "high">} bounds
  */
@@ -174,7 +174,7 @@ const UNITS = [
  */
 export const atClock = (text) => clock.format(new Date(text));
 
-/** How long ago, or in how long.
+/** A time relative to now.
  * @param {string} text
  */
 function fromNow(text) {

@@ -1,4 +1,4 @@
-// Who evaluated what, and when.
+// The trials of each worker over time.
 
 import { Chart, colours, common, roomForLegend } from "./charts.js";
 import { atClock, counted, figure, span } from "./words.js";
@@ -104,7 +104,7 @@ const KINDS = {
   withdrawn: "withdrawn",
 };
 
-/** What the bar of a trial says.
+/** The description of a trial's bar.
  * @param {TimelineTrial} trial
  */
 const kindOf = ({ state }) => KINDS[state] ?? "overdue or given back";

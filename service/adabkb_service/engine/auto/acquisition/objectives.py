@@ -101,7 +101,7 @@ def best_within(state: State, view: View, within: Slice) -> Array | None:
 
 
 def _is_front_of(state: State, within: Slice) -> bool:
-    """Return whether a slice is a context with a front of its own."""
+    """Return whether a slice is a context, which has its own front."""
     return state.problem.has_several and bool(state.problem.space.context & within.fixed.keys())
 
 

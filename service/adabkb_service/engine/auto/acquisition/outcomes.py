@@ -147,7 +147,7 @@ def objective_of(view: View) -> Surrogate | None:
 
 
 def extra_candidates(view: View, draw: tuple[int, int]) -> list[Array]:
-    """Return positions, (k, d) each, that a prior favours, drawn with (seed, step)."""
+    """Return positions, (k, d) each, that a prior favors, drawn with (seed, step)."""
     own = _without_bounds_and_cost(view)
     if not isinstance(own, Scalarised):
         return [own.candidates(draw)] if isinstance(own, PriorWeighted | Transferred) else []

@@ -66,9 +66,8 @@ class Plateaus:
 def plateaus(state: State) -> Plateaus:
     """Return the plateaus of a study.
 
-    There are none if results have noise, since equal results then say nothing, while all results are equal, if metrics
-    are measured, which may differ where the objective does not, or if the space is so small that it is searched
-    exhaustively.
+    There are none in four cases: results have noise, so that equality means nothing; all results are equal; there are
+    metrics, which may differ where the objective does not; or the space is small enough for an exhaustive search.
     """
     problem, record = state.problem, state.record
     scales = np.where(problem.domain.categorical, APART, state.relevant_axes.astype(float))

@@ -85,7 +85,7 @@ class PriorWeighted:
         return replace(self, posterior=self.posterior.condition(positions, outputs, noise_ratios))
 
     def candidates(self, draw: tuple[int, int]) -> Array:
-        """Return positions, (k, d), that the prior or older studies favour."""
+        """Return positions, (k, d), that the prior or older studies favor."""
         d = self.space.dimension
         drawn = self.prior.drawn(uniforms(draw[0], STREAM + draw[1], DRAWN * d).reshape(DRAWN, d))
         if not isinstance(self.posterior, Transferred):

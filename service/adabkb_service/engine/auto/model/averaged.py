@@ -278,7 +278,7 @@ def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart
 
 def apart(problem: Problem, record: Record, given: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return those of the rows ``given`` whose results are apart from all better ones, in increasing order. At least
-    ``FEWEST``, if there are so many."""
+    ``FEWEST``, if there are that many."""
     positions, d = record.positions[given], problem.domain.dimension
     kept: list[int] = []
     left: list[int] = []

@@ -2,7 +2,7 @@
 
 Repeatedly, the result that is farthest from its prediction by the others gets enough additional noise to explain it.
 The hyperparameters are learned again. The noise stays if their posterior density rises by a factor of at least
-``EVIDENCE`` times the number of results. (The number corrects for picking the worst of so many.) The idea is relevance
+``EVIDENCE`` times the number of results. (The number corrects for picking the worst result.) The idea is relevance
 pursuit (Ament et al. 2024, "Robust Gaussian processes via relevance pursuit"). A result that a replicate confirms is
 not doubted.
 

@@ -60,7 +60,7 @@ MIN_VARIANCE = 1e-4
 PLATES = (1e-6, 10.0)
 """Bounds of tau, the variance of the offsets of plates over sigma_f^2."""
 PLATES_PRIOR = (math.log(0.001), 2.0)
-"""Prior of log tau: centre and standard deviation. It favours small offsets: differences that both parameters and
+"""Prior of log tau: centre and standard deviation. It favors small offsets: differences that both parameters and
 offsets can explain are more often due to parameters, above all those whose values a plate shares."""
 PLATES_START = 0.1
 """A further value of tau from which a search starts."""

@@ -141,7 +141,7 @@ class Surrogate:
         return Surrogate(self.kernel, self.variance, inducing, weights, factor, self.clipped + clipped, labels)
 
     def _with_plates(self, count: int, plates: Ints | None) -> Ints | None:
-        """Return the plates of the inducing points and of so many more rows."""
+        """Return the plates of the inducing points and of this many more rows."""
         if plates is None and self.plates is None:
             return None
         before = np.full(len(self.weights), -1) if self.plates is None else self.plates

@@ -1,1 +1,1 @@
-"""What people are told of the model: predictions, the recommended point, the gap and checks."""
+"""Reports about the model: predictions, the recommended point, the gap and checks."""

@@ -71,8 +71,8 @@ def _changes(state: State, point: Array, baseline: Mapping[int, float], within: 
 
 
 def _with_one_put_back(point: Array, baseline: Mapping[int, float], within: Slice) -> Array:
-    """Return the points of the slice, (k, d), that have one more value of the baseline than a point, (d,). A withdrawn
-    row of a catalogue is not put back."""
+    """Return the points of the slice, (k, d), that differ from a point, (d,), in one value, which is that of the
+    baseline. A value that is a withdrawn row of a catalogue is skipped."""
     gone = {k for k, axis in within.catalogues.items() if k in baseline and not axis.offers_at(baseline[k])}
     axes = (axis for axis in _changed(point, baseline, within) if axis not in gone)
     found = [_put_back(point, axis, baseline, within) for axis in axes]

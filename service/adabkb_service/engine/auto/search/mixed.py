@@ -1,6 +1,6 @@
 """The search in mixtures: start points in the polytope, and the point that represents a cell.
 
-Candidates are the usual ones, moved to the nearest mixtures, which favours edges, and random mixtures (``feasible``).
+Candidates are the usual ones, moved to the nearest mixtures, which favors edges, and random mixtures (``feasible``).
 Around the best point, two components exchange their shares, or one gives a part of its share to another. Ascents stay
 in the polytope of the components of their start (``constrained``).
 

@@ -281,7 +281,7 @@ def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> A
 
 
 def _all_candidates(search: Search) -> Array:
-    """Return the general candidates and those that a prior favours."""
+    """Return the general candidates and those that a prior favors."""
     found = candidates(search.domain, search.around, search.draw)
     return np.concatenate([found, *map(search.domain.snap, extra_candidates(search.view, search.draw))])
 
