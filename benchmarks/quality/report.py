@@ -11,7 +11,7 @@ from benchmarks.output import RESULTS
 from benchmarks.quality import store, workers
 from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS, MANY_PROBLEMS
 from benchmarks.quality.methods import METHODS
-from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL
+from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL, NATURE_FURTHER
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, NOISE_STD
 from benchmarks.quality.scores import (
     Read,
@@ -46,6 +46,8 @@ NATURE = RESULTS / "quality-nature.json"
 NATURE_BUDGETS = (10, 20, 30, 50, 100)
 FEW_SEEDS = 5
 """Number of seeds of slow methods."""
+FURTHER_SEEDS = 4
+"""Number of seeds of all methods on the further set."""
 SHOWN_BUDGET = 100
 """Number of evaluations in the table per function."""
 
@@ -72,6 +74,7 @@ def sections(results: Results, budget: int = SHOWN_BUDGET) -> dict[str, str]:
     development, final, measured = store.load(DEVELOPMENT), store.load(FINAL), store.load(NATURE)
     return {
         "nature": nature(measured, NATURE_CHOOSING),
+        "nature-further": further(measured),
         "nature-final": nature(measured, NATURE_FINAL),
         "runs": runs(results),
         "functions": functions(results, budget),
@@ -178,6 +181,14 @@ def nature(results: Results, problems: Iterable[str]) -> str:
     parts.append(compared(results, names, NATURE_BUDGETS[:-1], few, seeds=FEW_SEEDS))
     medians = per_problem(collect(results, names, 30, seeds=FEW_SEEDS))
     return "\n\n".join([*parts, f"Median score of these seeds after 30 evaluations:\n\n{medians}"])
+
+
+def further(results: Results) -> str:
+    """Standings on the further set, on which all methods have the same few seeds and evaluations."""
+    names, budgets = list(NATURE_FURTHER), NATURE_BUDGETS[:-1]
+    return "\n\n".join(
+        compared(results, names, budgets, measure, seeds=FURTHER_SEEDS) for measure in (RANK, LOWEST, RATIO)
+    )
 
 
 def last_medians(results: Results, problems: Sequence[str], budget: int) -> str:

@@ -1,4 +1,7 @@
-"""BoTorch as its tutorials use it: a SingleTaskGP with its default priors and noisy log expected improvement."""
+"""BoTorch as its tutorials use it: a SingleTaskGP with its default priors and noisy log expected improvement.
+
+With categories it is a MixedSingleTaskGP, and parameters with finitely many values are optimized in turns with the others.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,14 @@ import numpy as np
 import torch
 from botorch.acquisition.logei import qLogNoisyExpectedImprovement
 from botorch.fit import fit_gpytorch_mll
-from botorch.models import SingleTaskGP
+from botorch.models import MixedSingleTaskGP, SingleTaskGP
 from botorch.models.transforms import Standardize
 from botorch.optim import optimize_acqf
+from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
 from botorch.utils.sampling import draw_sobol_samples
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
+from adabkb_service.engine.axes import ChoiceAxis
 from adabkb_service.engine.space import Space
 from benchmarks.quality.methods.base import Method, Parameters
 
@@ -27,6 +32,9 @@ class BotorchGP(Method):
         d = space.dimension
         self._space = space
         self._cube = torch.stack([torch.zeros(d), torch.ones(d)]).double()
+        values = {i: middles(axis.count) for i, axis in enumerate(space.axes) if axis.count is not None}
+        self._categorical = {i: values[i] for i, axis in enumerate(space.axes) if isinstance(axis, ChoiceAxis)}
+        self._ordered = {i: each for i, each in values.items() if i not in self._categorical}
         self._initial = draw_sobol_samples(self._cube, n=2 * d, q=1, seed=seed).squeeze(1)
         self._points: list[list[float]] = []
         self._values: list[float] = []
@@ -48,8 +56,26 @@ class BotorchGP(Method):
         with warnings.catch_warnings():
             # from fits that were repeated; only their final result matters
             warnings.simplefilter("ignore")
-            model = SingleTaskGP(X, y, outcome_transform=Standardize(m=1))
+            if self._categorical:
+                model = MixedSingleTaskGP(X, y, cat_dims=[*self._categorical], outcome_transform=Standardize(m=1))
+            else:
+                model = SingleTaskGP(X, y, outcome_transform=Standardize(m=1))
             fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
             acquisition = qLogNoisyExpectedImprovement(model, X_baseline=X, prune_baseline=True)
-            point, _ = optimize_acqf(acquisition, self._cube, q=1, num_restarts=10, raw_samples=256)
+            if self._categorical or self._ordered:
+                point, _ = optimize_acqf_mixed_alternating(
+                    acquisition,
+                    self._cube,
+                    discrete_dims=self._ordered,
+                    cat_dims=self._categorical,
+                    num_restarts=10,
+                    raw_samples=256,
+                )
+            else:
+                point, _ = optimize_acqf(acquisition, self._cube, q=1, num_restarts=10, raw_samples=256)
         return point.squeeze(0)
+
+
+def middles(count: int) -> list[float]:
+    """The positions of the values of an axis with finitely many."""
+    return [(index + 0.5) / count for index in range(count)]
