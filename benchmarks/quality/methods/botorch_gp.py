@@ -1,6 +1,6 @@
 """BoTorch as its tutorials use it: a SingleTaskGP with its default priors and noisy log expected improvement.
 
-With categories it is a MixedSingleTaskGP, and parameters with finitely many values are optimized in turns with the others.
+With categories it is a MixedSingleTaskGP. Parameters with finitely many values are optimized in turns with the others.
 """
 
 from __future__ import annotations
