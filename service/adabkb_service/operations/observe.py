@@ -28,8 +28,9 @@ def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Reque
     Raises:
         StudyNotFound, TrialNotFound, Invalid, ResultConflict, TrialFinished, LeaseLost: see ``record``; nothing is
             stored.
-        Busy: the result is not stored; send it again.
-        Unavailable: it is unknown whether the result is stored; send it again with the same key.
+        Busy: this request has stored nothing; send it again with the same key.
+        Unavailable: the same or, if the connection to the database broke during the commit, it is unknown whether the
+            result is stored; send it again with the same key.
         RequestInProgress, IdempotencyKeyReused: see ``suggest``.
     """
     return Request(study_id, Observed, partial(_observe, result), key, invalidates_decisions=True)

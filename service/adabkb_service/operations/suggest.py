@@ -21,8 +21,8 @@ its points:
    (``study/transitions.py``) turns the events into rows.
 
 A request waits for the model for at most ``timeouts.suggestion``, counted from when the performing process has queued
-it or, if this is later, from when that process has loaded the engine. (If loading takes longer than
-``timeouts.request``, the request fails as ``Unavailable``.) Points that are still missing then are drawn
+it or, if this is later, from when that process has loaded the engine. (If the engine is still loading
+``timeouts.request`` after the request was queued, the request fails as ``Unavailable``.) Points that are still missing then are drawn
 quasi-randomly. They are drawn at once if the model replies with fewer points, because its time for decisions has ended,
 or if no useful reply is expected soon (``ModelLink.is_worth_waiting_for``). A request without ``fallback`` is refused
 if the model has neither replied nor failed; its points may be ready for the next request. An answer with quasi-random
@@ -31,8 +31,8 @@ points is marked as ``degraded``, and so is each answer while the study's model 
 After a crash before the commit, there is no new trial and no answer, but an earlier batch, in which the request was
 parked, may have stored the changes of step 1. After a crash that follows the commit, trials and answer are stored, and
 a client that repeats the request with its key gets the stored answer, even if the leases in it have expired meanwhile.
-Without a key, the repeated request gets other trials. The trials of the lost answer wait again when their leases have
-expired, or fail after the maximum number of attempts.
+Without a key, the repeated request gets other trials while the leases of the first ones last. When these have expired,
+the first ones wait and may be issued again, or fail after the maximum number of attempts.
 
 The next point of the model is a function of the events before it, so a restored model decides on the same points in the
 same order. How many it decides on in time, and thus whether a point is from the model or quasi-random, depends on the

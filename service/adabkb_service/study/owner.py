@@ -11,11 +11,11 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
    ``HOLD_SECONDS``. Other requests overtake them.
 3. The batch performs its requests one after the other on one draft of the study in memory (``Batch.perform``). A
    refused request leaves no changes in the draft. A request is *parked* while it waits for the model: ``suggest`` for
-   new points; GET and PATCH of a study for figures that include the latest results. ``observe`` never waits for the
-   model. A request is parked only while a reply is expected: not for some seconds after the model has failed or has not
-   replied in time, but always while the engine is loading. A parked request occupies no thread, and the other requests
-   of the batch continue. Before this step refuses a request, or first parks it for points, it looks up its idempotency
-   key, and returns a stored answer.
+   new points; GET and PATCH of a study for figures that include the latest results. ``observe`` is never parked: its
+   answer does not depend on the model. After the model has failed, or has not replied in time, no request is parked for
+   some seconds; while the engine is loading, requests are always parked. A parked request occupies no thread, and the
+   other requests of the batch continue. If this step would refuse a request, or park it for points, it first looks up
+   the idempotency key, and returns a stored answer. (Other requests with a stored answer meet it in step 4.)
 4. One transaction writes what the draft changed: the events, the rows that follow from them, and the answers to keep,
    under their keys. (On SQLite it may contain the batches of several studies.) It writes nothing if the study's version
    in the database is not that of the draft, because another owner has written, or if a key already has an answer. Then
@@ -27,22 +27,22 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
    deadline, a suggestion gets quasi-random points.
 
 **Crashes.** If the process ends before the commit, nothing of the batch is stored. If it ends after the commit,
-everything is stored. In both cases the client gets no answer and repeats the request. If it repeats it with its key
-within ``idempotency_hours``, it gets the stored answer; if there is none, the request is performed. Nothing else is
-lost with the memory of the process, since the model is restored from its stored rows and the later events of the log.
+everything is stored. In both cases this process sends no answer, and the client, or a server that has forwarded the
+request, repeats it. With the same key, within ``idempotency_hours``, the answer is the stored one; if there is none,
+the request is performed. Nothing else is lost with the memory of the process, since the model is restored from its stored rows and the later events of the log.
 If the connection to the database breaks during the commit, the request fails as ``Unavailable``, and its client does
 not know whether it is stored. It may safely repeat the request with its key. It may also repeat a result without a key
 if the request names a trial, since a trial has only one result.
 
 **Several servers on PostgreSQL.** The processes agree on one of them for each study, its *follower*, which performs
-the study's requests (steps 1 to 6). It is a server or, if model workers run, one of these. The servers forward the
+the study's requests (steps 1 to 6). If model workers run, it is one of these, otherwise one of the servers. The servers forward the
 study's requests to it (``api/forwarding.py``), with a key of their own if the client gave none. So usually only the
 follower's owner has requests.
 
 If the follower's connection to the database ends, or it sends no beat for ``peers.SILENT_SECONDS`` (3 s), it counts
 as dead, and the study has another follower at once. Servers that wait for a response of the dead one forward the
-request to the new one; so they do if a follower that is shutting down declines it. If that one dies or declines, too,
-or if a live follower does not respond within two minutes, the server that received the request performs it
+request to the new one; so they do if a follower that is shutting down declines it. If the new one dies or declines,
+too, or if any of them lives but does not respond within two minutes, the server that received the request performs it
 itself, with the same key. In each case the owner of the performing process reads the study from the database, and
 finds the answer by the key if an earlier performer has stored it.
 
