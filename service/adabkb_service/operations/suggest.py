@@ -22,11 +22,11 @@ its points:
 
 A request waits for the model for at most ``timeouts.suggestion``, counted from when the performing process has queued
 it or, if this is later, from when that process has loaded the engine. (If the engine is still loading
-``timeouts.request`` after the request was queued, the request fails as ``Unavailable``.) Points that are still missing then are drawn
-quasi-randomly. They are drawn at once if the model replies with fewer points, because its time for decisions has ended,
-or if no useful reply is expected soon (``ModelLink.is_worth_waiting_for``). A request without ``fallback`` is refused
-if the model has neither replied nor failed; its points may be ready for the next request. An answer with quasi-random
-points is marked as ``degraded``, and so is each answer while the study's model has failed.
+``timeouts.request`` after the request was queued, the request fails as ``Unavailable``.) Points that are still missing
+then are drawn quasi-randomly. They are drawn at once if the model replies with fewer points, because its time for
+decisions has ended, or if no useful reply is expected soon (``ModelLink.is_worth_waiting_for``). A request without
+``fallback`` is refused if the model has neither replied nor failed; its points may be ready for the next request. An
+answer with quasi-random points is marked as ``degraded``, and so is each answer while the study's model has failed.
 
 After a crash before the commit, there is no new trial and no answer, but an earlier batch, in which the request was
 parked, may have stored the changes of step 1. After a crash that follows the commit, trials and answer are stored, and

@@ -29,15 +29,15 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
 **Crashes.** If the process ends before the commit, nothing of the batch is stored. If it ends after the commit,
 everything is stored. In both cases this process sends no answer, and the client, or a server that has forwarded the
 request, repeats it. With the same key, within ``idempotency_hours``, the answer is the stored one; if there is none,
-the request is performed. Nothing else is lost with the memory of the process, since the model is restored from its stored rows and the later events of the log.
-If the connection to the database breaks during the commit, the request fails as ``Unavailable``, and its client does
-not know whether it is stored. It may safely repeat the request with its key. It may also repeat a result without a key
-if the request names a trial, since a trial has only one result.
+the request is performed. Nothing else is lost with the memory of the process, since the model is restored from its
+stored rows and the later events of the log. If the connection to the database breaks during the commit, the request
+fails as ``Unavailable``, and its client does not know whether it is stored. It may safely repeat the request with its
+key. It may also repeat a result without a key if the request names a trial, since a trial has only one result.
 
-**Several servers on PostgreSQL.** The processes agree on one of them for each study, its *follower*, which performs
-the study's requests (steps 1 to 6). If model workers run, it is one of these, otherwise one of the servers. The servers forward the
-study's requests to it (``api/forwarding.py``), with a key of their own if the client gave none. So usually only the
-follower's owner has requests.
+**Several servers on PostgreSQL.** The processes agree on one of them for each study, its *follower*, which performs the
+study's requests (steps 1 to 6). If model workers run, it is one of these, otherwise one of the servers. The servers
+forward the study's requests to it (``api/forwarding.py``), with a key of their own if the client gave none. So usually
+only the follower's owner has requests.
 
 If the follower's connection to the database ends, or it sends no beat for ``peers.SILENT_SECONDS`` (3 s), it counts
 as dead, and the study has another follower at once. Servers that wait for a response of the dead one forward the
