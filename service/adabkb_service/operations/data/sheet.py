@@ -52,10 +52,8 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
         if isinstance(value, float):
             made.value, made.data_type = repr(value), "n"  # openpyxl itself would write 16 digits
         elif isinstance(value, str):
-            made.value, made.data_type = (
-                NOT_IN_XML.sub("\ufffd", value),
-                "s",
-            )  # also "=...", not a formula
+            # A text that begins with "=" is not a formula.
+            made.value, made.data_type = NOT_IN_XML.sub("\ufffd", value), "s"
             made.quotePrefix = bool(table.FORMULA.match(value))
         else:
             made.value = value
