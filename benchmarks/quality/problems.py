@@ -127,7 +127,7 @@ class FunctionProblem:
 
 
 def shifted(function: Function, rng: np.random.Generator) -> Function:
-    """The function on a box shifted at random along each axis, so that methods gain nothing by favouring the middle."""
+    """The function on a box shifted at random along each axis, so that methods gain nothing by favoring the middle."""
     low, high = np.array(function.box, dtype=np.float64).T
     width, minimiser = high - low, np.array(function.minimiser)
     shift: Array = rng.uniform(-MAX_SHIFT, MAX_SHIFT, function.dimension) * width

@@ -20,7 +20,7 @@ from benchmarks.service.measured import Pair, summary
 from benchmarks.service.workload import BOUNDS, STUDIES, WARM_UP, dealt, value
 
 SECONDS = 60.0
-"""After this time, a worker starts no new pair. This favours Optuna, since its first pairs are the fastest."""
+"""After this time, a worker starts no new pair. This favors Optuna, since its first pairs are the fastest."""
 DISTRIBUTIONS: dict[str, optuna.distributions.BaseDistribution] = {
     name: optuna.distributions.FloatDistribution(low, high) for name, (low, high) in BOUNDS.items()
 }

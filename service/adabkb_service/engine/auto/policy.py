@@ -50,7 +50,7 @@ from adabkb_service.engine.auto.acquisition.issued import (
     step_of,
 )
 from adabkb_service.engine.auto.acquisition.objectives import best_row, best_within
-from adabkb_service.engine.auto.acquisition.outcomes import IndexBound, View, favoured_rows, for_step, trust_of
+from adabkb_service.engine.auto.acquisition.outcomes import IndexBound, View, favored_rows, for_step, trust_of
 from adabkb_service.engine.auto.acquisition.plateaus import Plateaus
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.domain.tree import box_of
@@ -149,7 +149,7 @@ def suggestions_within(
         step = step_of(state, out)
         seen = for_step(search.view, state.problem.seed, step)
         beta = _beta(state, step, of_rows=bool(within.catalogues))
-        is_guided = (step and trust_of(seen)) or favoured_rows(seen, within.catalogues)
+        is_guided = (step and trust_of(seen)) or favored_rows(seen, within.catalogues)
         point = None if is_guided else _first_of_catalogue(state, within, out)
         if point is None:
             point = within.exact(_largest(state, seen, beta, best_within(state, seen, within), out, within))

@@ -230,12 +230,12 @@ def test_best_rows_of_older_studies_are_candidates() -> None:
     axis = CatalogueAxis("row", rows(30_000))
     domain, needle = Domain(Space((axis,))), axis.positions(np.array([12_345]))[None]
 
-    def found(favoured: Array | None) -> float:
+    def found(favored: Array | None) -> float:
         def bound(positions: Array) -> Array:
             values: Array = (positions[:, 0] == needle[0, 0]).astype(np.float64)
             return values
 
-        lookup = Lookup(domain, domain.whole, bound, lambda points: points, None, (0, 1), favoured)
+        lookup = Lookup(domain, domain.whole, bound, lambda points: points, None, (0, 1), favored)
         return float(lookup.candidates()[0, 0])
 
     assert found(needle) == needle[0, 0]

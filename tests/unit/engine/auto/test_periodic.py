@@ -239,7 +239,7 @@ def test_upper_end_equals_lower_end() -> None:
     assert ANGLE.problem(180.1) is not None
 
 
-def test_prior_at_the_wrap_favours_both_sides() -> None:
+def test_prior_at_the_wrap_favors_both_sides() -> None:
     prior = Prior((Around(0, 0.99, 0.05, is_periodic=True),), ())
     at = np.array([[0.99, 0.5], [0.94, 0.5], [0.04, 0.5], [0.49, 0.5]])
     found, slopes = prior.log_density_and_gradient(PLANE, at)

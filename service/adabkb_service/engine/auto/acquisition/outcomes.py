@@ -153,11 +153,11 @@ def extra_candidates(view: View, draw: tuple[int, int]) -> list[Array]:
         return [own.candidates(draw)] if isinstance(own, PriorWeighted | Transferred) else []
     first, *others = (each.posterior for each in own.objectives)  # the prior is the same for all
     others = [each.posterior if isinstance(each, PriorWeighted) else each for each in others]
-    favoured = [first] if isinstance(first, PriorWeighted | Transferred) else []
-    return [each.candidates(draw) for each in (*favoured, *(each for each in others if isinstance(each, Transferred)))]
+    favored = [first] if isinstance(first, PriorWeighted | Transferred) else []
+    return [each.candidates(draw) for each in (*favored, *(each for each in others if isinstance(each, Transferred)))]
 
 
-def favoured_rows(view: View, axes: Container[int]) -> dict[int, list[int]]:
+def favored_rows(view: View, axes: Container[int]) -> dict[int, list[int]]:
     """Return the numbers of the rows to which a prior in use gives weights above 1, by axis.
 
     Args:

@@ -113,7 +113,7 @@ class Lookup:
     """(d,) the best point so far; None without one."""
     draw: tuple[int, int]
     """(seed, step) of the random stream."""
-    favoured: Array | None = None
+    favored: Array | None = None
     """(k, d) further points to evaluate."""
 
     def candidates(self) -> Array:
@@ -125,8 +125,8 @@ class Lookup:
             rows = groups.drawn(uniforms(seed ^ STREAM, step + number, max(DRAWN, len(groups.centres))))
             # The other parameters come from the first points, in turn.
             drawn = self._with_rows(found[np.arange(len(rows)) % len(found)], k, rows)
-            if self.favoured is not None:
-                drawn = np.concatenate([drawn, self.favoured])
+            if self.favored is not None:
+                drawn = np.concatenate([drawn, self.favored])
             kept = self._best(self._feasible(drawn, found), OPENED)
             around = [] if self.around is None else [self.around]
             opened = [self._opened(point, k, NEXT + 1) for point in [*kept, *around]]

@@ -20,7 +20,7 @@ from adabkb_service.engine.auto.acquisition.outcomes import (
     Constrained,
     View,
     extra_candidates,
-    favoured_rows,
+    favored_rows,
     objective_of,
     trust_of,
 )
@@ -161,7 +161,7 @@ def _maximize_over_rows(search: Search) -> Array:
         exact = within.exact(point)
         return not search.taken(exact) and (feasible is None or feasible.admits(exact))
 
-    lookup = Lookup(domain, within, search.ucb, ascended, search.around, search.draw, _favoured(search))
+    lookup = Lookup(domain, within, search.ucb, ascended, search.around, search.draw, _favored(search))
     points = lookup.candidates()
     anywhere = () if feasible is None else (feasible.point((search.draw[0], -1 - each)) for each in range(ATTEMPTS))
     others = chain(lookup.with_any_row(points[0]), anywhere)
@@ -170,14 +170,14 @@ def _maximize_over_rows(search: Search) -> Array:
     return found
 
 
-def _favoured(search: Search) -> Array | None:
-    """Return points, (k, d), in the slice: the best ones of older studies, and the rows that a prior favours, each with
-    other values that the prior favours. None if there is neither."""
-    favoured = favoured_rows(search.view, search.within.catalogues)
-    if not trust_of(search.view) and not favoured:
+def _favored(search: Search) -> Array | None:
+    """Return points, (k, d), in the slice: the best ones of older studies, and the rows that a prior favors, each with
+    other values that the prior favors. None if there is neither."""
+    favored = favored_rows(search.view, search.within.catalogues)
+    if not trust_of(search.view) and not favored:
         return None
     found = np.concatenate(extra_candidates(search.view, search.draw))
-    for k, rows in favoured.items():
+    for k, rows in favored.items():
         beside = found[np.arange(len(rows)) % len(found)]
         beside[:, k] = search.within.catalogues[k].positions(np.array(rows))
         found = np.concatenate([found, beside])
