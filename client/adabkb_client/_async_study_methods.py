@@ -115,7 +115,7 @@ class AsyncStudyMethods:
 
         Raises:
             Invalid: the catalogue or a row does not exist, or a new row exists already.
-            TypeError: the rows are a string instead of a list.
+            TypeError: the new rows are not a ``Catalogue``, or the others are a string instead of a list.
         """
         return await self._transport.perform(
             self._calls.change_catalogue(parameter, add=add, withdraw=withdraw, restore=restore)

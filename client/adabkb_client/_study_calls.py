@@ -122,11 +122,13 @@ class StudyCalls(TrialCalls):
 
         Raises:
             Invalid: the catalogue or a row does not exist, or a new row exists already.
-            TypeError: the rows are a string instead of a list.
+            TypeError: the new rows are not a ``Catalogue``, or the others are a string instead of a list.
         """
         for name, rows in (("withdraw", withdraw), ("restore", restore)):
             if isinstance(rows, str):
                 raise TypeError(f"{name}={rows!r} must be a list of rows: {name}=[{rows!r}]")
+        if add is not None and not isinstance(add, Catalogue):
+            raise TypeError(f"add must be a Catalogue, such as Catalogue.from_csv(path), not a {type(add).__name__}")
         change: dict[str, Any] = {} if add is None else {"add": add.to_csv()}
         change |= {name: list(rows) for name, rows in (("withdraw", withdraw), ("restore", restore)) if rows}
         return self.change({"catalogues": {parameter: change}})

@@ -80,6 +80,8 @@ def test_an_invalid_catalogue_is_refused(arguments: Any, error: type[Exception])
 def test_rows_are_added_withdrawn_and_restored(client: Client) -> None:
     study = client.create_study("molecules", {"molecule": made(4)}, direction="maximize")
     study.change_catalogue("molecule", add=made(2, first=4), withdraw=["m0", "m1", "m2", "m3"])
+    with pytest.raises(TypeError, match="must be a Catalogue"):
+        study.change_catalogue("molecule", add="name,mw\nm9,9\n")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="must be a list"):
         study.change_catalogue("molecule", restore="m0")
     assert {study.suggest().parameters["molecule"] for _ in range(2)} == {"m4", "m5"}
