@@ -181,6 +181,7 @@ export const parameters = () => together(rows().map((row) => () => described(row
 /** The same, without kept values. */
 export const parametersAlone = () => rows().map(parameter);
 
+const weightsOfRows = new WeakMap(); // by row with a catalogue: weights of its rows, which have no fields
 const filled = new WeakMap(); // by row: what it was filled in with, and what its fields said then
 
 /** The parameter of a row; unchanged fields give exactly the value that they were filled in with.
@@ -205,7 +206,8 @@ export function showParameters(given, prior, inUse) {
   fitSpace();
   for (const [row, each] of pairs) {
     showDescriptors(row, each.descriptors);
-    showWeights(row, prior?.[each.name]?.weights);
+    if (each.kind === "catalogue") weightsOfRows.set(row, prior?.[each.name]?.weights);
+    else showWeights(row, prior?.[each.name]?.weights);
     showConditions(row, rows(), each.when);
   }
   fitSpace();
@@ -313,7 +315,9 @@ function belief(row) {
     if (around === undefined && width === undefined) return undefined;
     return { around, [isLog(row) ? "factor" : "width"]: width };
   }
-  const given = ["fixed", "catalogue"].includes(text(row, "kind")) ? undefined : weights(row);
+  const kind = text(row, "kind");
+  if (kind === "fixed") return undefined;
+  const given = kind === "catalogue" ? weightsOfRows.get(row) : weights(row);
   return given && { weights: given };
 }
 
