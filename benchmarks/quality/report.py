@@ -47,7 +47,7 @@ NATURE_BUDGETS = (10, 20, 30, 50, 100)
 FEW_SEEDS = 5
 """Number of seeds of slow methods."""
 FURTHER_SEEDS = 4
-"""Number of seeds of all methods on the further set."""
+"""Maximum number of seeds on the further set."""
 SHOWN_BUDGET = 100
 """Number of evaluations in the table per function."""
 

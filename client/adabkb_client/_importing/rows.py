@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from adabkb_client._models import RowError
@@ -196,30 +195,29 @@ def result_of_row(
             errors.append(RowError(row.number, field, str(unfit)))
             return None
 
-    as_number, as_std_error = partial(number, decimal=columns.decimal), partial(_std_error, decimal=columns.decimal)
-    cells = columns.parameter_cells(row)
+    cells, decimal = columns.parameter_cells(row), columns.decimal
     point: dict[str, Any] = {}
     for each in sorted(parameters, key=lambda each: bool(each.get("when")) and _is_missing(cells.get(each["name"]))):
         name, given = each["name"], not _is_missing(cells.get(each["name"]))
         if given or _is_active(each, point):  # last those that are inactive, or missing
             fills = each["kind"] == "fixed" and name not in cells
-            point[name] = each["value"] if fills else part(name, _parameter, each, cells.get(name), columns.decimal)
+            point[name] = each["value"] if fills else part(name, _parameter, each, cells.get(name), decimal)
     item: dict[str, Any] = {"parameters": point}
     measured = {} if columns.value is None else {"value": columns.value}
     measured |= {f"metrics.{name}": column for name, column in columns.metrics.items()}
     filled = [field for field, column in measured.items() if not _is_missing(plain(row.cells.get(column)))]
     is_partial = 0 < len(filled) < len(measured)
     if columns.value is not None and not (is_partial and "value" not in filled):
-        item["value"] = part("value", as_number, row.cells.get(columns.value))
+        item["value"] = part("value", number, row.cells.get(columns.value), decimal)
     error = None if columns.std_error is None or columns.value is None else plain(row.cells.get(columns.std_error))
     if not _is_missing(error):
-        item["std_error"] = part("std_error", as_std_error, error)
+        item["std_error"] = part("std_error", _std_error, error, decimal)
     if columns.metrics:
         told = [name for name in columns.metrics if not is_partial or f"metrics.{name}" in filled]
-        item["metrics"] = {name: part(name, as_number, row.cells.get(columns.metrics[name])) for name in told}
+        item["metrics"] = {name: part(name, number, row.cells.get(columns.metrics[name]), decimal) for name in told}
         given_errors = {name: plain(row.cells.get(column)) for name, column in columns.std_errors.items()}
         known = {name: error for name, error in given_errors.items() if not _is_missing(error)}
-        item["std_errors"] = {name: part(name, as_std_error, error) for name, error in known.items()}
+        item["std_errors"] = {name: part(name, _std_error, error, decimal) for name, error in known.items()}
     if columns.plate is not None and not _is_missing(plain(row.cells.get(columns.plate))):
         item["plate"] = part("plate", _plate, row.cells.get(columns.plate))
     return {**item, **({"partial": True} if is_partial else {})}, errors
@@ -243,11 +241,12 @@ def number(cell: Any, decimal: str = ".") -> float:
     scalar = plain(cell)
     if _is_missing(scalar):
         raise InvalidCell("is missing; fill it in, or leave the row out")
+    has_comma = decimal == "," and isinstance(scalar, str)
     try:
-        written = scalar
-        if decimal == "," and isinstance(scalar, str):
-            written = "" if "." in scalar else scalar.replace(",", ".")  # a point may separate thousands
-        found = math.nan if isinstance(scalar, bool | bytes) else float(written)
+        if isinstance(scalar, bool | bytes) or (has_comma and "." in scalar):  # the point may separate thousands
+            found = math.nan
+        else:
+            found = float(scalar.replace(",", ".") if has_comma else scalar)
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     if math.isnan(found):

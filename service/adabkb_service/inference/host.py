@@ -291,11 +291,11 @@ class ModelHost:
         self._tell(number, replace(_advanced(model, error), asked=message.decide, cache_bytes=self.store.bytes))
 
     def _ask(self, number: int, message: Ask, model: Model) -> None:
-        if kept := model.kept.find(message):
-            self._tell(number, kept)
-            return
         if self._reads is not None and self._reads.takes(message):
-            self._reads.put(Read(number, message, model.snapshot()))
+            if kept := model.kept.find(message):
+                self._tell(number, kept)
+            else:
+                self._reads.put(Read(number, message, model.snapshot()))
             return
         try:
             if message.question == "stored" and model.seq > model.saved_seq:

@@ -44,15 +44,11 @@ def add(connection: Connection, row: TokenRow) -> None:
     connection.execute(insert(tokens), as_values(row))
 
 
-def find(connection: Connection, token_id: str) -> TokenRow | None:
-    """The token, or None."""
-    row = connection.execute(_FIND, {"its_id": token_id}).one_or_none()
-    return None if row is None else TokenRow(*row)
-
-
-def find_to_change(connection: Connection, token_id: str) -> TokenRow | None:
-    """The token, or None. Other transactions that change it wait for this one. (On SQLite, they do so anyway.)"""
-    row = connection.execute(_FIND.with_for_update(), {"its_id": token_id}).one_or_none()
+def find(connection: Connection, token_id: str, *, to_change: bool = False) -> TokenRow | None:
+    """The token, or None. To change it, other transactions that change it are kept waiting. (On SQLite, they wait
+    anyway.)"""
+    query = _FIND.with_for_update() if to_change else _FIND
+    row = connection.execute(query, {"its_id": token_id}).one_or_none()
     return None if row is None else TokenRow(*row)
 
 

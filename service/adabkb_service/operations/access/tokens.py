@@ -94,7 +94,7 @@ def change(service: Service, caller: Caller, token_id: str, quotas: dict[str, fl
         TokenNotFound: the token does not exist.
     """
     with service.database.writing() as connection:
-        row = tokens.find_to_change(connection, token_id)
+        row = tokens.find(connection, token_id, to_change=True)
         if row is None:
             raise TokenNotFound(token_id)
         changed = replace(row, quotas=_given({**(row.quotas or {}), **quotas}))

@@ -22,7 +22,7 @@ const OF_ERRORS = [
   "fehler",
 ];
 const MIN_ABBREVIATION = 3; // letters of a name, such as Temp
-/** What stands where nothing was measured. */
+/** Texts of cells without a measurement. */
 const NOTHING = new Set([
   "",
   "-",

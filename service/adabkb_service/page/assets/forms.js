@@ -17,7 +17,7 @@ export class Mistyped extends Error {
   }
 }
 
-/** All that is wrong with what somebody typed in. */
+/** All errors in the input of a person. */
 export class Mistakes extends Error {
   /** @param {Mistyped[]} all in the order of the form */
   constructor(all) {
@@ -26,12 +26,12 @@ export class Mistakes extends Error {
   }
 }
 
-/** What is mistyped, if that is what was caught.
+/** The errors in the input, if the caught error consists of these.
  * @param {unknown} caught
  */
 const mistakesOf = (caught) => (caught instanceof Mistakes ? caught.all : caught instanceof Mistyped ? [caught] : []);
 
-/** What each of several functions reads from a form; the mistakes of all of them are reported together.
+/** The results of functions that read a form; the mistakes of all of them are reported together.
  * @template T
  * @param {(() => T)[]} reads
  * @returns {T[]}
@@ -39,7 +39,7 @@ const mistakesOf = (caught) => (caught instanceof Mistakes ? caught.all : caught
 export function together(reads) {
   /** @type {T[]} */
   const found = [];
-  const mistakes = new Map(); // by what is said, because a field may be read twice
+  const mistakes = new Map(); // by field, since a field may be read twice; those of no field by their text
   for (const each of reads) {
     try {
       found.push(each());
@@ -53,7 +53,7 @@ export function together(reads) {
   return found;
 }
 
-/** What a field is called.
+/** The name of a field.
  * @param {Element} element
  */
 function labelOf(element) {
@@ -236,24 +236,24 @@ function tellBeside(form, element, words) {
 
 const STEP_TOLERANCE = 1e-6; // as a part of the step
 
-/** What a number is not: within its range, or at one of its steps. Empty if it is both.
+/** Why a number is invalid: it is outside of its range, or between two steps. Empty if it is valid.
  * @param {HTMLInputElement} field
  */
-function shortcoming({ value: text, dataset: { low, high, step } }) {
-  const [value, least, most] = [text, low, high].map((each) => numeral(each ?? ""));
+function invalidity({ value: text, dataset }) {
+  const [value, least, most, step] = [text, dataset.low, dataset.high, dataset.step].map((each) => numeral(each ?? ""));
   if (value < least || value > most) return "outside the range";
-  const steps = (value - least) / numeral(step ?? "");
+  const steps = (value - least) / step;
   if (!(Math.abs(steps - Math.round(steps)) > STEP_TOLERANCE)) return "";
-  const nearest = Math.min(Math.round(steps), Math.floor((most - least) / numeral(step ?? "")));
-  return `between two steps; the nearest value is ${figure(least + nearest * numeral(step ?? ""), 6)}`;
+  const nearest = Math.min(Math.round(steps), Math.floor((most - least) / step));
+  return `between two steps; the nearest value is ${figure(least + nearest * step, 6)}`;
 }
 
-/** Say beside a number what is wrong with it, as soon as somebody leaves the field. */
+/** Show an error next to a number when a person leaves the field. */
 document.addEventListener("change", ({ target }) => {
   if (!(target instanceof HTMLInputElement) || !target.dataset.low) return;
   target.closest(".field")?.querySelector(".fault")?.remove();
   target.removeAttribute("aria-invalid");
-  const told = shortcoming(target);
+  const told = invalidity(target);
   if (!told) return;
   target.setAttribute("aria-invalid", "true");
   const note = made("small", { className: "fault", textContent: told });

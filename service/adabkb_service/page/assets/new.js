@@ -38,7 +38,7 @@ form.inWords = ({ pointer, detail }) =>
       ? detail.replaceAll(/\b(low|high)\b/g, (name) => LABELS[name])
       : detail;
 const direction = byId("new-direction", HTMLSelectElement);
-/** The definition, in which somebody must have chosen what is better; while it is written, this may be open. */
+/** The definition. The direction must have been chosen, but not yet while a person is writing. */
 form.made = () => {
   direction.required = true;
   try {

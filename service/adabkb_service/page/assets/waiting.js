@@ -34,7 +34,7 @@ export async function askPatiently(method, path, sent) {
   }
 }
 
-/** What a person sees while the model is choosing. */
+/** The dialog that is shown while the model is choosing. */
 class Wait {
   fallback = false;
   #began = Date.now();
