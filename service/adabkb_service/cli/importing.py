@@ -37,7 +37,7 @@ def import_results(
         ),
     ] = None,
     decimal: Annotated[Literal[".", ","], typer.Option(help="decimal mark of the numbers")] = ".",
-    meanings: Annotated[
+    choices: Annotated[
         list[str] | None,
         typer.Option(
             "--map",
@@ -68,7 +68,7 @@ def import_results(
         state=state,
         plate=plate,
         decimal=decimal,
-        choices=_choices(meanings or ()),
+        choices=_choices(choices or ()),
         dry_run=dry_run,
         progress=not as_json,
     )
@@ -93,9 +93,10 @@ def _column(text: str) -> tuple[str, str]:
     return name, column
 
 
-def _choices(meanings: Iterable[str]) -> dict[str, dict[str, str]]:
+def _choices(texts: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return parameter -> text of a cell -> choice."""
     found: dict[str, dict[str, str]] = {}
-    for text in meanings:
+    for text in texts:
         left, equals, choice = text.partition("=")
         name, point, cell = left.partition(".")
         if not point or not equals:

@@ -14,7 +14,7 @@ KEPT = 16
 
 
 class KeptAnswers:
-    """Answers to long questions. A model that changes gets an empty object. Thread-safe."""
+    """Answers to long questions. A model with new events gets an empty object. Thread-safe."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()

@@ -243,7 +243,6 @@ class Model:
     def prepare(self) -> None:
         """Do work for the next result that does not depend on it, for the current state and the states after the
         decisions. Learning takes one call and the rest another, so that other studies wait less."""
-        self.kept = KeptAnswers()
         learns, self.prepared = self.policy.learns_next(self.state), True  # also if it fails: it is not tried again
         self.state = self.policy.prepare(self.state)
         self.decided = [

@@ -75,7 +75,8 @@ def test_a_run_names_the_worker_that_it_waits_for(study: Study, caplog: pytest.L
     assert held.leased_until is not None
 
     def waits() -> list[str]:
-        return [record.message for record in caplog.records if record.message.startswith("waiting")]
+        said = [record.getMessage() for record in caplog.records]  # another thread may not have set ``message`` yet
+        return [each for each in said if each.startswith("waiting")]
 
     def tell() -> None:
         wait_for(waits)
