@@ -53,7 +53,7 @@ def test_a_run_on_a_study_that_somebody_paused_waits_and_says_so(
     study.pause()
 
     def warnings() -> list[str]:
-        return [record.message for record in caplog.records if record.levelname == "WARNING"]
+        return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
     def resume() -> None:
         wait_for(warnings)
