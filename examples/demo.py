@@ -73,6 +73,7 @@ def process(command: list[str], log: Path) -> Iterator[subprocess.Popen[str]]:
             yield child
         finally:
             child.terminate()
+            child.wait()  # after Ctrl-C, leaving the block would wait for only a quarter of a second
 
 
 @contextmanager
