@@ -86,6 +86,7 @@ Cursor = Annotated[str | None, Field(description="next_cursor of the answer befo
 
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Steps = Annotated[int, Field(ge=1, le=10**9)]
 When = Annotated[

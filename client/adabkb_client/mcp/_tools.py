@@ -162,11 +162,11 @@ class Changing:
         ] = None,
         budget: Annotated[definition.Count | None, Field(description="evaluation limit; none if absent")] = None,
         noise_std: Annotated[
-            definition.Positive | None,
-            Field(description="standard deviation of one result, in the units of the objective, if known"),
+            definition.NotNegative | None,
+            Field(description="standard deviation of one result, in the units of the objective, if known; 0 if exact"),
         ] = None,
         tolerance: Annotated[
-            Annotated[float, Field(ge=0, allow_inf_nan=False)] | None,
+            definition.NotNegative | None,
             Field(description="the study ends once its gap is at most this, in the units of the objective"),
         ] = None,
         stop: definition.Stop | None = None,

@@ -325,7 +325,7 @@ def _config(
         raise ValueError('prior requires the algorithm {"profile": "auto"}; leave one of the two out')
     if kind == "sobol" and domain.space.mixtures:
         raise ValueError('mixtures cannot be combined with the algorithm {"kind": "sobol"}; use {"kind": "random"}')
-    return sampling.Config(kind, repeats=noise_std is not None)
+    return sampling.Config(kind, repeats=bool(noise_std))
 
 
 def _budgets(given: SearchBudget) -> tuple[int | None, float | None]:
@@ -373,6 +373,6 @@ def _noise(noise_std: SupportsFloat | None) -> float | None:
     if noise_std is None:
         return None
     given = finite("noise_std", noise_std)
-    if not given > 0:
-        raise ValueError(f"noise_std must be positive, not {given}; leave it out to learn the noise")
+    if given < 0:
+        raise ValueError(f"noise_std must not be negative, as {given} is; leave it out to learn the noise")
     return given

@@ -56,8 +56,8 @@ class AdaBKBSampler(BaseSampler):
     Args:
         seed: a study of one worker with the same seed and results has the same trials. With None, a random seed is
             used.
-        noise_std: standard deviation of one value of the (first) objective, in its units. With None, it is learned. If
-            it is given, points may be repeated.
+        noise_std: standard deviation of one value of the (first) objective, in its units. With None, it is learned. 0
+            means that values are exact. If it is larger, points may be repeated.
         constraints_func: as in Optuna's own samplers: takes a finished trial and returns one number per constraint,
             which is violated if the number is above 0. In Optuna 5, ``trial.set_constraint`` does the same.
         constraints: constraints on parameters, such as ``["x + y <= 1", "not (model == 'deep' and layers > 4)"]``, in
@@ -67,7 +67,7 @@ class AdaBKBSampler(BaseSampler):
             from trial to trial. By default ``RandomSampler(seed)``.
 
     Raises:
-        ValueError: ``noise_std`` is not positive, or a constraint cannot be parsed; or, when sampling, the study has
+        ValueError: ``noise_std`` is negative, or a constraint cannot be parsed; or, when sampling, the study has
             more than four objectives, or no point satisfies the constraints.
     """
 
@@ -80,8 +80,8 @@ class AdaBKBSampler(BaseSampler):
         constraints: Sequence[str] = (),
         independent_sampler: BaseSampler | None = None,
     ) -> None:
-        if noise_std is not None and not noise_std > 0:
-            raise ValueError(f"noise_std must be positive, not {noise_std}; leave it out to learn the noise")
+        if noise_std is not None and not noise_std >= 0:
+            raise ValueError(f"noise_std must not be negative, as {noise_std} is; leave it out to learn the noise")
         self._seed = secrets.randbits(32) if seed is None else seed
         self._noise_std = noise_std
         self._constraints_func = constraints_func

@@ -232,7 +232,7 @@ class RandomPoints(System):
 
     def config(self, output_noise_std: float | None, sign: float) -> sampling_module.Config:  # noqa: ARG002
         """The configuration of the engine."""
-        return sampling_module.Config("random", repeats=output_noise_std is not None)
+        return sampling_module.Config("random", repeats=bool(output_noise_std))
 
     def resolved(self, space: Space) -> Self:  # noqa: ARG002
         """Return the algorithm itself, since nothing depends on the space."""
@@ -250,7 +250,7 @@ class SobolPoints(System):
 
     def config(self, output_noise_std: float | None, sign: float) -> sampling_module.Config:  # noqa: ARG002
         """The configuration of the engine."""
-        return sampling_module.Config("sobol", repeats=output_noise_std is not None)
+        return sampling_module.Config("sobol", repeats=bool(output_noise_std))
 
     def resolved(self, space: Space) -> Self:  # noqa: ARG002
         """Return the algorithm itself, since nothing depends on the space."""

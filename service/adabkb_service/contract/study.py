@@ -38,8 +38,8 @@ from adabkb_service.contract.parameters import (
     FloatParameter,
     LeaseSeconds,
     Name,
+    NotNegative,
     Parameter,
-    Positive,
     StudyId,
     Tags,
     Title,
@@ -130,10 +130,14 @@ class StudyDefinition(Sparse, Body):
         Field(description="seed of all random choices, to repeat a study exactly; by default the server draws one"),
     ] = None
     noise_std: Annotated[
-        Positive | None, Field(description="standard deviation of a result, in the objective's units")
+        NotNegative | None,
+        Field(
+            description="standard deviation of a result, in the objective's units; 0 if results are exact, as those of "
+            "a deterministic simulation"
+        ),
     ] = None
     tolerance: Annotated[
-        Annotated[float, Field(ge=0, allow_inf_nan=False)] | None,
+        NotNegative | None,
         Field(
             description="the study is complete once further trials will probably gain at most this (its gap), in the "
             "objective's units"

@@ -76,7 +76,7 @@ BAD_STUDIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"seed": -1}, ["/seed"]),
     ({"tags": {"a": 1}}, ["/tags/a"]),
     ({"tags": {"a/b~c": "\u0000"}}, ["/tags/a~1b~0c"]),
-    ({"noise_std": 0}, ["/noise_std"]),
+    ({"noise_std": -0.1}, ["/noise_std"]),
     ({"early_stopping": {"max_steps": 9}}, ["/early_stopping"]),
     ({"early_stopping": {"rule": "hyperband", "max_steps": 9}}, ["/early_stopping"]),
     ({"early_stopping": {"rule": "asha"}}, ["/early_stopping/max_steps"]),

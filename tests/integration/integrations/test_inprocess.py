@@ -307,7 +307,7 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ({"budget": 0}, "budget must be at least 1, not 0"),
         ({"budget": 2.5}, "budget must be an integer, not 2.5"),
         ({"seed": -1}, "seed must be at least 0, not -1"),
-        ({"noise_std": 0}, "noise_std must be positive, not 0.0"),
+        ({"noise_std": -1}, "noise_std must not be negative, as -1.0 is"),
         (
             {"prior": {"y": {"around": 0, "width": 1}}},
             "prior['y']: no varying parameter has this name; known are x",

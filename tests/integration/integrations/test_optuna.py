@@ -442,12 +442,17 @@ def test_reseeding_does_not_change_the_model() -> None:
     assert points(study) == points(other)
 
 
+def test_points_with_exact_values_are_not_repeated() -> None:
+    study = run(lambda trial: float(trial.suggest_int("a", 1, 9)), 9, sampler=AdaBKBSampler(seed=1, noise_std=0.0))
+    assert sorted(trial.params["a"] for trial in study.trials) == [*range(1, 10)]
+
+
 def test_declared_noise_allows_repeated_points() -> None:
     noisy = AdaBKBSampler(seed=1, noise_std=0.1)
     study = run(lambda trial: float(trial.suggest_categorical("a", "xyz") == "x"), 9, sampler=noisy)
     assert [trial.params["a"] for trial in study.trials].count("x") < 5
-    with pytest.raises(ValueError, match=r"noise_std must be positive, not 0.0"):
-        AdaBKBSampler(noise_std=0.0)
+    with pytest.raises(ValueError, match=r"noise_std must not be negative, as -0.1 is"):
+        AdaBKBSampler(noise_std=-0.1)
 
 
 def test_more_than_four_objectives_are_rejected_with_a_remedy() -> None:

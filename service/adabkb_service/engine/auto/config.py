@@ -34,7 +34,8 @@ class Config:
     delta: float = 0.05
     """The cell of the optimum is kept with probability 1 - delta."""
     noise_std: float | None = None
-    """Standard deviation of a result without its own standard error, in the user's output units."""
+    """Standard deviation of a result without its own standard error, in the user's output units. With 0, results are
+    exact: their differences are never explained by noise. With None, the noise is learned."""
     metrics: tuple[Metric, ...] = ()
     """Metrics of each result in addition to its value, with bounds."""
     objective: Metric | None = None
@@ -53,6 +54,11 @@ class Config:
     """Whether results that the others contradict get less weight: see ``doubts``."""
     has_plates: bool = False
     """Whether results of the same plate share an offset, whose variance is learned."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether results are declared to be without noise."""
+        return self.noise_std == 0.0
 
     @property
     def delta_each(self) -> float:

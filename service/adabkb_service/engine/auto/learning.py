@@ -167,8 +167,11 @@ def with_learned_hyperparameters(state: State, record: Record) -> State:
         starts = [] if known.additive else [known]  # plain lengthscales differ from additive ones
         if not starts or record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # avoids poor optima
             starts.append(likelihood.prior_of(problem.domain, has_plates=problem.config.has_plates))
-        starts += likelihood.further_starts(starts[0])
-        evidence, hyperparameters = likelihood.learn_smoothness(evidence, starts)
+        starts += likelihood.further_starts(starts[0], is_exact=problem.config.is_exact)
+        if problem.config.is_exact:
+            hyperparameters = likelihood.learn(evidence, starts)
+        else:
+            evidence, hyperparameters = likelihood.learn_smoothness(evidence, starts)
         if problem.may_have_additive_part and record.size >= SMALL:
             unwarped = evidence_of(state, record, rows, warp.LINEAR)
             hyperparameters = likelihood.with_additive_part(evidence, hyperparameters, unwarped, known)

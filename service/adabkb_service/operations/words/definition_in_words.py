@@ -160,6 +160,8 @@ def _goal(study: Study) -> str:
 def _noise(study: Study) -> str:
     if study.noise_std is None:
         return "learned"
+    if study.noise_std == 0.0:
+        return "none: results are exact"
     return f"standard deviation {with_unit(shown(study.noise_std), quantity(study).unit)}"
 
 

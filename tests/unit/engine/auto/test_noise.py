@@ -31,9 +31,12 @@ def slope(u: Array) -> float:
     return float(u.sum())
 
 
-def study_with_results(objective: Callable[[Array], float], noise: float, seed: int) -> State:
+def study_with_results(
+    objective: Callable[[Array], float], noise: float, seed: int, noise_std: float | None = None
+) -> State:
     """A study with results at 30 random points of the square."""
-    run, measured = Run(auto.start(unit_space(2), Config(), seed)), with_noise(objective, noise, seed)
+    run = Run(auto.start(unit_space(2), Config(noise_std=noise_std), seed))
+    measured = with_noise(objective, noise, seed)
     for u in np.random.default_rng([seed, 1]).random((30, 2)):
         run.tell(u, measured(u))
     return run.state
@@ -49,6 +52,16 @@ def test_noise_is_distinguished_from_roughness() -> None:
     assert count_noisy(bowl, 0.05) >= 2 * SEEDS // 3
     assert count_noisy(bowl, 0.0) == 0
     assert count_noisy(ridge, 0.0) == 0
+
+
+def test_results_that_are_declared_exact_are_never_explained_by_noise() -> None:
+    """Results that look noisy keep the kernel for rough functions, and the quadratic model, if they are declared
+    exact."""
+    assert study_with_results(bowl, 0.05, 0).seems_noisy
+    exact = study_with_results(bowl, 0.05, 0, noise_std=0.0)
+    assert not exact.seems_noisy
+    assert not exact.declares_noise
+    assert len(exact.model_axes) == 2
 
 
 def test_quadratic_model_is_not_used_for_noisy_results() -> None:

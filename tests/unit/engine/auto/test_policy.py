@@ -42,9 +42,10 @@ def finite_score(u: Array) -> float:
 # --- finite spaces ---
 
 
-def test_every_point_of_a_finite_space_is_suggested_exactly_once() -> None:
+@pytest.mark.parametrize("noise_std", [None, 0.0])
+def test_every_point_of_a_finite_space_is_suggested_exactly_once(noise_std: float | None) -> None:
     """For 48 points on int, bool and categorical axes, ``suggestions`` yields each once and then stops."""
-    result = Run(auto.start(FINITE, Config(), 0))
+    result = Run(auto.start(FINITE, Config(noise_std=noise_std), 0))
     for _ in range(48):
         assert not auto.exhausted(result.state, np.zeros((0, 3)))
         result.step(finite_score)

@@ -59,8 +59,8 @@ APART = 0.1
 FEWEST = 8
 """The minimum number of results from which parameters are learned, whether they are apart or not."""
 NOISE_PRIOR = (math.log(0.01), 3.0)
-"""Prior of the logarithm of the noise ratio: mean and standard deviation. If the noise of all results is declared, the
-prior is that of the search, ``likelihood.NOISE_PRIOR``, since further noise is improbable."""
+"""Prior of the logarithm of the noise ratio: mean and standard deviation. If the noise of all results is declared, or
+results are exact, the prior is that of the search, ``likelihood.NOISE_PRIOR``, since further noise is improbable."""
 PROPOSALS = 64
 """Number of proposals, of all warps together, from which the members are drawn."""
 WIDENING = 1.3
@@ -310,11 +310,12 @@ def _fits(
     """Learn the parameters under each warp from the rows ``given`` and their standard errors, (n,). Each search starts
     where that of the previous warp ended."""
     domain, values, found = problem.domain, record.values[given], []
-    noise_prior = likelihood.NOISE_PRIOR if known_errors.all() else NOISE_PRIOR
+    is_exact = problem.config.is_exact
+    noise_prior = likelihood.NOISE_PRIOR if is_exact or known_errors.all() else NOISE_PRIOR
     prior = likelihood.prior_of(domain, has_plates=problem.config.has_plates)
     prior = replace(prior, noise_ratio=math.exp(noise_prior[0]))
     exact = replace(prior, noise_ratio=math.exp(likelihood.NOISE_PRIOR[0]))
-    starts = [each.parameters() for each in (exact, *likelihood.further_starts(exact))]
+    starts = [each.parameters() for each in (exact, *likelihood.further_starts(exact, is_exact=is_exact))]
     if form.additive is not None:
         prior, starts = form, [form.parameters()]
     few = record.size < likelihood.MIN_RESULTS

@@ -185,9 +185,10 @@ def prior_of(domain: Domain, *, has_plates: bool = False) -> Hyperparameters:
     return replace(found, plates=math.exp(PLATES_PRIOR[0])) if has_plates else found
 
 
-def further_starts(start: Hyperparameters) -> list[Hyperparameters]:
-    """Return further starts of a search, with more noise and, in a study with plates, with larger offsets."""
-    noisy = [replace(start, noise_ratio=ratio) for ratio in NOISY_STARTS]
+def further_starts(start: Hyperparameters, *, is_exact: bool = False) -> list[Hyperparameters]:
+    """Return further starts of a search, with more noise unless results are exact and, in a study with plates, with
+    larger offsets."""
+    noisy = [] if is_exact else [replace(start, noise_ratio=ratio) for ratio in NOISY_STARTS]
     return noisy if start.plates is None else [*noisy, replace(start, plates=PLATES_START)]
 
 

@@ -71,7 +71,7 @@ class State:
     @property
     def declares_noise(self) -> bool:
         """Whether the user declared that results are noisy."""
-        own = self.problem.config.noise_std is not None or bool(self.record.errors.any())
+        own = bool(self.problem.config.noise_std) or bool(self.record.errors.any())
         return own or any(metric.declares_noise for metric in self.metrics)
 
     @property

@@ -85,7 +85,7 @@ def axes_of_model(problem: Problem, relevant: Bools, *, seems_noisy: bool) -> In
     so no axis, with constraints, conditions, noise or plates, if some components of a mixture must be absent, and with
     several objectives, bounded metrics or gains per cost."""
     config, domain = problem.config, problem.domain
-    without = config.metrics or config.noise_std is not None or problem.space.constraints or domain.activity.needs
+    without = config.metrics or config.noise_std or problem.space.constraints or domain.activity.needs
     may_lack = not all(mixture.is_convex for mixture in problem.space.mixtures)
     if without or config.has_plates or problem.has_several or seems_noisy or may_lack:
         return np.zeros(0, dtype=np.int64)
