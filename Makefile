@@ -98,6 +98,7 @@ bench-outcomes: $(PEERS)  ## realistic studies, compared with other libraries (h
 	@$(BIN)/python -m benchmarks.outcomes.objectives
 	@$(BIN)/python -m benchmarks.outcomes.periodic
 	@$(BIN)/python -m benchmarks.outcomes.mixtures
+	@$(BIN)/python -m benchmarks.outcomes.mixtures --methods 'ax;baybe' --seeds 3 --budget 30 --problems 'blend of 7;blend of 15;target of 7;target of 15;octane of 7;octane of 15'
 	@$(BIN)/python -m benchmarks.outcomes.plates
 	@$(BIN)/python -m benchmarks.outcomes.drift
 	@$(BIN)/python -m benchmarks.outcomes.partial

@@ -1,5 +1,5 @@
 """``python -m benchmarks.outcomes.mixtures``: formulas whose shares sum to one, declared as a mixture, beside the same
-search with one share left to the others by a constraint, and random formulas.
+search with one share left to the others by a constraint, random formulas, Ax and BayBE.
 
 Without mixtures one share is left out of the space, and the others sum to at most 1. That says neither that at most so
 many components are present nor how small a share may be: there the nearest formula is evaluated in place of one that
@@ -7,16 +7,19 @@ cannot be made, and its result is one of what was evaluated.
 
 Each seed draws the coefficients. *Blends* are Scheffe's polynomials with terms of two and three components. *Targets*
 are formulas that have to come near three properties, of which each is a mean of those of the components, linear or on a
-log scale, at low costs. Regret is a share of the way from the best formula to the median of random ones.
+log scale, at low costs. *Octane* is the motor octane number of blends of hydrocarbons and ethanol, minus their price: a
+Gaussian process of measured blends, with prices that the seed draws. Regret is a share of the way from the best formula
+to the median of random ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -33,10 +36,16 @@ from benchmarks.output import RESULTS
 from benchmarks.quality.problems import generator
 
 OUT = RESULTS / "outcomes-mixtures.json"
+OCTANE = Path(__file__).parents[1] / "quality" / "data" / "nature" / "octane.csv.gz"
+WHOLE = 0.9989
+"""Smallest sum of shares of a blend of the chosen components; some sources round them."""
 METHODS = ("mixture", "last share", "random")
+PEERS = ("ax", "baybe")
 COUNTS = (15, 30, 50)
 """Evaluations after which methods are compared."""
 SEEDS = 10
+PEER_COUNTS, PEER_SEEDS = (15, 30), 3
+"""The same for the peers, which take seconds for each suggestion."""
 FLOOR = 1e-6
 """Regrets below this value count as equal."""
 STARTS, STEPS = 400, 250
@@ -79,6 +88,28 @@ def target(rng: np.random.Generator, components: int) -> Callable[[Array], Array
     return value
 
 
+def octane(rng: np.random.Generator, components: int) -> Callable[[Array], Array]:
+    """The octane number of blends of the components that are most frequent in the measured ones, less their price: each
+    costs 40% to 80% of its own octane number."""
+    number = octane_number(components)
+    prices = number(np.eye(components)) * rng.uniform(0.4, 0.8, components)
+    return lambda shares: number(shares) - shares @ prices
+
+
+@cache
+def octane_number(components: int) -> Callable[[Array], Array]:
+    """The mean of a Gaussian process of the measured blends of the first components."""
+    from sklearn.gaussian_process import GaussianProcessRegressor  # noqa: PLC0415 (slow to import)
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel  # noqa: PLC0415
+
+    measured = np.loadtxt(OCTANE, delimiter=",", skiprows=1)
+    shares, numbers = measured[:, :components], measured[:, -1]
+    is_blend = shares.sum(axis=1) > WHOLE
+    kernel = ConstantKernel(1.0) * RBF(np.full(components, 0.5)) + WhiteKernel(0.01)
+    fitted = GaussianProcessRegressor(kernel, normalize_y=True).fit(shares[is_blend], numbers[is_blend])
+    return cast("Callable[[Array], Array]", fitted.predict)
+
+
 @dataclass(frozen=True)
 class Formula:
     """A kind of function of the shares, and the number of components."""
@@ -113,6 +144,8 @@ PROBLEMS: Mapping[str, Formula] = {
     "blend of 15": Formula(blend, 15),
     "target of 7": Formula(target, 7),
     "target of 15": Formula(target, 15),
+    "octane of 7": Formula(octane, 7),
+    "octane of 15": Formula(octane, 15),
     "blend, 3 of 7": Formula(blend, 7, 3, 0.05),
     "blend, 3 of 15": Formula(blend, 15, 3, 0.05),
     "target, 4 of 15": Formula(target, 15, 4, 0.05),
@@ -190,10 +223,18 @@ def random(formula: Formula, function: Callable[[Array], Array], seed: int, budg
     return formula.simplex.drawn((seed, 0), budget)
 
 
+def _peer(name: str, formula: Formula, function: Callable[[Array], Array], seed: int, budget: int) -> Array:
+    """The formulas that a peer suggests."""
+    solver = getattr(import_module("benchmarks.outcomes.mixture_peers"), name)
+    found: Array = solver([axis.name for axis in formula.space.axes], function, seed, budget)
+    return found
+
+
 SOLVERS: Mapping[str, Callable[[Formula, Callable[[Array], Array], int, int], Array]] = {
     "mixture": mixture,
     "last share": last_share,
     "random": random,
+    **{name: partial(_peer, name) for name in PEERS},
 }
 
 
@@ -210,6 +251,15 @@ def tables(path: Path) -> Iterator[runs.Table]:
         title = f"Regret after {count} evaluations, median of {len(found.seeds)} seeds"
         header = ["formulas", *METHODS, "seeds better than last share", "seeds worse"]
         yield runs.Table(title, header, rows)
+    found = runs.comparable(path, PROBLEMS, (*METHODS, *PEERS))
+    for count in PEER_COUNTS:
+        rows = []
+        for problem in found.problems:
+            regrets = [_regrets(found, problem, method, count) for method in (*METHODS, *PEERS)]
+            rows.append([problem, *(f"{np.median(each):.2g}" for each in regrets)])
+        if rows:
+            title = f"Regret after {count} evaluations, median of {len(found.seeds)} seeds, with peers"
+            yield runs.Table(title, ["formulas", *METHODS, *PEERS], rows)
 
 
 def _regrets(found: runs.Found, problem: str, method: str, count: int) -> Array:
@@ -218,7 +268,7 @@ def _regrets(found: runs.Found, problem: str, method: str, count: int) -> Array:
 
 
 def benchmark() -> runs.Benchmark:
-    """The benchmark; its runs are stored in ``OUT`` by default."""
+    """The benchmark; its runs are stored in ``OUT`` by default. For the runs of the peers, see the Makefile."""
     return runs.Benchmark(
         "benchmarks.outcomes.mixtures",
         __doc__,
@@ -230,6 +280,7 @@ def benchmark() -> runs.Benchmark:
         tables,
         runs.Axes("best", "regret", y_scale="log"),
         budget=max(COUNTS),
+        packages={"ax": ("ax-platform", "botorch"), "baybe": ("baybe", "botorch")},
         between=";",
     )
 

@@ -69,6 +69,13 @@ METHODS: dict[str, Entry] = {
         tasks=False,
         packages=("botorch", "gpytorch", "torch"),
     ),
+    "baybe": Entry(
+        f"{HERE}.baybe_campaign:BaybeCampaign",
+        budget=50,
+        seeds=3,
+        tasks=False,
+        packages=("baybe", "botorch", "gpytorch", "torch"),
+    ),
     "textbook": Entry(f"{HERE}.textbook_gp:TextbookGP", budget=100, seeds=20),
     "auto": policy("adabkb_service.engine.auto.policy"),
 }

@@ -12,7 +12,7 @@ from benchmarks.quality.problems import generator
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["blend of 3", "target of 7", "blend, 3 of 7"])
+@pytest.mark.parametrize("name", ["blend of 3", "target of 7", "octane of 7", "blend, 3 of 7"])
 def test_no_formula_is_better_than_the_known_best(name: str) -> None:
     formula = PROBLEMS[name]
     function = formula.make(generator(f"mixture {name}", 0), formula.components)
