@@ -58,6 +58,7 @@ def objective(config: dict[str, Any]) -> None:
     tune.report({"loss": (config["x"] - 0.3) ** 2})
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("cluster")
 def test_experiment_evaluates_trials_of_a_study_and_resumes_failed_ones(
     server: str, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
