@@ -61,7 +61,7 @@ test: lint  ## what CI runs
 lint: $(SITE) lint-scripts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
+	@$(BIN)/mypy --num-workers 2
 	@$(BIN)/lint-imports --no-cache
 
 lint-scripts: $(STAMP)  ## format, linter and types of the scripts of the page

@@ -32,7 +32,7 @@ TESTS = Path(__file__).parent
 BACKENDS = ["sqlite", "postgresql"]
 ON_EITHER = ("access", "api", "attack", "deploy", "identity", "inference", "operations", "page", "study")
 """Folders of tests that run on one of the two: ``integration/storage`` shows that both store and read the same."""
-LONGEST = ("test_ray.py", "test_guide.py", "test_coming_from.py", "test_crash_points.py", "test_shortages.py")
+LONGEST = ("test_ray.py", "test_dask.py", "test_examples.py", "test_charts.py", "test_forwarding.py")
 
 # A shell ignores these signals in background jobs, as nohup does, and the programs of the tests would inherit that.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):

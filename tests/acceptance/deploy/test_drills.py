@@ -147,6 +147,7 @@ def test_backup_restore_and_rolling_restart_under_load(lab: Deployment, tmp_path
     check_sound(restored)
 
 
+@pytest.mark.long
 def test_additive_migrations_need_no_downtime(lab: Deployment, tmp_path: Path) -> None:
     def ready(address: str) -> bool:
         return httpx.get(f"{address}/readyz").status_code == 200

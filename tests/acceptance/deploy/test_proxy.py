@@ -105,6 +105,7 @@ def metric(client: httpx.Client, name: str) -> float:
     return next(float(line.split()[-1]) for line in lines if line.startswith(f"{name} "))
 
 
+@pytest.mark.long
 def test_each_study_has_one_owner_server_and_fails_over(lab: Lab) -> None:
     with lab.client() as client, ExitStack() as direct:
         clients = {name: direct.enter_context(lab.client(server.address)) for name, server in lab.servers.items()}

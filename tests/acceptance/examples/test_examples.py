@@ -116,6 +116,7 @@ def test_demo_tunes_with_two_processes_and_its_links_work(demo: Demo) -> None:
             assert answer.status_code == 200, path
 
 
+@pytest.mark.long
 def test_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> None:
     with start("examples/demo.py", "--budget", "500", "--folder", str(tmp_path)) as demo:
         assert demo.stdout is not None
@@ -197,6 +198,7 @@ def test_next_data_set_example_starts_from_the_first_study(server: str) -> None:
     assert float(re.findall(r"best: (\S+)", output)[0]) > 0.9
 
 
+@pytest.mark.long
 def test_cheap_first_example_ends_when_its_seconds_are_spent(server: str) -> None:
     output = printed("examples/cheap_first.py", "0.3", ADABKB_URL=server)
     costs = [float(cost) for cost in re.findall(r"in (\S+) s,", output)]
@@ -219,11 +221,13 @@ def test_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: Path)
     assert "<td>30 of 30 trials" in cells[1].outputs[0].data["text/html"]
 
 
+@pytest.mark.long
 def test_forest_front_example_finds_a_front() -> None:
     output = printed("examples/forest_front.py", "6")
     assert re.search(r"[1-6] of 6 results are on the front; hypervolume [1-9]", output), output
 
 
+@pytest.mark.long
 def test_constrained_forest_example_meets_its_limit() -> None:
     output = printed("examples/constrained_forest.py", "6")
     kept = re.search(r"(\d) of 6 forests have at most 3,000 nodes", output)

@@ -149,6 +149,7 @@ def lives(group: int) -> bool:
     return any(int(number) == group and not state.startswith("Z") for number, state in map(str.split, rows))
 
 
+@pytest.mark.long
 def test_tmux_workers_complete_a_study_and_end_with_the_session(folder: Path) -> None:
     port = str(free_port())
     environment = {**os.environ, "PATH": PATH, "TMUX_TMPDIR": str(folder), "ADABKB_PORT": port, "TRAIN_SECONDS": "0"}

@@ -54,6 +54,7 @@ def cluster(tmp_path: Path) -> Path:
     return Path(shutil.copytree(EXAMPLES / "stories/cluster", tmp_path / "stories/cluster"))
 
 
+@pytest.mark.long
 def test_array_task_at_its_time_limit_passes_on_its_trial(server: str, cluster: Path) -> None:
     """stories/cluster.md"""
     definition = json.loads((cluster / "study.json").read_text())

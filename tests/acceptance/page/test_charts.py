@@ -302,7 +302,7 @@ def test_every_chart_is_saved_as_xml(browser: Browser, site: str, api: httpx.Cli
         for study in ("curved", "weighed"):
             opened.goto(f"/studies/{study}")
             for name in charts:
-                if opened.locator(f"#{name}").count():
+                if name not in saved and opened.locator(f"#{name}").count():
                     drawn(opened, name)
                     saved[name] = ElementTree.parse(save(opened, name, "svg"))
     assert sorted(saved) == sorted(charts)

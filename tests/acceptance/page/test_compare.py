@@ -106,6 +106,7 @@ def test_a_study_that_one_may_not_read_is_named_and_the_others_are_drawn(browser
         expect(page.get_by_role("row", name="nowhere")).to_contain_text("There is no study 'nowhere'")
 
 
+@pytest.mark.long
 def test_the_charts_that_a_person_chooses_are_in_the_address_and_stay_with_another_study(
     browser: Browser, site: str
 ) -> None:
@@ -153,6 +154,7 @@ def test_learning_curves_are_compared_across_studies_and_across_trials(browser: 
         assert options(page, "curves")["series"][0]["lineStyle"]["color"] == "#0072b2"
 
 
+@pytest.mark.long
 def test_20000_results_are_a_density_and_no_band(browser: Browser, site: str) -> None:
     """For normal values, the middle is dark and the edges are light; the few outliers are points."""
     with tab(browser, site) as page:

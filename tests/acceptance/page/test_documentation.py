@@ -34,16 +34,17 @@ def places() -> list[str]:
     return sorted(place for place in found if place != "404.html" and not place.startswith("files/"))
 
 
-def test_every_page_loads_all_it_needs_from_the_server_and_fits_a_phone(browser: Browser, site: str) -> None:
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.long)], ids=["sample", "all"])
+def test_every_page_loads_all_it_needs_from_the_server_and_fits_a_phone(browser: Browser, site: str, step: int) -> None:
     """Without scripts, which are the same on all pages and take most of the time. Decisions are plain text."""
     asked: dict[str, int] = {}
+    checked = [place for place in places() if not place.startswith("decisions/")][::step]
     with tab(browser, site, size=PHONE, java_script_enabled=False) as page:
         page.on("response", lambda response: asked.update({response.url: response.status}))
-        for place in places():
-            if not place.startswith("decisions/"):
-                page.goto(place)
-                assert page.evaluate("document.querySelector('main').scrollWidth <= innerWidth"), f"{place} is too wide"
-    assert len(asked) > 40
+        for place in checked:
+            page.goto(place)
+            assert page.evaluate("document.querySelector('main').scrollWidth <= innerWidth"), f"{place} is too wide"
+    assert len(asked) > len(checked) > 10
     assert [url for url, status in asked.items() if status >= 400 or not url.startswith(site)] == []
 
 
@@ -72,9 +73,11 @@ def test_every_link_of_every_page_leads_to_a_file_and_every_anchor_to_a_heading(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_typical_pages_fit_and_are_accessible(browser: Browser, site: str, scheme: str) -> None:
+@pytest.mark.parametrize("is_sample", [True, pytest.param(False, marks=pytest.mark.long)], ids=["sample", "all"])
+def test_typical_pages_fit_and_are_accessible(browser: Browser, site: str, scheme: str, is_sample: bool) -> None:
+    pages = {"light": TYPICAL[::2], "dark": TYPICAL[1::2]}[scheme] if is_sample else TYPICAL
     with tab(browser, site, color_scheme=scheme) as page:
-        for place in TYPICAL:
+        for place in pages:
             page.goto(place)
             assert page.evaluate(FITS), f"{place} is too wide"
             assert accessible(page) == [], place

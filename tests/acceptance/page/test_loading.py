@@ -12,6 +12,7 @@ from tests.acceptance.page.studies import PARAMETERS
 from tests.loading import loading_server
 
 
+@pytest.mark.long
 def test_a_study_says_that_suggestions_wait_for_the_engine_until_it_is_loaded(
     other_sqlite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, browser: Browser
 ) -> None:

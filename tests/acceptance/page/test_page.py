@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import httpx
@@ -58,13 +58,21 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")], ids=["desktop", "phone"])
+@pytest.mark.parametrize(
+    ("size", "scheme", "names"),
+    [
+        (DESKTOP, "light", PAGES),
+        (PHONE, "dark", ("study", "results")),
+        pytest.param(PHONE, "dark", PAGES, marks=pytest.mark.long),
+    ],
+    ids=["desktop", "phone", "phone-all"],
+)
 def test_every_page_fits_is_accessible_and_says_nothing_to_the_console(
-    browser: Browser, site: str, size: dict[str, int], scheme: str
+    browser: Browser, site: str, size: dict[str, int], scheme: str, names: Collection[str]
 ) -> None:
     with tab(browser, site, size=size, color_scheme=scheme) as page:
-        for name, path in PAGES.items():
-            page.goto(path)
+        for name in names:
+            page.goto(PAGES[name])
             if name == "study":
                 drawn(page, *CHARTS)
                 page.locator("#rows table").wait_for()

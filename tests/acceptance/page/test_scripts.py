@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.acceptance.page.scripts import ASSETS, ROOT, SETTINGS, faults
 
 FAULTS = [
@@ -22,6 +24,7 @@ FAULTS = [
 """A file, its content, and the name of its error."""
 
 
+@pytest.mark.long
 def test_each_fault_is_found_in_its_file(tmp_path: Path) -> None:
     (tmp_path / "tests" / "acceptance" / "page").mkdir(parents=True)
     for name in SETTINGS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 from playwright.sync_api import Browser
 
 from examples.stories.reaction import measured_yield
@@ -13,6 +14,7 @@ from tests.acceptance.page.tabs import tab
 EXPERIMENTS = 8
 
 
+@pytest.mark.long
 def test_a_chemist_runs_a_study_and_everything_that_happened_is_in_the_report(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

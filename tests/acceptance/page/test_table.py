@@ -251,7 +251,7 @@ def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
     assert len(checked(api.get("/v1/studies/notes/observations"))["items"]) == 4
 
 
-@pytest.mark.parametrize("kind", ["Excel", "CSV"])
+@pytest.mark.parametrize("kind", ["Excel", pytest.param("CSV", marks=pytest.mark.long)])
 def test_a_file_that_is_saved_gives_the_same_results_in_a_new_study(
     browser: Browser, lab: str, api: httpx.Client, tmp_path: Path, kind: str
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.acceptance.page.studies import PARAMETERS, checked
-from tests.acceptance.page.tabs import PHONE, accessible, tab
+from tests.acceptance.page.tabs import DESKTOP, PHONE, accessible, tab
 
 POINT = {"rate": 0.01, "width": 8, "activation": "tanh"}
 
@@ -23,7 +23,7 @@ def decline(page: Page, reason: str) -> None:
     dialog.get_by_role("button", name="Not this one").click()
 
 
-@pytest.mark.parametrize("size", [PHONE, {"width": 1280, "height": 860}])
+@pytest.mark.parametrize("size", [PHONE, pytest.param(DESKTOP, marks=pytest.mark.long)])
 def test_a_suggestion_is_declined_with_its_reason_and_taken_back(
     browser: Browser, site: str, api: httpx.Client, size: dict[str, int]
 ) -> None:

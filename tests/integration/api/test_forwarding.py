@@ -352,6 +352,7 @@ CUT = """
 """Close one of the connections for messages between servers."""
 
 
+@pytest.mark.long
 def test_lost_notifications_do_not_delay_requests(two: list[RunningServer], other_postgresql: str) -> None:
     """The connections for notifications are closed repeatedly."""
     names, clients = one_for_each(two), [each.client for each in two]
@@ -372,6 +373,7 @@ def test_lost_notifications_do_not_delay_requests(two: list[RunningServer], othe
         pairs(clients, name, 2)
 
 
+@pytest.mark.long
 def test_servers_rediscover_each_other_after_a_database_restart() -> None:
     with (
         tempfile.TemporaryDirectory(prefix="adabkb-restarted-", ignore_cleanup_errors=True) as folder,

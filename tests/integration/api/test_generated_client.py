@@ -52,6 +52,7 @@ def generated(package: str, server: str) -> Iterator[Generated]:
         yield Generated(package, client)
 
 
+@pytest.mark.long
 def test_generated_client_has_every_operation(package: str) -> None:
     for methods in DOCUMENT["paths"].values():
         for operation in methods.values():
@@ -59,6 +60,7 @@ def test_generated_client_has_every_operation(package: str) -> None:
             assert importlib.import_module(f"{package}.api.{operation['tags'][0]}.{name}")
 
 
+@pytest.mark.long
 def test_generated_client_runs_a_study(generated: Generated) -> None:
     models, call = generated.models, generated.call
     study = call("studies.create_study", body=models.StudyDefinition.from_dict(DEFINITION))
@@ -79,6 +81,7 @@ def test_generated_client_runs_a_study(generated: Generated) -> None:
     assert call("studies.get_study", "svm").code == "study_not_found"
 
 
+@pytest.mark.long
 def test_generated_client_changes_only_the_given_fields(generated: Generated) -> None:
     """An earlier version overwrote the value of an observation with 0.0, and resumed a paused study."""
     models, call = generated.models, generated.call

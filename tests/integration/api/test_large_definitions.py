@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+import pytest
 
 from adabkb_service.contract.prior import check_prior
 from tests.calls import Gate, watching
@@ -25,6 +26,7 @@ LARGE: dict[str, Any] = {
 """Two megabytes, almost 200,000 values."""
 
 
+@pytest.mark.long
 def test_study_with_a_prior_of_two_megabytes_can_be_used(other_postgresql: str) -> None:
     """PostgreSQL aborts idle transactions, so long computations must not run within one."""
     with (

@@ -31,7 +31,7 @@ CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance,
 DOCUMENT = document()
 CONFIG = SchemathesisConfig.from_dict({"generation": {"allow-x00": True}})
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT, config=CONFIG)
-SOME, MANY = 3, 100
+SOME, MANY = 2, 100
 """Number of generated requests per operation in ``make test`` and in ``make attack``."""
 
 

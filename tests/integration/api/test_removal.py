@@ -129,6 +129,7 @@ def test_cleanup_transactions_delete_few_rows(database: Database) -> None:
     assert max(changed) <= MAX_ROWS
 
 
+@pytest.mark.long
 def test_another_server_completes_the_removal_of_a_killed_one(database: Database) -> None:
     """Meanwhile, the study is not visible; afterwards, no row of it is left."""
     url = database.url.render_as_string(hide_password=False)

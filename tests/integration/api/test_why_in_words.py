@@ -47,7 +47,7 @@ COMPARED = re.compile(
 )
 
 
-@on_either("kind", KINDS)
+@on_either("kind", KINDS, short=["bounded"])
 def test_no_sentence_contradicts_the_numbers(kind: str, api: httpx.Client) -> None:
     answers = [answer for seed in (1, 2) for answer in explained(api, kind, seed)]
     words = " ".join(answer["decision"]["in_words"] for answer in answers)

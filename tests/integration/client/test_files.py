@@ -23,7 +23,7 @@ watched: list[tuple[int, list[str]]] = []
 
 
 def _note(event: str, arguments: tuple[object, ...]) -> None:
-    if event in EVENTS and not str(arguments[0]).endswith(CODE):
+    if watched and event in EVENTS and not str(arguments[0]).endswith(CODE):
         for thread, done in watched:
             if thread == threading.get_ident():
                 done.append(f"{event} {arguments[0]}")

@@ -101,7 +101,7 @@ def test_killed_model_process_changes_nothing(
     other.close()
 
 
-@pytest.mark.parametrize("capacity", [1, 60_000])
+@pytest.mark.parametrize("capacity", [1, pytest.param(60_000, marks=pytest.mark.long)])
 def test_concurrent_studies_keep_separate_models_in_little_memory(
     migrated_url: str, database: Database, clock: ManualClock, capacity: int
 ) -> None:

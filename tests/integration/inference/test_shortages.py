@@ -250,6 +250,7 @@ def is_retryable(answer: httpx.Response) -> bool:
     return answer.status_code == 503 and (answer.url.path == "/readyz" or bool(answer.json()["retryable"]))
 
 
+@pytest.mark.long
 def test_server_starts_without_space_for_its_fork_servers_socket(other_sqlite: str, refusals: Refusals) -> None:
     """The folder of the socket cannot be created. The server stores results, and computes models as soon as there is
     space.

@@ -60,6 +60,7 @@ def test_constraint_example_satisfies_its_constraint() -> None:
     assert re.search(r"best of 8 trials: 0\.\d+ at", output)
 
 
+@pytest.mark.long
 def test_mlflow_example_nests_its_trials_in_a_run(server: str, tmp_path: Path) -> None:
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     output = printed("examples/mlflow_digits.py", "3", uri, ADABKB_URL=server)

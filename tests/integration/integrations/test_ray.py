@@ -58,6 +58,7 @@ def objective(config: dict[str, Any]) -> None:
     tune.report({"loss": (config["x"] - 0.3) ** 2})
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("cluster")
 def test_experiment_evaluates_trials_of_a_study_and_resumes_failed_ones(
     server: str, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -253,6 +254,7 @@ def test_trial_of_a_killed_process_is_released_and_evaluated_again(study: Study,
     assert killed not in {trial.value for trial in study.trials()}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("cluster")
 def test_run_without_a_suitable_worker_reports_it_and_times_out(study: Study) -> None:
     message = clusters.check_waiting_message(study, "ray", {"num_gpus": 1})

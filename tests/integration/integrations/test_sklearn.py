@@ -89,8 +89,10 @@ def test_standard_error_over_folds_is_used_if_folds_differ(fold_noise: bool | st
     assert [result.error for result in results] == pytest.approx(list(expected))
 
 
-def test_batches_keep_all_workers_busy(capsys: pytest.CaptureFixture[str]) -> None:
-    search = AdaBKBSearchCV(svr(), SVR_SPACE, n_iter=8, n_jobs=4, cv=2, random_state=0, verbose=1).fit(X, Y)
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.long)])
+def test_batches_keep_all_workers_busy(capsys: pytest.CaptureFixture[str], backend: str) -> None:
+    with parallel_config(backend):
+        search = AdaBKBSearchCV(svr(), SVR_SPACE, n_iter=8, n_jobs=4, cv=2, random_state=0, verbose=1).fit(X, Y)
     assert capsys.readouterr().out.count("2 folds for each of 2 candidates") == 4
     with parallel_config("threading"):
         again = AdaBKBSearchCV(svr(), SVR_SPACE, n_iter=8, n_jobs=4, cv=2, random_state=0).fit(X, Y)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 
 from adabkb_service.contract.requests import TrialValueBody
-from adabkb_service.errors import Invalid
+from adabkb_service.errors import Invalid, Unavailable
 from adabkb_service.operations.model.analysis import validation
 from adabkb_service.operations.model.assessment import assessment
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
+from tests.calls import watching
 from tests.integration.operations.conftest import SYSTEMS, definition
 from tests.integration.operations.verbs import (
     Ask,
@@ -261,6 +263,21 @@ def test_failed_model_leaves_statements_about_results(running: Service) -> None:
     assert found.outlook.text == "The model has failed, so the remaining gain is unknown."
     assert found.latest is not None
     assert found.latest.text.startswith("Trial 1 is quasi-random, because the model did not answer in time.")
+
+
+def test_model_that_becomes_busy_between_two_questions_is_reported(running: Service) -> None:
+    """The best point is at the end of a range. This check needs both answers."""
+    create(running, definition(parameters=LAB, direction="maximize"))
+    grown(running, 30)
+    observe(running, "s", Value(69.0, parameters={"temperature": 100, "catalyst": "XPhos", "dye": 0.1}))
+
+    def refuse(_: FrameType, event: str) -> None:
+        if event == "call":
+            raise Unavailable("The model is busy.")
+
+    with watching({validation: refuse}):
+        assert checks(running) == ["model_busy"]
+    assert "edge" in checks(running)
 
 
 def test_outlier_is_reported_until_it_is_corrected(running: Service) -> None:

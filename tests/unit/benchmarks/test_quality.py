@@ -130,17 +130,17 @@ def test_seeds_give_the_same_problem_to_every_method() -> None:
 def test_run_resumes_and_writes_tables(tmp_path: Path) -> None:
     out = tmp_path / "quality.json"
     command = ["run", "--methods", "random", "--problems", "Branin,logistic_cancer", "--seeds", "1", "--out", str(out)]
-    for budget in ("10", "25"):
+    for budget in ("5", "10"):
         result = CliRunner().invoke(app, [*command, "--budget", budget])
         assert result.exit_code == 0, result.output
     runs = store.load(out).runs
     assert {key: run["evaluations"] for key, run in runs.items()} == {
-        ("Branin", "random", 0): 25,
-        ("logistic_cancer", "random", 0): 25,
+        ("Branin", "random", 0): 10,
+        ("logistic_cancer", "random", 0): 10,
     }
     run = runs["logistic_cancer", "random", 0]
-    assert len(run["observed"]) == len(run["values"]) == COUNTS.index(25) + 1
-    assert len(run["seconds"]) == BUDGETS.index(25) + 1
+    assert len(run["observed"]) == len(run["values"]) == COUNTS.index(10) + 1
+    assert len(run["seconds"]) == BUDGETS.index(10) + 1
     assert json.loads(out.read_text())["methods"]["random"]["versions"].keys() == {"python", "numpy", "scipy"}
     assert "random" in sections(store.load(out))["runs"]
 

@@ -20,7 +20,7 @@ def key(path: tuple[int, ...]) -> str:
     return ".".join(map(str, path))
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(case=cases())
 def test_engine_makes_the_same_decisions_as_the_transcription(case: Case) -> None:
     """On random problems: the same suggested cells, dictionary, leaf set and numbers."""

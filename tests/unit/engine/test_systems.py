@@ -255,7 +255,9 @@ def test_expected_improvement_is_that_of_the_best_value_of_a_cell() -> None:
 REGRET_LIMITS = {"gp-ucb": 0.09, "bkb": 0.09, "random-bkb": 0.09, "ada-gp-ucb": 0.03, "ada-bbkb": 0.02, "ei": 0.02}
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in ("bkb", "ada-bbkb") else pytest.mark.long) for name in SYSTEMS]
+)
 def test_simple_regret_reaches_its_limit(name: str) -> None:
     """Median over three noise seeds after 60 results with noise 0.05, on two hills of height 1 and 0.7."""
     best = []

@@ -315,7 +315,8 @@ def _of_edges(facts: _Facts) -> Iterator[answers.Check]:
     model = facts.model
     if model is None or model.recommended is None or facts.results < (model.fewest or MIN_RESULTS):
         return
-    if not _is_believed(facts.validations[""]):
+    validation = facts.validations.get("")  # none if the model was busy when it was asked for it
+    if validation is None or not _is_believed(validation):
         return
     idle = {each.name for each in facts.importances.get("", ()) if words.hardly_matters(each)}
     try:
