@@ -5,6 +5,7 @@ import inspect
 import signal
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import TypeVar
 
 from adabkb_client._async_study import AsyncLeasedTrial, AsyncStudy
@@ -96,13 +97,13 @@ class _IO:
         return trial
 
     async def evaluate(self, trial: AsyncLeasedTrial) -> Result | Answer:
-        begun = self._evaluation.begin(trial)
-        if not inspect.isawaitable(begun):
+        begun, returned = monotonic(), self._evaluation.begin(trial)
+        if not inspect.isawaitable(returned):
             raise WrongResult(
-                f"the function must be async (async def), but it returned {begun!r}, which cannot be awaited. Use "
+                f"the function must be async (async def), but it returned {returned!r}, which cannot be awaited. Use "
                 "Study.run() of Client for a blocking function"
             )
-        return self._evaluation.result(await _own(begun), trial)
+        return self._evaluation.result(await _own(returned), trial, begun)
 
     async def observe(self, trial: AsyncLeasedTrial, result: Result) -> None:
         sent = asyncio.create_task(trial.observe(**result._asdict()))
