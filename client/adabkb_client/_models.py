@@ -99,9 +99,9 @@ class MetricPrediction(Record):
 class Prediction(Record):
     """Posterior mean and standard deviation of the objective at a point, with confidence bounds.
 
-    In a study with metrics, ``metrics`` has the predictions of each, and ``feasible_probability`` is the probability
-    that all outcome constraints are satisfied. With several objectives, these are among the metrics, and the other
-    numbers are None.
+    In a study with metrics, ``metrics`` has the predictions of each. In one with outcome constraints,
+    ``feasible_probability`` is the probability that all of them are satisfied. With several objectives, these are among
+    the metrics, and the other numbers are None.
     """
 
     mean: float | None = None
@@ -359,13 +359,14 @@ class FrontEstimate(Record):
     """An evaluated point that no other evaluated point dominates, according to the model.
 
     ``metrics`` has the prediction of each objective and of other metrics; ``probability`` is the probability to be on
-    the front of all evaluated points, ``feasible_probability`` that of satisfying all outcome constraints.
+    the front of all evaluated points, ``feasible_probability`` that of satisfying all outcome constraints, if there are
+    any.
     """
 
     parameters: Parameters
     metrics: Mapping[str, MetricPrediction]
     probability: float
-    feasible_probability: float
+    feasible_probability: float | None = None
 
 
 @dataclass(frozen=True, repr=False)

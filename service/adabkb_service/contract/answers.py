@@ -71,7 +71,7 @@ class Prediction(Sparse, Answer):
     ] = None
     feasible_probability: Annotated[
         float | None,
-        Field(description="probability that the point satisfies all outcome constraints; 1 if there are none"),
+        Field(description="probability that the point satisfies all outcome constraints; absent if there are none"),
         ABSENT_BY_DEFAULT,
     ] = None
 

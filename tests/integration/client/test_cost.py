@@ -79,7 +79,9 @@ def test_a_leased_trial_has_the_duration_of_its_evaluation_although_its_result_w
     report = study.run(lambda x: {"value": x, "seconds": 7.0}, n_trials=1)
     assert report.completed == 1
     first, second = study.trials()
-    assert None not in (first.seconds, first.started_at, first.finished_at)
+    assert first.seconds is not None
+    assert first.started_at is not None
+    assert first.finished_at is not None
     assert first.seconds + 0.3 <= (first.finished_at - first.started_at).total_seconds()
     assert second.seconds == 7.0
 
