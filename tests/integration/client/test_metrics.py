@@ -133,7 +133,7 @@ def test_no_answer_calls_a_point_feasible_where_metrics_have_no_bounds(client: C
     assert model is not None
     assert model.feasible_probability is None
     trial = study.suggest()
-    assert "feasible" not in str(study.why(trial))
+    assert "feasible_probability" not in str(study.why(trial))
     at = ("--url", client.url)
     assert "ms=" in adabkb("study", "recommendation", "free", *at)
     for command in (("study", "recommendation", "free"), ("model", "predict", "free", "x=0.5")):
