@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
+from contextlib import AbstractContextManager, nullcontext, suppress
+from io import FileIO
 from typing import Any
 
 import portalocker
@@ -22,7 +22,7 @@ def warn_of_other_servers(database: URL) -> AbstractContextManager[Any]:
     if database.get_backend_name() != "sqlite" or not database.database:
         return nullcontext()
     try:
-        file = Path(f"{database.database}{ENDING}").open("a+b")
+        file = FileIO(f"{database.database}{ENDING}", "a+")
     except OSError:  # a folder that cannot be written
         return nullcontext()
     try:
@@ -36,8 +36,6 @@ def warn_of_other_servers(database: URL) -> AbstractContextManager[Any]:
         )
     except portalocker.LockException:  # a file system without locks
         return file
-    try:
+    with suppress(portalocker.LockException):  # another server is just looking
         portalocker.lock(file, SHARED)
-    except portalocker.LockException:  # another server is just looking
-        pass
     return file

@@ -19,8 +19,8 @@ def started(database: str, models: int = 0) -> Iterator[tuple[str, subprocess.Po
     """Start a server in a process group of its own, and yield its URL."""
     command = [*ADABKB, "serve", "--port", "0", "--database", database]
     environment = {**os.environ, "ADABKB_MODEL_PROCESSES": str(models)}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, env=environment, process_group=0, **pipes) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, process_group=0, stdout=pipe, stderr=pipe, text=True) as process:
         try:
             assert process.stdout is not None
             yield process.stdout.readline().split()[-1], process
