@@ -3,7 +3,7 @@
 import logging
 import math
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from time import monotonic
@@ -170,19 +170,18 @@ class _Crew:
             sent = {trial for trial in self._leased if trial.is_outcome_sent}
             leased = self._leased - sent
             processes = list(self._processes)
-        releases = [threading.Thread(target=self._release, args=(trial,)) for trial in leased]
+        releases = [threading.Thread(target=self._release, args=(trial,), daemon=True) for trial in leased]
         for release in releases:
             release.start()
-        for release in releases:
-            _join(release)
+        _join(releases, self._stop_seconds)
         for process in processes:
             process.kill()
         if isinstance(self._evaluation, Cluster):
             self._evaluation.cancel()
         if not self._await(lambda: not self._is_asking and not self._leased - sent, self._stop_seconds):
             log.warning(
-                "study %r: waiting for a trial that the server may be issuing, to release it; interrupt again to end "
-                "at once",
+                "study %r: waiting for answers of the server, so that no trial stays leased; interrupt again to end at "
+                "once",
                 self.study.id,
             )
             self._await(lambda: not self._is_asking and not self._leased - sent)
@@ -204,12 +203,14 @@ class _Crew:
             return is_met()
 
 
-def _join(release: threading.Thread) -> None:
-    """Wait for the end of a release, for at most ``stop_seconds``. Further signals do not interrupt it, since programs
+def _join(releases: Sequence[threading.Thread], seconds: float) -> None:
+    """Wait for the end of releases, for at most some seconds. Further signals do not interrupt the wait, since programs
     that start others often forward a signal that these have received, too."""
-    while release.is_alive():
-        with suppress(KeyboardInterrupt, SystemExit):
-            release.join(LOOK_EVERY)
+    end = monotonic() + seconds
+    for release in releases:
+        while release.is_alive() and (left := end - monotonic()) > 0.0:
+            with suppress(KeyboardInterrupt, SystemExit):
+                release.join(min(left, LOOK_EVERY))
 
 
 class _IO:
