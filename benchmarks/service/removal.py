@@ -142,7 +142,7 @@ def fill(database: Database, megabytes: int) -> None:
             observations.add(
                 connection,
                 [
-                    ObservationRow("large", number, number, 1, point, 0.5, None, False, now, None, None, None)
+                    ObservationRow("large", number, number, 1, point, 0.5, None, False, now, None, None, None, None)
                     for number in some
                 ],
             )

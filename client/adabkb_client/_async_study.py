@@ -53,6 +53,7 @@ class AsyncLeasedTrial(Leased):
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
         partial: bool = False,
+        seconds: SupportsFloat | None = None,
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
         if self.unsent and await self._study._deliver_reports(self) and self.outcome is not None:
@@ -65,6 +66,7 @@ class AsyncLeasedTrial(Leased):
             metrics=metrics,
             std_errors=std_errors,
             partial=partial,
+            seconds=seconds,
         )
 
     async def fail(self, reason: str) -> Answer:

@@ -153,8 +153,7 @@ def _of_trial(trial: Trial, result: Observation | None) -> Row:
     row["note"] = _text(trial.attributes.get("note"))
     if result is None or result.attempt == trial.attempt:
         row |= {name: getattr(trial, name) for name in ("worker", "started_at", "finished_at")}
-        if trial.started_at is not None and trial.finished_at is not None:
-            row["duration_seconds"] = (trial.finished_at - trial.started_at).total_seconds()
+        row["duration_seconds"] = trial.seconds
     return {"trial": trial.number, **({} if trial.plate is None else {"plate": trial.plate}), **row}
 
 
@@ -169,7 +168,7 @@ def _of_result(result: Observation) -> Row:
         row |= {f"{field}.{name}": number for name, number in (getattr(result, field) or {}).items()}
     if result.plate is not None:
         row["plate"] = result.plate
-    return {**row, "observation": result.seq, **_point(result.parameters)}
+    return {**row, "observation": result.seq, "duration_seconds": result.seconds, **_point(result.parameters)}
 
 
 def _point(parameters: Mapping[str, Any]) -> Row:

@@ -4,6 +4,7 @@ import logging
 import os
 import socket
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 from adabkb_client._models import Answer, Trial
@@ -57,6 +58,7 @@ class Leased:
         self.unsent: list[Mapping[str, Any]] = []
         """Reports in wire form that could not be sent yet."""
         self._attributes: Mapping[str, Any] = trial.attributes
+        self._begun = monotonic()
 
     def __getattr__(self, name: str) -> Any:
         """Raise an error. For names in trials of other libraries, it has a remedy.
@@ -70,6 +72,11 @@ class Leased:
         if name.startswith(OPTUNAS):
             what = f"a trial of this service has no {name}: {for_optuna()}"
         raise AttributeError(what, name=name, obj=self)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since this process got the trial."""
+        return monotonic() - self._begun
 
     @property
     def settled(self) -> bool:

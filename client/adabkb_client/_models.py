@@ -99,9 +99,9 @@ class MetricPrediction(Record):
 class Prediction(Record):
     """Posterior mean and standard deviation of the objective at a point, with confidence bounds.
 
-    In a study with metrics, ``metrics`` has the predictions of each, and ``feasible_probability`` is the probability
-    that all outcome constraints are satisfied. With several objectives, these are among the metrics, and the other
-    numbers are None.
+    In a study with metrics, ``metrics`` has the predictions of each. In one with outcome constraints,
+    ``feasible_probability`` is the probability that all of them are satisfied. With several objectives, these are among
+    the metrics, and the other numbers are None.
     """
 
     mean: float | None = None
@@ -124,7 +124,8 @@ class Trial(Record):
     point), "explore" (where the model is uncertain), "restart" (search elsewhere), "repeat" (repeat a doubted result)
     or "sample" (chosen without a model). ``expected`` is the model's prediction when it chose the point. Both are None
     if the model did not choose the point. ``curve`` summarizes the intermediate values; ``estimate`` is the expected
-    final value of a stopped trial. ``plate`` is the number of its plate, in studies with plates.
+    final value of a stopped trial. ``plate`` is the number of its plate, in studies with plates. ``seconds`` is the
+    duration of the evaluation that ended the trial, if it is known.
     """
 
     study_id: str
@@ -149,6 +150,7 @@ class Trial(Record):
     estimate: ExpectedValue | None = None
     metrics: Metrics | None = None
     plate: int | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,7 +160,7 @@ class Observation(Record):
     ``outside`` means that the study's space was edited and no longer contains the point, so the result does not count.
     Several objectives are among the metrics; then ``value`` is None. ``missing`` names the numbers that a partial
     result still lacks: "value", and metrics. ``plate`` is the number of the plate of your own point; for a trial's
-    result, see the trial.
+    result, see the trial. ``seconds`` is the duration of the evaluation, if it is known.
     """
 
     seq: int
@@ -174,6 +176,7 @@ class Observation(Record):
     missing: tuple[str, ...] = ()
     outside: bool = False
     plate: int | None = None
+    seconds: float | None = None
 
     @property
     def counts(self) -> bool:
@@ -356,13 +359,14 @@ class FrontEstimate(Record):
     """An evaluated point that no other evaluated point dominates, according to the model.
 
     ``metrics`` has the prediction of each objective and of other metrics; ``probability`` is the probability to be on
-    the front of all evaluated points, ``feasible_probability`` that of satisfying all outcome constraints.
+    the front of all evaluated points, ``feasible_probability`` that of satisfying all outcome constraints, if there are
+    any.
     """
 
     parameters: Parameters
     metrics: Mapping[str, MetricPrediction]
     probability: float
-    feasible_probability: float
+    feasible_probability: float | None = None
 
 
 @dataclass(frozen=True, repr=False)

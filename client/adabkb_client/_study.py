@@ -93,6 +93,7 @@ class LeasedTrial(Leased):
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
         partial: bool = False,
+        seconds: SupportsFloat | None = None,
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
         if self.unsent and self._study._deliver_reports(self) and self.outcome is not None:
@@ -105,6 +106,7 @@ class LeasedTrial(Leased):
             metrics=metrics,
             std_errors=std_errors,
             partial=partial,
+            seconds=seconds,
         )
 
     def fail(self, reason: str) -> Answer:
@@ -533,8 +535,8 @@ class Study(StudyMethods, Connected[Transport]):
         """Return the trials and the results as a pandas frame, with the columns of ``export("csv")`` (docs/http.md).
 
         Each trial has a row, whatever its state; one with replicates has a row per result. Results at your own points
-        follow. ``duration_seconds`` is from the start of the attempt to its end. A cell that does not apply is missing,
-        such as the value of a failed trial.
+        follow. ``duration_seconds`` is how long the evaluation took: see ``observe``. A cell that does not apply is
+        missing, such as the value of a failed trial.
 
         Raises:
             ImportError: pandas is not installed.

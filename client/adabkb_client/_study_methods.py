@@ -460,6 +460,7 @@ class StudyMethods:
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
         partial: bool = False,
+        seconds: SupportsFloat | None = None,
         attempt: int | None = None,
     ) -> Answer:
         """Report a trial's result. When this returns, the result is stored durably. Sending it again changes nothing.
@@ -475,6 +476,8 @@ class StudyMethods:
             metrics: every metric of the study by name.
             std_errors: standard errors of metrics, where known.
             partial: whether numbers may be missing, because they will be reported later.
+            seconds: how long the evaluation took. By default, it began when this process got the leased trial or, for
+                other trials, when the server issued it.
             attempt: the attempt of a trial that is given by its number; by default the current one.
 
         Raises:
@@ -494,6 +497,7 @@ class StudyMethods:
                 metrics=metrics,
                 std_errors=std_errors,
                 partial=partial,
+                seconds=seconds,
                 attempt=attempt,
             )
         )
@@ -550,15 +554,23 @@ class StudyMethods:
         """
         return self._transport.perform(self._calls.observe_many(items, dry_run=dry_run))
 
-    def fail(self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None) -> Answer:
+    def fail(
+        self,
+        trial: Leased | Trial | int,
+        reason: str | None = None,
+        *,
+        seconds: SupportsFloat | None = None,
+        attempt: int | None = None,
+    ) -> Answer:
         """Report that the evaluation of a trial failed. The trial is not issued again.
 
         Args:
             trial: the trial, or its number.
             reason: the reason, for the log.
+            seconds: as in ``observe``.
             attempt: as in ``observe``.
         """
-        return self._transport.perform(self._calls.fail(trial, reason, attempt=attempt))
+        return self._transport.perform(self._calls.fail(trial, reason, seconds=seconds, attempt=attempt))
 
     def report(
         self,

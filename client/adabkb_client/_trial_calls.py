@@ -140,6 +140,7 @@ class TrialCalls:
         metrics: Numbers | None = None,
         std_errors: Numbers | None = None,
         partial: bool = False,
+        seconds: SupportsFloat | None = None,
         attempt: int | None = None,
     ) -> Steps[Answer]:
         """Report a trial's result. When this returns, the result is stored durably. Sending it again changes nothing.
@@ -155,6 +156,8 @@ class TrialCalls:
             metrics: every metric of the study by name.
             std_errors: standard errors of metrics, where known.
             partial: whether numbers may be missing, because they will be reported later.
+            seconds: how long the evaluation took. By default, it began when this process got the leased trial or, for
+                other trials, when the server issued it.
             attempt: the attempt of a trial that is given by its number; by default the current one.
 
         Raises:
@@ -166,7 +169,7 @@ class TrialCalls:
                 next reaches the server.
         """
         result = result_of(value, std_error, metrics, std_errors, partial=partial)
-        return self._settle(trial, {**result, **_point(parameters)}, attempt)
+        return self._settle(trial, {**result, **_point(parameters)}, seconds, attempt)
 
     def add_result(
         self,
@@ -219,17 +222,23 @@ class TrialCalls:
         return fates
 
     def fail(
-        self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None
+        self,
+        trial: Leased | Trial | int,
+        reason: str | None = None,
+        *,
+        seconds: SupportsFloat | None = None,
+        attempt: int | None = None,
     ) -> Steps[Answer]:
         """Report that the evaluation of a trial failed. The trial is not issued again.
 
         Args:
             trial: the trial, or its number.
             reason: the reason, for the log.
+            seconds: as in ``observe``.
             attempt: as in ``observe``.
         """
         failure = {"status": "failed"}
-        return self._settle(trial, failure if reason is None else {**failure, "reason": reason}, attempt)
+        return self._settle(trial, failure if reason is None else {**failure, "reason": reason}, seconds, attempt)
 
     def report(
         self,
@@ -479,8 +488,18 @@ class TrialCalls:
     def _decode(self, kind: type[T], document: Any) -> T:
         return decode(kind, document, study_id=self.id)
 
-    def _settle(self, trial: Leased | Trial | int, fate: Mapping[str, Any], attempt: int | None) -> Steps[Answer]:
+    def _settle(
+        self,
+        trial: Leased | Trial | int,
+        fate: Mapping[str, Any],
+        seconds: SupportsFloat | None,
+        attempt: int | None,
+    ) -> Steps[Answer]:
         body = {**self._reference(trial, attempt), **fate}
+        if seconds is None and isinstance(trial, Leased):
+            seconds = trial.seconds
+        if seconds is not None:
+            body["seconds"] = finite("seconds", seconds)
         _note_sending(trial)
         return _noted(trial, (yield from self._observe(body, _created_at(trial))))
 

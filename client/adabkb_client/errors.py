@@ -144,12 +144,12 @@ class APIError(AdaBKBError):
         self.request_id = request_id
         self.pointers = dict(pointers or {})
         self.retry_after = retry_after
-        trace = f" (request {request_id})" if request_id else ""
-        what = " ".join(filter(None, [detail, _REMEDIES.get(code)])) + trace
+        what = " ".join(filter(None, [detail, _REMEDIES.get(code)]))
         if self.pointers:  # the server's message repeats the first of them
-            lines = (f"\n  {_argument(pointer, names)}: {problem}" for pointer, problem in self.pointers.items())
-            what = f"the server refused these arguments{trace}:{''.join(lines)}"
-        super().__init__(f"{status} {code}: {what}")
+            what = "\n".join(f"{_argument(pointer, names)}: {problem}" for pointer, problem in self.pointers.items())
+        trace = f", request {request_id}" if request_id else ""
+        separator = "\n" if len(self.pointers) > 1 else " "
+        super().__init__(f"{what}{separator}[{status} {code}{trace}]")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the text and the fields: the arguments cannot be recovered from the text."""

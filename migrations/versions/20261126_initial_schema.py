@@ -93,6 +93,7 @@ def upgrade() -> None:
         sa.Column("estimate", sa.JSON(none_as_null=True)),
         sa.Column("metrics", sa.JSON(none_as_null=True)),
         sa.Column("plate", sa.Integer()),
+        sa.Column("seconds", sa.Double()),
         sa.ForeignKeyConstraint(["study_id"], ["containers.id"], name=op.f("fk_trials_study_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("study_id", "number", name=op.f("pk_trials")),
     )
@@ -114,6 +115,7 @@ def upgrade() -> None:
         sa.Column("metrics", sa.JSON(none_as_null=True)),
         sa.Column("std_errors", sa.JSON(none_as_null=True)),
         sa.Column("plate", sa.Integer()),
+        sa.Column("seconds", sa.Double()),
         sa.ForeignKeyConstraint(
             ["study_id", "trial"], ["trials.study_id", "trials.number"], name=op.f("fk_observations_study_id_trial")
         ),

@@ -4,6 +4,7 @@ threads."""
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -102,6 +103,10 @@ class AsyncTransport(Exchange):
                         return None
                     raise
         raise AssertionError("tenacity returns or raises")
+
+    async def _sleep(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._over.wait(), seconds)
 
     async def _send(self, call: Call) -> Json:
         address = await self._address()

@@ -18,7 +18,14 @@ from functools import partial
 from typing import Any, Generic, Self, TypeGuard, TypeVar
 
 import httpx
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    stop_after_delay,
+    stop_when_event_set,
+    wait_random_exponential,
+)
 
 from adabkb_client._calls import RETRY_FOR, Call, Json, Listing, Steps
 from adabkb_client._http.connection import REMEDY, Settings, checked_headers, trusted_certificates
@@ -62,6 +69,8 @@ class Exchange:
         self._settings = settings
         self._answered = False
         self._is_ours = True
+        self._over: Any = None
+        """The event after which no further attempt at a call is made; None if there is none."""
         self._credentials = None if settings.token else settings.server.credentials
 
     @property
@@ -72,14 +81,22 @@ class Exchange:
     def with_options(self, timeout: float | None, retry_for: float | None, headers: Mapping[str, str] | None) -> Self:
         """Return an object with the same connections but other settings. None keeps a setting."""
         now = self._settings
-        derived = object.__new__(type(self))
-        vars(derived).update(vars(self), _is_ours=False)
-        derived._settings = replace(
+        settings = replace(
             now,
             timeout=now.timeout if timeout is None else timeout,
             retry_for=now.retry_for if retry_for is None else retry_for,
             headers={**now.headers, **checked_headers(headers or {})},
         )
+        return self._derived(_settings=settings)
+
+    def until(self, over: Any) -> Self:
+        """Return an object with the same connections that makes no further attempt at a call once an event is set: a
+        ``threading.Event`` or, for the async transport, an ``asyncio.Event``."""
+        return self._derived(_over=over)
+
+    def _derived(self, **changed: Any) -> Self:
+        derived = object.__new__(type(self))
+        vars(derived).update(vars(self), _is_ours=False, **changed)
         return derived
 
     def __reduce__(self) -> tuple[type[Self], tuple[Settings]]:
@@ -125,13 +142,21 @@ class Exchange:
 
     def _retrying(self, patience: float, on_failure: Callable[[RetryCallState], object]) -> dict[str, Any]:
         """Return the retry policy of a call, as arguments of tenacity."""
-        return {
+        policy: dict[str, Any] = {
             "retry": retry_if_exception(lambda error: isinstance(error, ConnectionFailed | Unavailable)),
             "wait": partial(pause, patience),
             "stop": stop_after_delay(patience),
             "before_sleep": on_failure,
             "reraise": True,
         }
+        if self._over is not None:
+            policy["stop"] |= stop_when_event_set(self._over)
+            policy["sleep"] = self._sleep
+        return policy
+
+    def _sleep(self, seconds: float) -> Any:
+        """Wait between two attempts, but not after ``_over`` is set."""
+        raise NotImplementedError
 
     def _patience(self, call: Call) -> float:
         """The seconds for which to retry a call, limited by the client's ``retry_for``."""
@@ -314,8 +339,15 @@ class Connected(Generic[E]):
             retry_for: seconds for which a call is retried; 0 means no retries.
             headers: sent in addition to those of the client.
         """
+        return self._with(self._transport.with_options(timeout, retry_for, headers))
+
+    def _until(self, over: Any) -> Self:
+        """Return a copy whose calls are not retried once an event is set: see ``Exchange.until``."""
+        return self._with(self._transport.until(over))
+
+    def _with(self, transport: E) -> Self:
         changed = copy(self)
-        changed._transport = self._transport.with_options(timeout, retry_for, headers)
+        changed._transport = transport
         return changed
 
 
@@ -422,6 +454,9 @@ class Transport(Exchange):
                         return None
                     raise
         raise AssertionError("tenacity returns or raises")
+
+    def _sleep(self, seconds: float) -> None:
+        self._over.wait(seconds)
 
     def _send(self, call: Call) -> Json:
         address = self.server.address()

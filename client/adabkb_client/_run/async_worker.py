@@ -5,6 +5,7 @@ import inspect
 import signal
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import TypeVar
 
 from adabkb_client._async_study import AsyncLeasedTrial, AsyncStudy
@@ -16,7 +17,7 @@ from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.run_state import RunState, stoppable
 from adabkb_client._run.work_loop import work
 from adabkb_client._study import AsyncObjective
-from adabkb_client.errors import AdaBKBError, WrongResult
+from adabkb_client.errors import AdaBKBError, ConnectionFailed, Unavailable, WrongResult
 
 T = TypeVar("T")
 
@@ -30,7 +31,7 @@ async def run(study: AsyncStudy, function: AsyncObjective, options: Options) -> 
     over = asyncio.Event()
     with (
         Progress(study.id, info.trial_budget, StudyProgress.of(info), visible=options.progress) as shown,
-        _exit_on_sigterm(),
+        _cancelled_by_signals(),
     ):
         state = RunState(study.id, options, shown, over)
         io = _IO(study, evaluation, state, over)
@@ -57,6 +58,8 @@ class _IO:
 
     def __init__(self, study: AsyncStudy, evaluation: Evaluation, state: RunState, over: asyncio.Event) -> None:
         self._study = study
+        self._asked = study._until(over)
+        self._stop_seconds = stop_seconds()
         self._evaluation = evaluation
         self._state = state
         self._over = over
@@ -68,15 +71,20 @@ class _IO:
             if not self._state.may_take():
                 return None
             options = self._state.options
-            suggestion = self._study.suggest(
+            suggestion = self._asked.suggest(
                 lease_seconds=options.lease_seconds, fixed=options.fixed, context=options.known(), wait=wait
             )
             asked = asyncio.create_task(suggestion)
             try:
                 trial = await asyncio.shield(asked)
             except asyncio.CancelledError:  # the server may be issuing a trial at this moment
-                with suppress(AdaBKBError, TimeoutError):
-                    await self._study.release(await asyncio.wait_for(asked, stop_seconds()))
+                self._over.set()
+                with suppress(AdaBKBError):
+                    await self._study.release(await asked)
+                raise
+            except (ConnectionFailed, Unavailable):
+                if self._over.is_set():  # so it was not retried
+                    return None
                 raise
             leased = AsyncLeasedTrial(self._study, trial)
             self._state.took(leased)
@@ -89,16 +97,22 @@ class _IO:
         return trial
 
     async def evaluate(self, trial: AsyncLeasedTrial) -> Result | Answer:
-        begun = self._evaluation.begin(trial)
-        if not inspect.isawaitable(begun):
+        begun, returned = monotonic(), self._evaluation.begin(trial)
+        if not inspect.isawaitable(returned):
             raise WrongResult(
-                f"the function must be async (async def), but it returned {begun!r}, which cannot be awaited. Use "
+                f"the function must be async (async def), but it returned {returned!r}, which cannot be awaited. Use "
                 "Study.run() of Client for a blocking function"
             )
-        return self._evaluation.result(await _own(begun), trial)
+        return self._evaluation.result(await _own(returned), trial, begun)
 
     async def observe(self, trial: AsyncLeasedTrial, result: Result) -> None:
-        await trial.observe(**result._asdict())
+        sent = asyncio.create_task(trial.observe(**result._asdict()))
+        try:
+            await asyncio.shield(sent)
+        except asyncio.CancelledError:  # the evaluation is done, so its result should not be lost
+            with suppress(AdaBKBError, TimeoutError):
+                await asyncio.wait_for(sent, self._stop_seconds)
+            raise
 
     async def fail(self, trial: AsyncLeasedTrial, reason: str) -> None:
         await trial.fail(reason)
@@ -135,30 +149,34 @@ async def _own(awaitable: Awaitable[T]) -> T:
 
 
 @contextmanager
-def _exit_on_sigterm() -> Iterator[None]:
-    """Make SIGTERM cancel the block, so that leases are released, and then end the program.
+def _cancelled_by_signals() -> Iterator[None]:
+    """Make SIGTERM and SIGINT cancel the block, so that leases are released, and then end the program.
 
-    As in the blocking client, this works only in the main thread of a program without its own handler.
+    As in the blocking client, this works only in the main thread of a program without its own handlers.
+    ``asyncio.run`` has one for SIGINT.
     """
-    loop, task, received = asyncio.get_running_loop(), asyncio.current_task(), list[int]()
+    loop, task, received = asyncio.get_running_loop(), asyncio.current_task(), list[signal.Signals]()
 
-    def cancel() -> None:
-        received.append(signal.SIGTERM)
+    def cancel(number: signal.Signals) -> None:
+        received.append(number)
         if task is not None:
             task.cancel()
 
-    try:
-        if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-            raise RuntimeError("it has another handler")
-        loop.add_signal_handler(signal.SIGTERM, cancel)
-    except (NotImplementedError, RuntimeError, ValueError):  # ValueError: it is not the main thread
-        yield
-        return
+    handled = []
+    defaults = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    for number, default in defaults.items():
+        if signal.getsignal(number) is default:
+            with suppress(NotImplementedError, RuntimeError, ValueError):  # ValueError: it is not the main thread
+                loop.add_signal_handler(number, cancel, number)
+                handled.append(number)
     try:
         yield
     except asyncio.CancelledError:
-        if received:
-            raise SystemExit(128 + signal.SIGTERM) from None
-        raise
+        if not received:
+            raise
+        if received[0] == signal.SIGINT:
+            raise KeyboardInterrupt from None
+        raise SystemExit(128 + signal.SIGTERM) from None
     finally:
-        loop.remove_signal_handler(signal.SIGTERM)
+        for number in handled:
+            loop.remove_signal_handler(number)

@@ -4,6 +4,7 @@ import inspect
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, NamedTuple, Self
 
 from adabkb_client._lease import OPTUNAS, Leased, for_optuna
@@ -19,13 +20,15 @@ SHOWN = 0.1
 
 class Result(NamedTuple):
     """A value and, if known, its standard error, and metrics, if the study has any. Several objectives are metrics;
-    then the value is None. A partial result lacks numbers that are measured later."""
+    then the value is None. A partial result lacks numbers that are measured later. ``seconds`` is the duration of the
+    evaluation, if the function measures it."""
 
     value: float | None = None
     std_error: float | None = None
     metrics: Metrics | None = None
     std_errors: Metrics | None = None
     partial: bool = False
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ def as_result(returned: Any, expected: Expected) -> Result:
             finite_metrics("metrics", parts.get("metrics")),
             finite_metrics("std_errors", parts.get("std_errors")),
             bool(parts.get("partial")),
+            None if parts.get("seconds") is None else finite("seconds", parts["seconds"]),
         )
     except WrongResult as wrong:
         raise WrongResult(f"{wrong}. {_remedy(expected)}") from None
@@ -167,17 +171,20 @@ class Evaluation:
             NotFinite: the number is infinite or NaN.
             BaseException: an error of the function.
         """
-        return self.result(self.begin(trial), trial)
+        begun = monotonic()
+        return self.result(self.begin(trial), trial, begun)
 
     def begin(self, trial: Leased) -> Any:
         """Call the function. The result of an async function must still be awaited."""
         return self.function(trial) if self.pass_trial else self.function(**trial.parameters)
 
-    def result(self, returned: Any, trial: Leased) -> Result | Answer:
-        """Convert the function's return value to a result. Raises as above."""
+    def result(self, returned: Any, trial: Leased, begun: float) -> Result | Answer:
+        """Convert the function's return value to a result of an evaluation that began at ``begun``, by the monotonic
+        clock. Raises as above."""
         if trial.outcome is not None and (returned is None or trial.should_stop()):
             return rest_of(returned, trial.outcome.trial) or trial.outcome
-        return self.result_of(returned)
+        result = self.result_of(returned)
+        return result if result.seconds is not None else result._replace(seconds=monotonic() - begun)
 
     def result_of(self, returned: Any) -> Result:
         """Convert the function's return value to a result, independent of the trial. Raises as above."""

@@ -95,11 +95,11 @@ async def _held_elsewhere(state: RunState, io: WorkerIO[L]) -> list[Trial]:
 
 
 async def _handle(state: RunState, io: WorkerIO[L], trial: L) -> None:
-    if state.is_over:  # since the request
-        await io.release(trial)
-        return
     try:
         async with io.kept(trial):
+            if state.is_over:  # since the request
+                await io.release(trial)
+                return
             await _evaluate(state, io, trial)
     except Exception as error:
         state.judge(trial, error)

@@ -1,10 +1,12 @@
 """Runs a function over the trials of a study, in threads; each may evaluate in a separate process or on a cluster."""
 
 import logging
+import math
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
+from time import monotonic
 
 from adabkb_client._lease import stop_seconds
 from adabkb_client._models import Answer, RunReport, StudyInfo, Trial
@@ -16,13 +18,13 @@ from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.run_state import RunState, stoppable
 from adabkb_client._run.work_loop import blocking, work
 from adabkb_client._study import LeasedTrial, Objective, Study, exit_on_sigterm
-from adabkb_client.errors import AdaBKBError
+from adabkb_client.errors import AdaBKBError, ConnectionFailed, Unavailable
 
 log = logging.getLogger("adabkb_client")
 
 LOOK_EVERY = 0.5
-"""Seconds between two checks for signals. The system may deliver a signal to any thread, which does not interrupt a
-wait of the main thread, where signals are handled."""
+"""The maximum number of seconds between two checks for signals. The system may deliver a signal to any thread, which
+does not interrupt a wait of the main thread, where signals are handled."""
 
 
 def run(study: Study, function: Objective, options: Options) -> RunReport:
@@ -82,9 +84,13 @@ class _Crew:
         self._processes: list[WorkerProcess] = []
         self._numbered = 0
         self._abandoned = False
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._is_asking = False
         self._asking = threading.Lock()
-        """Held from the request for a trial until it is in ``_leased``, so that ``abandon`` misses none."""
+        """Held from the request for a trial until it is in ``_leased``, so that one thread asks at a time."""
+        self._asked = study._until(over)
+        """The study, without retries of a request for a trial after the end of the run."""
+        self._stop_seconds = stop_seconds()
 
     def work(self) -> None:
         """Evaluate trials, one after the other, until the study or the run is over."""
@@ -121,42 +127,90 @@ class _Crew:
             if not self.state.may_take():
                 return None
             options = self.state.options
-            suggested = self.study.suggest(
-                lease_seconds=options.lease_seconds, fixed=options.fixed, context=options.known(), wait=wait
-            )
-            trial = LeasedTrial(self.study, suggested)
-            self.state.took(trial)
+            context = options.known()
             with self._lock:
-                self._leased.add(trial)
+                if self.over.is_set():  # ``abandon`` waits only for the requests that it finds
+                    return None
+                self._is_asking = True
+            try:
+                suggested = self._asked.suggest(
+                    lease_seconds=options.lease_seconds, fixed=options.fixed, context=context, wait=wait
+                )
+                trial = LeasedTrial(self.study, suggested)
+                self.state.took(trial)
+                with self._lock:
+                    self._leased.add(trial)
+            except (ConnectionFailed, Unavailable):
+                if self.over.is_set():  # so it was not retried
+                    return None
+                raise
+            finally:
+                with self._lock:
+                    self._is_asking = False
+                    self._lock.notify_all()
         return trial
 
     def forget(self, trial: LeasedTrial) -> None:
         """Note that the outcome of a trial was reported."""
         with self._lock:
             self._leased.discard(trial)
+            self._lock.notify_all()
 
     def abandon(self) -> None:
         """Release all trials.
 
         A function in a thread cannot be interrupted; if it still returns a result, the result is stored. Worker
-        processes are killed, and evaluations on a cluster are cancelled.
+        processes are killed, and evaluations on a cluster are cancelled. An outcome that is being sent is awaited. So
+        is the answer to a request for a trial, which the server may be issuing: without it, the trial would stay
+        leased.
         """
         self._abandoned = True
         self.over.set()
-        if self._asking.acquire(timeout=stop_seconds()):
-            self._asking.release()
         with self._lock:
-            leased = list(self._leased)
+            sent = {trial for trial in self._leased if trial.is_outcome_sent}
+            leased = self._leased - sent
             processes = list(self._processes)
-        for trial in leased:
-            try:
-                trial.release()
-            except AdaBKBError as error:
-                log.warning("trial %d of study %r not released: %s", trial.number, self.study.id, error)
+        releases = [threading.Thread(target=self._release, args=(trial,), daemon=True) for trial in leased]
+        for release in releases:
+            release.start()
+        _join(releases, self._stop_seconds)
         for process in processes:
             process.kill()
         if isinstance(self._evaluation, Cluster):
             self._evaluation.cancel()
+        if not self._await(lambda: not self._is_asking and not self._leased - sent, self._stop_seconds):
+            log.warning(
+                "study %r: waiting for answers of the server, so that no trial stays leased; interrupt again to end at "
+                "once",
+                self.study.id,
+            )
+            self._await(lambda: not self._is_asking and not self._leased - sent)
+        self._await(lambda: not self._leased, self._stop_seconds)
+
+    def _release(self, trial: LeasedTrial) -> None:
+        try:
+            trial.release()
+        except AdaBKBError as error:
+            log.warning("trial %d of study %r not released: %s", trial.number, self.study.id, error)
+        self.forget(trial)
+
+    def _await(self, is_met: Callable[[], bool], seconds: float = math.inf) -> bool:
+        """Wait until a condition is met, for at most some seconds, and return whether it is."""
+        end = monotonic() + seconds
+        with self._lock:
+            while not is_met() and monotonic() < end:
+                self._lock.wait(LOOK_EVERY)
+            return is_met()
+
+
+def _join(releases: Sequence[threading.Thread], seconds: float) -> None:
+    """Wait for the end of releases, for at most some seconds. Further signals do not interrupt the wait, since programs
+    that start others often forward a signal that these have received, too."""
+    end = monotonic() + seconds
+    for release in releases:
+        while release.is_alive() and (left := end - monotonic()) > 0.0:
+            with suppress(KeyboardInterrupt, SystemExit):
+                release.join(min(left, LOOK_EVERY))
 
 
 class _IO:
@@ -170,8 +224,10 @@ class _IO:
         return self._crew.lease(wait)
 
     async def release(self, trial: LeasedTrial) -> None:
-        trial.release()
-        self._crew.forget(trial)
+        try:
+            trial.release()
+        finally:
+            self._crew.forget(trial)
 
     @asynccontextmanager
     async def kept(self, trial: LeasedTrial) -> AsyncIterator[None]:

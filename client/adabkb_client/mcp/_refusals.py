@@ -33,7 +33,7 @@ REMEDIES = {
 NO_TRIAL = {
     "budget": "The trials of the budget are issued. Report the results that are still missing; then "
     "recommendation() is the result. A person can raise the budget.",
-    "converged": "The search has converged. recommendation() is the result.",
+    "converged": "The study has converged. recommendation() is the result.",
     "exhausted": "All points of the space are issued. Report the results that are still missing; then "
     "recommendation() is the result.",
     "failures": "The study was paused because too many trials failed one after the other. trials(state='failed') has "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -107,16 +107,15 @@ def recommendation(
     asked = StudyCalls(study).recommendation(feasible_probability=feasible_probability, context=known)
     found = server.document(asked)
     model, observed, gap = found["model"], found["observed"], found["gap"]
-    is_bounded = _is_bounded(server, study, [model, *(found.get("front") or ())])
     lines = [REASONS[found["reason"]]] if found.get("reason") in REASONS else []
     if model is not None:
-        lines.append(f"by the model: {_expected(model, is_bounded=is_bounded)} at {point(model['parameters'])}")
+        lines.append(f"by the model: {_expected(model)} at {point(model['parameters'])}")
         lines += map(_change, model.get("changes") or [])
     if observed is not None:
         lines.append(f"observed: {observed['value']!r}{measured(observed)} at {point(observed['parameters'])}")
         if observed.get("violations"):
             lines.append(f"beyond the bounds by: {point(observed['violations'])}")
-    lines += [_on_front(each, is_bounded=is_bounded) for each in (found.get("front") or ())]
+    lines += [_on_front(each) for each in (found.get("front") or ())]
     if gap is not None:
         lines.append(f"gap: further trials will probably gain less than {difference(gap)}")
     show(found, "\n".join(lines) or f"Study {study} has no observations yet.", as_json=as_json)
@@ -146,8 +145,7 @@ def front(
     known = parse_point(context) if context else None
     found = server.document(StudyCalls(study).front(feasible_probability=feasible_probability, context=known))
     lines = [f"observation {each['observation']}: {_numbers(each)}" for each in found["observed"]]
-    is_bounded = _is_bounded(server, study, found["model"])
-    lines += [_on_front(each, is_bounded=is_bounded) for each in found["model"]]
+    lines += [_on_front(each) for each in found["model"]]
     if found["hypervolume"] is not None:
         references = point({each["metric"]: each["reference"] for each in found["objectives"]})
         lines.append(f"hypervolume: {found['hypervolume']:.6g}, up to {references}")
@@ -175,10 +173,8 @@ def predict(
     in_json = all(argument.lstrip().startswith("{") for argument in parameters)
     points = [parse_point([argument]) for argument in parameters] if in_json else [parse_point(parameters)]
     found = server.document(StudyCalls(study).predict(points))["predictions"]
-    is_bounded = _is_bounded(server, study, found)
     lines = [
-        f"{point(where)}: {_expected(it, is_bounded=is_bounded)}"
-        + (f", from {it['lcb']:.6g} to {it['ucb']:.6g}" if "lcb" in it else "")
+        f"{point(where)}: {_expected(it)}" + (f", from {it['lcb']:.6g} to {it['ucb']:.6g}" if "lcb" in it else "")
         for where, it in zip(points, found, strict=True)
     ]
     show(found, "\n".join(lines), as_json=as_json)
@@ -259,25 +255,20 @@ def _observation(row: dict[str, Any]) -> str:
     return f"observation {row['seq']}{source}: {value} at {point(row['parameters'])}{excluded}"
 
 
-def _is_bounded(server: Server, study: str, predictions: Sequence[dict[str, Any] | None]) -> bool:
-    """Return whether predictions of metrics are those of a study with outcome constraints."""
-    has_metrics = any(each is not None and each.get("metrics") for each in predictions)
-    return has_metrics and bool(server.document(StudyCalls(study).info()).get("outcome_constraints"))
-
-
-def _expected(prediction: dict[str, Any], *, is_bounded: bool) -> str:
+def _expected(prediction: dict[str, Any]) -> str:
     """Describe a prediction, with those of the metrics and, if these have bounds, the probability to satisfy them."""
     text = f"{prediction['mean']:.6g} ± {prediction['std']:.2g}" if "mean" in prediction else ""
     if not prediction.get("metrics"):
         return text
     metrics = (f"{name}={each['mean']:.6g} ± {each['std']:.2g}" for name, each in prediction["metrics"].items())
-    feasible = f"; feasible with probability {prediction['feasible_probability']:.3g}" if is_bounded else ""
+    probability = prediction.get("feasible_probability")
+    feasible = "" if probability is None else f"; feasible with probability {probability:.3g}"
     return f"{text} ({' '.join(metrics)}{feasible})".strip()
 
 
-def _on_front(estimate: dict[str, Any], *, is_bounded: bool) -> str:
+def _on_front(estimate: dict[str, Any]) -> str:
     """Describe a point of the model's front."""
-    found = f"by the model: {_expected(estimate, is_bounded=is_bounded)} at {point(estimate['parameters'])}"
+    found = f"by the model: {_expected(estimate)} at {point(estimate['parameters'])}"
     return f"{found}, on the front with probability {estimate['probability']:.3g}"
 
 

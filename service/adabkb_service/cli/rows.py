@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from adabkb_service.cli.output import system, table
@@ -28,7 +27,7 @@ def trials(found: Iterable[Row]) -> list[Row]:
             "plate": each.get("plate"),
             "value": each["value"],
             **(each.get("metrics") or {}),
-            "seconds": _seconds(each["started_at"], each["finished_at"]),
+            "seconds": each.get("seconds"),
             "worker": each["worker"],
             **_shown(each["parameters"]),
             "note": _note(each),
@@ -98,12 +97,6 @@ def _note(trial: Row) -> str:
         "active": f"until {trial['leased_until']}",
     }
     return notes.get(trial["state"], "")
-
-
-def _seconds(started: str | None, finished: str | None) -> float | None:
-    if started is None or finished is None:
-        return None
-    return (datetime.fromisoformat(finished) - datetime.fromisoformat(started)).total_seconds()
 
 
 def _cell(value: Any) -> str:

@@ -21,6 +21,7 @@ from sqlalchemy import make_url
 from adabkb_service.api.connections import config
 from adabkb_service.app import create_app
 from adabkb_service.cli.database import DatabaseUrl, opened, settings
+from adabkb_service.cli.other_servers import warn_of_other_servers
 from adabkb_service.cli.output import fail
 from adabkb_service.settings import Settings, listed
 from adabkb_service.storage import migration, tokens
@@ -112,6 +113,7 @@ def serve(
         with opened(found.database) as prepared:
             migration.prepare(prepared)
             _check_guarded(found, prepared)
+        beside = warn_of_other_servers(make_url(found.database))
         try:
             app = create_app(found)
         except ValueError as error:
@@ -126,7 +128,8 @@ def serve(
             lifespan="on",
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
-        Server(uvicorns, app.state.service.stopping, while_used).run(sockets=[listener])
+        with beside:
+            Server(uvicorns, app.state.service.stopping, while_used).run(sockets=[listener])
 
 
 def _locked(file: IO[bytes]) -> bool:

@@ -32,6 +32,10 @@ from adabkb_service.cli.values import (
 )
 
 Attempt = Annotated[int | None, typer.Option(help="number of the attempt (default: the current one)")]
+Seconds = Annotated[
+    float | None,
+    typer.Option(help="how long the evaluation took (default: since the trial was issued)", show_default=False),
+]
 StdError = Annotated[float | None, typer.Option(help="standard error of the result", show_default=False)]
 Partial = Annotated[bool, typer.Option("--partial", help="some numbers will follow in another call")]
 LeaseSeconds = Annotated[
@@ -109,6 +113,7 @@ def observe(
     metric: MetricValues = None,
     metric_std_error: MetricErrors = None,
     partial: Partial = False,
+    seconds: Seconds = None,
     attempt: Attempt = None,
     as_json: AsJson = False,
 ) -> None:
@@ -130,6 +135,7 @@ def observe(
         std_error=std_error,
         parameters=_evaluated(server, study, trial, parse_point(parameters)) if parameters else None,
         partial=partial,
+        seconds=seconds,
         attempt=attempt,
         **parse_metrics(metric, metric_std_error),
     )
@@ -154,6 +160,7 @@ def fail_trial(
     study: StudyId,
     trial: TrialNumber,
     reason: Annotated[str | None, typer.Argument(help="reason, for the log", show_default=False)] = None,
+    seconds: Seconds = None,
     attempt: Attempt = None,
     as_json: AsJson = False,
 ) -> None:
@@ -164,7 +171,7 @@ def fail_trial(
     \b
     adabkb trial fail svm 7 "out of memory"
     """
-    _tell(server, trial, StudyCalls(study).fail(trial, reason, attempt=attempt), as_json=as_json)
+    _tell(server, trial, StudyCalls(study).fail(trial, reason, seconds=seconds, attempt=attempt), as_json=as_json)
 
 
 def add(

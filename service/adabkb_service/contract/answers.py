@@ -71,7 +71,7 @@ class Prediction(Sparse, Answer):
     ] = None
     feasible_probability: Annotated[
         float | None,
-        Field(description="probability that the point satisfies all outcome constraints; 1 if there are none"),
+        Field(description="probability that the point satisfies all outcome constraints; absent if there are none"),
         ABSENT_BY_DEFAULT,
     ] = None
 
@@ -105,6 +105,11 @@ class Trial(Sparse, Answer):
     reason: Annotated[str | None, Field(description="why the trial failed, was stopped or was withdrawn")]
     created_at: datetime
     finished_at: datetime | None
+    seconds: Annotated[
+        float | None,
+        Field(description="duration of the evaluation that ended the trial; absent if it is not known"),
+        ABSENT_BY_DEFAULT,
+    ] = None
     attributes: Annotated[dict[str, Any], Field(description="attributes set by users, by name")] = {}
     curve: Annotated[
         CurveSummary | None,
@@ -150,6 +155,11 @@ class Observation(Sparse, Answer):
         ABSENT_BY_DEFAULT,
     ] = False
     observed_at: datetime
+    seconds: Annotated[
+        float | None,
+        Field(description="duration of the evaluation; absent if it is not known"),
+        ABSENT_BY_DEFAULT,
+    ] = None
 
 
 class Counts(Answer):

@@ -9,6 +9,7 @@ from pydantic import Field
 from adabkb_service.contract.answers import Answer, MetricPrediction, Parameters
 from adabkb_service.contract.metrics import Metrics
 from adabkb_service.contract.objectives import Direction
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 
 
 class FrontObjective(Answer):
@@ -38,7 +39,7 @@ class FrontPoint(Answer):
     metrics: Metrics
 
 
-class FrontEstimate(Answer):
+class FrontEstimate(Sparse, Answer):
     """An evaluated point on the model's front: no other evaluated point has better posterior means."""
 
     parameters: Parameters
@@ -49,8 +50,10 @@ class FrontEstimate(Answer):
         float, Field(description="the model's probability that the point is on the front of all evaluated points")
     ]
     feasible_probability: Annotated[
-        float, Field(description="probability that the point satisfies all outcome constraints")
-    ]
+        float | None,
+        Field(description="probability that the point satisfies all outcome constraints; absent if there are none"),
+        ABSENT_BY_DEFAULT,
+    ] = None
 
 
 class Front(Answer):

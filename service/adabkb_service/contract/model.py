@@ -54,7 +54,7 @@ class ModelRecommendation(Sparse, Answer):
     ] = None
     feasible_probability: Annotated[
         float | None,
-        Field(description="probability that the point satisfies all outcome constraints"),
+        Field(description="probability that the point satisfies all outcome constraints; absent if there are none"),
         ABSENT_BY_DEFAULT,
     ] = None
     changes: Annotated[

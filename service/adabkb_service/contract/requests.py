@@ -70,6 +70,10 @@ Partial = Annotated[
     Field(description="whether numbers may be missing; a later request for the same trial adds them"),
 ]
 Costs = Annotated[Positive | None, Field(description="short for the metric cost, in studies with a cost")]
+Seconds = Annotated[
+    Annotated[float, Field(ge=0, allow_inf_nan=False)] | None,
+    Field(description="duration of the evaluation; by default the time since the start of the current attempt"),
+]
 MetricErrors = Annotated[
     Annotated[dict[Name, StdError], Field(max_length=MAX_METRICS), SPARING] | None,
     Field(description="standard errors of metrics, where known"),
@@ -222,6 +226,7 @@ class TrialValueBody(Body):
     parameters: Annotated[
         Point | None, Field(description="the point that was evaluated, if it differs from the suggested one")
     ] = None
+    seconds: Seconds = None
     status: Annotated[Literal["completed"], BeforeValidator(_some_status)] = "completed"
 
 
@@ -232,6 +237,7 @@ class TrialFailureBody(Body):
     status: Literal["failed"]
     attempt: Attempt | None = None
     reason: Text | None = None
+    seconds: Seconds = None
 
 
 class PointValueBody(Body):

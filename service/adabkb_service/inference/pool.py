@@ -6,6 +6,7 @@ studies of other processes.
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import logging
 import math
@@ -236,6 +237,7 @@ class _WorkerProcess:
     def start(self) -> None:
         """Start the first process."""
         self._down_since = self._opened_at = time.monotonic()
+        atexit.register(self._kill)  # an exit waits for the process, which ignores SIGTERM
         self._supervisor.start()
 
     def post(self, message: Message, receive: Receive) -> None:
@@ -254,6 +256,7 @@ class _WorkerProcess:
         """Wait some seconds for a stopped process to end."""
         self._supervisor.join(self._stop_seconds)
         self._kill()
+        atexit.unregister(self._kill)
 
     def _supervise(self) -> None:
         for run in itertools.count(1):

@@ -40,7 +40,7 @@ class Expected(NamedTuple):
     metrics: dict[str, Expected] | None = None
     """Metric -> its prediction, for the metrics that have results; None in a study without metrics."""
     feasible_probability: float | None = None
-    """Probability that the point satisfies all outcome constraints."""
+    """Probability that the point satisfies all outcome constraints; None if there are none."""
     is_of_first: bool = False
     """Whether mean, std and bounds are those of the first of several objectives, which is also among ``metrics``."""
 
@@ -55,7 +55,9 @@ class Expected(NamedTuple):
         found: dict[str, Any] = {} if self.is_of_first else dict(zip(self._fields[:4], self, strict=False))
         if self.metrics is not None:
             metrics = {name: metric.as_json() for name, metric in self.metrics.items()}
-            found |= {"metrics": metrics, "feasible_probability": self.feasible_probability}
+            found["metrics"] = metrics
+        if self.feasible_probability is not None:
+            found["feasible_probability"] = self.feasible_probability
         return found
 
 
@@ -70,7 +72,9 @@ def expected(
     assert found.feasible is not None, "there are metrics"
     columns = [in_units(each, metric.sign) for each, metric in zip(found.metrics, metrics, strict=True)]
     names = [metric.name for metric in metrics]
-    rows = zip(own, found.feasible.tolist(), *columns, strict=True)
+    is_bounded = any(metric.is_bounded for metric in metrics)
+    probabilities = found.feasible.tolist() if is_bounded else [None] * len(own)
+    rows = zip(own, probabilities, *columns, strict=True)
     if objective is None:
         return [
             of_objective._replace(metrics=_with_results(names, row), feasible_probability=probability)

@@ -216,7 +216,8 @@ def main(
 ) -> None:
     """Work until the server sends None or ends."""
     limit_memory(memory_megabytes)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C
+    for number in (signal.SIGINT, signal.SIGTERM):  # all processes of a server get them, and the server ends this one
+        signal.signal(number, signal.SIG_IGN)
     sys.setswitchinterval(SWITCH_SECONDS)
     database = Database(database_url, lock_seconds=lock_seconds, connections=4)
     with threadpool_limits(blas_threads):

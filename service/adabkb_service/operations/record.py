@@ -66,7 +66,8 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     earlier = _earlier(draft, trial, attempt, is_given=result.attempt is not None)
     if earlier is None or not _lacks_numbers(draft, earlier):
         _check_not_stopped(trial)
-    result = _with_measured_cost(draft, trial, result, earlier)
+    seconds = seconds_of(draft, trial, attempt, result.seconds)
+    result = _with_measured_cost(draft, seconds, result, earlier)
     metrics = checked_metrics(metrics_of(draft.study.definition), result, earlier)
     parameters = trial.parameters
     if result.parameters is not None and not (is_edited(draft.study.definition) and result.parameters == parameters):
@@ -90,7 +91,7 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
             f"it cannot have {_with_error(result)} too."
         )
     is_late = trial.state not in ("active", "queued") or attempt != trial.attempt
-    observation = _observe(draft, trial.number, attempt, parameters, result, metrics)
+    observation = _observe(draft, trial.number, attempt, parameters, result, metrics, seconds=seconds)
     return Recorded(draft.trial(trial.number), observation, "late" if is_late else "stored")
 
 
@@ -122,24 +123,34 @@ def _with_added(
 
 
 def _with_measured_cost(
-    draft: Draft, trial: TrialRow, result: TrialValueBody, earlier: ObservationRow | None
+    draft: Draft, seconds: float | None, result: TrialValueBody, earlier: ObservationRow | None
 ) -> TrialValueBody:
-    """Return the result with the duration of the attempt as its cost, if the study measures durations and the result
+    """Return the result with the duration of the evaluation as its cost, if the study measures durations and the result
     gives none. A repeated result keeps the stored cost."""
     if COST in metrics_of_result(result):
         return result
-    seconds = measured_cost(draft, trial)
-    if seconds is not None and earlier is not None and earlier.metrics is not None:
-        seconds = earlier.metrics[COST]
-    return result if seconds is None else result.model_copy(update={"cost": seconds})
+    cost = measured_cost(draft, seconds)
+    if cost is not None and earlier is not None and earlier.metrics is not None:
+        cost = earlier.metrics[COST]
+    return result if cost is None else result.model_copy(update={"cost": cost})
 
 
-def measured_cost(draft: Draft, trial: TrialRow) -> float | None:
-    """Return the seconds of a trial's attempt until now; None if the study does not measure them, or if the trial was
-    never leased."""
-    if draft.study.definition.get("cost") != "measured" or trial.started_at is None:
+def seconds_of(draft: Draft, trial: TrialRow, attempt: int, told: float | None) -> float | None:
+    """Return the duration of an evaluation: the reported one or, for the current attempt of a trial, the time since its
+    start; None if neither is known."""
+    if told is not None:
+        return told
+    if trial.started_at is None or attempt != trial.attempt:
         return None
-    return max((draft.now - trial.started_at).total_seconds(), SHORTEST)
+    return (draft.now - trial.started_at).total_seconds()
+
+
+def measured_cost(draft: Draft, seconds: float | None) -> float | None:
+    """Return the cost of an evaluation with this duration; None if the study does not measure durations, or if it is
+    unknown."""
+    if draft.study.definition.get("cost") != "measured" or seconds is None:
+        return None
+    return max(seconds, SHORTEST)
 
 
 def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
@@ -153,7 +164,9 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
         raise TrialFinished(f"Trial {trial.number} is completed with {told}; it cannot fail.")
     if attempt != trial.attempt:
         raise LeaseLost(f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} can no longer fail it.")
-    draft.record("failed", {"attempt": attempt, "reason": failure.reason}, trial.number)
+    seconds = seconds_of(draft, trial, attempt, failure.seconds)
+    payload = {"attempt": attempt, "reason": failure.reason, **({} if seconds is None else {"seconds": seconds})}
+    draft.record("failed", payload, trial.number)
     return Recorded(draft.trial(trial.number), None)
 
 
@@ -220,6 +233,7 @@ def _observe(
     result: TrialValueBody | PointValueBody,
     metrics: dict[str, dict[str, float]],
     plate: int | None = None,
+    seconds: float | None = None,
 ) -> ObservationRow:
     check_natural_bounds(definition_of(draft.study.definition).quantities, result.value, metrics.get("metrics", {}))
     seq = draft.study.observations + 1
@@ -230,6 +244,7 @@ def _observe(
         **({} if plate is None else {"plate": plate}),
         **({} if result.value is None else {"value": result.value, "std_error": result.std_error}),
         **metrics,
+        **({} if seconds is None else {"seconds": seconds}),
     }
     draft.record("observed", payload, trial)
     return draft.observation(seq)

@@ -16,7 +16,7 @@ from adabkb_service.contract.reports import MAX_REPORTS, OneReportBody, Report, 
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import FieldError, Invalid, ReportConflict, TrialFinished
 from adabkb_service.operations.lease import check_current, renew
-from adabkb_service.operations.record import measured_cost
+from adabkb_service.operations.record import measured_cost, seconds_of
 from adabkb_service.storage.columns import Estimate
 from adabkb_service.storage.rows import FINISHED, TrialRow
 from adabkb_service.study import curves, lifecycle, render
@@ -148,7 +148,8 @@ def _stop(draft: Draft, trial: TrialRow, last: Report, reason: str, estimate: Es
     """Stop a trial. The estimate of the final value is its result or, without an estimate, the last reported value.
     Other metrics of the study are not known; the worker may add them to a result."""
     definition = definition_of(draft.study.definition)
-    rule, cost = definition.early_stopping, last.cost if definition.cost == "told" else measured_cost(draft, trial)
+    seconds = seconds_of(draft, trial, trial.attempt, None)
+    rule, cost = definition.early_stopping, last.cost if definition.cost == "told" else measured_cost(draft, seconds)
     metric = None if rule is None else rule.metric
     payload = {
         "attempt": trial.attempt,
@@ -157,6 +158,7 @@ def _stop(draft: Draft, trial: TrialRow, last: Report, reason: str, estimate: Es
         "parameters": trial.parameters,
         "reason": reason,
         "estimate": estimate,
+        **({} if seconds is None else {"seconds": seconds}),
         **({} if metric is None else {"metric": metric}),
         **({} if estimate is None or cost is None else {"cost": cost}),
     }
@@ -170,6 +172,7 @@ def _stop(draft: Draft, trial: TrialRow, last: Report, reason: str, estimate: Es
         "attempt": trial.attempt,
         "parameters": trial.parameters,
         **value,
+        **({} if seconds is None else {"seconds": seconds}),
         **({"metrics": metrics, "std_errors": {}} if definition.metrics_with_bounds else {}),
     }
     draft.record("observed", result, trial.number)

@@ -181,6 +181,7 @@ class TrialRow:
     estimate: Estimate | None
     metrics: dict[str, float] | None
     plate: int | None
+    seconds: float | None
 
     @classmethod
     def new(cls, study_id: str, number: int, parameters: dict[str, Any], now: datetime, **more: Any) -> TrialRow:
@@ -212,6 +213,7 @@ class TrialRow:
             curve=None,
             estimate=None,
             metrics=None,
+            seconds=None,
             **values | more,
         )
 
@@ -233,6 +235,7 @@ class ObservationRow:
     std_errors: dict[str, float] | None
     plate: int | None
     """The plate that a result without a trial names."""
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)

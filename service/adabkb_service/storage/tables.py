@@ -167,6 +167,7 @@ trials = Table(
     Column("estimate", JSON(none_as_null=True)),  # expected final value of a stopped trial
     Column("metrics", JSON(none_as_null=True)),  # metrics of the first result
     Column("plate", Integer),  # number of its plate, in a study with plates
+    Column("seconds", Double),  # duration of the evaluation that ended the trial
     Index(None, "study_id", "state", "number"),
     _by_plate("number"),
     Index(None, "study_id", "state", "leased_until"),
@@ -188,6 +189,7 @@ observations = Table(
     Column("metrics", JSON(none_as_null=True)),  # other measured values, by name; null in a study without metrics
     Column("std_errors", JSON(none_as_null=True)),  # of metrics, where known
     Column("plate", Integer),  # number of the plate that a result without a trial names
+    Column("seconds", Double),  # duration of the evaluation, where known
     ForeignKeyConstraint(["study_id", "trial"], ["trials.study_id", "trials.number"]),
     Index(None, "study_id", "trial"),
     Index(None, "study_id", "excluded", "value"),

@@ -54,6 +54,7 @@ def trial(row: TrialRow) -> Trial:
         reason=row.reason,
         created_at=row.created_at,
         finished_at=row.finished_at,
+        seconds=row.seconds,
         attributes=row.attributes,
         curve=None if row.curve is None else CurveSummary(**row.curve),
         estimate=None if row.estimate is None else Estimate(**row.estimate),

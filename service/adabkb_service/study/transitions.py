@@ -192,6 +192,7 @@ def _failed(rows: Rows, event: EventRow) -> Columns:
         failed_attempt=payload["attempt"],
         reason=payload["reason"],
         finished_at=event.created_at,
+        seconds=payload.get("seconds"),
     )
     return {**moved, "failures": rows.study.failures + 1}
 
@@ -202,8 +203,8 @@ def _withdrawn(rows: Rows, event: EventRow) -> Columns:
 
 
 def _retried(rows: Rows, event: EventRow) -> Columns:
-    unfinished = {"state": "released", "expirations": 0, "failed_attempt": None, "reason": None, "finished_at": None}
-    return _moved(rows, _trial(rows, event), **unfinished)
+    unknown = dict.fromkeys(("failed_attempt", "reason", "finished_at", "seconds"))
+    return _moved(rows, _trial(rows, event), state="released", expirations=0, **unknown)
 
 
 def _reported(rows: Rows, event: EventRow) -> Columns:
@@ -218,7 +219,7 @@ def _reported(rows: Rows, event: EventRow) -> Columns:
 
 def _stopped(rows: Rows, event: EventRow) -> Columns:
     payload, study = event.payload, rows.study
-    over = {"reason": payload["reason"], "estimate": payload["estimate"], "finished_at": event.created_at}
+    over = {name: payload.get(name) for name in ("reason", "estimate", "seconds")} | {"finished_at": event.created_at}
     saved = study.definition["early_stopping"]["max_steps"] - payload["step"]
     moved = _moved(rows, _trial(rows, event), state="stopped", **over)
     spent = study.cost_spent + payload.get("cost", 0.0)  # of a stopped trial without a result
@@ -245,6 +246,7 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         metrics=payload.get("metrics"),  # metrics and std_errors are absent without metrics
         std_errors=payload.get("std_errors"),
         plate=payload.get("plate"),  # only a result without a trial names one
+        seconds=payload.get("seconds"),
     )
     rows.put_observation(row)
     spent = study.cost_spent + cost_of(study.definition, row.metrics)
@@ -257,7 +259,7 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         return changed
     if trial.state == "stopped":  # an early-stopping rule that takes the last report as the result
         return {**changed, **_moved(rows, trial, value=row.value, metrics=row.metrics)}
-    outcome = {"value": row.value, "metrics": row.metrics}
+    outcome = {"value": row.value, "metrics": row.metrics, "seconds": row.seconds}
     finished = {"state": "completed", **outcome, "reason": None, "finished_at": event.created_at}
     return {**changed, **_moved(rows, trial, **finished), "failures": 0}
 

@@ -47,7 +47,7 @@ def test_queued_requests_are_listed_with_age_and_last_error(create: Callable[...
         assert "0 sent to" in adabkb("outbox", "send", "--url", faulty.url, code=1)
         [entry] = json.loads(adabkb("outbox", "list", "--kept-for", faulty.url, "--json"))
         assert (entry["study"], entry["value"], entry["refusal"]) == (study.id, 0.75, None)
-        assert entry["last_error"] == "500 internal: Internal error"
+        assert entry["last_error"] == "Internal error [500 internal]"
         assert adabkb("outbox", "send", "--url", faulty.url) == f"1 sent to {faulty.url}, 0 refused, 0 still wait.\n"
     best = study.best()
     assert best is not None
@@ -67,7 +67,8 @@ def test_what_was_kept_for_a_server_that_has_moved_is_sent_to_the_new_address(
     said = adabkb("outbox", "send", "--kept-for", OLD, code=1).splitlines()
     assert said[0] == f"1 sent to {address}, 1 refused, 0 still wait."
     assert "bbbbbbbb nowhere lr=0.5 layers=2: 2.0" in said[1]
-    assert "refused: 404 study_not_found" in said[1]
+    assert "; refused: There is no study" in said[1]
+    assert "[404 study_not_found, request " in said[1]
     assert [row.value for row in study.observations()] == [1.0]
     assert adabkb("outbox", "send", "--kept-for", OLD).startswith(f"Nothing waits for {OLD}.")
     tried = json.loads(adabkb("outbox", "send", "--kept-for", OLD, "--refused", "--json", code=1))

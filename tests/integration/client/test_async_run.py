@@ -166,6 +166,42 @@ def test_a_trial_received_while_stopping_is_released(study: Study, faulty: Proxy
     assert [trial.state for trial in study.trials()] == ["released"]
 
 
+def test_a_trial_received_long_after_the_end_is_released(
+    study: Study, faulty: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADABKB_STOP_SECONDS", "0.1")
+
+    async def work(remote: AsyncStudy) -> None:
+        faulty.faults.extend([None, "slow"])  # the budget, the first trial
+        task = asyncio.create_task(remote.run(itself))
+        await asyncio.to_thread(wait_for, lambda: list(study.trials()))
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=1)
+        assert not done
+        faulty.go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with_study(faulty.url, work)
+    assert [trial.state for trial in study.trials()] == ["released"]
+
+
+def test_a_result_that_is_being_sent_at_the_end_is_awaited(study: Study, faulty: Proxy) -> None:
+    async def work(remote: AsyncStudy) -> None:
+        faulty.faults.extend([None, None, "late"])  # the budget, the first trial, its result
+        task = asyncio.create_task(remote.run(itself))
+        await asyncio.to_thread(wait_for, lambda: faulty.keys("/observe"))
+        task.cancel()
+        await asyncio.sleep(0.1)
+        faulty.go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with_study(faulty.url, work)
+    assert [trial.state for trial in study.trials()] == ["completed"]
+    assert not faulty.keys("/release")
+
+
 PROGRAM = """
 import asyncio, sys
 from adabkb_client import AsyncClient
@@ -175,14 +211,18 @@ async def function(x):
 async def main():
     async with AsyncClient(sys.argv[1]) as client:
         await (await client.study("s")).run(function, workers=2)
-asyncio.run(main())
+
 """
+BY_RUN, BY_A_LOOP = "asyncio.run(main())", "asyncio.new_event_loop().run_until_complete(main())"
 
 
+@pytest.mark.parametrize("started", [BY_RUN, BY_A_LOOP])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 128 + signal.SIGTERM)])
-def test_an_interrupted_run_gives_all_its_trials_back(server: str, study: Study, number: int, code: int) -> None:
+def test_an_interrupted_run_gives_all_its_trials_back(
+    server: str, study: Study, number: int, code: int, started: str
+) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, server], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", PROGRAM + started, server], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)] == ["evaluating\n"] * 2

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adabkb_client import AsyncClient, Client, Float, Invalid, StudyComplete, Trial
+from adabkb_client import AsyncClient, Client, Float, Invalid, LeasedTrial, StudyComplete, Trial
 from tests.integration.cli.shell import adabkb
 
 COST: dict[str, Any] = {"cost": "told", "per_cost": True, "budget": {"cost": 10}}
@@ -53,6 +53,37 @@ def test_seconds_are_measured_where_a_function_tells_no_cost(client: Client) -> 
     assert trial.started_at is not None
     assert trial.finished_at is not None
     assert cost == pytest.approx((trial.finished_at - trial.started_at).total_seconds(), abs=1e-6)
+
+
+def test_a_result_of_an_earlier_attempt_has_the_duration_of_its_own_evaluation(client: Client) -> None:
+    """As if the server had been away when the evaluation ended, and had issued the trial again."""
+    study = client.create_study("m", {"x": Float(0, 1)}, direction="maximize", cost="measured")
+    first = study.suggest()
+    study.release(first)
+    study.suggest()
+    study.observe(first, 0.5, seconds=3.25)
+    [trial], [result] = study.trials(), study.observations()
+    assert (trial.attempt, trial.seconds) == (2, 3.25)
+    assert (result.attempt, result.seconds, result.metrics) == (1, 3.25, {"cost": 3.25})
+    assert study.to_frame()["duration_seconds"].tolist() == [3.25]
+    assert "3.25" in study.export("csv").splitlines()[1]
+    assert " 3.25 " in adabkb("trial", "list", "m", "--url", client.url)
+
+
+def test_a_leased_trial_has_the_duration_of_its_evaluation_although_its_result_waits(client: Client) -> None:
+    study = client.create_study("m", {"x": Float(0, 1)}, direction="maximize", cost="measured")
+    suggested = study.suggest()
+    time.sleep(0.3)  # until it is handed to the evaluation
+    trial = LeasedTrial(study, suggested)
+    trial.observe(0.5)
+    report = study.run(lambda x: {"value": x, "seconds": 7.0}, n_trials=1)
+    assert report.completed == 1
+    first, second = study.trials()
+    assert first.seconds is not None
+    assert first.started_at is not None
+    assert first.finished_at is not None
+    assert first.seconds + 0.3 <= (first.finished_at - first.started_at).total_seconds()
+    assert second.seconds == 7.0
 
 
 def test_user_supplied_results_bring_their_cost_and_a_spent_budget_says_how_to_continue(client: Client) -> None:

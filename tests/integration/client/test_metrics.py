@@ -122,3 +122,19 @@ def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> Non
 def test_a_dict_that_is_no_result_is_a_mistake_of_the_program(study: Study, returned: Any) -> None:
     with pytest.raises(TypeError, match=r"return a result such as"):
         study.run(lambda **_: returned, progress=False)
+
+
+def test_no_answer_calls_a_point_feasible_where_metrics_have_no_bounds(client: Client) -> None:
+    study = client.create_study("free", {"x": Float(0, 1)}, direction="maximize", metrics=["ms"], seed=1)
+    study.run(lambda x: {"value": x, "metrics": {"ms": x}}, n_trials=3)
+    [predicted] = study.predict([{"x": 0.5}])
+    assert predicted.feasible_probability is None
+    model = study.recommendation().model
+    assert model is not None
+    assert model.feasible_probability is None
+    trial = study.suggest()
+    assert "feasible_probability" not in str(study.why(trial))
+    at = ("--url", client.url)
+    assert "ms=" in adabkb("study", "recommendation", "free", *at)
+    for command in (("study", "recommendation", "free"), ("model", "predict", "free", "x=0.5")):
+        assert "feasible" not in adabkb(*command, *at)

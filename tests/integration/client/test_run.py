@@ -186,6 +186,58 @@ def test_a_trial_received_at_the_end_is_released(study: Study, faulty: Proxy) ->
     assert {trial.state for trial in study.trials()} == {"released"}
 
 
+def test_a_trial_received_long_after_the_end_is_released(study: Study, faulty: Proxy) -> None:
+    faulty.faults.extend([None, None, "slow"])  # the study, its budget, the first trial
+    environment = {**os.environ, "ADABKB_STOP_SECONDS": "0.1"}
+    command = [sys.executable, "-c", PROGRAM, faulty.url]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: list(study.trials()))
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        assert "interrupt again to end at once" in process.stderr.readline()
+        faulty.go_on.set()
+        assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    assert [trial.state for trial in study.trials()] == ["released"]
+
+
+def test_a_second_signal_does_not_interrupt_the_releases(study: Study, faulty: Proxy) -> None:
+    """As with Ctrl-C, if a program that started this one forwards it."""
+    faulty.faults.extend([None] * 4)  # the study, its budget, two trials
+    faulty.faults.append("late")
+    command = [sys.executable, "-c", PROGRAM, faulty.url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == ["evaluating\n"] * 2
+        process.send_signal(signal.SIGTERM)
+        wait_for(lambda: faulty.keys("/release"))
+        process.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=1)
+        faulty.go_on.set()
+        process.wait(timeout=60)
+    assert [trial.state for trial in study.trials()] == ["released", "released"]
+
+
+RETURNS_AT_ONCE = """
+import sys
+from adabkb_client import Client
+with Client(sys.argv[1]) as client:
+    client.study("s").run(lambda x: x)
+"""
+
+
+def test_a_result_that_is_being_sent_at_the_end_is_awaited(study: Study, faulty: Proxy) -> None:
+    faulty.faults.extend([None, None, None, "slow"])  # the study, its budget, the first trial, its result
+    with subprocess.Popen([sys.executable, "-c", RETURNS_AT_ONCE, faulty.url], stderr=subprocess.DEVNULL) as process:
+        wait_for(lambda: list(study.trials("completed")))
+        process.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=1)
+        faulty.go_on.set()
+        process.wait(timeout=60)
+    assert not faulty.keys("/release")
+
+
 class Server:
     """A server process that can be killed and restarted. It computes models itself."""
 

@@ -63,6 +63,7 @@ def test_each_trial_has_a_row_with_its_state_reason_worker_attempt_and_duration(
     frame = tried.to_frame()
     assert list(frame.columns) == COLUMNS
     trials = {trial.number: trial for trial in tried.trials()}
+    durations = {result.seq: result.seconds for result in tried.observations()}
     assert set(frame["trial"].dropna()) == set(trials)
     assert frame["note"].dropna().tolist() == ["=brown", '{"cloudy": true}']
     assert {trial.state for trial in trials.values()} == {"completed", "failed", "active", "released", "queued"}
@@ -72,7 +73,8 @@ def test_each_trial_has_a_row_with_its_state_reason_worker_attempt_and_duration(
         assert trial.reason == (None if pd.isna(row["reason"]) else row["reason"])
         if row["attempt"] == trial.attempt and trial.finished_at and trial.started_at:
             assert row["worker"] == trial.worker
-            assert row["duration_seconds"] == (trial.finished_at - trial.started_at).total_seconds()
+            seconds = durations[row["observation"]] if trial.state == "completed" else trial.seconds
+            assert row["duration_seconds"] == seconds
         if trial.state != "completed":
             assert math.isnan(row["value"])
     assert frame.loc[frame["trial"].isna(), "value"].tolist() == [9.0]

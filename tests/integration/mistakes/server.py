@@ -99,6 +99,7 @@ class MistakeServer:
 
     def as_shown(self, text: str) -> str:
         """Text for the document, without parts that change each time."""
+        text = re.sub(r", request [0-9a-f]{32}(?=\])", "", text)
         text = re.sub(r" \(request [0-9a-f]{32}\)", "", text)
         text = re.sub(r'(?<="request_id": ")[0-9a-f]{32}', "...", text)
         text = text.replace(str(self.folder), SHOWN_FOLDER)

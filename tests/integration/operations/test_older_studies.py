@@ -135,6 +135,7 @@ def test_snapshot_is_bounded_and_has_the_best_results(database: Database, runnin
                 None,
                 None,
                 None,
+                None,
             )
             for seq in range(1, count + 1)
         ]

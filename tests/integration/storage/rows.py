@@ -65,6 +65,7 @@ def observation(seq: int, value: float = 0.0, study_id: str = "s", **changed: An
         metrics=None,
         std_errors=None,
         plate=None,
+        seconds=None,
     )
     return replace(row, **changed)
 

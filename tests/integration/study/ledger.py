@@ -148,7 +148,7 @@ class Ledger:
         if trial.state in ("completed", "failed", "stopped"):
             self.faults.append(f"event {event.seq} fails trial {trial.number}, which was {trial.state}")
         values = {"state": "failed", "reason": payload["reason"], "finished_at": event.created_at}
-        self._move(trial, failed_attempt=payload["attempt"], **values)
+        self._move(trial, failed_attempt=payload["attempt"], seconds=payload.get("seconds"), **values)
         self.failures += 1
 
     def _withdrawn(self, event: EventRow) -> None:
@@ -161,7 +161,7 @@ class Ledger:
         trial = self._trial(event)
         if trial.state not in ("failed", "withdrawn"):
             self.faults.append(f"event {event.seq} retries trial {trial.number}, which was {trial.state}")
-        values = {"failed_attempt": None, "reason": None, "finished_at": None}
+        values = {"failed_attempt": None, "reason": None, "finished_at": None, "seconds": None}
         self._move(trial, state="released", expirations=0, **values)
 
     def _reported(self, event: EventRow) -> None:
@@ -187,7 +187,7 @@ class Ledger:
     def _stopped(self, event: EventRow) -> None:
         trial, payload = self._trial(event), event.payload
         over = {"reason": payload["reason"], "estimate": payload["estimate"], "finished_at": event.created_at}
-        self._move(trial, state="stopped", **over)
+        self._move(trial, state="stopped", seconds=payload.get("seconds"), **over)
         self.failures = 0
 
     def steps_saved(self) -> int:
@@ -214,6 +214,7 @@ class Ledger:
             excluded=False,
             observed_at=event.created_at,
             plate=payload.get("plate"),
+            seconds=payload.get("seconds"),
         )
         if row.seq != len(self.observations) + 1:
             self.faults.append(f"event {event.seq} numbers observation {row.seq} after {len(self.observations)}")
@@ -224,7 +225,8 @@ class Ledger:
         if trial.state == "stopped":
             self._move(trial, value=row.value)
         elif trial.state != "completed":
-            self._move(trial, state="completed", value=row.value, reason=None, finished_at=event.created_at)
+            outcome = {"value": row.value, "seconds": row.seconds, "reason": None, "finished_at": event.created_at}
+            self._move(trial, state="completed", **outcome)
             self.failures = 0
 
     def _corrected(self, event: EventRow) -> None:

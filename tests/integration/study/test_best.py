@@ -23,7 +23,7 @@ def study(**changes: Any) -> StudyRow:
 
 def row(seq: int, value: float | None, mass: float | None = None, *, excluded: bool = False) -> ObservationRow:
     metrics = None if mass is None else {"mass": mass}
-    return ObservationRow("s", seq, seq, 1, POINT, value, None, excluded, NOW, metrics, {}, None)
+    return ObservationRow("s", seq, seq, 1, POINT, value, None, excluded, NOW, metrics, {}, None, None)
 
 
 BOUNDED = study(metrics=["mass"], outcome_constraints=[{"metric": "mass", "upper": 2.0}])

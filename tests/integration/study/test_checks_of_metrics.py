@@ -34,7 +34,7 @@ def result(**fields: Any) -> PointValueBody:
 
 def earlier(value: float | None, **metrics: float) -> ObservationRow:
     return ObservationRow(
-        "s", 1, None, None, {}, value, None, False, datetime(2026, 1, 1, tzinfo=UTC), metrics, {}, None
+        "s", 1, None, None, {}, value, None, False, datetime(2026, 1, 1, tzinfo=UTC), metrics, {}, None, None
     )
 
 

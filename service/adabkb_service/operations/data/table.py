@@ -122,9 +122,8 @@ def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
             "worker": trial.worker,
             "started_at": _time(trial.started_at),
             "finished_at": _time(trial.finished_at),
+            "duration_seconds": trial.seconds,
         }
-        if trial.started_at is not None and trial.finished_at is not None:
-            known["duration_seconds"] = (trial.finished_at - trial.started_at).total_seconds()
     return {"trial": trial.number, **({} if trial.plate is None else {"plate": trial.plate}), **known}
 
 
@@ -135,6 +134,7 @@ def _of_result(result: ObservationRow, definition: StoredDefinition, space: Spac
         told |= {f"{field}.{name}": number for name, number in (row.get(field) or {}).items()}
     if result.plate is not None:
         told["plate"] = result.plate
+    told["duration_seconds"] = result.seconds
     return {**told, "observation": result.seq, "outside": row.get("outside", False), **_point(result.parameters)}
 
 

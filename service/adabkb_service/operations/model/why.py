@@ -82,7 +82,6 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
             space.context,
             Labels.of(definition_of(study.definition)),
             definition.plates.shared if definition.plates else (),
-            is_bounded=bool(definition.outcome_constraints),
         ),
     )
 

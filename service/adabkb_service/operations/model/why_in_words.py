@@ -41,8 +41,6 @@ def in_words(
     context: Collection[str] = (),
     names: Labels = Labels(),  # noqa: B008 (it is frozen)
     shared: Collection[str] = (),
-    *,
-    is_bounded: bool = True,
 ) -> str:
     """Return sentences about why the point of a suggestion was chosen.
 
@@ -54,10 +52,8 @@ def in_words(
         context: names of the context parameters.
         names: the labels and units of the study.
         shared: names of the parameters whose values are equal on a plate.
-        is_bounded: whether the study has outcome constraints.
     """
-    sentences = _sentences(event.payload, sign, best, distance, context, names, shared, is_bounded=is_bounded)
-    return " ".join(sentences)
+    return " ".join(_sentences(event.payload, sign, best, distance, context, names, shared))
 
 
 def outlook(lead: float, std: float) -> str:
@@ -82,8 +78,6 @@ def _sentences(
     context: Collection[str],
     names: Labels,
     shared: Collection[str],
-    *,
-    is_bounded: bool,
 ) -> Iterator[str]:
     if payload["origin"] == "fallback":
         yield FALLBACK
@@ -107,7 +101,7 @@ def _sentences(
         yield f"The model expected {', '.join(each)}."
     elif expected is not None:
         yield from _expectation(expected, sign, best if is_feasible else None, names.quantity())
-        if is_bounded and (probability := expected.get("feasible_probability")) is not None:
+        if (probability := expected.get("feasible_probability")) is not None:
             yield f"The point satisfies all outcome constraints with probability {_percent(probability)}."
     for study, trust in payload.get("trust", {}).items():
         yield _of_older(study, trust)

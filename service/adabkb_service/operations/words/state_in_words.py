@@ -10,7 +10,7 @@ from adabkb_service.contract.cost import CostBudget
 REASONS: Mapping[str, str] = {
     "budget": "The budget is used up.",
     "exhausted": "Every point of the space has been issued.",
-    "converged": "The search has converged: further trials will probably gain little.",
+    "converged": "The study has converged: further trials will probably gain little.",
     "no_gain": "The last results brought no improvement, so the study ended by its rule no_gain_for.",
     "gain_unlikely": "Further trials will probably gain less than the study's rule requires, so it ended.",
     "failures": "Paused, because too many trials in a row failed. Remove the cause, then resume.",

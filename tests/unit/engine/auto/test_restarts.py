@@ -99,15 +99,15 @@ def test_restart_begins_at_a_stall_and_ends_on_a_gain() -> None:
     assert begun(start, record_of([*values, 1.1])) is None
 
 
-@pytest.mark.parametrize(("near", "difference", "converged"), [(6, 1e-12, True), (5, 1e-12, False), (6, 1e-6, False)])
+@pytest.mark.parametrize(("near", "difference", "settled"), [(6, 1e-12, True), (5, 1e-12, False), (6, 1e-6, False)])
 def test_restart_begins_once_the_last_digits_of_an_optimum_are_found(
-    near: int, difference: float, converged: bool
+    near: int, difference: float, settled: bool
 ) -> None:
     """Long before the search counts as stalled: most results are near the best point, so gains seem large beside their
     median."""
     positions = np.vstack([np.linspace(0.0, 0.3, 9)[:, None] * [1.0, 1.0], 0.9 + 1e-3 * np.eye(near, 2)])
     values = [*np.linspace(0.0, 0.5, 9), *(1.0 + difference * np.arange(near))]
-    assert begun(None, record_of(values, positions)) == (len(values) if converged else None)
+    assert begun(None, record_of(values, positions)) == (len(values) if settled else None)
 
 
 def test_flat_function_is_searched_in_the_interior() -> None:
@@ -145,7 +145,7 @@ def test_restarts_find_a_peak_that_the_search_missed(monkeypatch: pytest.MonkeyP
     """In three of four studies within 160 evaluations. Without restarts, three of four stay at the lower peak."""
     found = [run(unit_space(2), two_peaks, 160, seed=seed) for seed in seeds]
     monkeypatch.setattr(restarts, "STALL", 1000)
-    monkeypatch.setattr(restarts, "CONVERGED", 1000)
+    monkeypatch.setattr(restarts, "SETTLED", 1000)
     without = [run(unit_space(2), two_peaks, 160, seed=seed) for seed in seeds]
     assert sum(max(each.values) < 0.71 for each in without) >= 0.75 * len(seeds)
     assert sum(max(each.values) > 0.99 for each in found) >= 0.75 * len(seeds)

@@ -47,8 +47,8 @@ holds."""
 BEYOND_PRIOR = 1.1
 """The lengthscale of an irrelevant axis is also more than this many times that of the prior, and more than the width of
 the cube. (While the results give no information about an axis, its lengthscale stays near that of the prior.)"""
-CONVERGED, NEGLIGIBLE = 4, 1e-8
-"""The search has converged if as many results as there are relevant axes, plus the first number, are near the best
+SETTLED, NEGLIGIBLE = 4, 1e-8
+"""The search has settled if as many results as there are relevant axes, plus the first number, are near the best
 point and as good, up to a share of the distance to the median of the other results."""
 APART = 0.05
 """Radius of the neighbourhood of the best point along the relevant axes of the cube, in units of the square root of
@@ -99,7 +99,7 @@ def restart(problem: Problem, record: Record, start: int, avoided: Array, known:
 
 
 def start_after(start: int | None, domain: Domain, record: Record, relevant: Bools) -> int | None:
-    """Return the number of results before the current restart; None unless the search has stalled or converged.
+    """Return the number of results before the current restart; None unless the search has stalled or settled.
 
     Args:
         start: the value before the last result.
@@ -109,7 +109,7 @@ def start_after(start: int | None, domain: Domain, record: Record, relevant: Boo
     """
     count = int(relevant.sum())
     axes = min(domain.together or count, count)  # that are active together
-    if not (_has_stalled(record, axes) or _has_converged(domain, record, relevant)):
+    if not (_has_stalled(record, axes) or _has_settled(domain, record, relevant)):
         return None
     if start is None or record.size - start >= RESULTS + RESULTS_PER_AXIS * axes:
         return record.size
@@ -158,14 +158,14 @@ def _has_stalled(record: Record, axes: int) -> bool:
     return bool(best - record.values[:-last].max() <= GAIN * (best - np.median(record.values)))
 
 
-def _has_converged(domain: Domain, record: Record, relevant: Bools) -> bool:
+def _has_settled(domain: Domain, record: Record, relevant: Bools) -> bool:
     """Return whether further results near the best point can bring no gain. Results with noise never show this."""
     values, best = record.values, int(np.argmax(record.values))
     apart = is_outside_neighbourhood(domain, record.positions, record.positions[best], relevant)
-    if not apart.any() or np.count_nonzero(~apart) < relevant.sum() + CONVERGED:
+    if not apart.any() or np.count_nonzero(~apart) < relevant.sum() + SETTLED:
         return False
     negligible = NEGLIGIBLE * (values[best] - np.median(values[apart]))
-    return bool(np.count_nonzero(values[~apart] >= values[best] - negligible) >= relevant.sum() + CONVERGED)
+    return bool(np.count_nonzero(values[~apart] >= values[best] - negligible) >= relevant.sum() + SETTLED)
 
 
 def _hyperparameters(problem: Problem, known: Hyperparameters, relevant: Bools) -> Hyperparameters:
