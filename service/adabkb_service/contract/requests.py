@@ -220,7 +220,11 @@ class TrialValueBody(Body):
     partial: Partial = False
     attempt: Annotated[Attempt | None, Field(description="by default the current attempt")] = None
     parameters: Annotated[
-        Point | None, Field(description="the point that was evaluated, if it differs from the suggested one")
+        Point | None,
+        Field(
+            description="the point that was evaluated, if it differs from the suggested one; measured values of floats "
+            "may lie between the steps"
+        ),
     ] = None
     status: Annotated[Literal["completed"], BeforeValidator(_some_status)] = "completed"
 
@@ -237,7 +241,7 @@ class TrialFailureBody(Body):
 class PointValueBody(Body):
     """A result at a user-supplied point."""
 
-    parameters: Point
+    parameters: Annotated[Point, Field(description="measured values of floats may lie between the steps")]
     metrics: MetricValues = None
     value: Value = None
     std_error: StdError | None = None

@@ -311,11 +311,12 @@ def _restart(state: State, start: int, out: Issued) -> tuple[Restart, SearchView
 
 def _to_repeat(state: State, out: Issued, within: Slice | None = None) -> Array | None:
     """Return the point, (d,), of a doubted result that should be repeated, in the slice if one is given; None if there
-    is none."""
+    is none. A point with a value between two steps cannot be chosen again."""
     of_metrics = ((each.problem, each.record) for each in state.metrics)
     for problem, record in ((state.problem, state.record), *of_metrics):
         point: Array
-        for point in record.positions[awaiting_replicates(problem, record)]:
+        doubted = record.positions[awaiting_replicates(problem, record)]
+        for point in doubted[state.problem.space.are_on_steps(doubted)]:
             if not holds(out.positions, point) and (within is None or within.offers(point[None])[0]):
                 return point
     return None
