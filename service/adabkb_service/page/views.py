@@ -272,8 +272,14 @@ def get_result(
     study = service.do(manage.get(study_id)).view
     result, events = overview.result(study_id, seq)
     trial = None if result.trial is None else read.trial(service, study_id, result.trial)
-    may = sharing.right(service, caller, study_id)
-    return page(request, "result.html", study=study, result=result, trial=trial, events=events, may=may)
+    context: dict[str, Any] = {
+        "result": result,
+        "trial": trial,
+        "events": events,
+        "repeated": definition_of(row(service, study_id).definition).space().nearest(result.parameters),
+        "may": sharing.right(service, caller, study_id),
+    }
+    return page(request, "result.html", study=study, **context)
 
 
 @pages.get("/studies/{study_id}/trials/{number}")

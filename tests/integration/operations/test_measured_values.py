@@ -32,7 +32,7 @@ def drifting(**changes: Any) -> dict[str, Any]:
 
 
 def yield_of(point: dict[str, Any]) -> float:
-    return 80.0 - (point["heat"] - 72.3) ** 2 / 10.0 - (point["time"] - 4.0) ** 2
+    return float(80.0 - (point["heat"] - 72.3) ** 2 / 10.0 - (point["time"] - 4.0) ** 2)
 
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -63,8 +63,9 @@ def test_a_drifting_study_has_suggestions_on_the_steps_and_a_complete_log(
         drift = 2.3 if trial.parameters["heat"] < 90 else -1.7
         actual = {**trial.parameters, "heat": trial.parameters["heat"] + (drift if number % 2 else 0.0)}
         value = yield_of({"time": 4.0, **actual})
-        metrics = {"metrics": {"price": actual["heat"] / 12}} if kind == "bounded" else {}
-        stored = observe(running, "s", Value(value, trial.number, parameters=actual, **metrics)).view.observation
+        metrics = {"price": actual["heat"] / 12} if kind == "bounded" else None
+        result = Value(value, trial.number, parameters=actual, metrics=metrics)
+        stored = observe(running, "s", result).view.observation
         assert stored is not None
         assert stored.parameters == actual
     assert recommendation(running, "s", context=context).model is not None
