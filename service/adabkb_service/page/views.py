@@ -272,11 +272,13 @@ def get_result(
     study = service.do(manage.get(study_id)).view
     result, events = overview.result(study_id, seq)
     trial = None if result.trial is None else read.trial(service, study_id, result.trial)
+    space = definition_of(row(service, study_id).definition).space()
+    inside = space.present(result.parameters)
     context: dict[str, Any] = {
         "result": result,
         "trial": trial,
         "events": events,
-        "repeated": definition_of(row(service, study_id).definition).space().nearest(result.parameters),
+        "repeated": result.parameters if inside is None else space.nearest(inside),
         "may": sharing.right(service, caller, study_id),
     }
     return page(request, "result.html", study=study, **context)

@@ -35,9 +35,10 @@ class OpenPlate:
 
 
 def open_plate(study: StudyRow) -> OpenPlate | None:
-    """The plate that new trials continue. None if the next trial begins a plate, and in a study without plates."""
+    """The plate that new trials continue. None if the next trial begins a plate, and in a study without plates.
+    Withdrawn trials take no place on it; if all are withdrawn, the next trial begins a plate."""
     plates, last = definition_of(study.definition).plates, study.plate
-    if plates is None or last is None or last["shared"] is None or last["trials"] >= plates.size:
+    if plates is None or last is None or last["shared"] is None or not 0 < last["trials"] < plates.size:
         return None
     return OpenPlate(last["number"], plates.size - last["trials"], last["shared"])
 
@@ -142,6 +143,12 @@ def check_trials(
     if count > room:
         where = f"on a plate of {size}" if plate is None else f"on plate {plate.number}, or give plate new"
         raise Invalid([FieldError("/times", f"must be at most {room}, the room {where}", "plate_full")])
+
+
+def has_place_for(draft: Draft, withdrawn: TrialRow) -> bool:
+    """Whether no other trial has taken the place of a withdrawn trial on its plate."""
+    plates = definition_of(draft.study.definition).plates
+    return plates is None or withdrawn.plate is None or draft.trials_on_plate(withdrawn.plate) < plates.size
 
 
 def _plates(study: StudyRow) -> Plates:
