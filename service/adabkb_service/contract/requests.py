@@ -355,6 +355,13 @@ class CorrectionBody(Changes):
         Field(description="standard errors of metrics; null means unknown"),
     ] = None
     excluded: NotNull[bool] = None
+    attributes: Annotated[
+        NotNull[Attributes],
+        Field(
+            description="of a result without a trial: values by name, as in a JSON merge patch. The model ignores "
+            "them. For the result of a trial, set attributes of the trial"
+        ),
+    ] = None
     reason: Annotated[Text | None, Field(description="reason, for the log")] = None
 
     def changes(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ columns."""
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, get_args
 
@@ -233,6 +233,8 @@ class ObservationRow:
     std_errors: dict[str, float] | None
     plate: int | None
     """The plate that a result without a trial names."""
+    attributes: dict[str, Any] = field(default_factory=dict)
+    """Attributes that users set for a result without a trial, by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,6 +236,10 @@ def _stopped(rows: Rows, event: EventRow) -> Columns:
 
 
 def _annotated(rows: Rows, event: EventRow) -> Columns:
+    if event.trial is None:
+        result = rows.observation(event.payload["observation"])
+        rows.put_observation(replace(result, attributes=merged(result.attributes, event.payload["attributes"])))
+        return {}
     trial = _trial(rows, event)
     return _moved(rows, trial, attributes=merged(trial.attributes, event.payload["attributes"]))
 

@@ -77,7 +77,8 @@ const SENTENCES = {
   failed: (payload) => `failed${because(payload.reason)}`,
   retried: (payload) => `is issued again${because(payload.reason)}`,
   withdrawn: (payload) => `was withdrawn${because(payload.reason)}`,
-  annotated: ({ attributes }) => `has a new ${Object.keys(attributes ?? {}).join(", ") || "attribute"}`,
+  annotated: ({ observation, attributes }) =>
+    `${observation ? `Result ${observation} ` : ""}has a new ${Object.keys(attributes ?? {}).join(", ") || "attribute"}`,
   paused: (payload) => `The study was paused${because(payload.reason)}`,
   resumed: () => "The study was resumed",
   updated: (payload) =>
