@@ -151,7 +151,7 @@ class Progress(Record):
     text: str
     best: Best | None
     expected: Prediction | None
-    repeat_std: float | None
+    repeat_std: float | None = None
 
 
 @dataclass(frozen=True)
