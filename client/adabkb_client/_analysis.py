@@ -145,11 +145,13 @@ class Front(Record):
 
 @dataclass(frozen=True)
 class Progress(Record):
-    """The best result, and the model's prediction of the objective at its point."""
+    """The best result, and the model's prediction of the objective at its point. ``repeat_std`` is the standard
+    deviation of a repeated result there, which includes the noise; None if it is not known."""
 
     text: str
     best: Best | None
     expected: Prediction | None
+    repeat_std: float | None = None
 
 
 @dataclass(frozen=True)

@@ -264,6 +264,20 @@ class AsyncStudyMethods:
         """Include an excluded observation again."""
         return await self._transport.perform(self._calls.include(observation, reason))
 
+    async def annotate_result(self, observation: Observation | int, attributes: Mapping[str, Any]) -> Answer:
+        """Set attributes of a result of your own, such as a note. The model ignores them. For the result of a trial,
+        see ``annotate``.
+
+        Args:
+            observation: the result without a trial, or its number.
+            attributes: as in ``annotate``.
+
+        Raises:
+            Invalid: the attributes are too many or too large, or the result is that of a trial.
+            TypeError, ValueError: a value cannot be written as JSON.
+        """
+        return await self._transport.perform(self._calls.annotate_result(observation, attributes))
+
     async def import_results(
         self,
         source: Source,

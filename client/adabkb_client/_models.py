@@ -159,7 +159,7 @@ class Observation(Record):
 
     ``outside`` means that the study's space was edited and no longer contains the point, so the result does not count.
     Several objectives are among the metrics; then ``value`` is None. ``missing`` names the numbers that a partial
-    result still lacks: "value", and metrics. ``plate`` is the number of the plate of your own point; for a trial's
+    result still lacks: "value", and metrics. ``plate`` and ``attributes`` are those of your own point; for a trial's
     result, see the trial. ``seconds`` is the duration of the evaluation, if it is known.
     """
 
@@ -177,6 +177,7 @@ class Observation(Record):
     outside: bool = False
     plate: int | None = None
     seconds: float | None = None
+    attributes: Parameters = field(default_factory=dict)
 
     @property
     def counts(self) -> bool:

@@ -295,6 +295,20 @@ class StudyCalls(TrialCalls):
         """Include an excluded observation again."""
         return self._amend(observation, {"excluded": False, "reason": reason})
 
+    def annotate_result(self, observation: Observation | int, attributes: Mapping[str, Any]) -> Steps[Answer]:
+        """Set attributes of a result of your own, such as a note. The model ignores them. For the result of a trial,
+        see ``annotate``.
+
+        Args:
+            observation: the result without a trial, or its number.
+            attributes: as in ``annotate``.
+
+        Raises:
+            Invalid: the attributes are too many or too large, or the result is that of a trial.
+            TypeError, ValueError: a value cannot be written as JSON.
+        """
+        return self._amend(observation, {"attributes": dict(attributes)})
+
     def import_results(
         self,
         source: Source,

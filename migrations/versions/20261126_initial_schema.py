@@ -116,6 +116,7 @@ def upgrade() -> None:
         sa.Column("std_errors", sa.JSON(none_as_null=True)),
         sa.Column("plate", sa.Integer()),
         sa.Column("seconds", sa.Double()),
+        sa.Column("attributes", sa.JSON(), server_default="{}", nullable=False),
         sa.ForeignKeyConstraint(
             ["study_id", "trial"], ["trials.study_id", "trials.number"], name=op.f("fk_observations_study_id_trial")
         ),

@@ -133,6 +133,11 @@ class Observation(Sparse, Answer):
         ),
         ABSENT_BY_DEFAULT,
     ] = None
+    attributes: Annotated[
+        dict[str, Any],
+        Field(description="for a user-supplied point: attributes set by users, by name; absent without any"),
+        ABSENT_BY_DEFAULT,
+    ] = {}
     value: OfOneObjective[float] = None
     std_error: float | None
     metrics: Annotated[

@@ -22,6 +22,14 @@ class Progress(Answer):
     expected: Annotated[
         MetricPrediction | None, Field(description="the model's prediction of the objective at the best result")
     ]
+    repeat_std: Annotated[
+        float | None,
+        Field(
+            description="standard deviation of a repeated result at the best result: that of the prediction, with the "
+            "noise of a result, which is little known before points are repeated; null if the algorithm does not learn "
+            "it"
+        ),
+    ]
 
 
 class LatestTrial(Answer):

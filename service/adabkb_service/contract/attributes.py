@@ -1,4 +1,5 @@
-"""Attributes of a trial: small JSON values by name, for the user's own use. The model ignores them."""
+"""Attributes of a trial, or of a result without a trial: small JSON values by name, for the user's own use. The model
+ignores them."""
 
 from __future__ import annotations
 
@@ -54,6 +55,12 @@ def merged(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[st
         else:
             result[name] = value
     return result
+
+
+def differ(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
+    """Whether changes make a difference, compared as JSON: as values, 1 and true are equal."""
+    before, after = (json.dumps(each, sort_keys=True) for each in (attributes, merged(attributes, changes)))
+    return before != after
 
 
 def as_text(value: Any) -> str:

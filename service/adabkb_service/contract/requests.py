@@ -224,7 +224,11 @@ class TrialValueBody(Body):
     partial: Partial = False
     attempt: Annotated[Attempt | None, Field(description="by default the current attempt")] = None
     parameters: Annotated[
-        Point | None, Field(description="the point that was evaluated, if it differs from the suggested one")
+        Point | None,
+        Field(
+            description="the point that was evaluated, if it differs from the suggested one; measured values of floats "
+            "may lie between the steps"
+        ),
     ] = None
     seconds: Seconds = None
     status: Annotated[Literal["completed"], BeforeValidator(_some_status)] = "completed"
@@ -243,7 +247,7 @@ class TrialFailureBody(Body):
 class PointValueBody(Body):
     """A result at a user-supplied point."""
 
-    parameters: Point
+    parameters: Annotated[Point, Field(description="measured values of floats may lie between the steps")]
     metrics: MetricValues = None
     value: Value = None
     std_error: StdError | None = None
@@ -357,6 +361,13 @@ class CorrectionBody(Changes):
         Field(description="standard errors of metrics; null means unknown"),
     ] = None
     excluded: NotNull[bool] = None
+    attributes: Annotated[
+        NotNull[Attributes],
+        Field(
+            description="of a result without a trial: values by name, as in a JSON merge patch. The model ignores "
+            "them. For the result of a trial, set attributes of the trial"
+        ),
+    ] = None
     reason: Annotated[Text | None, Field(description="reason, for the log")] = None
 
     def changes(self) -> dict[str, Any]:

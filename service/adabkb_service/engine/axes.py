@@ -110,7 +110,11 @@ and by which the last value may exceed ``high``. Users may compute values and st
 @dataclass(frozen=True)
 class StepAxis:
     """The numbers ``low, low + step, ...`` up to ``high``, computed in decimal arithmetic: 0, 0.1, 0.2, 0.3 rather than
-    0.30000000000000004. All bins have equal width."""
+    0.30000000000000004. All bins have equal width.
+
+    The steps say which values can be chosen. A measured value may lie between them: ``encode`` returns its exact
+    position, and ``decode`` the nearest value of the axis.
+    """
 
     name: str
     low: float
@@ -141,25 +145,55 @@ class StepAxis:
         """The value whose bin contains ``u``."""
         return self.value(self.bin(u))
 
-    def encode(self, value: Any) -> float:
-        """The middle of the bin of the nearest value."""
-        return (self._nearest(value) + 0.5) / self.count
+    def measured(self, u: float) -> float:
+        """The number at ``u``, the inverse of ``encode``: a value of the axis, or a number between two values."""
+        low, step = self._exact
+        number = float(low + _decimal(u * self.count - 0.5) * step)
+        return self.canonical(round(number, FloatAxis("", self.low, self.high).decimals))
 
-    def problem(self, value: object) -> str | None:
+    def encode(self, value: Any) -> float:
+        """The position of a number within the bounds: the middle of the bin, for a value of the axis."""
+        index = self._nearest(value)
+        steps = index if self._is(value, index) else float(self._steps_to(value))
+        return min((steps + 0.5) / self.count, 1.0)
+
+    def canonical(self, value: float) -> float:
+        """A number within the bounds in the stored form: the nearest value of the axis, if it equals that up to the
+        tolerance."""
+        index = self._nearest(value)
+        return self.value(index) if self._is(value, index) else float(value)
+
+    def problem(self, value: Any) -> str | None:
         """The error message for a value; None if the axis has it."""
-        high = self.value(self.count - 1)
+        problem = self._problem_within(value, self.value(self.count - 1))
+        if problem is None and not self._is(value, self._nearest(value)):
+            return f"is {value}, not {self.low} plus a multiple of {self.step}"
+        return problem
+
+    def problem_if_measured(self, value: object) -> str | None:
+        """The error message for a measured value; None if it is a number within the bounds, and at most half a step
+        above the last value."""
+        return self._problem_within(value, min(self.high, self.raw_bounds[1]))
+
+    def _problem_within(self, value: object, high: float) -> str | None:
         if not _is_number(value):
             return f"must be a finite number between {self.low} and {high}"
         tolerance = STEP_TOLERANCE * self.step
         if not self.low - tolerance <= value <= high + tolerance:
             return f"is {value}, outside [{self.low}, {high}]"
-        if abs(value - self.value(self._nearest(value))) > tolerance:
-            return f"is {value}, not {self.low} plus a multiple of {self.step}"
         return None
 
+    def _is(self, value: float, index: int) -> bool:
+        """Whether a number is the value with an index, up to the tolerance."""
+        return abs(value - self.value(index)) <= STEP_TOLERANCE * self.step
+
     def _nearest(self, value: float) -> int:
+        return min(max(round(self._steps_to(value)), 0), self.count - 1)
+
+    def _steps_to(self, value: float) -> Decimal:
+        """The number of steps from the first value to a number."""
         low, step = self._exact
-        return min(max(round((_decimal(value) - low) / step), 0), self.count - 1)
+        return (_decimal(value) - low) / step
 
     @cached_property
     def _exact(self) -> tuple[Decimal, Decimal]:
@@ -318,7 +352,7 @@ def canonical(axis: Axis, value: Any) -> Any:
     """A valid value, converted to its parameter's type: for a float parameter, 1 becomes 1.0; for an integer, 1.0
     becomes 1."""
     match axis:
-        case FloatAxis():
+        case FloatAxis() | StepAxis():
             return axis.canonical(value)
         case IntAxis():
             return int(value)

@@ -18,9 +18,10 @@ class EditedSpace(Space):
     """Parameter -> its value at points that were stored without it."""
 
     def present(self, parameters: dict[str, Any]) -> dict[str, Any] | None:
-        """As in ``Space``: fills in defaults, and returns None for a point outside this version."""
+        """As in ``Space``: fills in defaults, and returns None for a point outside this version. Between the steps of a
+        parameter, a point is inside."""
         point = self.completed(parameters)
-        if self.problems(point) or not self.admits(point):
+        if self.problems(point, is_measured=True) or not self.admits(point):
             return None
         fixed = {each.name: each.value for each in self.parameters if isinstance(each, Fixed)}
         values = {name: value for name, value in fixed.items() if self.is_active(name, point)} | point

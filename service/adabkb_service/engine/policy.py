@@ -199,6 +199,11 @@ class Policy(ABC, Generic[C, S]):
         supported."""
         return None
 
+    def noise_at(self, state: S, point: Array) -> float | None:  # noqa: ARG002
+        """Standard deviation of the noise of a result at an evaluated point (d,), in the user's units, also if it is
+        little known. By default None: not supported."""
+        return None
+
     def fewest_results(self, state: S) -> int | None:  # noqa: ARG002
         """Number of results needed before the gap is known. By default None: it does not depend on their number."""
         return None

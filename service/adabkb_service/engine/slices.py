@@ -94,9 +94,9 @@ class Slice:
         return {k: CatalogueAxis(axis.name, self.feasible.tables[k]) for k, axis in found.items()}
 
     def offers(self, positions: Array) -> Bools:
-        """(k,) whether the points at positions (k, d) are in the slice, and have no row that is withdrawn or cannot be
-        feasible."""
-        found = self.holds(positions)
+        """(k,) whether the points at positions (k, d) are in the slice, and have no value between two steps and no row
+        that is withdrawn or cannot be feasible."""
+        found = self.holds(positions) & self.space.are_on_steps(positions)
         for k, axis in self.catalogues.items():
             found &= axis.table.is_offered[axis.rows(positions[:, k])]
         return found

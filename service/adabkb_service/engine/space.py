@@ -11,12 +11,12 @@ import reprlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.axes import Axis, Value, identity
+from adabkb_service.engine.axes import Axis, StepAxis, Value, identity
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.conditions import Activity, Condition, needs_of
 from adabkb_service.engine.constraints.constraint import Constraint
@@ -24,6 +24,7 @@ from adabkb_service.engine.mixtures import Mixture
 from adabkb_service.engine.wording import brief, listed, nearest
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 MAX_SUGGESTED = 10
 """The maximum number of unknown names in a point for which similar known names are suggested."""
@@ -100,6 +101,26 @@ class Space:
         indices = activity.indices(u)
         return self._named(u, {name for name in self.names if activity.is_active(name, indices)})
 
+    def measured(self, u: Array) -> dict[str, Value]:
+        """The parameters at the position ``u``, (d,), of a measured point: as ``decode``, but values may lie between
+        the steps of a parameter."""
+        found = self.decode(u)
+        axes = zip(self.axes, u.tolist(), strict=True)
+        return found | {each.name: each.measured(x) for each, x in axes if _has_steps(each) and each.name in found}
+
+    def on_steps(self, position: Array) -> Array:
+        """A position (d,), moved to the nearest step along the axes that have steps."""
+        axes = zip(self.axes, position.tolist(), strict=True)
+        return np.array([each.encode(each.decode(u)) if _has_steps(each) else u for each, u in axes])
+
+    def are_on_steps(self, positions: Array) -> Bools:
+        """(k,) whether points at positions (k, d) have no measured value between the steps of a parameter."""
+        found = np.ones(len(positions), dtype=np.bool_)
+        for k, axis in enumerate(self.axes):
+            if _has_steps(axis):
+                found &= np.array([axis.encode(axis.decode(u)) for u in positions[:, k].tolist()]) == positions[:, k]
+        return found
+
     def corners(self, low: Array, high: Array) -> tuple[dict[str, Value], dict[str, Value]]:
         """The parameters at two opposite corners, (d,) each, of a box. Parameters that are active nowhere in the box
         are left out."""
@@ -139,12 +160,19 @@ class Space:
 
     def violated(self, parameters: Mapping[str, Any]) -> list[int]:
         """Indices of the constraints that a valid, complete point violates. A constraint that names an inactive
-        parameter does not apply."""
+        parameter does not apply. A measured point need not satisfy a constraint that the nearest point of the space
+        satisfies, since a suggested point must not become infeasible by a small deviation."""
+        nearest = self.nearest(parameters) if self.constraints else parameters
         return [
             index
             for index, each in enumerate(self.constraints)
-            if self._applies(each, parameters) and not each.holds(parameters)
+            if self._applies(each, parameters) and not (each.holds(parameters) or each.holds(nearest))
         ]
+
+    def nearest(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A valid point with measured values between two steps replaced by the nearest value of their axis."""
+        axes = [axis for axis in self.axes if _has_steps(axis) and axis.name in parameters]
+        return {**parameters, **{axis.name: axis.decode(axis.encode(parameters[axis.name])) for axis in axes}}
 
     def with_inactive_at_rest(self, positions: Array) -> Array:
         """Positions (k, d) with the inactive axes at rest."""
@@ -184,9 +212,16 @@ class Space:
         found: Array = self.with_inactive_at_rest(moved[None])[0]
         return found
 
-    def problems(self, parameters: Mapping[str, Any], *, partial: bool = False) -> dict[str, str]:
+    def between_steps(self, parameters: Mapping[str, Any]) -> list[str]:
+        """The parameters whose measured values lie between two steps."""
+        axes = [axis for axis in self.axes if _has_steps(axis) and axis.name in parameters]
+        return [axis.name for axis in axes if axis.problem(parameters[axis.name]) is not None]
+
+    def problems(
+        self, parameters: Mapping[str, Any], *, partial: bool = False, is_measured: bool = False
+    ) -> dict[str, str]:
         """The errors in a point: parameter name -> message; empty for a valid point. A fixed parameter may be missing,
-        and in a partial point, any parameter."""
+        and in a partial point, any parameter. Values that were measured may lie between two steps."""
         found: dict[str, str] = {}
         for each in self.parameters:
             obstacle = self._obstacle(each.name, parameters)
@@ -195,7 +230,8 @@ class Space:
                     conditional = each.name in self.activity.needs
                     found[each.name] = f"is missing{', and active at this point' if conditional else ''}"
                 continue
-            problem = each.problem(parameters[each.name])
+            value = parameters[each.name]
+            problem = _problem_if_measured(each, value) if is_measured else each.problem(value)
             if problem is None and obstacle is not None:
                 problem = self._why_inactive(each.name, obstacle, parameters, partial)
             if problem is not None:
@@ -230,7 +266,7 @@ class Space:
         values. None if the parameter is active."""
         for ancestor, allowed in self.activity.needs.get(name, {}).items():
             axis = self.activity.by_name[ancestor]
-            if ancestor not in parameters or axis.problem(parameters[ancestor]):
+            if ancestor not in parameters or _problem_if_measured(axis, parameters[ancestor]):
                 return ancestor
             if axis.bin(axis.encode(parameters[ancestor])) not in allowed:
                 return ancestor
@@ -243,6 +279,14 @@ class Space:
         rule = f"is only active if {brief(ancestor)} is {'' if len(allowed) == 1 else 'one of '}{values}"
         if ancestor not in parameters:
             return f"{rule}; give {brief(ancestor)}, too" if partial else None
-        if axis.problem(parameters[ancestor]):
+        if _problem_if_measured(axis, parameters[ancestor]):
             return None
         return f"{rule}, and it is {reprlib.repr(parameters[ancestor])}; leave it out, or change {brief(ancestor)}"
+
+
+def _has_steps(parameter: Axis | Fixed) -> TypeGuard[StepAxis]:
+    return isinstance(parameter, StepAxis)
+
+
+def _problem_if_measured(parameter: Axis | Fixed, value: object) -> str | None:
+    return parameter.problem_if_measured(value) if _has_steps(parameter) else parameter.problem(value)

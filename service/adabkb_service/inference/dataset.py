@@ -148,7 +148,7 @@ class Dataset:
 
     def parameters_at(self, position: Array) -> dict[str, Any]:
         """The parameters of a point: as issued or reported, if the point is in the dataset, else decoded."""
-        return self.known.get(position.tobytes()) or self.space.decode(position)
+        return self.known.get(position.tobytes()) or self.space.measured(position)
 
     def pending(self) -> Array:
         """Positions of the points that may still get a value, shape (k, d): first those of results without a value, in

@@ -116,6 +116,9 @@ class Assessed:
     gap: float | None
     at_best: Expected | None
     """Prediction at the point of the best result."""
+    repeated: float | None
+    """Standard deviation of the noise of a repeated result at the point of the best result. None if the system does not
+    learn it."""
     noise: float | None
     """Standard deviation between repeated results at the recommended point; None if the results are not known to be
     noisy."""
@@ -264,6 +267,7 @@ def assessment(model: Model, best: Point | None) -> Assessed:
         std=None if preferred is None else preferred.std,
         gap=model.stats()["gap"],
         at_best=at_best if at_best is not None and at_best.is_finite else None,
+        repeated=None if position is None else policy.noise_at(model.state, position),
         noise=None if preferred is None else _noise_at(model, preferred.point),
         untried=_untried(model),
         spreads=_spreads(model),

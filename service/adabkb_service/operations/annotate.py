@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import Any
 
@@ -37,11 +36,7 @@ def _annotate(number: int, changes: dict[str, Any], draft: Draft, _: Points) -> 
         raise Invalid(
             [FieldError("/attributes", f"{error}, counting the existing attributes of trial {number}", "attributes")]
         )
-    if _text(after) != _text(before):  # as values, 1 and true are equal
+    if attributes.differ(before, changes):
         draft.record("annotated", {"attributes": changes}, number)
     lifecycle.update_state(draft)
     return Outcome(TrialAnswer(trial=render.trial(draft.trial(number)), study=lifecycle.summary(draft.study)))
-
-
-def _text(values: dict[str, Any]) -> str:
-    return json.dumps(values, sort_keys=True)

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from adabkb_service.contract import attributes
 from adabkb_service.contract.answers import Corrected
 from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.metrics import Metric
+from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.storage.rows import ObservationRow
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
@@ -22,25 +24,30 @@ from adabkb_service.study.transitions import CORRECTABLE
 def correct(
     study_id: str, seq: int, changes: dict[str, Any], reason: str | None = None, key: Key | None = None
 ) -> Request[Corrected]:
-    """Return a request to change the values of an observation, or to exclude or include it.
+    """Return a request to change the values of an observation, to exclude or include it, or to annotate it.
 
     Args:
         study_id: the study's id.
         seq: the observation's number.
-        changes: new ``value``, ``std_error`` and ``excluded``; ``metrics`` and ``std_errors`` need only the entries
-            that change.
+        changes: new ``value``, ``std_error`` and ``excluded``; ``metrics``, ``std_errors`` and ``attributes`` need
+            only the entries that change.
         reason: the reason for the log.
         key: the idempotency key of the request.
 
     Raises:
         StudyNotFound, ObservationNotFound: the study or the observation does not exist.
-        Invalid: the study does not have such a metric, or a number is beyond its natural bounds.
+        Invalid: the study does not have such a metric, a number is beyond its natural bounds, or the attributes are too
+            many, too large, or those of a trial.
     """
-    return Request(study_id, Corrected, partial(_correct, seq, changes, reason), key, invalidates_decisions=True)
+    counts = bool(changes.keys() - {"attributes"})
+    return Request(study_id, Corrected, partial(_correct, seq, changes, reason), key, invalidates_decisions=counts)
 
 
 def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft, _: Points) -> Outcome[Corrected]:
     was = draft.observation(seq)
+    if "attributes" in changes:
+        _annotate(draft, was, changes["attributes"])
+    changes = {name: value for name, value in changes.items() if name != "attributes"}
     metrics = metrics_of(draft.study.definition)
     quantities = definition_of(draft.study.definition).quantities
     check_natural_bounds(quantities, changes.get("value"), changes.get("metrics") or {})
@@ -52,6 +59,17 @@ def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft
     definition = definition_of(draft.study.definition)
     corrected = render.observation(draft.observation(seq), definition, draft.space)
     return Outcome(Corrected(observation=corrected, study=lifecycle.summary(draft.study)))
+
+
+def _annotate(draft: Draft, was: ObservationRow, changes: dict[str, Any]) -> None:
+    """Record changes of the attributes of a result without a trial."""
+    error = attributes.error_in(attributes.merged(was.attributes, changes))
+    if was.trial is not None:
+        error = f"are those of trial {was.trial}; set them there"
+    if error is not None:
+        raise Invalid([FieldError("/attributes", error, "attributes")])
+    if attributes.differ(was.attributes, changes):
+        draft.record("annotated", {"observation": was.seq, "attributes": changes})
 
 
 def record_change(draft: Draft, was: ObservationRow, changes: dict[str, Any], reason: str | None = None) -> None:

@@ -12,6 +12,7 @@ from adabkb_service.storage.rows import FINISHED, TrialRow
 from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import OUTSIDE, is_outside
+from adabkb_service.study.plates import has_place_for
 from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
@@ -105,7 +106,8 @@ def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        TrialFinished: the trial is completed or was stopped, or its point is outside the edited space.
+        TrialFinished: the trial is completed or was stopped, its point is outside the edited space, or it was withdrawn
+            and its place on a plate is taken.
         StudyComplete: the study has converged, and issues no more trials; or the trial was withdrawn, and other trials
             have used up the budget.
     """
@@ -130,6 +132,11 @@ def _retry(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[Tri
     left = draft.study.budget_left
     if trial.state == "withdrawn" and left is not None and left <= 0:
         raise StudyComplete(f"The budget of study {draft.study.id!r} is used up; increase it to retry trial {number}.")
+    if trial.state == "withdrawn" and not has_place_for(draft, trial):
+        raise TrialFinished(
+            f"Another trial has taken the place of trial {number} on plate {trial.plate}; queue its point for a new "
+            f"plate instead."
+        )
     if is_over:
         draft.record("retried", {"attempt": trial.attempt, "reason": body.reason}, number)
     return _answer(draft, draft.trial(number))

@@ -5,11 +5,13 @@ In a study with plates, such a point may be on a plate, such as a control reacti
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
 from adabkb_service.contract.answers import Repeated, Trial
 from adabkb_service.contract.requests import QueueBody, RepeatBody
+from adabkb_service.engine.space import Space
 from adabkb_service.errors import StudyComplete
 from adabkb_service.storage.rows import TrialRow
 from adabkb_service.study import lifecycle, plates, render
@@ -54,24 +56,31 @@ def _repeat(body: RepeatBody, draft: Draft, _: Points) -> Outcome[Repeated]:
         )
     point, pointer = body.parameters, "/parameters"
     if body.trial is not None:
-        point, pointer = _evaluated(draft, body.trial), "/trial"
+        point, pointer = _point_of(draft, body.trial), "/trial"
     rows = _queue(draft, point or {}, pointer, body.plate, body.times)
     lifecycle.update_state(draft)
     return Outcome(Repeated(trials=list(map(render.trial, rows)), study=lifecycle.summary(draft.study)), created=True)
 
 
-def _evaluated(draft: Draft, number: int) -> dict[str, Any]:
-    """Return the point of a trial's first result or, without a result, the suggested point."""
+def _point_of(draft: Draft, number: int) -> dict[str, Any]:
+    """Return the point that repeats a trial: that of its first result or, without a result, the suggested one."""
     trial = draft.trial(number)
     results = draft.observations_of(number)
-    return results[0].parameters if results else trial.parameters
+    return repeated_point(draft.space, trial.parameters, results[0].parameters) if results else trial.parameters
+
+
+def repeated_point(space: Space, suggested: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the point to choose in order to repeat a trial that was evaluated at other values than suggested. A value
+    between two steps cannot be chosen, so the suggested one takes its place."""
+    between = space.between_steps(measured)
+    return {**measured, **{name: value for name, value in suggested.items() if name in between}}
 
 
 def _queue(
     draft: Draft, parameters: dict[str, Any], pointer: str, plate: Literal["open", "new"] | None, times: int = 1
 ) -> list[TrialRow]:
     study = draft.study
-    point = feasible_point(draft.space, parameters, pointer)
+    point = feasible_point(draft.space, parameters, pointer, is_measured=False)
     check_offered(draft.space, point, pointer)
     if plate is not None:
         plates.check_trials(study, point, plate, pointer, times)

@@ -52,7 +52,7 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
             return _record_failure(draft, result)
         case PointValueBody():
             metrics = checked_metrics(metrics_of(draft.study.definition), result)
-            parameters = feasible_point(draft.space, result.parameters, "/parameters")
+            parameters = feasible_point(draft.space, result.parameters, "/parameters", is_measured=True)
             if result.plate is not None:
                 plates.check_result(draft, parameters, result.plate)
             return Recorded(None, _observe(draft, None, None, parameters, result, metrics, result.plate))
@@ -71,7 +71,9 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     metrics = checked_metrics(metrics_of(draft.study.definition), result, earlier)
     parameters = trial.parameters
     if result.parameters is not None and not (is_edited(draft.study.definition) and result.parameters == parameters):
-        parameters = feasible_point(draft.space, evaluated(draft, trial, result.parameters), "/parameters")
+        parameters = feasible_point(
+            draft.space, evaluated(draft, trial, result.parameters), "/parameters", is_measured=True
+        )
     if earlier is not None:
         known, told = _numbers(as_values(earlier)), _numbers({**vars(result), **metrics})
         if any(known.get(name, number) != number for name, number in told.items()):

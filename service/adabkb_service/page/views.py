@@ -23,11 +23,14 @@ from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.contract import answers
 from adabkb_service.contract.parameters import Count
 from adabkb_service.contract.requests import PatchStudyBody
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.operations import files
 from adabkb_service.operations.access import sharing, tokens
 from adabkb_service.operations.data import sheet, trash
 from adabkb_service.operations.model import analysis
+from adabkb_service.operations.model.predict import row
 from adabkb_service.operations.model.why import why
+from adabkb_service.operations.queue import repeated_point
 from adabkb_service.operations.reports import report_in_words
 from adabkb_service.operations.reports.overview import MAX_CURVES, Overview
 from adabkb_service.operations.reports.study_report import study_report
@@ -269,8 +272,16 @@ def get_result(
     study = service.do(manage.get(study_id)).view
     result, events = overview.result(study_id, seq)
     trial = None if result.trial is None else read.trial(service, study_id, result.trial)
-    may = sharing.right(service, caller, study_id)
-    return page(request, "result.html", study=study, result=result, trial=trial, events=events, may=may)
+    space = definition_of(row(service, study_id).definition).space()
+    inside = space.present(result.parameters)
+    context: dict[str, Any] = {
+        "result": result,
+        "trial": trial,
+        "events": events,
+        "repeated": result.parameters if inside is None else space.nearest(inside),
+        "may": sharing.right(service, caller, study_id),
+    }
+    return page(request, "result.html", study=study, **context)
 
 
 @pages.get("/studies/{study_id}/trials/{number}")
@@ -289,6 +300,7 @@ def get_trial(
     study = service.do(manage.get(study_id)).view
     trial, results = read.trial(service, study_id, number), overview.results_of(study_id, number)
     told = is_explained or study.revision <= LONG
+    space = definition_of(row(service, study_id).definition).space()
     context: dict[str, Any] = {
         "events": overview.events_of(study_id, number),
         "row": overview.row_of(study_id, trial.parameters),
@@ -296,6 +308,7 @@ def get_trial(
         "is_told": told or trial.origin == "queued",
         "cursor": encoded(study.revision),
         "files": files.page(service, study_id, number, 0, files.MOST),
+        "repeated": repeated_point(space, trial.parameters, results[0].parameters) if results else trial.parameters,
         "same": overview.at_point_of(study_id, number),
         "may": sharing.right(service, caller, study_id),
     }

@@ -43,7 +43,7 @@ def get(connection: Connection, study_id: str, seq: int) -> ObservationRow:
 
 
 def change(connection: Connection, rows: Iterable[ObservationRow]) -> None:
-    """Update the columns that a correction may change."""
+    """Update the columns that a correction or an annotation may change."""
     changed = [
         {
             "study": row.study_id,
@@ -53,6 +53,7 @@ def change(connection: Connection, rows: Iterable[ObservationRow]) -> None:
             "excluded": row.excluded,
             "metrics": row.metrics,
             "std_errors": row.std_errors,
+            "attributes": row.attributes,
         }
         for row in rows
     ]

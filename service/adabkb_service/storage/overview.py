@@ -104,7 +104,7 @@ def page_of_studies(
 
 def events_of_result(connection: Connection, study_id: str, seq: int) -> list[EventRow]:
     """The events of a result, in order."""
-    theirs = events.c.study_id == study_id, events.c.kind.in_(("observed", "measured", "corrected"))
+    theirs = events.c.study_id == study_id, events.c.kind.in_(("observed", "measured", "corrected", "annotated"))
     query = select(events).where(*theirs, events.c.payload["observation"].as_integer() == seq).order_by(events.c.seq)
     return [EventRow(*row) for row in connection.execute(query)]
 

@@ -4,7 +4,7 @@ columns."""
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, get_args
 
@@ -236,6 +236,8 @@ class ObservationRow:
     plate: int | None
     """The plate that a result without a trial names."""
     seconds: float | None
+    attributes: dict[str, Any] = field(default_factory=dict)
+    """Attributes that users set for a result without a trial, by name."""
 
 
 @dataclass(frozen=True, slots=True)

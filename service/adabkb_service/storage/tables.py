@@ -190,6 +190,7 @@ observations = Table(
     Column("std_errors", JSON(none_as_null=True)),  # of metrics, where known
     Column("plate", Integer),  # number of the plate that a result without a trial names
     Column("seconds", Double),  # duration of the evaluation, where known
+    Column("attributes", JSON, nullable=False, server_default="{}"),  # of a result without a trial, set by users
     ForeignKeyConstraint(["study_id", "trial"], ["trials.study_id", "trials.number"]),
     Index(None, "study_id", "trial"),
     Index(None, "study_id", "excluded", "value"),

@@ -61,6 +61,12 @@ def on_plate(connection: Connection, study_id: str, plate: int) -> TrialRow | No
     return None if row is None else TrialRow(*row)
 
 
+def numbers_on_plate(connection: Connection, study_id: str, plate: int) -> set[int]:
+    """The numbers of the trials on a plate that are not withdrawn."""
+    theirs = trials.c.study_id == study_id, trials.c.plate == plate, trials.c.state != "withdrawn"
+    return set(connection.execute(select(trials.c.number).where(*theirs)).scalars())
+
+
 def change(connection: Connection, rows: Iterable[TrialRow]) -> None:
     """Update trials."""
     changed = [

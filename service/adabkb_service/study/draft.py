@@ -224,6 +224,12 @@ class Draft:
         changed = {seq: row for seq, row in self._observations.items() if row.trial == trial}
         return [row for _, row in sorted((stored | changed).items())]
 
+    def trials_on_plate(self, plate: int) -> int:
+        """The number of trials on a plate that are not withdrawn."""
+        changed = [row for row in self._trials.values() if row.plate == plate and row.state != "withdrawn"]
+        stored = trials.numbers_on_plate(self.connection, self.study.id, plate)
+        return len(changed) + len(stored - self._trials.keys())
+
     def point_on_plate(self, plate: int) -> dict[str, Any] | None:
         """The parameters of a trial on a plate or, without one, of a result that names it and is not excluded; None if
         there is neither. All of these agree in the shared parameters."""

@@ -32,8 +32,10 @@ def withdraw_out_of_space_trials(draft: Draft, count: int | None = None) -> None
 
 
 def is_outside(draft: Draft, trial: TrialRow) -> bool:
-    """Whether a trial is outside the current space, or uses a withdrawn row of a catalogue."""
-    return draft.space.present(trial.parameters) is None or bool(draft.space.withdrawn(trial.parameters))
+    """Whether a trial is outside the current space, between the steps of a parameter, or uses a withdrawn row of a
+    catalogue."""
+    present = draft.space.present(trial.parameters)
+    return present is None or bool(draft.space.between_steps(present) or draft.space.withdrawn(present))
 
 
 def as_issued(draft: Draft, trial: TrialRow) -> TrialRow:

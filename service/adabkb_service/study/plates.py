@@ -35,9 +35,10 @@ class OpenPlate:
 
 
 def open_plate(study: StudyRow) -> OpenPlate | None:
-    """The plate that new trials continue. None if the next trial begins a plate, and in a study without plates."""
+    """The plate that new trials continue. None if the next trial begins a plate, and in a study without plates.
+    Withdrawn trials take no place on it; if all are withdrawn, the next trial begins a plate."""
     plates, last = definition_of(study.definition).plates, study.plate
-    if plates is None or last is None or last["shared"] is None or last["trials"] >= plates.size:
+    if plates is None or last is None or last["shared"] is None or not 0 < last["trials"] < plates.size:
         return None
     return OpenPlate(last["number"], plates.size - last["trials"], last["shared"])
 
@@ -106,13 +107,16 @@ def check_result(draft: Draft, parameters: Mapping[str, Any], plate: int) -> Non
         plate: the number of the plate.
 
     Raises:
-        Invalid: the study has no plates, or the plate has other values of the shared parameters.
+        Invalid: the study has no plates, or the plate has other values of the shared parameters. Measured values
+            between two steps are compared by the nearest step.
     """
     shared = _plates(draft.study).shared
     known = draft.point_on_plate(plate) if shared else None
     if known is not None:
-        values = {name: known[name] for name in shared}
-        _check_values(parameters, values, plate, POINT, "give that value, or the number of another plate")
+        nearest = draft.space.nearest(known)
+        values = {name: nearest[name] for name in shared}
+        differing = _differing(draft.space.nearest(parameters), values)
+        _refuse(differing, parameters, values, plate, POINT, "give that value, or the number of another plate")
 
 
 def check_trials(
@@ -133,11 +137,18 @@ def check_trials(
     size = _plates(study).size
     plate = None if which == "new" else open_plate(study)
     if plate is not None:
-        _check_values(parameters, plate.values, plate.number, pointer, "give that value, or plate new")
+        differing = _differing(parameters, plate.values)
+        _refuse(differing, parameters, plate.values, plate.number, pointer, "give that value, or plate new")
     room = size if plate is None else plate.room
     if count > room:
         where = f"on a plate of {size}" if plate is None else f"on plate {plate.number}, or give plate new"
         raise Invalid([FieldError("/times", f"must be at most {room}, the room {where}", "plate_full")])
+
+
+def has_place_for(draft: Draft, withdrawn: TrialRow) -> bool:
+    """Whether no other trial has taken the place of a withdrawn trial on its plate."""
+    plates = definition_of(draft.study.definition).plates
+    return plates is None or withdrawn.plate is None or draft.trials_on_plate(withdrawn.plate) < plates.size
 
 
 def _plates(study: StudyRow) -> Plates:
@@ -147,12 +158,17 @@ def _plates(study: StudyRow) -> Plates:
     return plates
 
 
-def _check_values(
-    parameters: Mapping[str, Any], values: Mapping[str, Any], plate: int, pointer: str, remedy: str
+def _refuse(
+    differing: Sequence[str],
+    parameters: Mapping[str, Any],
+    values: Mapping[str, Any],
+    plate: int,
+    pointer: str,
+    remedy: str,
 ) -> None:
-    """Refuse a point that has not the values of a plate, with one error per parameter."""
+    """Refuse a point that differs from the values of a plate, with one error per differing parameter."""
     errors = []
-    for name in _differing(parameters, values):
+    for name in differing:
         given, at = shown(parameters.get(name)), shown(values[name])
         if pointer == POINT:
             place, what = pointer + json_pointer(name), f"is {given}"

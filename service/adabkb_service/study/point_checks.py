@@ -21,18 +21,19 @@ WITHDRAWN = "is a row that was withdrawn from the catalogue; restore it first, o
 IS_CONTEXT = "is a context parameter of this study; give its value as context"
 
 
-def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> dict[str, Any]:
+def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str, *, is_measured: bool) -> dict[str, Any]:
     """The point, each value converted to its parameter's type, in the order of the space.
 
     Args:
         space: the space of the study.
         parameters: name -> value.
         pointer: JSON pointer to the point in the request.
+        is_measured: whether its values may lie between the steps of a parameter, as measured ones do.
 
     Raises:
         Invalid: one error per parameter that is missing, unknown, inactive or out of range.
     """
-    problems = space.problems(parameters)
+    problems = space.problems(parameters, is_measured=is_measured)
     if problems:
         raise _invalid(problems, pointer)
     return {
@@ -42,13 +43,13 @@ def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
     }
 
 
-def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> dict[str, Any]:
+def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str, *, is_measured: bool) -> dict[str, Any]:
     """As ``checked_point``, for a point that must also satisfy the study's constraints and mixtures.
 
     Raises:
         Invalid: also for a violated constraint or mixture.
     """
-    point = checked_point(space, parameters, pointer)
+    point = checked_point(space, parameters, pointer, is_measured=is_measured)
     errors = [FieldError(pointer, _violates(space, index), "constraint_violated") for index in space.violated(point)]
     for index, problem in space.unmixed(point).items():
         errors.append(FieldError(pointer, f"{_shares(space, index)} {problem}", "mixture_violated"))

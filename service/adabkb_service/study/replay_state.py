@@ -124,6 +124,7 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
     yield from _plate_problem(study, event)
     if event.kind == "observed" and payload.get("observation") != study.observations + 1:
         yield f"event {event.seq} numbers observation {payload.get('observation')} after {study.observations}"
+    yield from _attribute_problem(state, event)
     trial = state.trials.get(event.trial or 0)
     if trial is None:
         return
@@ -138,8 +139,6 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
         yield f"event {event.seq} fails trial {trial.number}, which was {trial.state}"
     if event.kind == "retried" and trial.state not in ("failed", "withdrawn"):
         yield f"event {event.seq} retries trial {trial.number}, which was {trial.state}"
-    if event.kind == "annotated" and (problem := _attribute_problem(trial, payload.get("attributes"))):
-        yield f"event {event.seq} gives trial {trial.number} attributes that {problem}"
 
 
 def _plate_problem(study: StudyRow, event: EventRow) -> Iterator[str]:
@@ -147,7 +146,17 @@ def _plate_problem(study: StudyRow, event: EventRow) -> Iterator[str]:
         yield f"event {event.seq} ({event.kind}) names a plate, and the study has none"
 
 
-def _attribute_problem(trial: TrialRow, changes: object) -> str | None:
-    """What is wrong with a trial's attributes after these changes, or None. Changes that are not an object are not
-    checked here: ``apply`` rejects them."""
-    return attributes.error_in(attributes.merged(trial.attributes, changes)) if isinstance(changes, dict) else None
+def _attribute_problem(state: ReplayState, event: EventRow) -> Iterator[str]:
+    """A sentence on what is wrong with the attributes of a trial, or of a result without a trial, after an event.
+    Changes that are not an object are not checked here: ``apply`` rejects them."""
+    changes, number = event.payload.get("attributes"), event.payload.get("observation")
+    if event.kind != "annotated" or not isinstance(changes, dict):
+        return
+    annotated = state.trials.get(event.trial) if event.trial is not None else state.observations.get(number or 0)
+    if annotated is None:
+        return
+    named = f"observation {number}" if isinstance(annotated, ObservationRow) else f"trial {event.trial}"
+    if problem := attributes.error_in(attributes.merged(annotated.attributes, changes)):
+        yield f"event {event.seq} gives {named} attributes that {problem}"
+    if isinstance(annotated, ObservationRow) and annotated.trial is not None:
+        yield f"event {event.seq} gives {named} attributes, and it is the result of a trial"

@@ -198,13 +198,23 @@ def _failed(rows: Rows, event: EventRow) -> Columns:
 
 
 def _withdrawn(rows: Rows, event: EventRow) -> Columns:
-    over = {"reason": event.payload["reason"], "finished_at": event.created_at}
-    return _moved(rows, _trial(rows, event), state="withdrawn", **over)
+    trial, over = _trial(rows, event), {"reason": event.payload["reason"], "finished_at": event.created_at}
+    return _moved(rows, trial, state="withdrawn", **over) | _with_place(rows.study, trial, -1)
+
+
+def _with_place(study: StudyRow, trial: TrialRow, change: int) -> Columns:
+    """The last plate after a trial on it was withdrawn (-1), or is needed again (1)."""
+    last = study.plate
+    if last is None or trial.plate != last["number"]:
+        return {}
+    return {"plate": {**last, "trials": last["trials"] + change}}
 
 
 def _retried(rows: Rows, event: EventRow) -> Columns:
+    trial = _trial(rows, event)
     unknown = dict.fromkeys(("failed_attempt", "reason", "finished_at", "seconds"))
-    return _moved(rows, _trial(rows, event), state="released", expirations=0, **unknown)
+    place = _with_place(rows.study, trial, 1) if trial.state == "withdrawn" else {}
+    return _moved(rows, trial, state="released", expirations=0, **unknown) | place
 
 
 def _reported(rows: Rows, event: EventRow) -> Columns:
@@ -227,6 +237,10 @@ def _stopped(rows: Rows, event: EventRow) -> Columns:
 
 
 def _annotated(rows: Rows, event: EventRow) -> Columns:
+    if event.trial is None:
+        result = rows.observation(event.payload["observation"])
+        rows.put_observation(replace(result, attributes=merged(result.attributes, event.payload["attributes"])))
+        return {}
     trial = _trial(rows, event)
     return _moved(rows, trial, attributes=merged(trial.attributes, event.payload["attributes"]))
 
@@ -261,6 +275,8 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         return {**changed, **_moved(rows, trial, value=row.value, metrics=row.metrics)}
     outcome = {"value": row.value, "metrics": row.metrics, "seconds": row.seconds}
     finished = {"state": "completed", **outcome, "reason": None, "finished_at": event.created_at}
+    if trial.state == "withdrawn":
+        changed |= _with_place(study, trial, 1)
     return {**changed, **_moved(rows, trial, **finished), "failures": 0}
 
 

@@ -68,12 +68,22 @@ def test_the_row_in_use_and_constraints_on_rows_are_declared(browser: Browser, s
         row.get_by_text("Prior knowledge").click()
         expect(row.get_by_text("Active only if")).to_be_hidden()
         row.get_by_label("Value in use today").fill("blue")
+        weights = row.get_by_role("textbox", name="How likely rows are to be best")
+        weights.fill("row;weight\nblue;often\ngreen;0,5")
+        page.get_by_role("button", name="Create the study").click()
+        expect(row.locator(".fault")).to_contain_text("line 2: “often” is not a number.")
+        weights.fill("row;weight\nblue;3\ngreen;0,5")
         page.get_by_text("Limits on points and results").click()
         page.get_by_label("Constraints, one per line").fill('dye != "red"')
         page.get_by_role("button", name="Create the study").click()
         expect(page.get_by_role("heading", name="in-use")).to_be_visible()
     declared = checked(api.get("/v1/studies/in-use"))
     assert (declared["baseline"], declared["constraints"]) == ({"dye": "blue"}, ['dye != "red"'])
+    assert declared["prior"] == {"dye": {"weights": {"blue": 3, "green": 0.5}}}
+    with tab(browser, site) as page:
+        page.goto("/new?like=in-use")
+        row = page.get_by_role("group", name="Parameter 1", exact=True)
+        expect(row.locator("[data-part=row-weights]")).to_have_value("row\tweight\nblue\t3\ngreen\t0.5\n")
 
 
 def test_rows_are_added_withdrawn_and_restored(browser: Browser, site: str, api: httpx.Client) -> None:

@@ -6,7 +6,7 @@ import httpx
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.acceptance.page.studies import checked
-from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, tab
+from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
 
 
 def add_parameter(page: Page, number: int, name: str, kind: str, **fields: str) -> Locator:
@@ -366,7 +366,7 @@ def test_a_value_between_two_steps_is_told_beside_its_field(browser: Browser, si
     checked(api.post("/v1/studies", json={"id": "stepped", "direction": "minimize", "parameters": parameters}))
     with tab(browser, site) as page:
         page.goto("/studies/stepped")
-        page.get_by_role("button", name="Add a result").click()
+        page.get_by_role("button", name="Queue a point").click()
         field = page.get_by_role("dialog").locator(".field", has=page.get_by_label("heat"))
         for typed, told in (
             ("83", "between two steps; the nearest value is 82.5"),
@@ -378,3 +378,33 @@ def test_a_value_between_two_steps_is_told_beside_its_field(browser: Browser, si
             field.get_by_label("heat").blur()
             expect(field.locator("small").first).to_have_text("40 to 120, in steps of 2.5")
             expect(field.locator(".fault")).to_have_text([told] if told else [])
+
+
+def test_a_measured_value_between_two_steps_is_stored_and_shown(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [{"name": "heat", "kind": "float", "low": 50, "high": 90, "step": 5, "unit": "°C"}]
+    checked(api.post("/v1/studies", json={"id": "drifted", "direction": "maximize", "parameters": parameters}))
+    checked(api.post("/v1/studies/drifted/trials", json={"parameters": {"heat": 75}}))
+    checked(api.post("/v1/studies/drifted/suggest", json={}))
+    with tab(browser, site) as page:
+        page.goto("/studies/drifted/trials/1")
+        page.get_by_label("Result", exact=True).fill("82,4")
+        page.get_by_text("A different point was evaluated").click()
+        field = page.locator(".field", has=page.get_by_label("heat [°C]"))
+        field.get_by_label("heat [°C]").fill("72,3")
+        field.get_by_label("heat [°C]").blur()
+        expect(field.locator(".fault")).to_have_count(0)
+        expect(field.locator("small")).to_have_text(
+            "50 to 90, in steps of 5; enter what was measured, also between two steps"
+        )
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_role("cell", name="72.3")).to_have_text("72.3 suggested 75")
+        page.get_by_role("button", name="Repeat this point").click()
+        expect(page.get_by_role("dialog")).to_contain_text("The point: heat 75 °C. Rep")
+        page.get_by_role("button", name="Queue it").click()
+        expect(page.get_by_text("Trial 2 is queued.")).to_be_visible()
+        page.goto("/studies/drifted")
+        drawn(page, "history")
+        expect(page.locator("main")).to_contain_text("72.3")
+    (result,) = checked(api.get("/v1/studies/drifted/observations"))["items"]
+    assert result["parameters"] == {"heat": 72.3}
+    assert checked(api.get("/v1/studies/drifted/trials/2"))["parameters"] == {"heat": 75}

@@ -120,3 +120,22 @@ def looked_at(page: Page, study: str, table: str) -> None:
 def pasted(page: Page, study: str, table: str) -> None:
     looked_at(page, study, table)
     page.locator("#paste-go", has_text="Add").click()
+
+
+def test_a_result_of_ones_own_has_a_note(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    checked(api.post("/v1/studies", json={"id": "noted", "direction": "minimize", "parameters": parameters}))
+    checked(api.post("/v1/studies/noted/observe", json={"parameters": {"x": 0.5}, "value": 1}))
+    with tab(browser, site) as page:
+        page.goto("/studies/noted/results/1")
+        page.get_by_role("button", name="Note", exact=True).click()
+        page.get_by_label("Note about this experiment").fill("turbid after an hour")
+        page.get_by_role("button", name="Save the note").click()
+        expect(page.get_by_text("The note is stored.")).to_be_visible()
+        expect(page.get_by_role("definition").filter(has_text="turbid after an hour")).to_be_visible()
+        expect(page.get_by_text("Changed: note")).to_be_visible()
+        assert not accessible(page)
+        page.goto("/studies/noted/results")
+        expect(page.get_by_role("cell", name="turbid after an hour")).to_be_visible()
+    (result,) = checked(api.get("/v1/studies/noted/observations"))["items"]
+    assert result["attributes"] == {"note": "turbid after an hour"}

@@ -6,11 +6,13 @@ import re
 from pathlib import Path
 
 import httpx
-from playwright.sync_api import Browser, expect
+import pytest
+from playwright.sync_api import Browser, Route, expect
 
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import accessible, tab
 from tests.servers import server_on
+from tests.waiting import wait_for
 
 
 def test_a_person_waits_for_the_model_or_takes_a_quasi_random_point(browser: Browser, tmp_path: Path) -> None:
@@ -35,3 +37,35 @@ def test_a_person_waits_for_the_model_or_takes_a_quasi_random_point(browser: Bro
             expect(page.get_by_text("This point is reserved for you.")).to_be_visible()
         (trial,) = checked(api.get("/v1/studies/slow/trials"))["items"]
         assert trial["origin"] == "fallback"
+
+
+@pytest.mark.parametrize("by", ["button", "key"])
+def test_a_request_that_a_person_cancels_reserves_no_trial(browser: Browser, tmp_path: Path, by: str) -> None:
+    url = f"sqlite:///{tmp_path}/adabkb.db"
+    with server_on(url, suggestion_seconds=1e-6) as address, httpx.Client(base_url=address, timeout=60) as api:
+        parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+        checked(api.post("/v1/studies", json={"id": "slow", "direction": "minimize", "parameters": parameters}))
+        with tab(browser, address, refused=(503,)) as page:
+            page.goto("/studies/slow")
+            held: list[Route] = []
+            page.get_by_role("button", name="Next experiment").click()
+            page.get_by_role("button", name="Get the next point").click()
+            waiting = page.get_by_role("dialog", name="Waiting for the model")
+            expect(waiting).to_be_visible()
+
+            def hold(route: Route) -> None:
+                held.append(route)
+
+            page.route("**/suggest", hold)  # a request is under way while the person cancels
+            wait_for(lambda: page.evaluate("1") and held)
+            if by == "button":
+                waiting.get_by_role("button", name="Cancel").click()
+            else:
+                page.keyboard.press("Escape")
+            expect(waiting).to_be_hidden()
+            expect(page.get_by_role("button", name="Get the next point")).to_be_enabled()
+            (route,) = held
+            route.continue_(post_data='{"fallback": true}')
+            expect(page.get_by_text("The point arrived after you had cancelled.")).to_be_visible()
+        (trial,) = checked(api.get("/v1/studies/slow/trials"))["items"]
+        assert trial["state"] == "released"

@@ -68,7 +68,7 @@ HTTP = {
     "retry": ("post", "/v1/studies/{study_id}/trials/{number}/retry", {}),
     "heartbeat": ("post", "/v1/studies/{study_id}/trials/{number}/heartbeat", {}),
     "observe_many": ("post", "/v1/studies/{study_id}/observations", {}),
-    "correct": ("patch", "/v1/studies/{study_id}/observations/{seq}", {"excluded": ""}),
+    "correct": ("patch", "/v1/studies/{study_id}/observations/{seq}", {"excluded": "", "attributes": ""}),
     "predict": ("post", "/v1/studies/{study_id}/predict", {}),
     "restore_study": ("post", "/v1/studies/{study_id}/restore", {}),
     "link": ("post", "/v1/studies/{study_id}/links", {}),

@@ -85,7 +85,10 @@ def test_five_results_are_too_few_for_importances(running: Service) -> None:
     found = assessment(running, "s")
     best = found.progress.best
     assert best is not None
-    assert found.progress.text.startswith(f"The best of 5 results is {best.value:.1f}; the model expects ")
+    assert found.progress.text == (
+        f"The best of 5 results is {best.value:.1f}. There are too few results to say how far a repetition would "
+        "differ."
+    )
     assert found.findings is not None
     assert (found.findings.importances, found.findings.text) == ({}, "Never tried: catalyst PPh3.")
     assert (
@@ -102,7 +105,10 @@ def test_assessment_reports_importances_and_the_remaining_gain(running: Service,
     best, expected = found.progress.best, found.progress.expected
     assert best is not None
     assert expected is not None
-    assert f"The best of 24 results is {best.value:.1f}" in found.progress.text
+    start = f"The best of 24 results is {best.value:.1f}; the model expects a repetition to give "
+    assert found.progress.text.startswith(start)
+    assert found.progress.repeat_std is not None
+    assert found.progress.repeat_std > expected.std
     assert best.value == pytest.approx(expected.mean, abs=4.0)
     assert found.findings is not None
     assert found.findings.untried == {"catalyst": ["PPh3"]}

@@ -11,13 +11,17 @@ from adabkb_service.contract.attributes import merged
 from adabkb_service.errors import Invalid, TrialNotFound
 from adabkb_service.operations.data.export import json_lines
 from adabkb_service.operations.data.importing import import_study
+from adabkb_service.operations.data.table import rows
 from adabkb_service.operations.data.trash import delete
+from adabkb_service.operations.model.predict import row
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import read
 from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.studies.read import list_observations
 from adabkb_service.storage.database import Database
+from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.operations.verbs import Ask, Failure, Value, annotate, get, observe, queue, suggest
+from tests.integration.operations.verbs import Ask, Failure, Value, annotate, correct, get, observe, queue, suggest
 
 RFC_7396 = [
     ({"a": "b"}, {"a": "c"}, {"a": "c"}),
@@ -184,3 +188,26 @@ def test_page_of_large_trials_ends_early_and_the_next_one_continues(running: Ser
         after = page.after
     assert [number for page in pages for number in page] == list(range(3, 603))
     assert [len(page) > 500 for page in pages] == [True, False]
+
+
+def test_results_without_a_trial_have_attributes(database: Database, clock: ManualClock, running: Service) -> None:
+    create(running, definition())
+    observe(running, "s", Value(1.0, parameters={"x": 0.5, "y": 1.0}))
+    observe(running, "s", Value(2.0, parameters={"x": 0.6, "y": 1.0}))
+    correct(running, "s", 1, {"attributes": {"note": "turbid", "by": {"ann": 1}}})
+    correct(running, "s", 1, {"attributes": {"by": {"bob": 2}}, "value": 3.0})
+    before = get(running, "s").revision
+    correct(running, "s", 1, {"attributes": {"note": "turbid"}})
+    assert get(running, "s").revision == before
+    first, second = list_observations(running, "s", 0, 10).items
+    assert (first.value, first.attributes) == (3.0, {"note": "turbid", "by": {"ann": 1, "bob": 2}})
+    assert "attributes" not in json.loads(second.model_dump_json())
+    with database.reading() as connection:
+        told = list(rows(connection, row(running, "s")))
+    assert [each.get("note") for each in told] == ["turbid", None]
+    trial = suggest(running, "s", Ask()).view.trials[0].number
+    observe(running, "s", Value(1.0, trial))
+    for seq, changes, message in ((3, {"note": "x"}, f"are those of trial {trial}"), (1, {"a:b": 1}, "colon")):
+        with pytest.raises(Invalid, match=message):
+            correct(running, "s", seq, {"attributes": changes})
+    assert_log_is_complete(database, clock, running)

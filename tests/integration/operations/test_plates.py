@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from adabkb_service.contract.answers import Trial
 from adabkb_service.contract.requests import PointValueBody, SuggestBody
 from adabkb_service.contract.study import StudyDefinition
-from adabkb_service.errors import Invalid
+from adabkb_service.errors import Invalid, TrialFinished
 from adabkb_service.inference.pool import in_this_process
 from adabkb_service.operations.data.export import json_lines
 from adabkb_service.operations.data.importing import import_study
@@ -42,7 +42,9 @@ from tests.integration.operations.verbs import (
     queue,
     release,
     repeat,
+    retry,
     suggest,
+    withdraw,
 )
 
 SPEED = {"name": "speed", "kind": "float", "low": 0, "high": 10}
@@ -464,3 +466,36 @@ def test_plates_need_an_algorithm_with_fixed_values(system: str) -> None:
         return
     with pytest.raises(ValidationError, match="auto supports them"):
         on_plates(algorithm=SYSTEMS[system], parameters=numbers)
+
+
+def test_next_trial_gets_the_place_of_a_withdrawn_one_on_the_last_plate(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, on_plates())
+    first = asked(running)
+    evaluate(running, first[1:])
+    withdraw(running, "s", first[0].number)
+    (found,) = asked(running, plate="open")
+    assert (found.plate, found.parameters["heat"]) == (1, first[0].parameters["heat"])
+    assert found.parameters not in [trial.parameters for trial in first]
+    with pytest.raises(TrialFinished, match="Another trial has taken the place of trial 1 on plate 1"):
+        retry(running, "s", 1)
+    evaluate(running, [found])
+    assert {trial.plate for trial in asked(running)} == {2}
+    assert_log_is_complete(database, clock, running)
+
+
+def test_withdrawn_trial_gets_its_free_place_back(database: Database, clock: ManualClock, running: Service) -> None:
+    create(running, on_plates())
+    first = asked(running)
+    withdraw(running, "s", 1)
+    assert retry(running, "s", 1).view.trial.state == "released"
+    assert [trial.number for trial in asked(running)] == [1]
+    evaluate(running, first)
+    second = asked(running)
+    for trial in second:
+        withdraw(running, "s", trial.number)
+    assert {trial.plate for trial in asked(running, 2)} == {3}
+    observe(running, "s", Value(1.0, second[0].number))  # late
+    assert {trial.plate for trial in asked(running, 2)} == {3}
+    assert_log_is_complete(database, clock, running)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, Scale, StepAxis
+from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, Scale, StepAxis, canonical
 from adabkb_service.engine.space import Fixed, Space
 
 SCALES: list[Scale] = ["linear", "log"]
@@ -100,6 +100,19 @@ def test_values_with_rounding_errors_match_a_step() -> None:
     assert axis.problem(1.1) == "is 1.1, outside [0.0, 1.0]"
     assert axis.problem(math.nan) == "must be a finite number between 0.0 and 1.0"
     assert axis.problem("0.1") == "must be a finite number between 0.0 and 1.0"
+
+
+def test_measured_values_between_steps_have_their_own_positions() -> None:
+    axis = StepAxis("x", 50.0, 92.0, 5.0)
+    on_steps = [axis.encode(axis.value(index)) for index in range(axis.count)]
+    assert on_steps == [(index + 0.5) / 9 for index in range(9)]
+    assert axis.encode(72.5) == pytest.approx((on_steps[4] + on_steps[5]) / 2)
+    for value in (50.1, 72.3, 89.9, 91.7):
+        assert axis.problem_if_measured(value) is None
+        assert axis.measured(axis.encode(value)) == canonical(axis, value) == value
+        assert axis.decode(axis.encode(value)) in (50.0, 70.0, 90.0)
+    assert [axis.measured(u) for u in on_steps] == [axis.decode(u) for u in on_steps]
+    assert axis.problem_if_measured(92.1) == "is 92.1, outside [50.0, 92.0]"
 
 
 def test_lists_are_compared_as_json() -> None:

@@ -62,7 +62,7 @@ from adabkb_service.engine.auto.reports import gap
 from adabkb_service.engine.auto.reports import report as reports
 from adabkb_service.engine.auto.reports.baseline import keep_near
 from adabkb_service.engine.auto.reports.front import front, results_since_gain
-from adabkb_service.engine.auto.reports.left_out import left_out
+from adabkb_service.engine.auto.reports.left_out import left_out, noise_at
 from adabkb_service.engine.auto.reports.within import recommend_within
 from adabkb_service.engine.auto.restore import changed_marks, edited, rebuild, restore, start
 from adabkb_service.engine.auto.search import quadratic
@@ -311,11 +311,12 @@ def _restart(state: State, start: int, out: Issued) -> tuple[Restart, SearchView
 
 def _to_repeat(state: State, out: Issued, within: Slice | None = None) -> Array | None:
     """Return the point, (d,), of a doubted result that should be repeated, in the slice if one is given; None if there
-    is none."""
+    is none. A point with a value between two steps cannot be chosen again."""
     of_metrics = ((each.problem, each.record) for each in state.metrics)
     for problem, record in ((state.problem, state.record), *of_metrics):
         point: Array
-        for point in record.positions[awaiting_replicates(problem, record)]:
+        doubted = record.positions[awaiting_replicates(problem, record)]
+        for point in doubted[state.problem.space.are_on_steps(doubted)]:
             if not holds(out.positions, point) and (within is None or within.offers(point[None])[0]):
                 return point
     return None
@@ -492,6 +493,7 @@ class Auto(Policy[Config, State]):
     predict = staticmethod(reports.predict)
     mean = staticmethod(reports.mean)
     left_out = staticmethod(left_out)
+    noise_at = staticmethod(noise_at)
     fewest_results = staticmethod(reports.fewest)
     recommend = staticmethod(reports.recommend)
     recommend_within = staticmethod(recommend_within)

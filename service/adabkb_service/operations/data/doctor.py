@@ -178,13 +178,16 @@ def _points(told: ReplayState) -> Iterator[str]:
             definition = told.first_definitions[name, number]
             if id(definition) not in spaces:
                 spaces[id(definition)] = definition_of(definition).space()
-            if not (_is_sound(row.parameters, spaces[id(definition)]) or _is_as_issued(told, row)):
+            if not (
+                _is_sound(row.parameters, spaces[id(definition)], is_measured=name == "observation")
+                or _is_as_issued(told, row)
+            ):
                 yield f"{name} {number} is at {row.parameters}, which is not in the space"
 
 
-def _is_sound(parameters: dict[str, Any], space: Space) -> bool:
+def _is_sound(parameters: dict[str, Any], space: Space, *, is_measured: bool) -> bool:
     try:
-        return feasible_point(space, parameters, "") == parameters
+        return feasible_point(space, parameters, "", is_measured=is_measured) == parameters
     except Invalid:
         return False
 

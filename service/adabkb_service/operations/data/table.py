@@ -86,7 +86,9 @@ def rows(connection: Connection, study: StudyRow) -> Iterator[Row]:
     definition = definition_of(study.definition)
     space = definition.space()
     for trial, result in pairs(connection, study):
-        told = {"state": "completed"} if trial is None else _of_trial(trial, result)
+        told: Row = {"state": "completed"} if trial is None else _of_trial(trial, result)
+        if trial is None and result is not None:
+            told["note"] = _text(result.attributes.get("note"))
         if result is not None:
             yield told | _of_result(result, definition, space)
         elif trial is not None:

@@ -231,7 +231,7 @@ def _of_names(space: Space, names: Sequence[str]) -> list[FieldError]:
 
 def _of_others(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
     """Return the errors in the values of the other parameters."""
-    problems = space.problems(at, partial=True)
+    problems = space.problems(at, partial=True, is_measured=True)
     problems |= {name: "varies along the slice; leave it out" for name in names if name in at}
     return [
         FieldError(f"?at{json_pointer(name)}", f"{shown(name)} {sentence}", "invalid_point")

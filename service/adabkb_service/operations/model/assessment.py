@@ -205,10 +205,19 @@ def _progress(facts: _Facts, expected: Prediction | None) -> answers.Progress:
         if is_other and at_best is not None and model.mean is not None and model.std is not None:
             is_better = facts.definition.sign * (model.mean - at_best.mean) > at_best.std / 2.0
             preferred = (model.mean, model.std) if is_better else None
+    repeat_std = None
+    if at_best is not None and model is not None and model.repeated is not None:
+        repeat_std = math.hypot(at_best.std, model.repeated)
+        preferred = preferred and (preferred[0], math.hypot(preferred[1], model.repeated))
     text = words.progress(
-        facts.study, facts.results, facts.digits.get(""), at_best, preferred, facts.front, facts.names
+        facts.study,
+        facts.results,
+        facts.digits.get(""),
+        words.AtBest(at_best, repeat_std, preferred, is_early=facts.has_few_results),
+        facts.front,
+        facts.names,
     )
-    return answers.Progress(text=text, best=best, expected=at_best)
+    return answers.Progress(text=text, best=best, expected=at_best, repeat_std=repeat_std)
 
 
 def _latest(facts: _Facts, trial: Trial) -> answers.LatestTrial:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from adabkb_service.contract.analysis import ParameterImportance, Validation, ValidationItem
@@ -52,12 +53,25 @@ NO_GAP: Mapping[NoGap, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class AtBest:
+    """What the model says about the point of the best result."""
+
+    expected: MetricPrediction | None
+    """Its prediction of the objective there; None if it gives none."""
+    repeat_std: float | None
+    """Standard deviation of a repeated result there; None if the system does not learn it."""
+    preferred: tuple[float, float] | None
+    """Mean and standard deviation of a result at the point that the model prefers; None if it is this one."""
+    is_early: bool
+    """Whether there are too few results to know the standard deviations. The noise is then hardly known."""
+
+
 def progress(
     study: Study,
     results: int,
     digits: Digits | None,
-    expected: MetricPrediction | None,
-    preferred: tuple[float, float] | None,
+    at_best: AtBest,
     front: Front | None,
     names: Labels,
 ) -> str:
@@ -67,8 +81,7 @@ def progress(
         study: the study.
         results: the number of results that count.
         digits: the number format of the objective; None without results.
-        expected: the model's prediction at the best result.
-        preferred: mean and standard deviation at the point that the model prefers; None if this is the best result's.
+        at_best: what the model says about the best result.
         front: the Pareto front; None with a single objective.
         names: the labels and units of the study.
     """
@@ -86,8 +99,7 @@ def progress(
             best,
             results,
             digits or Digits(best.value, best.value, decimals(best.value), names.quantity()),
-            expected,
-            preferred,
+            at_best,
             names,
         )
     )
@@ -107,8 +119,7 @@ def _of_best(
     best: Best,
     results: int,
     digits: Digits,
-    expected: MetricPrediction | None,
-    preferred: tuple[float, float] | None,
+    at_best: AtBest,
     names: Labels,
 ) -> Iterator[str]:
     value, at = digits.result(best.value), "" if best.trial is None else f" (trial {best.trial})"
@@ -123,11 +134,18 @@ def _of_best(
         told = f"The best {shortened(label, MAX_NAME_LENGTH)} of {results} results is {value}{at}"
     if results == 1:
         told = f"The only result is {value}{at}"
-    if expected is not None and results > 1 and digits.shows(expected.std):
-        told += f"; the model expects {digits.estimate(expected.mean, expected.std)} there"
+    if at_best.is_early and results > 1:
+        yield f"{told}. There are too few results to say how far a repetition would differ."
+        return
+    expected, repeat_std = at_best.expected, at_best.repeat_std
+    if expected is not None and results > 1:
+        if repeat_std is None and digits.shows(expected.std):
+            told += f"; the model expects {digits.estimate(expected.mean, expected.std)} there"
+        elif repeat_std is not None and digits.shows(repeat_std):
+            told += f"; the model expects a repetition to give {digits.estimate(expected.mean, repeat_std)}"
     yield f"{told}."
-    if preferred is not None:
-        yield f"The model prefers another point, where it expects {digits.estimate(*preferred)}."
+    if at_best.preferred is not None:
+        yield f"The model prefers another point, where it expects {digits.estimate(*at_best.preferred)}."
 
 
 def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels) -> str:

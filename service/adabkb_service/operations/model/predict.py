@@ -151,7 +151,7 @@ def predict(
 def _predicted(service: Service, study_id: str, points: Sequence[Mapping[str, Any]]) -> list[Expected]:
     before = row(service, study_id)
     space = definition_of(before.definition).space()
-    checked = [checked_point(space, point, f"/points/{i}") for i, point in enumerate(points)]
+    checked = [checked_point(space, point, f"/points/{i}", is_measured=True) for i, point in enumerate(points)]
     after, found = service.ask(study_id, "predicted", np.array([space.encode(point) for point in checked]))
     check_same_space(before, after)
     predictions: list[Expected] = found

@@ -190,6 +190,8 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
         cells += [_measured(study, name, metrics.get(name)), figure(errors.get(name), 3)]
     cells += [_value(each.name, point) for each in study.parameters if each.kind != "fixed"]
     told = [] if trial is None else [trial.reason, trial.attributes.get("note")]
+    if trial is None and result is not None:
+        told = [result.attributes.get("note")]
     worker = None if trial is None else trial.worker
     return [*cells, "; ".join(str(each) for each in told if each), worker or UNKNOWN, moment(_when(line))]
 

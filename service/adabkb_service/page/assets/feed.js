@@ -77,7 +77,10 @@ const SENTENCES = {
   failed: (payload) => `failed${because(payload.reason)}`,
   retried: (payload) => `is issued again${because(payload.reason)}`,
   withdrawn: (payload) => `was withdrawn${because(payload.reason)}`,
-  annotated: ({ attributes }) => `has a new ${Object.keys(attributes ?? {}).join(", ") || "attribute"}`,
+  annotated: ({ observation, attributes }) => {
+    const named = Object.keys(attributes ?? {}).join(", ") || "attribute";
+    return `${observation ? `Result ${observation} ` : ""}has a new ${named}`;
+  },
   paused: (payload) => `The study was paused${because(payload.reason)}`,
   resumed: () => "The study was resumed",
   updated: (payload) =>

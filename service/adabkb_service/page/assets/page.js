@@ -266,6 +266,7 @@ async function perform(element, sent) {
   const [method, path] = apiOf(element);
   const isAsking = element.dataset.action === "ask";
   const answer = await (isAsking ? askPatiently(method, path, sent) : call(method, path, sent));
+  if (answer === null) return; // the person no longer waits
   const { says, undo, goto, after } = ACTIONS[dataOf(element, "action")];
   const text = says?.(answer, sent, element);
   const way = undo?.(answer, sent, element);

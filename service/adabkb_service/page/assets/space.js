@@ -29,6 +29,7 @@ import { around, byId, dataOf, every } from "./elements.js";
 import { addExclusion, exclusions, fieldOfExclusion, fitExclusions, showExclusions } from "./exclusions.js";
 import { number, together } from "./forms.js";
 import { kept } from "./kept.js";
+import { fieldOfRowWeights, rowWeights, showRowWeights } from "./row-weights.js";
 import { counted, inUnit } from "./words.js";
 
 export { area, box, field, part, text };
@@ -181,7 +182,6 @@ export const parameters = () => together(rows().map((row) => () => described(row
 /** The same, without kept values. */
 export const parametersAlone = () => rows().map(parameter);
 
-const weightsOfRows = new WeakMap(); // by row with a catalogue: weights of its rows, which have no fields
 const filled = new WeakMap(); // by row: what it was filled in with, and what its fields said then
 
 /** The parameter of a row; unchanged fields give exactly the value that they were filled in with.
@@ -206,7 +206,7 @@ export function showParameters(given, prior, inUse) {
   fitSpace();
   for (const [row, each] of pairs) {
     showDescriptors(row, each.descriptors);
-    if (each.kind === "catalogue") weightsOfRows.set(row, prior?.[each.name]?.weights);
+    if (each.kind === "catalogue") showRowWeights(row, prior?.[each.name]?.weights);
     else showWeights(row, prior?.[each.name]?.weights);
     showConditions(row, rows(), each.when);
   }
@@ -317,7 +317,7 @@ function belief(row) {
   }
   const kind = text(row, "kind");
   if (kind === "fixed") return undefined;
-  const given = kind === "catalogue" ? weightsOfRows.get(row) : weights(row);
+  const given = kind === "catalogue" ? rowWeights(row) : weights(row);
   return given && { weights: given };
 }
 
@@ -339,6 +339,7 @@ export function fieldOfSpace([list, place, name, at]) {
   const row = ["prior", "baseline"].includes(list) ? rows().find((each) => text(each, "name") === place) : null;
   if (!row) return undefined;
   if (list === "baseline") return part(row, "baseline");
+  if (text(row, "kind") === "catalogue") return fieldOfRowWeights(row);
   if (!isNumeric(row)) return fieldOfWeight(row, at);
   return part(row, name === "around" || text(row, "around") === "" ? "around" : "spread");
 }

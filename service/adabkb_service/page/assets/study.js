@@ -48,21 +48,16 @@ function write(row, model, observed) {
   one(row, "[data-by=observed]", HTMLElement).textContent = observed;
 }
 
-/** Show below the best result the model's prediction there or, if it prefers another evaluated point, at that point.
+/** Show below the best result the point that the model prefers, if that is another one. The assessment has its
+ * prediction.
  * @param {Recommendation["model"]} model
  * @param {Recommendation["observed"]} observed
  */
-function tellExpected(model, observed) {
+function tellPreferred(model, observed) {
   const told = ifThere("best-by-model", HTMLElement);
   if (!told) return;
-  const isSame = model && observed && JSON.stringify(model.parameters) === JSON.stringify(observed.parameters);
-  const expected = model ? plusMinus(model.mean, model.std, quantities.value) : "";
-  const other = model && !isSame ? conditions(parameters, model.parameters).join(", ") : "";
-  told.textContent = !model
-    ? ""
-    : isSame
-      ? `The model expects ${expected} there.`
-      : `Best by the model: ${expected} at ${other}`;
+  const isOther = model && JSON.stringify(model.parameters) !== JSON.stringify(observed?.parameters);
+  told.textContent = isOther ? `Best by the model: ${conditions(parameters, model.parameters).join(", ")}` : "";
 }
 
 /** Write the recommended point next to the best observed one. */
@@ -80,7 +75,7 @@ async function recommend() {
     const change = row.querySelector("[data-by=change]"); // there if the study has a baseline
     if (change) change.textContent = gainOf(model?.changes, name);
   }
-  tellExpected(model, observed);
+  tellPreferred(model, observed);
   const value = one(table, "[data-value]", HTMLElement);
   write(
     value,

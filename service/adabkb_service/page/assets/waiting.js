@@ -1,15 +1,17 @@
-// Asking for the next experiment: while the model is choosing it, the page says how long this takes, and offers a
-// quasi-random point at once.
+// Asking for the next experiment: while the model is choosing it, the page says how long this takes, and offers to take
+// a quasi-random point or to cancel.
 
 import { call, pause } from "./calls.js";
-import { problemOf, statusOf } from "./caught.js";
+import { messageOf, problemOf, statusOf } from "./caught.js";
 import { made } from "./elements.js";
+import { say } from "./toasts.js";
 import { inUnit } from "./words.js";
 
 const SHOWN_AFTER_SECONDS = 2;
 const MAX_REFUSALS = 6;
 
-/** Ask for trials, and wait for the model as long as the person does.
+/** Ask for trials, and wait for the model as long as the person does. The answer; null if the person cancels. Trials of
+ * an answer that arrives later are given back.
  * @param {string} method
  * @param {string} path
  * @param {Record<string, unknown>} sent
@@ -19,24 +21,49 @@ export async function askPatiently(method, path, sent) {
   const wait = new Wait();
   let refusals = 0; // for other reasons
   try {
-    for (;;) {
-      const { fallback } = wait;
+    while (!wait.isCancelled) {
+      const asked = call(method, path, { ...sent, fallback: wait.fallback }, 1);
       try {
-        return await call(method, path, { ...sent, fallback }, 1);
+        const answer = await Promise.race([asked, wait.cancelled]);
+        if (answer) return answer;
+        asked.then(
+          ({ trials }) => giveBack(path, trials),
+          () => {}, // refused, so there are no trials
+        );
       } catch (error) {
         const isBusy = problemOf(error)?.code === "model_busy";
         if (!isBusy && (statusOf(error) !== 503 || ++refusals === MAX_REFUSALS)) throw error;
-        await pause(1000);
+        await Promise.race([pause(1000), wait.cancelled]);
       }
     }
+    return null;
   } finally {
     wait.end();
   }
 }
 
+/** Release the trials of a request that the person has cancelled.
+ * @param {string} path the path of the request
+ * @param {{ number: number, attempt: number }[]} trials
+ */
+async function giveBack(path, trials) {
+  try {
+    for (const { number, attempt } of trials)
+      await call("POST", path.replace(/suggest$/, `trials/${number}/release`), { attempt });
+    if (trials.length)
+      say("The point arrived after you had cancelled. It is given back, and is the next to be issued.");
+  } catch (error) {
+    say(`Trial ${trials[0].number} arrived after you had cancelled, and is reserved for you: ${messageOf(error)}`);
+  }
+  document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true }));
+}
+
 /** The dialog that is shown while the model is choosing. */
 class Wait {
   fallback = false;
+  isCancelled = false;
+  /** @type {Promise<null>} */
+  cancelled;
   #began = Date.now();
   #seconds = made("span", {});
   #random = made("button", { type: "button", textContent: "Take a quasi-random point" });
@@ -45,8 +72,16 @@ class Wait {
 
   constructor() {
     this.#dialog.setAttribute("aria-label", "Waiting for the model");
-    this.#dialog.append(made("p", { className: "buttons" }, this.#random));
-    this.#dialog.addEventListener("cancel", (event) => event.preventDefault()); // a point may be on its way
+    const cancel = made("button", { type: "button", textContent: "Cancel" });
+    this.#dialog.append(made("p", { className: "buttons" }, this.#random, cancel));
+    this.cancelled = new Promise((resolve) => {
+      const stop = () => {
+        this.isCancelled = true;
+        resolve(null);
+      };
+      cancel.addEventListener("click", stop);
+      this.#dialog.addEventListener("cancel", stop); // Escape
+    });
     this.#random.addEventListener("click", () => {
       this.fallback = true;
       this.#random.disabled = true;

@@ -94,12 +94,12 @@ def _together(within: Slice, axis: int) -> tuple[int, ...]:
 
 
 def _put_back(point: Array, axis: int, baseline: Mapping[int, float], within: Slice) -> Array:
-    """Return a point, (d,), with the baseline's value along an axis, and along axes that this makes active."""
+    """Return a point, (d,), with the baseline's value along an axis, and along axes that this makes active. It was not
+    measured, so its values are on the steps of their parameters."""
     activity, moved = within.space.activity, point.copy()
     for each in _together(within, axis):
         moved[each] = baseline[each]
     born = activity.active(moved[None])[0] & ~activity.active(point[None])[0]
     for other in np.flatnonzero(born):
         moved[other] = baseline.get(int(other), moved[other])
-    found: Array = within.put(moved[None])[0]
-    return found
+    return within.space.on_steps(within.put(moved[None])[0])

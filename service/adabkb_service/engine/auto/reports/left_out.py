@@ -15,6 +15,8 @@ all results: lengthscales, noise ratios, warps and the weights of the members (`
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
@@ -28,6 +30,7 @@ from adabkb_service.engine.auto.model.noise import noise_ratios
 from adabkb_service.engine.auto.model.rows import best_and_sample
 from adabkb_service.engine.auto.reports.averaging import averaged
 from adabkb_service.engine.auto.state.state import State
+from adabkb_service.engine.record import same
 
 Array = NDArray[np.float64]
 
@@ -61,7 +64,7 @@ def left_out(state: State) -> LeftOut | None:
     share = np.mean(below, axis=0)
     tails = 2.0 * np.minimum(share, 1.0 - share)
     is_noisy = state.declares_noise or state.seems_noisy
-    noise = _noise(state, known, rows) if is_noisy else None
+    noise = np.median(_noises(state, known, rows), axis=0) if is_noisy else None
     return LeftOut(rows, predicted, tails, noise, doubted[rows] > 0.0)
 
 
@@ -92,11 +95,24 @@ def _moments(member: Member, values: Array, doubted: Array) -> tuple[Array, Arra
     return outputs - off, np.maximum(deviations, NEGLIGIBLE)
 
 
-def _noise(state: State, known: Averaged, rows: NDArray[np.int64]) -> Array:
-    """Return the standard deviations of the noise of results, (n,), in the user's units: the median over members."""
+def noise_at(state: State, point: Array) -> float | None:
+    """Return the standard deviation of the noise of a result at a point (d,), in the user's units; None if the point
+    was not evaluated. It is the root mean square over the members: with few results they differ, and a repeated result
+    may differ by the noise of any of them."""
+    rows = same(state.record.positions, point)
+    if not len(rows):
+        return None
+    noises = _noises(state, averaged(state), rows)
+    with np.errstate(over="ignore"):
+        found = float(np.sqrt(np.mean(noises**2)))
+    return found if math.isfinite(found) else None
+
+
+def _noises(state: State, known: Averaged, rows: NDArray[np.int64]) -> Array:
+    """Return the standard deviations of the noise of results in the user's units, (members, n)."""
     values, found = state.record.values[rows], []
     for member in known.members:
         ratios = noise_ratios(state.problem, member.hyperparameters, member.warp, state.record, rows)
         with np.errstate(over="ignore", divide="ignore"):
             found.append(np.sqrt(ratios * member.posterior.variance) / member.warp.slope(values))
-    return np.median(found, axis=0)
+    return np.stack(found)
