@@ -74,6 +74,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "correct": "results.correct",
             "exclude": "results.exclude",
             "include": "results.include",
+            "annotate": "results.annotate",
         },
         "model": {
             "show": "results.model",

@@ -89,6 +89,27 @@ def include(
     _amend(server, StudyCalls(study).include(observation, reason), as_json=as_json)
 
 
+def annotate(
+    server: Server,
+    study: StudyId,
+    observation: Observation,
+    attributes: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME=VALUE...", help="attribute, as text or JSON; null removes it", show_default=False),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Set attributes of a result without a trial. The model ignores them.
+
+    \b
+    adabkb result annotate gluing 12 note=turbid
+    """
+    given = parse_point(attributes, "an attribute", "such as note=turbid")
+    answer = server.document(StudyCalls(study).annotate_result(observation, given))
+    found = answer["observation"]["attributes"]
+    show(answer, f"Result {observation} has {point(found) if found else 'no attributes'}.", as_json=as_json)
+
+
 def recommendation(
     server: Server,
     study: StudyId,

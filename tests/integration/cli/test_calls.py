@@ -130,6 +130,15 @@ def test_values_are_reported_until_the_trial_is_stopped(create: Callable[..., St
     assert f"adabkb trial release {study.id} TRIAL" in adabkb("trial", "report", study.id, "1", "1", "2", code=1)
 
 
+def test_attributes_of_a_result_without_a_trial_are_set_and_removed(study: Study) -> None:
+    added = study.add_result({"x": 0.5, "y": 0.5}, 1.0).observation
+    assert added is not None
+    seq = str(added.seq)
+    set_now = adabkb("result", "annotate", study.id, seq, "note=turbid", "fold=2")
+    assert set_now == f"Result {seq} has note='turbid' fold=2.\n"
+    assert adabkb("result", "annotate", study.id, seq, "note=null", "fold=null") == f"Result {seq} has no attributes.\n"
+
+
 def test_attributes_are_set_removed_and_looked_for(study: Study) -> None:
     adabkb("trial", "suggest", study.id, "--count", "2")
     assert adabkb("trial", "annotate", study.id, "1", "host=n1", "fold=2") == "Trial 1 has host='n1' fold=2.\n"
@@ -388,6 +397,8 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("result", "observe", "all", "1", "0.5"), None),
             (("result", "observe-many", "all", "-"), results),
             (("result", "correct", "all", "1", "0.25"), None),
+            (("result", "add", "all", "0.75", *x), None),
+            (("result", "annotate", "all", "2", "note=turbid"), None),
             *(((group, "list", "all"), None) for group in ("trial", "result")),
             *((("study", verb, "all"), None) for verb in ("recommendation", "events", "export")),
             *((("model", verb, "all"), None) for verb in ("show", "tree", "dictionary")),

@@ -33,6 +33,7 @@ NAMED = {
     ("trial", "list"): ("trials",),
     ("trial", "retry"): ("retry", "retry_failed"),
     ("result", "list"): ("observations",),
+    ("result", "annotate"): ("annotate_result",),
     ("model", "show"): ("model",),
     ("access", "show"): ("access",),
 }

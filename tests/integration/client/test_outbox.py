@@ -327,7 +327,7 @@ def test_a_result_that_cannot_be_stored_now_does_not_hold_up_the_others(
         first, second = put(client, study, 1.0), put(client, study, 2.0)
         faulty.faults.append("internal")
         assert client.deliver() == Delivery((second,), ())
-        assert "is not delivered yet: 500 internal" in caplog.text
+        assert "is not delivered yet: Internal error [500 internal]" in caplog.text
         assert client.deliver() == Delivery((first,), ())
     assert values(study) == [2.0, 1.0]
 

@@ -22,6 +22,7 @@ VERBS: dict[tuple[str, ...], str] = {
     ("study", "events"): "events",
     ("study", "list"): "studies",
     ("study", "show"): "info",
+    ("result", "annotate"): "annotate_result",
     ("trash", "list"): "trash",
     ("trash", "purge"): "purge_study",
     ("trash", "restore"): "restore_study",
