@@ -106,7 +106,7 @@ def annotate(
     """
     given = parse_point(attributes, "an attribute", "such as note=turbid")
     answer = server.document(StudyCalls(study).annotate_result(observation, given))
-    found = answer["observation"]["attributes"]
+    found = answer["observation"].get("attributes")
     show(answer, f"Result {observation} has {point(found) if found else 'no attributes'}.", as_json=as_json)
 
 
