@@ -44,7 +44,7 @@ PEERS = ("ax", "baybe")
 COUNTS = (15, 30, 50)
 """Evaluations after which methods are compared."""
 SEEDS = 10
-PEER_COUNTS, PEER_SEEDS = (15, 30), 3
+PEER_COUNTS = (15, 30)
 """The same for the peers, which take seconds for each suggestion."""
 FLOOR = 1e-6
 """Regrets below this value count as equal."""
@@ -252,14 +252,13 @@ def tables(path: Path) -> Iterator[runs.Table]:
         header = ["formulas", *METHODS, "seeds better than last share", "seeds worse"]
         yield runs.Table(title, header, rows)
     found = runs.comparable(path, PROBLEMS, (*METHODS, *PEERS))
-    for count in PEER_COUNTS:
+    for count in PEER_COUNTS if set(PEERS) <= set(found.methods) else ():
         rows = []
         for problem in found.problems:
-            regrets = [_regrets(found, problem, method, count) for method in (*METHODS, *PEERS)]
+            regrets = [_regrets(found, problem, method, count) for method in found.methods]
             rows.append([problem, *(f"{np.median(each):.2g}" for each in regrets)])
-        if rows:
-            title = f"Regret after {count} evaluations, median of {len(found.seeds)} seeds, with peers"
-            yield runs.Table(title, ["formulas", *METHODS, *PEERS], rows)
+        title = f"Regret after {count} evaluations, median of {len(found.seeds)} seeds, with peers"
+        yield runs.Table(title, ["formulas", *found.methods], rows)
 
 
 def _regrets(found: runs.Found, problem: str, method: str, count: int) -> Array:

@@ -52,13 +52,14 @@ StudyId = Annotated[
         description="id of the study: letters, digits, dots, underscores, hyphens",
     ),
 ]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 TrialNumber = Annotated[int, Field(ge=1, le=2**31 - 1, description="number of the trial, from suggest")]
 Result = Annotated[
     Number | None,
     Field(description="the measured objective, in its units; leave it out if there are several objectives"),
 ]
 StdError = Annotated[
-    Annotated[float, Field(ge=0, allow_inf_nan=False)] | None,
+    NotNegative | None,
     Field(description="standard error of value, in the same units, if known"),
 ]
 Metrics = Annotated[
@@ -70,7 +71,7 @@ Partial = Annotated[
     Field(description="true if some numbers are not measured yet; the same tool adds them later, for the same trial"),
 ]
 StdErrors = Annotated[
-    dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] | None,
+    dict[str, NotNegative] | None,
     Field(description="standard errors of metrics by name, if known"),
 ]
 Key = Annotated[
@@ -86,7 +87,6 @@ Cursor = Annotated[str | None, Field(description="next_cursor of the answer befo
 
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Steps = Annotated[int, Field(ge=1, le=10**9)]
 When = Annotated[

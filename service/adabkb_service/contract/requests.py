@@ -34,6 +34,7 @@ from adabkb_service.contract.parameters import (
     Description,
     LeaseSeconds,
     Name,
+    NotNegative,
     Number,
     Parameter,
     Positive,
@@ -60,7 +61,6 @@ MAX_REPEATS = 100
 IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,255}$"
 
 Point = dict[str, Any]
-StdError = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 MetricValues = Annotated[
     Annotated[dict[Name, Number], Field(max_length=MAX_METRICS), SPARING] | None,
     Field(description="values of the study's metrics, by name"),
@@ -71,11 +71,11 @@ Partial = Annotated[
 ]
 Costs = Annotated[Positive | None, Field(description="short for the metric cost, in studies with a cost")]
 Seconds = Annotated[
-    Annotated[float, Field(ge=0, allow_inf_nan=False)] | None,
+    NotNegative | None,
     Field(description="duration of the evaluation; by default the time since the start of the current attempt"),
 ]
 MetricErrors = Annotated[
-    Annotated[dict[Name, StdError], Field(max_length=MAX_METRICS), SPARING] | None,
+    Annotated[dict[Name, NotNegative], Field(max_length=MAX_METRICS), SPARING] | None,
     Field(description="standard errors of metrics, where known"),
 ]
 
@@ -118,7 +118,7 @@ class PatchStudyBody(Changes):
 
     state: NotNull[Literal["running", "paused"]] = None
     budget: Count | None = None
-    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    tolerance: NotNegative | None = None
     lease_seconds: NotNull[LeaseSeconds] = None
     max_attempts: NotNull[Count] = None
     max_runtime_seconds: LeaseSeconds | None = None
@@ -218,7 +218,7 @@ class TrialValueBody(Body):
     trial: Count
     metrics: MetricValues = None
     value: Value = None
-    std_error: StdError | None = None
+    std_error: NotNegative | None = None
     std_errors: MetricErrors = None
     cost: Costs = None
     partial: Partial = False
@@ -250,7 +250,7 @@ class PointValueBody(Body):
     parameters: Annotated[Point, Field(description="measured values of floats may lie between the steps")]
     metrics: MetricValues = None
     value: Value = None
-    std_error: StdError | None = None
+    std_error: NotNegative | None = None
     std_errors: MetricErrors = None
     cost: Costs = None
     partial: Partial = False
@@ -351,13 +351,13 @@ class CorrectionBody(Changes):
     """A correction of an observation. Absent fields keep their values."""
 
     value: NotNull[Number] = None
-    std_error: StdError | None = None
+    std_error: NotNegative | None = None
     metrics: Annotated[
         NotNull[Annotated[dict[Name, Number], Field(max_length=MAX_METRICS), SPARING]],
         Field(description="metrics by name; absent ones keep their values"),
     ] = None
     std_errors: Annotated[
-        NotNull[Annotated[dict[Name, StdError | None], Field(max_length=MAX_METRICS), SPARING]],
+        NotNull[Annotated[dict[Name, NotNegative | None], Field(max_length=MAX_METRICS), SPARING]],
         Field(description="standard errors of metrics; null means unknown"),
     ] = None
     excluded: NotNull[bool] = None

@@ -162,12 +162,13 @@ class Space:
         """Indices of the constraints that a valid, complete point violates. A constraint that names an inactive
         parameter does not apply. A measured point need not satisfy a constraint that the nearest point of the space
         satisfies, since a suggested point must not become infeasible by a small deviation."""
-        nearest = self.nearest(parameters) if self.constraints else parameters
-        return [
+        failing = [
             index
             for index, each in enumerate(self.constraints)
-            if self._applies(each, parameters) and not (each.holds(parameters) or each.holds(nearest))
+            if self._applies(each, parameters) and not each.holds(parameters)
         ]
+        nearest = self.nearest(parameters) if failing else parameters
+        return [index for index in failing if not self.constraints[index].holds(nearest)]
 
     def nearest(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         """A valid point with measured values between two steps replaced by the nearest value of their axis."""

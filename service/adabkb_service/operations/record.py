@@ -127,8 +127,8 @@ def _with_added(
 def _with_measured_cost(
     draft: Draft, seconds: float | None, result: TrialValueBody, earlier: ObservationRow | None
 ) -> TrialValueBody:
-    """Return the result with the duration of the evaluation as its cost, if the study measures durations and the result
-    gives none. A repeated result keeps the stored cost."""
+    """Return the result with the duration of the evaluation as its cost, if the study measures durations. A result that
+    gives its cost is unchanged. A repeated result keeps the stored cost."""
     if COST in metrics_of_result(result):
         return result
     cost = measured_cost(draft, seconds)
