@@ -60,9 +60,11 @@ def _started(label: Any, seconds: float, work: Work) -> _Child:
     folder = Path(tempfile.mkdtemp(prefix="adabkb-mutant-"))
     number = os.fork()
     if number:
+        with suppress(ProcessLookupError):  # it has ended already
+            os.setpgid(number, number)  # here too, since it may be killed before it has done so itself
         return _Child(number, folder, time.monotonic() + seconds, label)
     try:
-        os.setsid()
+        os.setpgid(0, 0)
         (folder / "answer").write_text(json.dumps(work(folder)))
     except BaseException:
         (folder / "error").write_text(traceback.format_exc())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -307,16 +308,24 @@ def test_a_file_that_is_none_is_refused_and_a_large_one_is_stored_whole(
     assert checked(api.get("/v1/studies/large"))["counts"]["observations"] == 101
 
 
+def release(routes: list[Route]) -> None:
+    """Let requests go on, in their order, each once."""
+    while routes:
+        routes.pop(0).continue_()
+
+
 def turns_the_page_while_the_table_is_read_again(page: Page) -> None:
     """What was requested before does not replace the page that a person asks for, though it arrives first."""
-    held: dict[str, Route] = {}
-    page.route("**/studies/large/results?*", lambda route: held.setdefault(route.request.url[-len("page=1") :], route))
+    held, table = defaultdict[str, list[Route]](list), "**/studies/large/results?*"
+    page.route(table, lambda route: held[route.request.url[-len("page=1") :]].append(route))
     with page.expect_request("**/results?*page=1"):
         page.evaluate("document.body.dispatchEvent(new CustomEvent('trials-changed'))")
     with page.expect_request("**/results?*page=2"):
         page.locator("#rows").get_by_role("link", name="Next").click()
     page.wait_for_timeout(300)
-    held["page=1"].continue_()
+    release(held["page=1"])
     page.wait_for_timeout(300)
-    held["page=2"].continue_()
+    page.route(table, lambda route: route.continue_())  # a later handler goes first
+    release(held["page=1"])
+    release(held["page=2"])
     expect(page.locator("#rows")).to_contain_text("Page 2 of 3")
