@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Client(Connected[Transport]):
     """A connection to a server. Threads may share it; close it, or use it in a ``with`` block.
 
-    ``Client.local("study.db")`` needs no server: it starts one for a local file.
+    ``Client.local("study.db")`` needs no running server: it starts one for the file.
 
     Args:
         url: the server's URL; by default ADABKB_URL, or http://127.0.0.1:8000.
@@ -155,9 +155,9 @@ class Client(Connected[Transport]):
             parameters: the search space.
             direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
             update: if the study exists and differs only in settings that ``Study.update`` can change, change them.
-            settings: see ``StudySettings``; among them ``budget`` (the number of trials), ``seed``, ``constraints``,
-                ``early_stopping``, ``stop``, ``noise_std``, ``metrics``, ``outcome_constraints``, ``objectives`` and
-                ``prior``. None means no limit.
+            settings: see ``StudySettings``; among them ``budget`` (the number of trials; None means no limit),
+                ``seed``, ``constraints``, ``early_stopping``, ``stop``, ``noise_std``, ``metrics``,
+                ``outcome_constraints``, ``objectives`` and ``prior``.
 
         Returns:
             The study.
@@ -201,7 +201,8 @@ class Client(Connected[Transport]):
         return study
 
     def studies(self) -> Items[Study]:
-        """Return all studies, newest first. A console shows their states; ``info()`` of a study returns the details."""
+        """Return the studies that you may read, newest first. A console shows their states; ``info()`` of a study
+        returns the details."""
         infos = client_calls.studies()
         return Items(infos, lambda info: Study(self._transport, info.id), self._transport)
 
@@ -211,8 +212,8 @@ class Client(Connected[Transport]):
         While it is in the trash, its webhooks send nothing and its links do not work.
 
         Raises:
-            NotFound: there is no study with this id.
-            Unauthorized: the study belongs to another user.
+            NotFound: there is no study with this id that you may read.
+            Unauthorized: the study is shared with you, but only its owner may delete it.
         """
         self._transport.perform(StudyCalls(id).delete(purge=purge))
 

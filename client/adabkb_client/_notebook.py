@@ -67,7 +67,7 @@ def imported(found: ImportReport) -> str:
 
 
 def _brief(value: Any) -> Any:
-    """Return a field's value, with dicts and lists of numbers as text."""
+    """Return a field's value, with a dict as text."""
     return _in_words(value) if isinstance(value, Mapping) else value
 
 
@@ -93,7 +93,7 @@ def recommendation(found: Recommendation) -> str:
     names = list(dict.fromkeys(name for each in (observed, estimate) if each is not None for name in each.parameters))
     rows = [] if observed is None else [("observed", observed.value, *_in_columns(observed.parameters, names))]
     if estimate is not None:
-        rows.insert(0, ("by the model", _with_error(estimate), *_in_columns(estimate.parameters, names)))
+        rows.insert(0, ("by the model", _with_std(estimate), *_in_columns(estimate.parameters, names)))
     if found.reason == "nothing_feasible":
         return table(["", "value", *names], rows) + "No result satisfies all outcome constraints; these come closest."
     if estimate is not None and estimate.changes is not None:
@@ -116,7 +116,7 @@ def importance(found: Importance) -> str:
         )
         for each in sorted(found.parameters, key=lambda each: -each.total)
     ]
-    return f"Importance by {found.results} results{table(['parameter', 'alone', 'with others'], rows)}"
+    return f"Importance, from {found.results} results{table(['parameter', 'alone', 'with others'], rows)}"
 
 
 def records(items: Sequence[Any], *, is_all: bool) -> str:
@@ -154,7 +154,7 @@ def _in_columns(parameters: Mapping[str, Any], names: Sequence[str]) -> Iterator
     return (choice(parameters[name]) if name in parameters else None for name in names)
 
 
-def _with_error(estimate: Estimate) -> str:
+def _with_std(estimate: Estimate) -> str:
     return f"{estimate.mean:.6g} ± {estimate.std:.2g}"
 
 

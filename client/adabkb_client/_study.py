@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("adabkb_client")
 
 Returned = SupportsFloat | Mapping[str, Any] | None
-"""The value, or a dict with fields of ``Result``; None if the function has reported an outcome of the trial itself. For
-a stopped trial any value is allowed; from a dict, metrics that the result lacks are added."""
+"""The value, or a dict with ``value``, ``std_error``, ``metrics`` and ``std_errors``; None if the function has reported
+an outcome of the trial itself. For a stopped trial any value is allowed; from a dict, metrics that the result lacks are
+added."""
 Objective = Callable[..., Returned]
 """Takes the parameters by name, or the trial."""
 AsyncObjective = Callable[..., Awaitable[Returned]]
@@ -49,9 +50,9 @@ class LeasedTrial(Leased):
     """A trial to evaluate, in a ``with`` block or between ``start`` and ``close``.
 
     During this time, its lease is renewed. If an exception ends the block, the trial fails, with the exception's text
-    as the reason. KeyboardInterrupt, SystemExit and programming errors (``MISTAKES``, or an invalid result) release the
-    trial instead. The exception always propagates. If the result could not be delivered, the trial does not fail: its
-    lease expires, and the server issues it again.
+    as the reason. KeyboardInterrupt, SystemExit and programming errors (ImportError, NameError, SyntaxError, an invalid
+    result) release the trial instead. The exception always propagates. If the result could not be delivered, the trial
+    does not fail: its lease expires, and the server issues it again.
 
     The object can be pickled. A copy renews the lease only if it is started, too.
     """
@@ -293,9 +294,8 @@ class Study(StudyMethods, Connected[Transport]):
     ) -> Iterator[LeasedTrial]:
         """Lease a trial for the block, and renew the lease until the block ends.
 
-        An exception fails the trial with its text. KeyboardInterrupt, SIGTERM (in the main thread, if the program has
-        no handler) and programming errors (ImportError, NameError, SyntaxError, an invalid result) release the trial.
-        The exception always propagates.
+        An exception ends the trial as described in ``LeasedTrial``. SIGTERM acts as KeyboardInterrupt does (in the main
+        thread, if the program has no handler).
 
         Args:
             lease_seconds: how long the trial stays with this process after the last heartbeat. A thread sends
@@ -321,7 +321,8 @@ class Study(StudyMethods, Connected[Transport]):
         context: Parameters | None = None,
         wait: float = 0.0,
     ) -> LeasedTrial:
-        """Lease a trial if a ``with`` block is not possible: call its ``start()``, and at the end its ``close()``.
+        """Lease a trial for use outside of a ``with`` block: call ``start()`` of the returned object, and at the end
+        ``close()``.
 
         Between these calls, report the result with ``observe`` or ``fail``, or give an exception to ``close(error)``.
 

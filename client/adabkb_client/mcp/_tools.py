@@ -55,9 +55,9 @@ class Reading:
         return answer
 
     async def info(self, study: StudyId) -> answers.InfoAnswer:
-        """Describe a study: its parameters and settings, its best result, what it waits for, and the gap. Going on will
-        probably gain less than the gap, in the units of the objective. Use it before you work on a study that you did
-        not create, and to decide whether to stop."""
+        """Describe a study: its parameters and settings, its best result, what it waits for, and the gap. Further
+        trials will probably gain less than the gap, in the units of the objective. Use it before you work on a study
+        that you did not create, and to decide whether to stop."""
         return answers.info(await self._transport.perform(StudyCalls(study).info()))
 
     async def recommendation(
@@ -69,8 +69,8 @@ class Reading:
         ] = None,
     ) -> answers.RecommendationAnswer:
         """Return the best point: by the model (mean and std in the units of the objective), and the best one observed.
-        Use it for the final answer. With noise prefer the model's. Of several objectives it is the front. In a study
-        with context parameters it is the best point of one context."""
+        Use it for the final answer. With noise prefer the model's. With several objectives, it is the front. In a
+        study with context parameters it is the best point of one context."""
         steps = StudyCalls(study).recommendation(feasible_probability=feasible_probability, context=context)
         return answers.recommendation(await self._transport.perform(steps))
 
@@ -115,7 +115,7 @@ class Reading:
 T = TypeVar("T")
 
 LeaseSeconds = Annotated[float, Field(gt=0, le=30 * 86400, allow_inf_nan=False)]
-Reason = Annotated[str, Field(max_length=1000, description="what went wrong, for people and for the log")]
+Reason = Annotated[str, Field(max_length=1000, description="why, for people and for the log")]
 AnyContext = Context[Any, Any]
 
 
@@ -225,7 +225,7 @@ class Changing:
         study: StudyId,
         mixtures: Annotated[
             list[definition.Mixture] | None,
-            Field(description="all shares of a whole that hold from now on; an empty list removes them"),
+            Field(description="all mixtures that hold from now on; an empty list removes them"),
         ] = None,
         prior: Annotated[
             dict[str, definition.Belief] | None,
@@ -236,7 +236,7 @@ class Changing:
         ] = None,
         key: Key = None,
     ) -> answers.InfoAnswer:
-        """Change what a running study assumes: mixtures, beliefs about the optimum, settings in use. Each argument
+        """Change the mixtures, the prior or the baseline of a running study, and nothing else. Each argument
         replaces all former ones; what is left out stays. All results stay; those outside changed mixtures no longer
         count. Change a belief only for a reason that the user gave or that the results show."""
         if mixtures is None and prior is None and baseline is None:
@@ -390,14 +390,14 @@ class Changing:
         context: AnyContext,
         study: StudyId,
         trial: TrialNumber,
-        step: Annotated[int, Field(ge=0, le=10**9, description="steps done so far; larger than at the report before")],
+        step: Annotated[int, Field(ge=0, le=10**9, description="steps so far; more than in the previous report")],
         value: Annotated[Number, Field(description="the result that the trial would have if it ended now")],
         cost: Annotated[
             Number | None, Field(description="cost of the trial so far; for a study with cost told")
         ] = None,
         key: Key = None,
     ) -> answers.ReportAnswer:
-        """Report how a trial goes on, before its end, such as the loss after an epoch. It renews the lease. If stop is
+        """Report an intermediate value of a trial, such as the loss after an epoch. It renews the lease. If stop is
         true, end the evaluation; it then needs no result."""
         found = await self._perform(StudyCalls(study).report(trial, step, value, cost=cost), context, key)
         answer: answers.ReportAnswer = {"stop": found.stop, "trial": answers.trial(found.trial)}
@@ -423,7 +423,7 @@ class Changing:
     async def release(
         self, context: AnyContext, study: StudyId, trial: TrialNumber, key: Key = None
     ) -> answers.ChangeAnswer:
-        """Give a trial back without a result, for others to evaluate. It is the next one that suggest issues."""
+        """Give a trial back without a result, for others to evaluate. The next call of suggest issues it first."""
         return answers.change(await self._perform(StudyCalls(study).release(trial), context, key))
 
     async def withdraw(
@@ -434,7 +434,7 @@ class Changing:
         return answers.change(await self._perform(StudyCalls(study).withdraw(trial, reason or None), context, key))
 
     async def pause(self, context: AnyContext, study: StudyId, key: Key = None) -> answers.StatusAnswer:
-        """Let a study issue no trials until resume. Results are still accepted."""
+        """Pause a study: it issues no trials until resume is called. Results are still accepted."""
         return answers.status(await self._perform(StudyCalls(study).pause(), context, key))
 
     async def resume(self, context: AnyContext, study: StudyId, key: Key = None) -> answers.StatusAnswer:

@@ -20,7 +20,7 @@ SHOWN = 100
 """The maximum number of characters of an unusable result that an error shows."""
 
 Result = float | dict[str, Any]
-"""A value, or an object with fields of a result: value, std_error, metrics, std_errors."""
+"""A value, or an object with fields of a result: value, std_error, metrics, std_errors, partial."""
 FIELDS = {"value", "std_error", "metrics", "std_errors", "partial"}
 
 _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
@@ -31,11 +31,11 @@ class WrongPlaceholder(ValueError):
 
 
 class NoResult(ValueError):
-    """The output of a program is not a result."""
+    """The output of a program is neither a result nor a report."""
 
 
 class NotFinite(ValueError):
-    """The result of a program is infinite or not a number."""
+    """A number in the output of a program is infinite or not a number."""
 
 
 def check_placeholders(command: Sequence[str], names: Sequence[str]) -> None:
@@ -90,7 +90,7 @@ def as_text(value: Any) -> str:
 
 
 def result(folder: Path, output: str, pattern: re.Pattern[str] | None) -> Result:
-    """Return the result, from the file if there is one, otherwise from the standard output.
+    """Return the result, from the file if it is not empty, otherwise from the standard output.
 
     Args:
         folder: where the program may have written the file.
@@ -148,7 +148,8 @@ def report(line: str) -> tuple[int, float, float | None] | None:
         raise NoResult(
             f"a line of the file $ADABKB_REPORTS is {shown!r}, not STEP VALUE such as 3 0.52, or STEP VALUE COST"
         )
-    return step, _finite("value", value), None if cost is None else _finite("cost", cost)
+    source = "in a line of the file $ADABKB_REPORTS"
+    return step, _finite(f"value {source}", value), None if cost is None else _finite(f"cost {source}", cost)
 
 
 def _filled(argument: str, parameters: Mapping[str, Any], found: re.Match[str]) -> str:
@@ -179,7 +180,7 @@ def _parsed(text: str, source: str) -> Result:
             '{"value": 0.93, "std_error": 0.01, "metrics": {"latency_ms": 12}}'
         )
     if document.keys() == {"value"}:
-        return _finite("value", document["value"])
+        return _finite("value of the result", document["value"])
     return {name: _checked(name, part) for name, part in document.items() if part is not None}
 
 
@@ -189,15 +190,15 @@ def _checked(name: str, part: Any) -> Any:
             raise NoResult(f"partial in the result must be true or false, not {part!r}")
         return part
     if name in ("value", "std_error"):
-        return _finite(name, part)
+        return _finite(f"{name} of the result", part)
     if not isinstance(part, dict):
         raise NoResult(f'the {name} of the result must be an object such as {{"latency_ms": 12}}, not {part!r}')
-    return {metric: _finite(f"{name} ({metric})", number) for metric, number in part.items()}
+    return {metric: _finite(f"{name} ({metric}) of the result", number) for metric, number in part.items()}
 
 
 def _finite(name: str, number: Any) -> float:
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise NoResult(f"the {name} of the result is {number!r}, not a number")
+        raise NoResult(f"the {name} is {number!r}, not a number")
     if not math.isfinite(number):
-        raise NotFinite(f"the {name} of the result is {number!r}, not a finite number")
+        raise NotFinite(f"the {name} is {number!r}, not a finite number")
     return float(number)

@@ -1,4 +1,4 @@
-"""Translate errors of the databases to errors of the service, whose classes say whether a retry may succeed."""
+"""Translate errors of the databases into errors of the service, whose classes say whether a retry may succeed."""
 
 from __future__ import annotations
 

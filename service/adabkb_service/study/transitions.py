@@ -2,8 +2,8 @@
 
 Every change of a study is an event, and only ``apply`` turns an event into rows. Live requests apply their events to
 a ``Draft``. Replay, ``adabkb data doctor``, ``adabkb data import`` and ``/why`` apply stored events to a
-``ReplayState``. The log holds neither lease ends (heartbeats are not events) nor the model's statistics; the study's
-state follows from its row.
+``ReplayState``. The log does not hold the times at which leases end: a heartbeat is an event only if it renews an
+expired lease. Nor does it hold the model's statistics. The study's state follows from its row.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _suggested(rows: Rows, event: EventRow) -> Columns:
 
 
 def _on_plate(study: StudyRow, payload: Mapping[str, Any]) -> Columns:
-    """The last plate after a trial on it, in a study with plates."""
+    """Return the column ``plate``, updated for a trial on the plate; empty in a study without plates."""
     number, plates = payload.get("plate"), definition_of(study.definition).plates
     if number is None or plates is None:
         return {}
@@ -154,7 +154,7 @@ def _on_plate(study: StudyRow, payload: Mapping[str, Any]) -> Columns:
 
 
 def _with_named_plate(study: StudyRow, payload: Mapping[str, Any]) -> Columns:
-    """The last plate after a result that names one, since new plates get larger numbers."""
+    """Return the column ``plate``, updated for a result that names a plate: later plates get larger numbers."""
     number = payload.get("plate")
     if number is None or definition_of(study.definition).plates is None:
         return {}
@@ -203,7 +203,8 @@ def _withdrawn(rows: Rows, event: EventRow) -> Columns:
 
 
 def _with_place(study: StudyRow, trial: TrialRow, change: int) -> Columns:
-    """The last plate after a trial on it was withdrawn (-1), or is needed again (1)."""
+    """Return the column ``plate``, updated for a trial on the last plate that was withdrawn (-1) or is needed again
+    (1)."""
     last = study.plate
     if last is None or trial.plate != last["number"]:
         return {}

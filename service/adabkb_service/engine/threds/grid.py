@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.candidates import distinct, product
 from adabkb_service.engine.cells import path_of
-from adabkb_service.engine.paper import config as constants
+from adabkb_service.engine.paper.config import Problem
 from adabkb_service.engine.paper.gp import sketched_gp
 from adabkb_service.engine.paper.leaves import listed
 from adabkb_service.engine.paper.points import none_yet
@@ -18,7 +18,7 @@ from adabkb_service.engine.threds.state import Test
 Array = NDArray[np.float64]
 
 
-def new_test(problem: constants.Problem, config: Config, key: str) -> Test:
+def new_test(problem: Problem, config: Config, key: str) -> Test:
     """A test without results. The middle of its grid is the first point."""
     space = problem.space
     low, high = box(key, space.dimension)
@@ -28,12 +28,12 @@ def new_test(problem: constants.Problem, config: Config, key: str) -> Test:
     positions = np.concatenate([positions[[first]], np.delete(positions, first, axis=0)])
     points = none_yet(space.dimension).add(positions, problem.scaled(positions))
     gp = sketched_gp(problem, points, np.zeros(0, dtype=np.int64))
-    study = State(problem, listed(positions), points, gp, summarize(problem, points, gp))
-    return Test(key, study)
+    state = State(problem, listed(positions), points, gp, summarize(problem, points, gp))
+    return Test(key, state)
 
 
 def box(key: str, dimension: int) -> tuple[Array, Array]:
-    """The low and high corner of a cell, (d,) each. In the number of a child, bit k is 1 if it is the upper half on
+    """The low and the high corner of a cell, (d,) each. In the number of a child, bit k is 1 if it is the upper half on
     axis k."""
     low, side = np.zeros(dimension), 1.0
     for child in path_of(key)[1:]:

@@ -23,7 +23,7 @@ class RangeEnd(NamedTuple):
     end: Literal["lower", "upper"]
     bound: float
     widened: dict[str, Any] | None
-    """The parameter with a wider range; None if no wider range is possible, such as below 0."""
+    """The parameter with a wider range; None if the range cannot be widened, for example if it begins at 0."""
 
 
 def range_ends(parameters: Sequence[Parameter], point: Mapping[str, Any]) -> list[RangeEnd]:
@@ -49,8 +49,8 @@ def range_ends(parameters: Sequence[Parameter], point: Mapping[str, Any]) -> lis
 
 
 def _lower(each: FloatParameter | IntParameter) -> dict[str, Any] | None:
-    """Return a parameter with a lower ``low``. A range of positive numbers is widened to 0 at most, since most
-    quantities are not negative. None if the range cannot be widened."""
+    """Return a parameter with a lower ``low``. The lower end of a range without negative numbers stays at 0 or
+    above, since most quantities are not negative. None if the range cannot be widened."""
     bound = _beyond(each, -1.0)
     if each.low >= 0 and each.scale != "log":
         bound = max(bound, 0.0)

@@ -135,7 +135,7 @@ def best_points(report: StudyReport) -> Table:
         [wording.parameter_title(each), *(_setting_at(each, point) for _, point, _ in columns)]
         for each in study.parameters
     ]
-    for name in wording.described(study):
+    for name in wording.labelled(study):
         titled = wording.title(study, None if name == OBJECTIVE else name)
         rows.append([titled, *(told.get(name, UNKNOWN) for _, _, told in columns)])
     return ["Parameter", *(head for head, _, _ in columns)], rows

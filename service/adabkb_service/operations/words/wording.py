@@ -48,7 +48,7 @@ KINDS: Mapping[str, str] = {
     "": "everything",
     "counting": "results that count",
     "partial": "results with missing numbers",
-    "own": "results of no trial",
+    "own": "results without a trial",
     "repeated": "repeated points",
     "corrected": "corrected results",
     "excluded": "excluded results",
@@ -63,7 +63,8 @@ FINEST = 15
 FEW_DIGITS = 4
 """A number with at most this many significant digits is shown as it is."""
 FINENESS = 3
-"""The value of a parameter is shown to a thousandth of a power of ten that is not below its range."""
+"""The value of a parameter is shown with a resolution of a thousandth of its range, which is first rounded up to a
+power of ten."""
 MAX_VALUES = 12
 """The maximum number of values of a point in a sentence."""
 TIMES: Mapping[int, str] = {3600: "1 hour", 28800: "8 hours", 86400: "1 day", 259200: "3 days"}
@@ -97,7 +98,7 @@ def chosen(study: Study) -> list[str]:
 
 
 def confidence(study: Study) -> str | None:
-    """Return the probability, in percent, with which the gap is a bound. None if the algorithm has no gap."""
+    """Return the probability, in percent, with which the gap is a bound. None if the algorithm has no ``delta``."""
     if isinstance(study.algorithm, AutoProfile):
         return f"{100.0 * CONFIDENCE:.4g}%"
     delta = getattr(study.algorithm, "delta", None)
@@ -109,7 +110,7 @@ def measured(study: Study) -> list[str]:
     return [*(each.metric for each in study.objectives), *study.metrics]
 
 
-def described(study: Study) -> list[str]:
+def labelled(study: Study) -> list[str]:
     """Return the names of the quantities that may have a label and a unit: the single objective, and the metrics."""
     return [*([] if study.objectives else [OBJECTIVE]), *measured(study)]
 
@@ -119,7 +120,7 @@ def quantities(study: Study) -> dict[str, Any]:
     return {name: each.model_dump(mode="json") for name, each in study.quantities.items()}
 
 
-def reworded(study: Study) -> list[dict[str, Any]]:
+def parameters(study: Study) -> list[dict[str, Any]]:
     """Return the parameters in the format of the API."""
     return [each.model_dump(mode="json") for each in study.parameters]
 
@@ -206,7 +207,7 @@ def setting_in_unit(parameter: Parameter, value: object) -> str:
     return with_unit(setting(parameter, value), parameter.unit)
 
 
-def rounded(study: Study, point: Mapping[str, object]) -> str:
+def note_on_rounding(study: Study, point: Mapping[str, object]) -> str:
     """Return what a person may do about values that are shown with fewer digits than they have; empty without any."""
     short = [each for each in study.parameters if setting(each, point.get(each.name)) != shown(point.get(each.name))]
     if not short:
@@ -300,10 +301,10 @@ def bounds(study: Study, metric: str) -> str:
     return " and ".join(f"{words} {end:g}" for end, words in ends if end is not None)
 
 
-def beyond(study: Study, told: Trial | Observation, metric: str) -> bool:
+def beyond(study: Study, result: Trial | Observation, metric: str) -> bool:
     """Return whether a result, or the result of a trial, violates the bounds of a metric."""
     found = _constraint(study, metric)
-    value = (told.metrics or {}).get(metric)
+    value = (result.metrics or {}).get(metric)
     return found is not None and value is not None and not found.allows(value)
 
 

@@ -92,9 +92,13 @@ def test_a_program_reports_its_steps_and_is_ended_when_its_trial_is_stopped(
     assert (folder / "told").exists()
 
 
-def test_lines_that_are_no_reports_cost_nothing_but_themselves(create: Create, run: Run) -> None:
+def test_lines_that_are_no_reports_cost_nothing_but_themselves(
+    create: Create, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
     study = create(budget=1)
-    run(study, """printf '1 0.5\\nepoch 2\\n3 nan\\n4 0.25\\n' >"$ADABKB_REPORTS"; echo 1""")
+    lines = r"""1 0.5\nepoch 2\n{{"step": 2, "value": "low"}}\n3 nan\n4 0.25\n"""
+    run(study, f"""printf '{lines}' >"$ADABKB_REPORTS"; echo 1""")
+    assert "the value in a line of the file $ADABKB_REPORTS is 'low', not a number" in caplog.text
     assert [(point.step, point.value) for point in study.curve(1)] == [(1, 0.5), (4, 0.25)]
     assert states(study) == ["completed"]
 

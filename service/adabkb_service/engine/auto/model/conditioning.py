@@ -1,4 +1,4 @@
-"""The posterior conditioned on rows of a record: their positions, warped results, noise and plates."""
+"""The posterior conditioned on rows of a record: their positions, results, standard errors and plates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Rows of a record, for posteriors with several hyperparameters and warps."""
+    """Rows of a record, for posteriors with different sets of hyperparameters and different warps."""
 
     positions: Array
     """(n, d)"""
