@@ -179,7 +179,7 @@ def _estimate(found: Estimate) -> str:
 
 def point(values: Mapping[str, Any]) -> str:
     """Return values by name in one line."""
-    return ", ".join(f"{name}={_shown(value)}" for name, value in values.items())
+    return ", ".join(f"{name}={'None' if value is None else _shown(value)}" for name, value in values.items())
 
 
 def _shown(value: Any) -> str:

@@ -250,6 +250,9 @@ class Study(StudyMethods, Connected[Transport]):
     ) -> Trial | list[Trial]:
         """Lease a trial or, with ``count`` or ``plate``, a list of trials.
 
+        If the program ends without reporting a trial, the trial stays leased until its lease expires. ``trial`` leases
+        one for a ``with`` block, which gives it back if it is interrupted.
+
         In a study with plates, the trials of a list are on one plate. Trials of an earlier plate that were released, or
         whose lease expired, come first, in a separate list.
 

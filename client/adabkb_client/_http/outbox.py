@@ -144,13 +144,14 @@ class Outbox:
     def keep(self, kept: KeptResult, error: BaseException | None = None) -> bool:
         """Write a result to disk, with the error of the last attempt to send it, and return whether it is there.
 
-        If that fails, log the error.
+        If that fails, log the error: as a warning, unless an earlier attempt to write the result has logged it.
         """
+        level = logging.DEBUG if kept.name in self._kept else logging.WARNING
         said = None if error is None else str(error).partition("\n")[0]
         self._kept.add(kept.name)
         self._times_kept += 1
         self._due_at = 0.0
-        return self._written(replace(kept, last_error=said)) or self.holds(kept)
+        return self._written(replace(kept, last_error=said), level) or self.holds(kept)
 
     def remove(self, kept: KeptResult) -> None:
         """Remove a result. If its file cannot be removed, log the error."""
@@ -180,11 +181,11 @@ class Outbox:
         """
         os.replace(self.file(refused), self.folder / self.file(refused).name)
 
-    def _written(self, kept: KeptResult) -> bool:
+    def _written(self, kept: KeptResult, level: int = logging.WARNING) -> bool:
         try:
             _write(self.file(kept), {name: getattr(kept, name) for name in _STORED})
         except OSError as error:
-            log.warning("%s cannot be kept on disk: %s", kept, error)
+            log.log(level, "%s cannot be kept on disk: %s. ADABKB_OUTBOX can name another folder", kept, error)
             return False
         return True
 

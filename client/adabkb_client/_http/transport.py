@@ -8,6 +8,7 @@ add only sending and waiting.
 import json
 import logging
 import math
+import socket
 import ssl
 import sys
 import threading
@@ -58,6 +59,7 @@ _full_jitter = wait_random_exponential(multiplier=0.25, max=8)
 
 T = TypeVar("T")
 E = TypeVar("E", bound="Exchange")
+Cause = TypeVar("Cause", bound=BaseException)
 
 
 class Exchange:
@@ -248,7 +250,7 @@ def accepted(response: httpx.Response, url: str) -> httpx.Response:
 
 def unreachable(error: httpx.TransportError, url: str, remedy: str) -> AdaBKBError:
     """Return the error for a request that got no answer."""
-    tls = _tls_of(error)
+    tls = _cause_of(ssl.SSLError, error)
     if isinstance(tls, ssl.SSLCertVerificationError):
         return UnexpectedAnswer(
             f"the certificate of the server at {url} is not trusted: {tls.verify_message.rstrip('.')}.\nIf your own "
@@ -261,13 +263,15 @@ def unreachable(error: httpx.TransportError, url: str, remedy: str) -> AdaBKBErr
             f"the server at {url} answers without TLS, so its address must not begin with https.\nIf that is your "
             f"server, give its address as {plain}. Over a network, put a proxy with TLS in front of it."
         )
+    if _cause_of(socket.gaierror, error):
+        remedy = "This machine does not know that host name. Check it, or give the server's IP address."
     return ConnectionFailed(f"no server answers at {url} ({str(error) or type(error).__name__}).\n{remedy}")
 
 
-def _tls_of(error: BaseException | None) -> ssl.SSLError | None:
-    """Return the TLS error that caused an error, if any."""
+def _cause_of(kind: type[Cause], error: BaseException | None) -> Cause | None:
+    """Return the error of this class that caused an error, if any."""
     while error is not None:
-        if isinstance(error, ssl.SSLError):
+        if isinstance(error, kind):
             return error
         error = error.__cause__ or error.__context__
     return None

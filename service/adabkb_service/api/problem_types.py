@@ -171,9 +171,17 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         "request is performed whatever the revision is.",
     ),
     errors.IdempotencyKeyReused: ProblemType(
-        422, "idempotency_key_reused", "The idempotency key belongs to another request"
+        422,
+        "idempotency_key_reused",
+        "The idempotency key belongs to another request",
+        remedy="To repeat a request, send it unchanged under its key. Send each other request with a new key.",
     ),
-    errors.Invalid: ProblemType(422, "invalid", "The request is not valid"),
+    errors.Invalid: ProblemType(
+        422,
+        "invalid",
+        "The request is not valid",
+        remedy="Correct what errors lists, and send the request again; /api describes the fields of each call.",
+    ),
     errors.Busy: ProblemType(503, "busy", "Busy", retryable=True),
     errors.ModelBusy: ProblemType(503, "model_busy", "Model busy", retryable=True),
     errors.ModelCannotFold: ProblemType(503, "unavailable", "Unavailable"),

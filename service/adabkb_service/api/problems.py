@@ -48,7 +48,7 @@ class Problem(Answer):
     code: str = Field(description="stable code for programs")
     request_id: str = Field(description="id of the request, also in the server's log")
     retryable: bool = Field(description="whether the same request may succeed later")
-    remedy: str | None = Field(description="what to do; null if detail and errors say it")
+    remedy: str | None = Field(description="what to do; null if detail says it")
     errors: list[FieldError] = Field(default_factory=list)
 
 

@@ -52,8 +52,9 @@ def doctor(
         extent = measure(found, study)
         if study is None and (config := chosen.provider) is not None:
             findings += _login(config)
-    studies = _counted(extent.studies, "study", "studies") if study is None else f"study {study}"
-    looked = f"Checked {studies} with {_counted(extent.events, 'event', 'events')} in {found.url.render_as_string()}."
+    events = _counted(extent.events, "event", "events")
+    checked = _extent(extent.studies, extent.events) if study is None else f"study {study} with {events}"
+    looked = f"Checked {checked} in {found.url.render_as_string()}."
     lines = [f"{finding.study or finding.subject}: {finding.what} ({finding.remedy})" for finding in findings]
     text = "\n".join([looked, *(lines or ["No problems found."])])
     show([asdict(finding) for finding in findings], text, as_json=as_json)
@@ -68,6 +69,10 @@ def _login(config: ProviderConfig) -> list[Finding]:
     except ProviderUnavailable as error:
         return [Finding(None, str(error), "without it, only tokens work", "login")]
     return []
+
+
+def _extent(studies: int, events: int) -> str:
+    return f"{_counted(studies, 'study', 'studies')} with {_counted(events, 'event', 'events')}"
 
 
 def _counted(number: int, one: str, several: str) -> str:
@@ -128,7 +133,7 @@ def backup(
     if copied is None:
         what = f"{file} holds the database with its schema as it is ({other}); this version's is {migration.HEAD}."
     else:
-        what = f"{file} holds {copied['studies']} studies with {copied['events']} events."
+        what = f"{file} holds {_extent(copied['studies'], copied['events'])}."
     show(copied or {"schema": other}, what, as_json=as_json)
 
 
@@ -154,7 +159,7 @@ def restore(
     with reported():
         backups.check(file)
     copied = _copied(f"sqlite:///{file}", settings(database=database).database, exactly=False)
-    show(copied, f"{copied['studies']} studies with {copied['events']} events are restored.", as_json=as_json)
+    show(copied, f"Restored {_extent(copied['studies'], copied['events'])}.", as_json=as_json)
 
 
 def copy(
@@ -172,7 +177,7 @@ def copy(
     adabkb data copy sqlite:///adabkb.db postgresql://adabkb@localhost/adabkb
     """
     copied = _copied(source, target)
-    show(copied, f"{copied['studies']} studies with {copied['events']} events are copied.", as_json=as_json)
+    show(copied, f"Copied {_extent(copied['studies'], copied['events'])}.", as_json=as_json)
 
 
 def _warn_of_additions(schema: str | None, where: str) -> None:

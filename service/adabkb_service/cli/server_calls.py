@@ -209,7 +209,8 @@ def reported(names: Mapping[str, str], study: str | None) -> Iterator[None]:
     except (WrongResult, ValueError) as error:  # the client refuses an argument
         fail(str(error))
     except ConnectionFailed as error:
-        fail(f"{_first_line(error).rstrip('.')}; start one with: adabkb serve")
+        start = f"{_first_line(error).rstrip('.')}; start one with: adabkb serve"
+        fail(start if REMEDY in str(error) else " ".join(str(error).splitlines()))
     except UnexpectedAnswer as error:
         remedy = "Give the address of the server with --url."
         fail(f"{_first_line(error)} {remedy}" if REMEDY in str(error) else " ".join(str(error).splitlines()))

@@ -221,7 +221,8 @@ def _checked(text: str) -> URL:
     try:
         url = make_url(text)
     except ArgumentError as error:
-        raise ValueError(f"{text!r} is not a database URL; try sqlite:///adabkb.db") from error
+        file = "adabkb.db" if not text or ":" in text else text
+        raise ValueError(f"{text!r} is not a database URL; try sqlite:///{file}") from error
     backend = url.get_backend_name()
     if backend == "sqlite":
         if not url.database or url.database == ":memory:":

@@ -26,5 +26,6 @@ def pointers(response: httpx.Response) -> list[str]:
     fields = {"type", "title", "status", "detail", "instance", "code", "request_id", "retryable", "remedy", "errors"}
     assert set(problem) == fields
     assert problem["status"] == response.status_code
+    assert problem["remedy"] or problem["status"] != 422
     assert problem["request_id"] == response.headers["x-request-id"]
     return [error["pointer"] for error in problem["errors"]]

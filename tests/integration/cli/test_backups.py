@@ -60,7 +60,7 @@ def test_a_copy_to_postgresql_and_back_is_the_same_database_and_replays_the_same
     back = f"sqlite:///{tmp_path}/back.db"
     for source, target in ((filled, empty_postgresql), (empty_postgresql, back)):
         copied = adabkb("data", "copy", source, target)
-        assert (copied.exit_code, "1 studies with" in copied.output) == (0, True), copied.output
+        assert (copied.exit_code, "1 study with" in copied.output) == (0, True), copied.output
         assert rows(target) == rows(source)
         replayed = adabkb("data", "replay", "s", "--database", target)
         assert (replayed.exit_code, "are bit-identical" in replayed.output) == (0, True), replayed.output

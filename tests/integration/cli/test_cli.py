@@ -97,6 +97,9 @@ def test_without_a_server_the_remedy_is_named() -> None:
     nowhere = ["--url", "http://127.0.0.1:1", "--retry-for", "0"]
     assert "start one with: adabkb serve" in adabkb("study", "list", *nowhere, code=1)
     assert "start a server with: adabkb serve" in adabkb("study", "list", "--url", "nonsense", code=1)
+    unknown = adabkb("study", "list", "--url", "http://adabkb.invalid:8000", "--retry-for", "0", code=1)
+    assert "does not know that host name" in unknown
+    assert "adabkb serve" not in unknown
 
 
 def test_a_complete_study_has_no_trials_and_says_why(server: str) -> None:
@@ -219,6 +222,7 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
         ("sqlite:////", "unable to open database file", "check --database"),
         (f"sqlite:///{Path(__file__)}", "file is not a database", "check --database"),
         ("postgresql://u:secret@127.0.0.1:1/x", "Connection refused", "at 127.0.0.1:1"),
+        ("lab.db", "is not a database URL", "try sqlite:///lab.db"),
     ],
 )
 def test_a_database_that_cannot_be_used_is_named_with_cause_and_remedy(database: str, cause: str, remedy: str) -> None:

@@ -219,3 +219,12 @@ def test_options_that_cannot_be_are_refused_without_their_secrets(arguments: dic
         Client("http://127.0.0.1:1", **arguments)  # type: ignore[arg-type]
     assert problem in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+def test_a_host_name_that_cannot_be_resolved_is_the_cause() -> None:
+    with (
+        Client("http://adabkb.invalid:8000", retry_for=0) as client,
+        pytest.raises(ConnectionFailed, match="does not know that host name") as caught,
+    ):
+        client.study("s")
+    assert "adabkb serve" not in str(caught.value)

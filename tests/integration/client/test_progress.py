@@ -86,7 +86,10 @@ def test_a_run_names_the_worker_that_it_waits_for(study: Study, caplog: pytest.L
         told = elsewhere.submit(tell)
         study.run(lambda x: x)
         told.result()
-    assert waits() == [f"waiting for trial 1 (held by node7:123 until {held.leased_until.astimezone():%H:%M})"]
+    assert waits() == [
+        f"waiting for trial 1 (held by node7:123 until {held.leased_until.astimezone():%H:%M}); "
+        "study.release(number) gives back a trial that nobody evaluates"
+    ]
 
 
 def test_a_run_says_that_it_waits_for_a_trial_of_the_same_process(

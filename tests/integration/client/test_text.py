@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_client import Client, Float, Importance, ParameterImportance, Recommendation, Study
+from adabkb_client import Categorical, Client, Float, Importance, ParameterImportance, Recommendation, Study
 from tests.servers import server_on
 
 
@@ -55,6 +55,13 @@ def test_trials_results_events_and_answers_are_one_line(study: Study) -> None:
     shown = [first, second, excluded, study.slice("C", points=3), study.predict([first.parameters])[0], study.access()]
     assert repr(study.slice("C", points=3)).startswith("<Slice by 1 results: 3 values of C at gamma=")
     assert all(len(repr(each).splitlines()) == 1 and len(repr(each)) < 250 for each in shown)
+
+
+def test_the_choice_none_is_shown(client: Client) -> None:
+    space = {"penalty": Categorical([None, "l2"]), "layers": Categorical([(64, 64), (128,)])}
+    study = client.create_study("choices", space, direction="maximize")
+    study.add_result({"penalty": None, "layers": (64, 64)}, 1.0)
+    assert repr(study.best()) == "<best 1 at penalty=None, layers=(64, 64)>"
 
 
 def test_lists_of_trials_and_studies_are_tables(client: Client, study: Study) -> None:

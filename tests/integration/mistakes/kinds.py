@@ -106,7 +106,7 @@ def described(response: httpx.Response) -> str:
     assert response.status_code >= 400, response.text
     assert problem["status"] == response.status_code
     lines = [f"{problem['status']} {problem['code']}: {problem['detail']}"]
-    if problem.get("remedy"):
+    if problem["remedy"] and problem["code"] != "invalid":  # that of "invalid" is stated once, above the mistakes
         lines.append(f"remedy: {problem['remedy']}")
     lines += [f"error at {fault['pointer'] or 'the body'}: {fault['detail']}" for fault in problem["errors"]]
     return "\n".join(lines)
