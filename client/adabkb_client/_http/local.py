@@ -69,7 +69,7 @@ class LocalServer:
 
     def __init__(self, database: str | Path) -> None:
         if find_spec("adabkb_service") is None or find_spec("portalocker") is None:
-            raise ImportError(f"Client.local() needs the server; install it: {INSTALL}")
+            raise ImportError(f"the server for a file needs the server's packages; install them: {INSTALL}")
         self.database = Path(database).resolve()
         _check(self.database)
         digest = hashlib.sha256(os.fsencode(self.database)).hexdigest()[:16]

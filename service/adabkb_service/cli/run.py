@@ -199,7 +199,8 @@ def _summary(study: str, report: RunReport) -> str:
     is_complete = report.reason in StudyComplete.explanations  # otherwise the command has evaluated its trials
     end = f"Study {study} is complete ({report.reason})" if is_complete else f"Study {study} is not complete"
     stopped = f", {report.stopped} were stopped" if report.stopped else ""
-    line = f"{end}; this command completed {report.completed} trials, {report.failed} failed{stopped}."
+    completed = f"{report.completed} trial{'s' * (report.completed != 1)}"
+    line = f"{end}; this command completed {completed}, {report.failed} failed{stopped}."
     best = report.recommendation.observed
     return line if best is None else f"{line} Best {best.value!r} at {point(best.parameters)}."
 

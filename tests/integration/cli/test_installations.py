@@ -107,8 +107,17 @@ def test_the_extra_cli_is_enough_to_talk_to_a_server(
     assert adabkb(packages, "trial", "suggest", "s", *url).stdout.startswith("trial 1: x=")
     assert "completed" in adabkb(packages, "result", "observe", "s", "1", "-0.5", *url).stdout
     assert adabkb(packages, "study", "export", "s", "--format", "csv", *url).stdout.startswith("trial,state")
-    assert "completed 1 trials" in adabkb(packages, "run", "s", "--n-trials", "1", *url, "--", "echo", "1").stdout
+    assert "completed 1 trial" in adabkb(packages, "run", "s", "--n-trials", "1", *url, "--", "echo", "1").stdout
     assert "serve" in adabkb(packages, "--help").stdout
+
+
+def test_the_server_of_a_file_names_the_package_to_install(project: dict[str, list[str]], tmp_path: Path) -> None:
+    packages = installed(tmp_path, project[""] + project["cli"])
+    done = adabkb(packages, "study", "list", "--local", str(tmp_path / "study.db"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "error: the server for a file needs the server's packages; install them: pip install 'adabkb-service[server]'\n"
+    )
 
 
 @pytest.mark.parametrize("command", ["serve", "work", "data backup", "data doctor", "data replay", "token list"])

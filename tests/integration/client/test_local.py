@@ -91,7 +91,7 @@ def test_clients_share_a_server_that_restarts_after_a_crash_and_ends_with_the_la
         assert server_process().pid != first.pid
         assert list(outbox.rglob("*.json")) == []
 
-        assert "completed 1 trials" in adabkb("run", "s", "--n-trials", "1", "--local", database, "--", "echo", "3")
+        assert "completed 1 trial" in adabkb("run", "s", "--n-trials", "1", "--local", database, "--", "echo", "3")
         assert adabkb("study", "export", "s", "--format", "csv", "--local", database).count("\n") == 4
     wait_for_the_end_of_the_server(database)
 

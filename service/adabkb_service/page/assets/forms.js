@@ -209,7 +209,7 @@ export function tellProblem(form, error) {
   /** @type {NonNullable<HTMLFormElement["inWords"]>} */
   const inWords = form.inWords ?? (({ detail }) => detail); // a form may name its fields as it shows them
   const lines = faults.map((fault) => `${nameOf(fields.get(fault), fault.pointer)} ${inWords(fault)}`.trim());
-  const remedy = problem?.code === "invalid" ? null : problem?.remedy; // that of "invalid" is about the request's fields
+  const remedy = problem?.code === "invalid" ? null : problem?.remedy; // that of "invalid" is for programs
   told.textContent = (lines.length ? lines : [messageOf(error)]).concat(remedy ?? []).join("\n");
   told.hidden = false;
   clearToasts(); // which would cover it

@@ -19,7 +19,7 @@ def test_a_count_and_jobs_share_a_budget_and_run_at_once(create: Create, run: Ru
     said = json.loads(run(study, together, "--workers", "3", "--n-trials", "4", "--json"))
     assert (said["completed"], said["failed"]) == (4, 0)
     assert len(list(folder.iterdir())) == 4
-    assert "is not complete; this command completed 1 trials" in run(study, "echo 1", "--n-trials", "1")
+    assert "is not complete; this command completed 1 trial" in run(study, "echo 1", "--n-trials", "1")
 
 
 @pytest.mark.usefixtures("folder")
@@ -87,7 +87,7 @@ def test_it_waits_while_others_hold_the_last_trials(create: Create, run: Run) ->
     held = study.suggest()
     timer = threading.Timer(0.5, study.observe, (held, 2.0))
     timer.start()
-    assert "is complete (budget); this command completed 1 trials" in run(study, "echo 1")
+    assert "is complete (budget); this command completed 1 trial" in run(study, "echo 1")
 
 
 def test_each_attempt_has_a_log_of_its_programs_output(create: Create, run: Run, folder: Path) -> None:
