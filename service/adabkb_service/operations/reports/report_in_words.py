@@ -99,7 +99,7 @@ def headline(report: StudyReport) -> Headline | None:
     if expected is not None:
         mean = wording.estimate(study, None, expected.mean, expected.std)
         within = wording.interval(study, expected.lcb, expected.ucb, expected.std)
-        told = f"The model expects {mean} there, between {within}."
+        told = f"The model expects {mean} there on average, between {within}."
     where = f"trial {best.trial}" if best.trial else "a result without a trial"
     return Headline(wording.in_unit(study, None, best.value), where, conditions, told)
 
@@ -145,8 +145,10 @@ def _by_model(report: StudyReport) -> tuple[answers.Parameters | None, dict[str,
     study, model = report.study, report.recommendation.model
     if model is None:
         return None, {}
-    told = {name: wording.estimate(study, name, at.mean, at.std) for name, at in (model.metrics or {}).items()}
-    return model.parameters, {OBJECTIVE: wording.estimate(study, None, model.mean, model.std), **told}
+    found = {name: (at.mean, at.std) for name, at in (model.metrics or {}).items()}
+    found[OBJECTIVE] = model.mean, model.std
+    told = {name: wording.estimate(study, None if name == OBJECTIVE else name, *at) for name, at in found.items()}
+    return model.parameters, {name: f"mean {each}" for name, each in told.items()}
 
 
 def _observed(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
