@@ -301,7 +301,9 @@ def get_trial(
     trial, results = read.trial(service, study_id, number), overview.results_of(study_id, number)
     told = is_explained or study.revision <= LONG
     space = definition_of(row(service, study_id).definition).space()
+    present = space.present(trial.parameters)
     context: dict[str, Any] = {
+        "can_be_issued": present is not None and not space.between_steps(present),
         "events": overview.events_of(study_id, number),
         "row": overview.row_of(study_id, trial.parameters),
         "decision": why(service, study_id, number).decision if told else None,
