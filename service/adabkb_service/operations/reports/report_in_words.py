@@ -15,6 +15,7 @@ from adabkb_service.operations.reports.study_report import Line, StudyReport
 from adabkb_service.operations.words import wording
 from adabkb_service.operations.words.columns_in_words import aligned
 from adabkb_service.operations.words.values_in_words import figure, shown
+from adabkb_service.storage.files import FileRow
 
 UNKNOWN = "–"
 CHANGES = {
@@ -294,10 +295,16 @@ def acts(report: StudyReport) -> Table:
     return ["When (UTC)", "User", "What", "Details"], rows
 
 
+def holder(file: FileRow) -> str:
+    """Return what a file is attached to."""
+    return f"trial {file.trial}" if file.observation is None else f"own result {file.observation}"
+
+
 def files(report: StudyReport) -> Table:
-    """Return the table of the trials' files, each with the SHA-256 digest of its content."""
+    """Return the table of the files of trials and of results without a trial, each with the SHA-256 digest of its
+    content."""
     rows = [
-        [str(each.trial), each.name, figure(each.size), each.user or UNKNOWN, moment(each.created_at), each.digest]
+        [holder(each), each.name, figure(each.size), each.user or UNKNOWN, moment(each.created_at), each.digest]
         for each in report.files
     ]
-    return ["Trial", "File", "Bytes", "Added by", "When (UTC)", "SHA-256"], rows
+    return ["Of", "File", "Bytes", "Added by", "When (UTC)", "SHA-256"], rows
