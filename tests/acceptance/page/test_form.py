@@ -393,9 +393,8 @@ def test_a_measured_value_between_two_steps_is_stored_and_shown(browser: Browser
         field.get_by_label("heat [°C]").fill("72,3")
         field.get_by_label("heat [°C]").blur()
         expect(field.locator(".fault")).to_have_count(0)
-        expect(field.locator("small")).to_have_text(
-            "50 to 90, in steps of 5; enter what was measured, also between two steps"
-        )
+        expect(field.locator("small")).to_have_text("50 to 90, in steps of 5")
+        expect(page.get_by_text("Enter what was measured, also between two steps.").first).to_be_visible()
         page.get_by_role("button", name="Save the result").click()
         expect(page.get_by_role("cell", name="72.3")).to_have_text("72.3 suggested 75")
         page.get_by_role("button", name="Repeat this point").click()

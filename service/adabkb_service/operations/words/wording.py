@@ -137,6 +137,20 @@ def duration(seconds: float) -> str:
     return f"{seconds / size:.10g} {name}"
 
 
+def elapsed(seconds: float) -> str:
+    """Format the duration of an evaluation in its two largest units, such as 7 h 40 min; below a minute, in seconds
+    with two digits."""
+    left, units = round(seconds), (*SPANS, (1, "s"))
+    if left < SPANS[-1][0]:
+        return f"{figure(seconds, 2)} s"
+    largest = next(index for index, (size, _) in enumerate(units) if left >= size)
+    found = []
+    for size, name in units[largest : largest + 2]:
+        count, left = divmod(left, size)
+        found += [f"{count} {name}"] if count else []
+    return " ".join(found)
+
+
 def is_sortable(name: str) -> bool:
     """Return whether a table can be sorted by the values with this name."""
     return NOT_IN_PATHS not in name
