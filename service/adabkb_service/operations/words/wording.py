@@ -44,6 +44,8 @@ PHASES: Mapping[str, str] = {
 }
 ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "queued by a person"}
 """Origin -> purpose, for trials without a phase."""
+OWN_POINT = "own point"
+"""Purpose of a result without a trial, and of a failed trial that was never issued."""
 KINDS: Mapping[str, str] = {
     "": "everything",
     "counting": "results that count",
@@ -302,6 +304,8 @@ def purpose(trial: Trial, *, is_repeat: bool = False) -> str:
     """Return the purpose of a trial; ``is_repeat`` if a user queued it at the point of an earlier result."""
     if is_repeat:
         return PHASES["repeat"]
+    if trial.state == "failed" and trial.attempt == 0:
+        return OWN_POINT
     return PHASES[trial.phase] if trial.phase else ORIGINS[trial.origin]
 
 
