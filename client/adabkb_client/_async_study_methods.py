@@ -195,6 +195,42 @@ class AsyncStudyMethods:
         """Permanently delete a file of a trial."""
         await self._transport.perform(self._calls.remove_file(trial, file))
 
+    def result_files(self, observation: Observation | int) -> AsyncItems[File]:
+        """Yield the files of a result of your own, in order of addition, without their content."""
+        return AsyncItems(self._transport, self._calls.result_files(observation), as_it_is)
+
+    async def add_result_file(
+        self,
+        observation: Observation | int,
+        content: bytes | str | PathLike[str],
+        name: str | None = None,
+        media_type: str | None = None,
+    ) -> File:
+        """Attach a file, such as a photograph or a spectrum, to a result of your own. For the result of a trial, see
+        ``add_file``.
+
+        Args:
+            observation: the result without a trial, or its number.
+            content: as in ``add_file``.
+            name: as in ``add_file``.
+            media_type: as in ``add_file``.
+
+        Raises:
+            Invalid: the result is that of a trial.
+            ValueError: the content is bytes without a name.
+        """
+        return await self._transport.perform_in_threads(
+            self._calls.add_result_file(observation, content, name, media_type)
+        )
+
+    async def read_result_file(self, observation: Observation | int, file: int) -> bytes:
+        """Return the content of a file of a result of your own, by its number."""
+        return await self._transport.perform(self._calls.read_result_file(observation, file))
+
+    async def remove_result_file(self, observation: Observation | int, file: int) -> None:
+        """Permanently delete a file of a result of your own."""
+        await self._transport.perform(self._calls.remove_result_file(observation, file))
+
     async def webhooks(self) -> list[Webhook]:
         """Return the webhooks of the study, oldest first, without their secrets."""
         return await self._transport.perform(self._calls.webhooks())

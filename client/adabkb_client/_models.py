@@ -459,10 +459,12 @@ class Webhook(Record):
 
 @dataclass(frozen=True)
 class File(Record):
-    """A file of a trial, without its content: ``size`` in bytes, ``digest`` its SHA-256 in hexadecimal digits."""
+    """A file of a trial, or of a result without a trial, without its content: ``size`` in bytes, ``digest`` its SHA-256
+    in hexadecimal digits. Either ``trial`` or ``observation`` is its holder; the other one is None."""
 
     number: int
-    trial: int
+    trial: int | None
+    observation: int | None
     name: str
     media_type: str
     size: int

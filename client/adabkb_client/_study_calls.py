@@ -182,11 +182,11 @@ class StudyCalls(TrialCalls):
         name = link.id if isinstance(link, Link) else link
         yield Call("DELETE", f"{self._path}/links/{quote(name, safe='')}")
 
-    # Files of trials
+    # Files of trials, and of results without a trial
 
     def files(self, trial: int) -> Listing[File]:
         """Yield the files of a trial, in order of addition, without their content."""
-        return Listing(f"{self._path}/trials/{trial}/files", lambda each: decode(File, each))
+        return self._files_of(f"trials/{trial}")
 
     def add_file(
         self, trial: int, content: bytes | str | PathLike[str], name: str | None = None, media_type: str | None = None
@@ -202,6 +202,56 @@ class StudyCalls(TrialCalls):
         Raises:
             ValueError: the content is bytes without a name.
         """
+        return self._add_file(f"trials/{trial}", content, name, media_type)
+
+    def read_file(self, trial: int, file: int) -> Steps[bytes]:
+        """Return the content of a file of a trial, by its number."""
+        return self._read_file(f"trials/{trial}", file)
+
+    def remove_file(self, trial: int, file: int) -> Steps[None]:
+        """Permanently delete a file of a trial."""
+        return self._remove_file(f"trials/{trial}", file)
+
+    def result_files(self, observation: Observation | int) -> Listing[File]:
+        """Yield the files of a result of your own, in order of addition, without their content."""
+        return self._files_of(_of_result(observation))
+
+    def add_result_file(
+        self,
+        observation: Observation | int,
+        content: bytes | str | PathLike[str],
+        name: str | None = None,
+        media_type: str | None = None,
+    ) -> Steps[File]:
+        """Attach a file, such as a photograph or a spectrum, to a result of your own. For the result of a trial, see
+        ``add_file``.
+
+        Args:
+            observation: the result without a trial, or its number.
+            content: as in ``add_file``.
+            name: as in ``add_file``.
+            media_type: as in ``add_file``.
+
+        Raises:
+            Invalid: the result is that of a trial.
+            ValueError: the content is bytes without a name.
+        """
+        return self._add_file(_of_result(observation), content, name, media_type)
+
+    def read_result_file(self, observation: Observation | int, file: int) -> Steps[bytes]:
+        """Return the content of a file of a result of your own, by its number."""
+        return self._read_file(_of_result(observation), file)
+
+    def remove_result_file(self, observation: Observation | int, file: int) -> Steps[None]:
+        """Permanently delete a file of a result of your own."""
+        return self._remove_file(_of_result(observation), file)
+
+    def _files_of(self, holder: str) -> Listing[File]:
+        return Listing(f"{self._path}/{holder}/files", lambda each: decode(File, each))
+
+    def _add_file(
+        self, holder: str, content: bytes | str | PathLike[str], name: str | None, media_type: str | None
+    ) -> Steps[File]:
         if isinstance(content, bytes):
             if name is None:
                 raise ValueError('bytes have no file name; give one, such as name="spectrum.csv"')
@@ -209,17 +259,15 @@ class StudyCalls(TrialCalls):
             path = Path(content)
             name, content = name or path.name, path.read_bytes()
         kind = media_type or guess_type(name)[0] or "application/octet-stream"
-        address = f"{self._path}/trials/{trial}/files"
+        address = f"{self._path}/{holder}/files"
         return decode(File, (yield Call("POST", address, params={"name": name}, content=content, media_type=kind)))
 
-    def read_file(self, trial: int, file: int) -> Steps[bytes]:
-        """Return the content of a file of a trial, by its number."""
-        content: bytes = yield Call("GET", f"{self._path}/trials/{trial}/files/{file}", as_bytes=True)
+    def _read_file(self, holder: str, file: int) -> Steps[bytes]:
+        content: bytes = yield Call("GET", f"{self._path}/{holder}/files/{file}", as_bytes=True)
         return content
 
-    def remove_file(self, trial: int, file: int) -> Steps[None]:
-        """Permanently delete a file of a trial."""
-        yield Call("DELETE", f"{self._path}/trials/{trial}/files/{file}")
+    def _remove_file(self, holder: str, file: int) -> Steps[None]:
+        yield Call("DELETE", f"{self._path}/{holder}/files/{file}")
 
     # Webhooks
 
@@ -514,5 +562,10 @@ class StudyCalls(TrialCalls):
         return decode(StudyInfo, (yield Call("GET", self._path, retry_for=0.0)))
 
     def _amend(self, observation: Observation | int, body: Mapping[str, Any]) -> Steps[Answer]:
-        seq = observation.seq if isinstance(observation, Observation) else index(observation)
-        return self._decode(Answer, (yield Call("PATCH", f"{self._path}/observations/{seq}", body)))
+        return self._decode(Answer, (yield Call("PATCH", f"{self._path}/{_of_result(observation)}", body)))
+
+
+def _of_result(observation: Observation | int) -> str:
+    """Return the path of a result within its study."""
+    seq = observation.seq if isinstance(observation, Observation) else index(observation)
+    return f"observations/{seq}"

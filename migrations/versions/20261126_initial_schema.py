@@ -196,7 +196,8 @@ def upgrade() -> None:
         "files",
         sa.Column("study_id", sa.String(length=100), nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("trial", sa.Integer(), nullable=False),
+        sa.Column("trial", sa.Integer()),
+        sa.Column("observation", sa.Integer()),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("media_type", sa.String(length=100), nullable=False),
         sa.Column("size", sa.BigInteger(), nullable=False),
@@ -208,9 +209,15 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(
             ["study_id", "trial"], ["trials.study_id", "trials.number"], name=op.f("fk_files_study_id_trial")
         ),
+        sa.ForeignKeyConstraint(
+            ["study_id", "observation"],
+            ["observations.study_id", "observations.seq"],
+            name=op.f("fk_files_study_id_observation"),
+        ),
         sa.PrimaryKeyConstraint("study_id", "number", name=op.f("pk_files")),
     )
     op.create_index(op.f("ix_files_study_id_trial"), "files", ["study_id", "trial"])
+    op.create_index(op.f("ix_files_study_id_observation"), "files", ["study_id", "observation"])
     op.create_table(
         "webhooks",
         sa.Column("study_id", sa.String(length=100), nullable=False),

@@ -244,8 +244,9 @@ class WebhookNotFound(NotFound):
 class FileNotFound(NotFound):
     """The file does not exist."""
 
-    def __init__(self, study: str, trial: int, number: int) -> None:
-        super().__init__(f"Trial {trial} of study {study!r} has no file {number}.")
+    def __init__(self, study: str, trial: int | None, observation: int | None, number: int) -> None:
+        holder = f"Result {observation}" if trial is None else f"Trial {trial}"
+        super().__init__(f"{holder} of study {study!r} has no file {number}.")
 
 
 class TrialNotFound(NotFound):

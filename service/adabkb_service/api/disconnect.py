@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
 from fastapi import Request
 
 
@@ -9,3 +13,14 @@ async def disconnected(request: Request) -> None:
     """Return when the client has disconnected. The body of the request must have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+@asynccontextmanager
+async def watched(request: Request) -> AsyncIterator[Callable[[], bool]]:
+    """A function that returns whether the client has disconnected; any thread may call it. The body of the request must
+    have been read."""
+    leaving = asyncio.ensure_future(disconnected(request))
+    try:
+        yield leaving.done
+    finally:
+        leaving.cancel()

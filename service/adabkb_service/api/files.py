@@ -1,4 +1,4 @@
-"""/v1/studies/{id}/trials/{n}/files"""
+"""/v1/studies/{id}/trials/{n}/files and /observations/{seq}/files"""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from urllib.parse import quote
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request, Response
 
+from adabkb_service.access.caller import Caller
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import Number, PageDep, ServiceDep, StudyId
+from adabkb_service.api.deps import Number, PageDep, PageRequest, ServiceDep, StudyId
 from adabkb_service.api.model_reads import rendered
 from adabkb_service.api.problems import responses
 from adabkb_service.contract.files import File
 from adabkb_service.contract.requests import Page
 from adabkb_service.operations import files
+from adabkb_service.operations.service import Service
+from adabkb_service.storage.files import Holder
 
-router = APIRouter(prefix="/v1/studies/{study_id}/trials/{number}/files", tags=["trials"], route_class=StrictRoute)
+router = APIRouter(prefix="/v1/studies/{study_id}", route_class=StrictRoute)
+OF_TRIAL, OF_RESULT = "/trials/{number}/files", "/observations/{seq}/files"
 
 BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 SAFE = {
@@ -29,66 +33,105 @@ SAFE = {
 ``nosniff``.)"""
 
 
-@router.post(
-    "",
-    operation_id="addFile",
-    status_code=201,
-    response_model=File,
-    responses={200: {"model": File, "description": "The file was there already"}, **responses(404, 413, 422)},
-    openapi_extra={"requestBody": {"required": True, "content": {files.UNKNOWN: BINARY}}},
-)
+Name = Annotated[str, Query(description="name of the file, such as spectrum.csv", max_length=1000)]
+Shown = Annotated[
+    bool, Query(description="send an image (PNG, JPEG, GIF or WebP) so that a browser can show it in a page")
+]
+ADDED: dict[str, Any] = {
+    "status_code": 201,
+    "response_model": File,
+    "responses": {200: {"model": File, "description": "The file was there already"}, **responses(404, 413, 422)},
+    "openapi_extra": {"requestBody": {"required": True, "content": {files.UNKNOWN: BINARY}}},
+}
+LISTED: dict[str, Any] = {"response_model": Page[File], "responses": responses(404, 422)}
+SENT: dict[str, Any] = {
+    "response_class": Response,
+    "responses": {200: {"content": {files.UNKNOWN: BINARY}, "description": "The content"}, **responses(404, 422)},
+}
+REMOVED: dict[str, Any] = {"status_code": 204, "responses": responses(404, 422)}
+
+
+@router.post(OF_TRIAL, operation_id="addFile", tags=["trials"], **ADDED)
 @needs("work")
 async def add_file(
-    study_id: StudyId,
-    number: Number,
-    request: Request,
-    service: ServiceDep,
-    caller: CallerDep,
-    name: Annotated[str, Query(description="name of the file, such as spectrum.csv", max_length=1000)],
+    study_id: StudyId, number: Number, request: Request, service: ServiceDep, caller: CallerDep, name: Name
 ) -> Response:
     """Attach a file, such as a photograph, to a trial. The body is its content, and Content-Type its type. The same
     content under the same name is attached only once, so the request may be repeated."""
-    content, kind = await request.body(), request.headers.get("content-type", files.UNKNOWN)
-    limits: files.Limits = request.app.state.file_limits
-    found, is_new = await run_sync(files.add, service, caller, limits, study_id, number, name, kind, content)
-    return Response(found.model_dump_json(), 201 if is_new else 200, media_type="application/json")
+    return await _added(request, service, caller, study_id, Holder(trial=number), name)
 
 
-@router.get("", operation_id="listFiles", response_model=Page[File], responses=responses(404, 422))
+@router.get(OF_TRIAL, operation_id="listFiles", tags=["trials"], **LISTED)
 @needs("read")
 def list_files(study_id: StudyId, number: Number, service: ServiceDep, page: PageDep) -> Response:
     """The files of a trial, in order of addition, without their content."""
-    found = files.page(service, study_id, number, page.after, page.limit)
-    return rendered(Page(items=found, next_cursor=page.cursor_after(len(found), found[-1].number if found else 0)))
+    return _listed(service, study_id, Holder(trial=number), page)
 
 
-@router.get(
-    "/{file}",
-    operation_id="readFile",
-    response_class=Response,
-    responses={200: {"content": {files.UNKNOWN: BINARY}, "description": "The content"}, **responses(404, 422)},
-)
+@router.get(OF_TRIAL + "/{file}", operation_id="readFile", tags=["trials"], **SENT)
 @needs("read")
-def read_file(
-    study_id: StudyId,
-    number: Number,
-    file: Number,
-    service: ServiceDep,
-    shown: Annotated[
-        bool, Query(description="send an image (PNG, JPEG, GIF or WebP) so that a browser can show it in a page")
-    ] = False,
-) -> Response:
+def read_file(study_id: StudyId, number: Number, file: Number, service: ServiceDep, shown: Shown = False) -> Response:
     """The content of a file, for a download. The type is application/octet-stream, except for images that a page may
     show."""
-    found, content = files.read(service, study_id, number, file)
-    kind = files.image_type(content)
-    how = "inline" if shown and kind is not None else "attachment"
-    named = {"Content-Disposition": f"{how}; filename*=UTF-8''{quote(found.name, safe='')}"}
-    return Response(content, media_type=kind or files.UNKNOWN, headers={**SAFE, **named})
+    return _sent(service, study_id, Holder(trial=number), file, is_shown=shown)
 
 
-@router.delete("/{file}", operation_id="deleteFile", status_code=204, responses=responses(404, 422))
+@router.delete(OF_TRIAL + "/{file}", operation_id="deleteFile", tags=["trials"], **REMOVED)
 @needs("work")
 def delete_file(study_id: StudyId, number: Number, file: Number, service: ServiceDep) -> None:
     """Delete a file permanently."""
-    files.remove(service, study_id, number, file)
+    files.remove(service, study_id, Holder(trial=number), file)
+
+
+@router.post(OF_RESULT, operation_id="addResultFile", tags=["observations"], **ADDED)
+@needs("work")
+async def add_result_file(
+    study_id: StudyId, seq: Number, request: Request, service: ServiceDep, caller: CallerDep, name: Name
+) -> Response:
+    """Attach a file to a result without a trial, as to a trial."""
+    return await _added(request, service, caller, study_id, Holder(observation=seq), name)
+
+
+@router.get(OF_RESULT, operation_id="listResultFiles", tags=["observations"], **LISTED)
+@needs("read")
+def list_result_files(study_id: StudyId, seq: Number, service: ServiceDep, page: PageDep) -> Response:
+    """The files of a result without a trial, in order of addition, without their content."""
+    return _listed(service, study_id, Holder(observation=seq), page)
+
+
+@router.get(OF_RESULT + "/{file}", operation_id="readResultFile", tags=["observations"], **SENT)
+@needs("read")
+def read_result_file(
+    study_id: StudyId, seq: Number, file: Number, service: ServiceDep, shown: Shown = False
+) -> Response:
+    """The content of a file of a result without a trial, as of a file of a trial."""
+    return _sent(service, study_id, Holder(observation=seq), file, is_shown=shown)
+
+
+@router.delete(OF_RESULT + "/{file}", operation_id="deleteResultFile", tags=["observations"], **REMOVED)
+@needs("work")
+def delete_result_file(study_id: StudyId, seq: Number, file: Number, service: ServiceDep) -> None:
+    """Delete a file of a result without a trial permanently."""
+    files.remove(service, study_id, Holder(observation=seq), file)
+
+
+async def _added(
+    request: Request, service: Service, caller: Caller, study_id: str, holder: Holder, name: str
+) -> Response:
+    content, kind = await request.body(), request.headers.get("content-type", files.UNKNOWN)
+    limits: files.Limits = request.app.state.file_limits
+    found, is_new = await run_sync(files.add, service, caller, limits, study_id, holder, name, kind, content)
+    return Response(found.model_dump_json(), 201 if is_new else 200, media_type="application/json")
+
+
+def _listed(service: Service, study_id: str, holder: Holder, page: PageRequest) -> Response:
+    found = files.page(service, study_id, holder, page.after, page.limit)
+    return rendered(Page(items=found, next_cursor=page.cursor_after(len(found), found[-1].number if found else 0)))
+
+
+def _sent(service: Service, study_id: str, holder: Holder, file: int, *, is_shown: bool) -> Response:
+    found, content = files.read(service, study_id, holder, file)
+    kind = files.image_type(content)
+    how = "inline" if is_shown and kind is not None else "attachment"
+    named = {"Content-Disposition": f"{how}; filename*=UTF-8''{quote(found.name, safe='')}"}
+    return Response(content, media_type=kind or files.UNKNOWN, headers={**SAFE, **named})

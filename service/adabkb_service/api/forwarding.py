@@ -204,7 +204,7 @@ class Forwarding:
         answer: Answer = asyncio.get_running_loop().create_future()
         message = {"request": number, "body": body.decode("latin-1"), **_described(scope)}
         self._forwarded[number] = follower, answer
-        may_take_long = scope["method"] == "GET" or any(name == b"prefer" for name, _ in scope["headers"])
+        may_take_long = scope["method"] == "GET" or scope["path"].endswith("/suggest")
         leaving = [asyncio.create_task(disconnected(Request(scope, receive)))] if may_take_long else []
         waits: list[asyncio.Future[Any]] = [answer, *leaving]
         try:

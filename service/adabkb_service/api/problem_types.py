@@ -92,7 +92,7 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         404, "webhook_not_found", "No such webhook", remedy="GET .../webhooks lists the existing ones by id."
     ),
     errors.FileNotFound: ProblemType(
-        404, "file_not_found", "No such file", remedy="GET .../trials/.../files lists the existing ones."
+        404, "file_not_found", "No such file", remedy="GET .../files of the trial or result lists the existing ones."
     ),
     errors.TrialNotFound: ProblemType(
         404, "trial_not_found", "No such trial", remedy="GET .../trials lists the existing ones."

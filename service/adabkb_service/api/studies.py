@@ -12,6 +12,7 @@ from adabkb_service.api.admission import CallerDep, SpendDep, by_follower, by_fo
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, encoded_time, perform, reply
+from adabkb_service.api.disconnect import watched
 from adabkb_service.api.fair_queue import run_serialized
 from adabkb_service.api.long_poll import WaitDep, long_poll
 from adabkb_service.api.model_reads import rendered
@@ -121,9 +122,10 @@ async def suggest_trials(
 
     async def ask() -> Outcome[views.Suggested]:
         with service.metrics.suggest_seconds.time():
-            return await perform(service, suggest(study_id, body, key), spend)
+            return await perform(service, suggest(study_id, body, key, has_left), spend)
 
-    outcome, waited = await long_poll(service.changes, study_id, request, caller, ask, wait)
+    async with watched(request) as has_left:
+        outcome, waited = await long_poll(service.changes, study_id, request, caller, ask, wait)
     response = reply(outcome)
     if waited:
         response.headers["Preference-Applied"] = f"wait={wait}"

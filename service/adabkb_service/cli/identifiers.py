@@ -64,7 +64,7 @@ STUDIES = Identifier(
 )
 TRIAL = _number("number of a trial", "List them: adabkb trial list STUDY")
 OBSERVATION = _number("number of an observation", "List them: adabkb result list STUDY")
-FILE = _number("number of a file", "List them: adabkb trial files STUDY TRIAL")
+FILE = _number("number of a file", "List them: adabkb trial files STUDY TRIAL or adabkb result files STUDY OBSERVATION")
 DELETION = _number("number of a deletion", "List them: adabkb trash list")
 LINK = _token("id of a link", "List them: adabkb access links STUDY")
 WEBHOOK = _token("id of a webhook", "List them: adabkb study webhooks STUDY")

@@ -75,6 +75,10 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "exclude": "results.exclude",
             "include": "results.include",
             "annotate": "results.annotate",
+            "files": "files.list_of_result",
+            "add-file": "files.add_to_result",
+            "read-file": "files.read_of_result",
+            "remove-file": "files.remove_from_result",
         },
         "model": {
             "show": "results.model",

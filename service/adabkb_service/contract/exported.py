@@ -58,7 +58,7 @@ class ReportLine(BaseModel):
 
 
 class FileLine(File):
-    """A file of a trial, with its content in base64."""
+    """A file, with its content in base64."""
 
     content: str
 

@@ -264,19 +264,30 @@ class PointValueBody(Body):
     trial: None = None
 
 
+class PointFailureBody(Body):
+    """A failed evaluation of a user-supplied point. It is stored as a failed trial, which counts toward the budget."""
+
+    parameters: Annotated[Point, Field(description="measured values of floats may lie between the steps")]
+    status: Literal["failed"]
+    reason: Text | None = None
+    trial: None = None
+
+
 def _kind(body: object) -> str:
     if isinstance(body, Body):
         return type(body).__name__
     fields = body if isinstance(body, dict) else {}
+    is_of_trial = fields.get("trial") is not None or "parameters" not in fields
     if fields.get("status") == "failed":
-        return "TrialFailureBody"
-    return "PointValueBody" if fields.get("trial") is None and "parameters" in fields else "TrialValueBody"
+        return "TrialFailureBody" if is_of_trial else "PointFailureBody"
+    return "TrialValueBody" if is_of_trial else "PointValueBody"
 
 
 ObserveBody = Annotated[
     Annotated[TrialValueBody, Tag("TrialValueBody")]
     | Annotated[TrialFailureBody, Tag("TrialFailureBody")]
-    | Annotated[PointValueBody, Tag("PointValueBody")],
+    | Annotated[PointValueBody, Tag("PointValueBody")]
+    | Annotated[PointFailureBody, Tag("PointFailureBody")],
     Discriminator(_kind),
 ]
 

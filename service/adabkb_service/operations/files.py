@@ -1,4 +1,5 @@
-"""/v1/studies/{id}/trials/{n}/files: files that users attach to trials, such as photographs and spectra.
+"""/v1/studies/{id}/trials/{n}/files and /observations/{seq}/files: files that users attach to trials, and to results
+without a trial, such as photographs and spectra.
 
 Files are not in the log, and suggestions do not depend on them. Exports and the trash include them.
 """
@@ -17,13 +18,13 @@ from adabkb_service.access.quotas import check_more_bytes
 from adabkb_service.contract.files import File
 from adabkb_service.errors import Contention, FieldError, FileNotFound, Invalid
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import files, studies, trials
-from adabkb_service.storage.files import FileRow
-from adabkb_service.storage.rows import as_values
+from adabkb_service.storage import files, observations, studies, trials
+from adabkb_service.storage.files import FileRow, Holder
+from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
 from adabkb_service.study.contention import repeating
 
 MOST = 100
-"""The maximum number of files per trial."""
+"""The maximum number of files per trial, and per result without a trial."""
 MAX_NAME_LENGTH = 200
 MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,40}/[a-z0-9][a-z0-9!#$&^_.+-]{0,50}")
 UNKNOWN = "application/octet-stream"
@@ -51,19 +52,20 @@ def add(
     caller: Caller,
     limits: Limits,
     study_id: str,
-    trial: int,
+    holder: Holder,
     name: str,
     media_type: str,
     content: bytes,
 ) -> tuple[File, bool]:
-    """Attach a file to a trial in any state.
+    """Attach a file to a trial in any state, or to a result without a trial.
 
     Returns:
         The file, and whether it is new. The same content under the same name is stored only once.
 
     Raises:
-        StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        Invalid: the name is invalid, or the file is empty, too large, or exceeds the limit of files per trial.
+        StudyNotFound, TrialNotFound, ObservationNotFound: the study, the trial or the result does not exist.
+        Invalid: the name is invalid, the result is that of a trial, or the file is empty, too large, or exceeds the
+            limit of files per trial or result.
         QuotaExceeded: the user's storage quota is used up.
     """
     _check(name, content, limits)
@@ -74,8 +76,8 @@ def add(
     def attempt() -> tuple[File, bool]:
         with service.database.writing() as connection:
             study = studies.get(connection, study_id)
-            trials.get(connection, study_id, trial)
-            there = files.page(connection, study_id, 0, trial=trial)
+            _check_holder(connection, study_id, holder)
+            there = files.page(connection, study_id, 0, of=holder)
             for row in there:
                 if (row.name, row.digest) == (name, digest):
                     return _shown(row), False
@@ -85,26 +87,28 @@ def add(
             if not studies.commit_if_unchanged(connection, study):  # so that a study cannot be deleted meanwhile
                 raise Contention(f"Study {study_id!r} changed meanwhile; try again.")
             now = service.clock()
-            row = FileRow(study_id, last + 1, trial, name, kind, len(content), digest, caller.user, now)
+            row = FileRow(
+                study_id, last + 1, holder.trial, holder.observation, name, kind, len(content), digest, caller.user, now
+            )
             files.add(connection, row, content)
             return _shown(row), True
 
     return repeating(service.timeouts.contention)(attempt)
 
 
-def page(service: Service, study_id: str, trial: int, after: int, limit: int) -> list[File]:
-    """Return up to ``limit`` of a trial's files whose numbers are larger than ``after``, in order.
+def page(service: Service, study_id: str, holder: Holder, after: int, limit: int) -> list[File]:
+    """Return up to ``limit`` of the files of a trial or result whose numbers are larger than ``after``, in order.
 
     Raises:
-        StudyNotFound, TrialNotFound: the study or the trial does not exist.
+        StudyNotFound, TrialNotFound, ObservationNotFound: the study, the trial or the result does not exist.
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        trials.get(connection, study_id, trial)
-        return [_shown(row) for row in files.page(connection, study_id, after, limit, trial=trial)]
+        _found_holder(connection, study_id, holder)
+        return [_shown(row) for row in files.page(connection, study_id, after, limit, of=holder)]
 
 
-def read(service: Service, study_id: str, trial: int, number: int) -> tuple[File, bytes]:
+def read(service: Service, study_id: str, holder: Holder, number: int) -> tuple[File, bytes]:
     """Return a file with its content.
 
     Raises:
@@ -112,11 +116,11 @@ def read(service: Service, study_id: str, trial: int, number: int) -> tuple[File
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        row = _found(connection, study_id, trial, number)
+        row = _found(connection, study_id, holder, number)
         return _shown(row), files.content(connection, study_id, number)
 
 
-def remove(service: Service, study_id: str, trial: int, number: int) -> None:
+def remove(service: Service, study_id: str, holder: Holder, number: int) -> None:
     """Delete a file permanently.
 
     Raises:
@@ -124,7 +128,7 @@ def remove(service: Service, study_id: str, trial: int, number: int) -> None:
     """
     with service.database.writing() as connection:
         studies.get(connection, study_id)
-        _found(connection, study_id, trial, number)
+        _found(connection, study_id, holder, number)
         files.remove(connection, study_id, number)
 
 
@@ -134,10 +138,23 @@ def image_type(content: bytes) -> str | None:
     return next((kind for kind, beginning in IMAGES.items() if beginning.match(content)), None)
 
 
-def _found(connection: Connection, study_id: str, trial: int, number: int) -> FileRow:
-    row = files.find(connection, study_id, trial, number)
+def _found_holder(connection: Connection, study_id: str, holder: Holder) -> TrialRow | ObservationRow:
+    if holder.observation is not None:
+        return observations.get(connection, study_id, holder.observation)
+    return trials.get(connection, study_id, holder.trial or 0)
+
+
+def _check_holder(connection: Connection, study_id: str, holder: Holder) -> None:
+    found = _found_holder(connection, study_id, holder)
+    if isinstance(found, ObservationRow) and found.trial is not None:
+        detail = f"is for result {found.seq}, which is the result of trial {found.trial}; attach it to that trial"
+        raise Invalid([FieldError("", detail, "result_of_trial")])
+
+
+def _found(connection: Connection, study_id: str, holder: Holder, number: int) -> FileRow:
+    row = files.find(connection, study_id, holder, number)
     if row is None:
-        raise FileNotFound(study_id, trial, number)
+        raise FileNotFound(study_id, holder.trial, holder.observation, number)
     return row
 
 
@@ -155,7 +172,7 @@ def _check(name: str, content: bytes, limits: Limits) -> None:
 
 def _check_room(count: int, size: int, limits: Limits) -> None:
     if count >= MOST:
-        detail = f"exceeds the limit of {MOST} files per trial; delete one first"
+        detail = f"exceeds the limit of {MOST} files per trial or result; delete one first"
         raise Invalid([FieldError("", detail, "too_many_files")])
     if size > limits.study:
         detail = (

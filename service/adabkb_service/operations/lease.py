@@ -106,8 +106,8 @@ def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        TrialFinished: the trial is completed or was stopped, its point is outside the edited space, or it was withdrawn
-            and its place on a plate is taken.
+        TrialFinished: the trial is completed or was stopped, its point is outside the edited space or between the steps
+            of a parameter, or it was withdrawn and its place on a plate is taken.
         StudyComplete: the study has converged, and issues no more trials; or the trial was withdrawn, and other trials
             have used up the budget.
     """
@@ -125,10 +125,8 @@ def _retry(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[Tri
     if lifecycle.status(draft.study) == ("complete", "converged"):
         raise StudyComplete(f"Study {draft.study.id!r} takes no further trials (converged).")
     is_over = trial.state in ("failed", "withdrawn")
-    if is_over and is_outside(draft, trial):
-        raise TrialFinished(
-            f"Trial {number} is {OUTSIDE}: it cannot be retried unless an edit of the space includes it again."
-        )
+    if is_over:
+        _check_can_be_chosen(draft, trial)
     left = draft.study.budget_left
     if trial.state == "withdrawn" and left is not None and left <= 0:
         raise StudyComplete(f"The budget of study {draft.study.id!r} is used up; increase it to retry trial {number}.")
@@ -140,6 +138,21 @@ def _retry(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[Tri
     if is_over:
         draft.record("retried", {"attempt": trial.attempt, "reason": body.reason}, number)
     return _answer(draft, draft.trial(number))
+
+
+def _check_can_be_chosen(draft: Draft, trial: TrialRow) -> None:
+    """Check that a trial's point is still in the space, and on the steps of its parameters."""
+    present = draft.space.present(trial.parameters)
+    between = [] if present is None else draft.space.between_steps(present)
+    if between:
+        raise TrialFinished(
+            f"Trial {trial.number} is between the steps of {', '.join(between)}, so it cannot be issued; queue the "
+            f"nearest point instead."
+        )
+    if is_outside(draft, trial):
+        raise TrialFinished(
+            f"Trial {trial.number} is {OUTSIDE}: it cannot be retried unless an edit of the space includes it again."
+        )
 
 
 def check_current(trial: TrialRow, attempt: int | None) -> None:

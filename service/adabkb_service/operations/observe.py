@@ -26,8 +26,8 @@ def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Reque
     """Return a request to store a result durably.
 
     Raises:
-        StudyNotFound, TrialNotFound, Invalid, ResultConflict, TrialFinished, LeaseLost: see ``record``; nothing is
-            stored.
+        StudyNotFound, TrialNotFound, Invalid, ResultConflict, TrialFinished, LeaseLost, StudyComplete: see ``record``;
+            nothing is stored.
         Busy: this request has stored nothing; send it again with the same key.
         Unavailable: the same or, if the connection to the database broke during the commit, it is unknown whether the
             result is stored; send it again with the same key.

@@ -13,7 +13,7 @@ from adabkb_service.contract.answers import Repeated, Trial
 from adabkb_service.contract.requests import QueueBody, RepeatBody
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import StudyComplete
-from adabkb_service.storage.rows import TrialRow
+from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import lifecycle, plates, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.point_checks import check_offered, feasible_point
@@ -84,16 +84,28 @@ def _queue(
     check_offered(draft.space, point, pointer)
     if plate is not None:
         plates.check_trials(study, point, plate, pointer, times)
+    check_takes_trials(study)
+    return [add_trial(draft, point, plate, is_first=not index) for index in range(times)]
+
+
+def check_takes_trials(study: StudyRow) -> None:
+    """Check that a study takes a trial that a user adds.
+
+    Raises:
+        StudyComplete: the study is complete, or its budget is used up.
+    """
     state, reason = lifecycle.status(study)
     # In a paused study, status() returns the reason for the pause
     if lifecycle.no_more_points_reason(study) == "budget":
         reason = "budget"
     if state == "complete" or reason == "budget":
         raise StudyComplete(f"Study {study.id!r} takes no further trials ({reason}).")
-    return [_add_one(draft, point, plate, is_first=not index) for index in range(times)]
 
 
-def _add_one(draft: Draft, point: dict[str, Any], which: Literal["open", "new"] | None, *, is_first: bool) -> TrialRow:
+def add_trial(
+    draft: Draft, point: dict[str, Any], which: Literal["open", "new"] | None = None, *, is_first: bool = True
+) -> TrialRow:
+    """Add a queued trial at a checked point, on a plate if one is named, and return it."""
     study = draft.study
     number, plate = study.trials + 1, None
     if which is not None:

@@ -8,10 +8,17 @@ from typing import Any
 
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import metrics_of, missing
-from adabkb_service.contract.requests import ObserveBody, PointValueBody, TrialFailureBody, TrialValueBody
+from adabkb_service.contract.requests import (
+    ObserveBody,
+    PointFailureBody,
+    PointValueBody,
+    TrialFailureBody,
+    TrialValueBody,
+)
 from adabkb_service.contract.stored import definition_of, is_edited
 from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict, TrialFinished, shortened, shown
 from adabkb_service.operations.correct import record_change
+from adabkb_service.operations.queue import add_trial, check_takes_trials
 from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
 from adabkb_service.study import plates
@@ -46,10 +53,13 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
         ResultConflict: the attempt has another result.
         TrialFinished: the trial was stopped, or can no longer fail.
         LeaseLost: a failure was reported for an attempt that is not the current one.
+        StudyComplete: a user's own point failed, and the study takes no further trials.
     """
     match result:
         case TrialFailureBody():
             return _record_failure(draft, result)
+        case PointFailureBody():
+            return _record_own_failure(draft, result)
         case PointValueBody():
             metrics = checked_metrics(metrics_of(draft.study.definition), result)
             parameters = feasible_point(draft.space, result.parameters, "/parameters", is_measured=True)
@@ -169,6 +179,15 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
     seconds = seconds_of(draft, trial, attempt, failure.seconds)
     payload = {"attempt": attempt, "reason": failure.reason, **({} if seconds is None else {"seconds": seconds})}
     draft.record("failed", payload, trial.number)
+    return Recorded(draft.trial(trial.number), None)
+
+
+def _record_own_failure(draft: Draft, failure: PointFailureBody) -> Recorded:
+    """Record a failed evaluation of a user's own point: as a trial, since only trials fail."""
+    point = feasible_point(draft.space, failure.parameters, "/parameters", is_measured=True)
+    check_takes_trials(draft.study)
+    trial = add_trial(draft, point)
+    draft.record("failed", {"attempt": trial.attempt, "reason": failure.reason}, trial.number)
     return Recorded(draft.trial(trial.number), None)
 
 

@@ -41,6 +41,7 @@ clock. Each issued point and its origin are recorded in the log.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -62,7 +63,7 @@ from adabkb_service.study.point_checks import (
     checked_context,
     checked_fixed,
 )
-from adabkb_service.study.request import Key, Outcome, PointDemand, Points, Request
+from adabkb_service.study.request import Key, Outcome, PointDemand, Points, Request, never
 
 RETRY_SECONDS: dict[NoTrialReason, float] = {
     "budget": 1.0,
@@ -84,9 +85,18 @@ CANNOT_FIX = (
 NO_PLATES = "is for studies with plates, and this one has none; give count instead"
 
 
-def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request[Suggested]:
+def suggest(
+    study_id: str, body: SuggestBody, key: Key | None = None, has_left: Callable[[], bool] = never
+) -> Request[Suggested]:
     """Return a request to issue up to ``body.most`` trials, waiting ones before new ones. Its outcome may be one of
     these errors.
+
+    Args:
+        study_id: the study's id.
+        body: the body of the request.
+        key: the idempotency key of the request.
+        has_left: returns whether the client has disconnected. A request without ``fallback`` is then refused: a person
+            has left the page, and would not learn of a trial.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -96,7 +106,7 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
             servers kept committing first (``timeouts.contention``).
         Unavailable: the server is still loading the engine, the database is unavailable, or the connection to it broke
             during the commit, and it is unknown whether there are trials.
-        ModelBusy: the model has not replied in time, and ``body.fallback`` is false.
+        ModelBusy: ``body.fallback`` is false, and the model has not replied in time, or the client has disconnected.
         RequestInProgress: a request with the same key is being performed.
         IdempotencyKeyReused: the key was used with another request.
     """
@@ -107,6 +117,7 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
         key,
         point_demand=partial(_demand, body),
         prepare=partial(_prepare, body),
+        is_abandoned=never if body.fallback else has_left,
     )
 
 

@@ -42,6 +42,7 @@ from adabkb_service.operations.webhooks import webhooks
 from adabkb_service.operations.words import columns_in_words, wording
 from adabkb_service.page.rendering import HEADERS, page
 from adabkb_service.page.route import LoginRoute, PageRoute, wants_page
+from adabkb_service.storage.files import Holder
 from adabkb_service.storage.result_table import RowKind, Sort
 from adabkb_service.storage.rows import StudyState
 
@@ -278,6 +279,7 @@ def get_result(
         "result": result,
         "trial": trial,
         "events": events,
+        "files": files.page(service, study_id, Holder(observation=seq), 0, files.MOST),
         "repeated": result.parameters if inside is None else space.nearest(inside),
         "may": sharing.right(service, caller, study_id),
     }
@@ -301,13 +303,15 @@ def get_trial(
     trial, results = read.trial(service, study_id, number), overview.results_of(study_id, number)
     told = is_explained or study.revision <= LONG
     space = definition_of(row(service, study_id).definition).space()
+    present = space.present(trial.parameters)
     context: dict[str, Any] = {
+        "can_be_issued": present is not None and not space.between_steps(present),
         "events": overview.events_of(study_id, number),
         "row": overview.row_of(study_id, trial.parameters),
         "decision": why(service, study_id, number).decision if told else None,
         "is_told": told or trial.origin == "queued",
         "cursor": encoded(study.revision),
-        "files": files.page(service, study_id, number, 0, files.MOST),
+        "files": files.page(service, study_id, Holder(trial=number), 0, files.MOST),
         "repeated": repeated_point(space, trial.parameters, results[0].parameters) if results else trial.parameters,
         "same": overview.at_point_of(study_id, number),
         "may": sharing.right(service, caller, study_id),

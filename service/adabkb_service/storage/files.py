@@ -1,4 +1,5 @@
-"""Queries of ``files``: files attached to trials, such as photographs and spectra. They are not in the log."""
+"""Queries of ``files``: files attached to trials, and to results without a trial, such as photographs and spectra. They
+are not in the log."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select
 
 from adabkb_service.storage.rows import as_values
 from adabkb_service.storage.tables import files
@@ -15,12 +16,21 @@ _TOLD = [column for column in files.columns if column is not files.c.content]
 
 
 @dataclass(frozen=True, slots=True)
+class Holder:
+    """What a file is attached to: a trial by its number, or a result without a trial by its seq."""
+
+    trial: int | None = None
+    observation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FileRow:
     """A file, without its content."""
 
     study_id: str
     number: int
-    trial: int
+    trial: int | None
+    observation: int | None
     name: str
     media_type: str
     size: int
@@ -35,20 +45,20 @@ def add(connection: Connection, row: FileRow, content: bytes) -> None:
 
 
 def page(
-    connection: Connection, study_id: str, after: int, limit: int | None = None, *, trial: int | None = None
+    connection: Connection, study_id: str, after: int, limit: int | None = None, *, of: Holder | None = None
 ) -> list[FileRow]:
-    """Return the first ``limit`` files, of a study or of one of its trials, with numbers above ``after``, in order; all
-    of them if ``limit`` is None."""
+    """Return the first ``limit`` files, of a study or of one of its trials or results, with numbers above ``after``, in
+    order; all of them if ``limit`` is None."""
     theirs = [files.c.study_id == study_id, files.c.number > after]
-    if trial is not None:
-        theirs.append(files.c.trial == trial)
+    if of is not None:
+        theirs += _held_by(of)
     query = select(*_TOLD).where(*theirs).order_by(files.c.number).limit(limit)
     return [FileRow(*row) for row in connection.execute(query)]
 
 
-def find(connection: Connection, study_id: str, trial: int, number: int) -> FileRow | None:
-    """Return a file of a trial; None if it does not exist."""
-    row = connection.execute(select(*_TOLD).where(_this(study_id, number), files.c.trial == trial)).one_or_none()
+def find(connection: Connection, study_id: str, holder: Holder, number: int) -> FileRow | None:
+    """Return a file of a trial or result; None if it does not exist."""
+    row = connection.execute(select(*_TOLD).where(_this(study_id, number), *_held_by(holder))).one_or_none()
     return None if row is None else FileRow(*row)
 
 
@@ -68,6 +78,10 @@ def total(connection: Connection, study_id: str) -> tuple[int, int]:
     last, size = func.coalesce(func.max(files.c.number), 0), func.coalesce(func.sum(files.c.size), 0)
     number, all_bytes = connection.execute(select(last, size).where(files.c.study_id == study_id)).one()
     return int(number), int(all_bytes)
+
+
+def _held_by(holder: Holder) -> list[ColumnElement[bool]]:
+    return [files.c.trial == holder.trial, files.c.observation == holder.observation]
 
 
 def _this(study_id: str, number: int) -> Any:

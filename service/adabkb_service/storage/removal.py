@@ -51,7 +51,7 @@ def _content(table: Table) -> tuple[Table, Column[Any], tuple[Column[Any], ...]]
 CONTENT = list(
     map(
         _content,
-        (idempotency_keys, grants, webhooks, observations, reports, files, trials, events, cells, dictionary, parts),
+        (idempotency_keys, grants, webhooks, files, observations, reports, trials, events, cells, dictionary, parts),
     )
 )
 """The tables with content, in the order of deletion: rows are deleted before the rows that they refer to."""

@@ -259,7 +259,8 @@ files = Table(
     metadata,
     _study_key(),
     Column("number", Integer, primary_key=True),  # 1, 2, 3, ... in order of addition
-    Column("trial", Integer, nullable=False),
+    Column("trial", Integer),  # the trial that has the file; null if a result without a trial has it
+    Column("observation", Integer),  # seq of the result without a trial that has the file; null if a trial has it
     Column("name", Text, nullable=False),
     Column("media_type", String(100), nullable=False),
     Column("size", BigInteger, nullable=False),  # in bytes
@@ -268,7 +269,9 @@ files = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("content", LargeBinary, nullable=False),
     ForeignKeyConstraint(["study_id", "trial"], ["trials.study_id", "trials.number"]),
+    ForeignKeyConstraint(["study_id", "observation"], ["observations.study_id", "observations.seq"]),
     Index(None, "study_id", "trial"),
+    Index(None, "study_id", "observation"),
 )
 
 webhooks = Table(

@@ -89,6 +89,8 @@ class Batch:
             if checks_key_first and (known := stored_answer(self.draft.connection, key, request.answer)):
                 self.finished.append((pending, known))
                 return
+            if request.is_abandoned():
+                raise ModelBusy(self.draft.study.id)
             with self.draft.undone_on_error():
                 request.prepare(self.draft)
                 if request.waits_for_latest_results and self._is_almost_up_to_date(pending):

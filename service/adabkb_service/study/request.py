@@ -87,6 +87,11 @@ def no_demand(_: Draft) -> PointDemand:
     return PointDemand()
 
 
+def never() -> bool:
+    """For requests that are performed even if their client has disconnected."""
+    return False
+
+
 def no_preparation(_: Draft) -> None:
     """For requests without a first step."""
 
@@ -105,6 +110,8 @@ class Request(Generic[Answer]):
     request."""
     prepare: Callable[[Draft], None] = field(default=no_preparation)
     """Changes the draft before ``point_demand`` is called."""
+    is_abandoned: Callable[[], bool] = field(default=never)
+    """Returns whether nobody waits for the answer any more. Then the request is refused instead of performed."""
     waits_for_latest_results: bool = False
     """Whether the request waits briefly for the model to process the latest results."""
     stores_model_stats: bool = False

@@ -393,9 +393,8 @@ def test_a_measured_value_between_two_steps_is_stored_and_shown(browser: Browser
         field.get_by_label("heat [°C]").fill("72,3")
         field.get_by_label("heat [°C]").blur()
         expect(field.locator(".fault")).to_have_count(0)
-        expect(field.locator("small")).to_have_text(
-            "50 to 90, in steps of 5; enter what was measured, also between two steps"
-        )
+        expect(field.locator("small")).to_have_text("50 to 90, in steps of 5")
+        expect(page.get_by_text("Enter what was measured, also between two steps.").first).to_be_visible()
         page.get_by_role("button", name="Save the result").click()
         expect(page.get_by_role("cell", name="72.3")).to_have_text("72.3 suggested 75")
         page.get_by_role("button", name="Repeat this point").click()
@@ -408,3 +407,25 @@ def test_a_measured_value_between_two_steps_is_stored_and_shown(browser: Browser
     (result,) = checked(api.get("/v1/studies/drifted/observations"))["items"]
     assert result["parameters"] == {"heat": 72.3}
     assert checked(api.get("/v1/studies/drifted/trials/2"))["parameters"] == {"heat": 75}
+
+
+def test_an_experiment_of_ones_own_that_failed_between_two_steps_is_stored(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """It cannot be tried again, as it cannot be chosen."""
+    parameters = [{"name": "heat", "kind": "float", "low": 50, "high": 90, "step": 5, "unit": "°C"}]
+    checked(api.post("/v1/studies", json={"id": "clogged", "direction": "maximize", "parameters": parameters}))
+    with tab(browser, site) as page:
+        page.goto("/studies/clogged")
+        page.get_by_role("button", name="Add a result").click()
+        page.get_by_role("dialog").get_by_role("button", name="It failed").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("heat").fill("72,3")
+        dialog.get_by_label("Why").fill("clogged")
+        dialog.get_by_role("button", name="Add the failure").click()
+        expect(page.get_by_text("Trial 1 is stored as failed.")).to_be_visible()
+        page.goto("/studies/clogged/trials/1")
+        expect(page.locator("#trial-heading")).to_contain_text("failed")
+        expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+    (trial,) = checked(api.get("/v1/studies/clogged/trials"))["items"]
+    assert (trial["parameters"], trial["reason"]) == ({"heat": 72.3}, "clogged")

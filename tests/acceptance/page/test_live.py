@@ -154,8 +154,8 @@ def test_photographs_are_added_shown_and_deleted_on_the_page_of_a_trial(
         image = page.get_by_role("img", name="photo.png")
         expect(image).to_be_visible()
         wait_for(lambda: page.evaluate("document.querySelector('.files img').naturalWidth === 64"))
-        expect(page.locator("#trial-files")).to_contain_text("page.html")
-        assert page.locator("#trial-files img").count() == 1
+        expect(page.locator("#files")).to_contain_text("page.html")
+        assert page.locator("#files img").count() == 1
         assert not accessible(page)
         with page.expect_download() as download:
             page.get_by_role("link", name="page.html").click()
@@ -166,7 +166,7 @@ def test_photographs_are_added_shown_and_deleted_on_the_page_of_a_trial(
         page.get_by_role("button", name="Delete photo.png").click()
         page.get_by_role("dialog").get_by_role("button", name="Delete the file").click()
         expect(page.get_by_role("img", name="photo.png")).to_have_count(0)
-        expect(page.locator("#trial-files")).to_contain_text("page.html")
+        expect(page.locator("#files")).to_contain_text("page.html")
 
 
 def test_who_may_only_read_by_now_is_told_why_no_file_is_added(browser: Browser, site: str, tmp_path: Path) -> None:

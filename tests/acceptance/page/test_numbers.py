@@ -13,7 +13,7 @@ from adabkb_service import page
 from adabkb_service.contract.quantities import titled, with_unit
 from adabkb_service.operations.words import digits
 from adabkb_service.operations.words.values_in_words import figure, shown
-from adabkb_service.operations.words.wording import duration
+from adabkb_service.operations.words.wording import duration, elapsed
 from tests.packages import NODE
 
 WORDS = (Path(page.__file__).parent / "assets" / "words.js").as_uri()
@@ -51,6 +51,15 @@ UNITS = [
 ]
 TITLES = [("t", "Time", "h", "Time [h]"), ("t", None, "h", "t [h]"), ("t", "Time", None, "Time")]
 VALUES = [(1500.0, "1\N{NARROW NO-BREAK SPACE}500"), ("DMF", "DMF"), (True, "true"), ([1.0, 2.5], "[1, 2.5]")]
+TIMES = [
+    (0.0314, "0.031 s"),
+    (3.7449, "3.7 s"),
+    (59.7, "1 min"),
+    (65.941, "1 min 6 s"),
+    (27_630.0, "7 h 40 min"),
+    (86_400.0, "1 d"),
+    (90_061.0, "1 d 1 h"),
+]
 DURATIONS = [(90.0, "90 s"), (5400.0, "90 min"), (28800.0, "8 h"), (172800.0, "2 d")]
 TYPED = [
     ("82,4", 82.4),
@@ -82,6 +91,7 @@ def test_the_server_and_the_client_write_numbers_so() -> None:
     assert [titled(name, label, unit) for name, label, unit, _ in TITLES] == [case[-1] for case in TITLES]
     assert [shown(value) for value, _ in VALUES] == [case[-1] for case in VALUES]
     assert [duration(seconds) for seconds, _ in DURATIONS] == [case[-1] for case in DURATIONS]
+    assert [elapsed(seconds) for seconds, _ in TIMES] == [case[-1] for case in TIMES]
 
 
 def test_the_scripts_write_numbers_so() -> None:

@@ -3,9 +3,11 @@ tables."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import httpx
+from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from tests.acceptance.page.studies import checked
@@ -139,3 +141,25 @@ def test_a_result_of_ones_own_has_a_note(browser: Browser, site: str, api: httpx
         expect(page.get_by_role("cell", name="turbid after an hour")).to_be_visible()
     (result,) = checked(api.get("/v1/studies/noted/observations"))["items"]
     assert result["attributes"] == {"note": "turbid after an hour"}
+
+
+def test_a_photograph_is_added_to_a_result_of_ones_own_and_is_in_the_report(
+    browser: Browser, site: str, api: httpx.Client, tmp_path: Path
+) -> None:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    checked(api.post("/v1/studies", json={"id": "photos", "direction": "minimize", "parameters": parameters}))
+    checked(api.post("/v1/studies/photos/observe", json={"parameters": {"x": 0.5}, "value": 1}))
+    photo = tmp_path / "photo.png"
+    Image.new("RGB", (64, 48), (200, 30, 30)).save(photo)
+    with tab(browser, site) as page:
+        page.goto("/studies/photos/results/1")
+        page.get_by_label("Add files").set_input_files(photo)
+        expect(page.get_by_role("img", name="photo.png")).to_be_visible()
+        assert not accessible(page)
+        page.goto("/studies/photos/report")
+        expect(page.get_by_role("figure").filter(has_text="Own result 1: photo.png")).to_be_visible()
+        page.goto("/studies/photos/results/1")
+        page.get_by_role("button", name="Delete photo.png").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete the file").click()
+        expect(page.get_by_text("No files yet.")).to_be_visible()
+    assert checked(api.get("/v1/studies/photos/observations/1/files"))["items"] == []

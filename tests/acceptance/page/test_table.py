@@ -241,6 +241,11 @@ def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
         looked_at(page, "Temp,Solv,value\n50,DMF,40\n")
         expect(page.locator("#paste-columns")).to_contain_text("Bath temperature [°C] from “Temp”, solvent from “Solv”")
         page.get_by_role("button", name="Cancel").click()
+        looked_at(page, "Temp / °C\tSolvent\tyield / %\n50\tDMF\t40\n")
+        expect(page.locator("#paste-columns")).to_contain_text(
+            "Bath temperature [°C] from “Temp / °C”, solvent from “Solvent”"
+        )
+        page.get_by_role("button", name="Cancel").click()
         looked_at(page, "temperature,solvent,value\n50,DMF,40\n50,steam,41\n50,DMF,410\n")
         expect(page.locator("#paste-go")).to_be_disabled()
         expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text(

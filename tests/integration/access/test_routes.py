@@ -157,10 +157,9 @@ DATA = ["/history.json", "/density.json", "/progress.json", "/curves.json", "/ti
 REQUESTS: list[tuple[str, str, Any]] = [
     *CALLS,
     *(("GET", path, None) for path in ("/v1/studies/svm/export", "/v1/studies/svm/report", "/metrics")),
-    *(
-        ("GET", path, None)
-        for path in ("/", "/studies", "/new", "/account", "/compare", "/trash", "/v1/studies/svm/trials/1/files/1")
-    ),
+    *(("GET", path, None) for path in ("/", "/studies", "/new", "/account", "/compare", "/trash")),
+    ("GET", "/v1/studies/svm/trials/1/files/1", None),
+    ("GET", "/v1/studies/svm/observations/2/files/2", None),
     *(("GET", f"/studies/svm{rest}", None) for rest in (*PAGES, *DATA)),
     ("POST", "/v1/studies", DEFINITION | {"constraints": ["x <= 1"]}),
     ("GET", "/studies/s/forbidden.json?parameter=x&parameter=n", None),
@@ -170,6 +169,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", "/studies/svm/preview", {"budget": 99}),
     ("POST", "/login", None),
     ("DELETE", "/v1/studies/svm/trials/1/files/1", None),
+    ("DELETE", "/v1/studies/svm/observations/2/files/2", None),
     ("DELETE", "/v1/studies/svm/links/{link}", None),
     ("DELETE", "/v1/tokens/{token}", None),
     ("DELETE", "/v1/studies/forest", None),

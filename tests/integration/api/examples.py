@@ -88,6 +88,8 @@ CALLS: list[tuple[str, str, Any]] = [
     ("GET", "/v1/studies/svm/trials/1/why", None),
     ("POST", "/v1/studies/svm/trials/1/files?name=spectrum.json", {"nm": [400, 500], "absorbance": [0.1, 0.4]}),
     ("GET", "/v1/studies/svm/trials/1/files", None),
+    ("POST", "/v1/studies/svm/observations/2/files?name=older.json", {"nm": [400, 500], "absorbance": [0.1, 0.3]}),
+    ("GET", "/v1/studies/svm/observations/2/files", None),
     ("GET", "/v1/studies/svm/observations?limit=2", None),
     ("GET", "/v1/studies/svm/recommendation", None),
     ("POST", "/v1/studies/svm/predict", {"points": [POINT]}),

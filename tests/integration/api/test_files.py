@@ -1,4 +1,5 @@
-"""Files of trials: storage, limits, permissions, safe delivery to browsers, and restoration with their study."""
+"""Files of trials and of results without a trial: storage, limits, permissions, safe delivery to browsers, and
+restoration with their study."""
 
 from __future__ import annotations
 
@@ -21,11 +22,20 @@ HTML = b"<script>alert(1)</script>"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'
 
 
-@pytest.fixture
-def files(api: httpx.Client, study: str) -> str:
-    """The path of the files of a trial."""
+OWN = {"parameters": {"x": 0.5, "n": 3}, "value": 1.0}
+
+
+@pytest.fixture(params=["trials", "observations"])
+def files(api: httpx.Client, study: str, request: pytest.FixtureRequest) -> str:
+    """The path of the files of a trial, and of a result without a trial."""
     api.post(f"{study}/suggest")
-    return f"{study}/trials/1/files"
+    api.post(f"{study}/observe", json=OWN)
+    return f"{study}/{request.param}/1/files"
+
+
+def study_of(files: str) -> str:
+    """The path of the study."""
+    return files.rpartition("/1/")[0].rpartition("/")[0]
 
 
 def add_file(
@@ -112,23 +122,38 @@ def test_number_of_files_of_a_trial_is_limited(api: httpx.Client, files: str) ->
     assert add_file(api, files, "100.txt", b"x", status=422)["errors"][0]["code"] == "too_many_files"
 
 
-def test_files_of_an_unknown_trial_are_not_found(api: httpx.Client, study: str) -> None:
-    for number in (1, 7):
-        assert api.post(f"{study}/trials/{number}/files?name=a", content=b"1").json()["code"] == "trial_not_found"
-        assert api.get(f"{study}/trials/{number}/files").json()["code"] == "trial_not_found"
-    assert api.post("/v1/studies/none/trials/1/files?name=a", content=b"1").json()["code"] == "study_not_found"
+def test_files_of_an_unknown_trial_or_result_are_not_found(api: httpx.Client, study: str) -> None:
+    for kind, code in (("trials", "trial_not_found"), ("observations", "observation_not_found")):
+        for number in (1, 7):
+            assert api.post(f"{study}/{kind}/{number}/files?name=a", content=b"1").json()["code"] == code
+            assert api.get(f"{study}/{kind}/{number}/files").json()["code"] == code
+        assert api.post(f"/v1/studies/none/{kind}/1/files?name=a", content=b"1").json()["code"] == "study_not_found"
 
 
-def test_files_of_another_trial_are_not_found(api: httpx.Client, study: str, files: str) -> None:
+def test_files_of_another_trial_or_result_are_not_found(api: httpx.Client, files: str) -> None:
+    """The file of trial 1 is not that of result 1, nor the reverse."""
+    study = study_of(files)
     api.post(f"{study}/suggest")
+    api.post(f"{study}/observe", json=OWN)
     add_file(api, files, "a", b"1")
-    assert api.get(f"{study}/trials/2/files/1").json()["code"] == "file_not_found"
-    assert api.delete(f"{study}/trials/2/files/1").json()["code"] == "file_not_found"
+    for other in {f"{study}/{kind}/{number}/files" for kind in ("trials", "observations") for number in (1, 2)} - {
+        files
+    }:
+        assert api.get(other).json()["items"] == []
+        assert api.get(f"{other}/1").json()["code"] == "file_not_found"
+        assert api.delete(f"{other}/1").json()["code"] == "file_not_found"
     assert api.get(f"{files}/1").content == b"1"
 
 
+def test_the_result_of_a_trial_has_no_files_of_its_own(api: httpx.Client, study: str) -> None:
+    api.post(f"{study}/suggest")
+    api.post(f"{study}/observe", json={"trial": 1, "value": 1.0})
+    refused = add_file(api, f"{study}/observations/1/files", "a", b"1", status=422)
+    assert (refused["errors"][0]["code"], "trial 1" in refused["detail"]) == ("result_of_trial", True)
+
+
 def test_files_are_restored_from_the_trash_and_exported(api: httpx.Client, files: str, tmp_path: Path) -> None:
-    path = files.partition("/trials")[0]
+    path = study_of(files)
     before = [add_file(api, files, "photo.png", PNG, "image/png"), add_file(api, files, "empty-ish", b"\x00")]
     lines = api.get(f"{path}/export").text.splitlines()
     assert api.delete(path).status_code == 204
@@ -147,15 +172,16 @@ def test_files_are_restored_from_the_trash_and_exported(api: httpx.Client, files
     migration.upgrade(other)
     with pytest.raises(Exception, match="content does not match size and digest"):
         import_study(other, altered)
-    strayed = [json.dumps({**json.loads(line), "trial": 9}) if '"type": "file"' in line else line for line in lines]
-    with pytest.raises(Exception, match="the file belongs to trial 9, which does not exist"):
+    kind = "trial" if before[0]["trial"] else "observation"
+    strayed = [json.dumps({**json.loads(line), kind: 9}) if '"type": "file"' in line else line for line in lines]
+    with pytest.raises(Exception, match=r"the file belongs to (trial|result) 9, which "):
         import_study(other, strayed)
     other.close()
 
 
 def test_readers_read_files_and_workers_add_them(api: httpx.Client, files: str) -> None:
     add_file(api, files, "a.txt", b"1")
-    path = files.partition("/trials")[0]
+    path = study_of(files)
     tokens: dict[str, str] = {}
     for user, scopes in (("root", ["admin"]), ("ann", ["work"]), ("ben", ["work"]), ("carl", ["work"])):
         headers = {"Authorization": f"Bearer {tokens['root']}"} if tokens else {}

@@ -1,4 +1,4 @@
-"""Files of trials in the client and the command."""
+"""Files of trials and of results without a trial in the client and the command."""
 
 from __future__ import annotations
 
@@ -46,3 +46,24 @@ def test_the_command_has_the_same(study: Study, address: str, tmp_path: Path, mo
     assert copy.read_bytes() == photo.read_bytes()
     assert adabkb("trial", "remove-file", study.id, "1", "1") == "File 1 of trial 1 is deleted.\n"
     assert "give a file that exists" in adabkb("trial", "add-file", study.id, "1", "nowhere.jpg", code=1)
+
+
+def test_the_same_works_for_a_result_without_a_trial(
+    study: Study, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = study.add_result({"x": 0.5}, 1.0).observation
+    assert result is not None
+    first = study.add_result_file(result, b"1,2", name="spectrum.csv")
+    assert (first.trial, first.observation) == (None, 1)
+    assert list(study.result_files(1)) == [first]
+    assert study.read_result_file(result, first.number) == b"1,2"
+    study.remove_result_file(1, first.number)
+    monkeypatch.setenv("ADABKB_URL", address)
+    photo, copy = tmp_path / "photo.jpg", tmp_path / "copy.jpg"
+    photo.write_bytes(b"\xff\xd8\xff")
+    assert adabkb("result", "files", study.id, "1") == "Result 1 has no files.\n"
+    assert adabkb("result", "add-file", study.id, "1", str(photo)) == "File 1 of result 1: photo.jpg, 3 bytes.\n"
+    assert "photo.jpg" in adabkb("result", "files", study.id, "1")
+    adabkb("result", "read-file", study.id, "1", "1", "--output", str(copy))
+    assert copy.read_bytes() == photo.read_bytes()
+    assert adabkb("result", "remove-file", study.id, "1", "1") == "File 1 of result 1 is deleted.\n"

@@ -34,6 +34,10 @@ NAMED = {
     ("trial", "retry"): ("retry", "retry_failed"),
     ("result", "list"): ("observations",),
     ("result", "annotate"): ("annotate_result",),
+    ("result", "files"): ("result_files",),
+    ("result", "add-file"): ("add_result_file",),
+    ("result", "read-file"): ("read_result_file",),
+    ("result", "remove-file"): ("remove_result_file",),
     ("model", "show"): ("model",),
     ("access", "show"): ("access",),
 }

@@ -16,7 +16,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[3] / "client" / "adabkb_client"
 PARTS = {"ask", "change", "deliver_reports", "settle", "suggest"}
 """Procedures that are parts of other calls, and ``suggest``, which is written by hand for each client."""
-WITH_FILES = {"add_file", "import_results"}
+WITH_FILES = {"add_file", "add_result_file", "import_results"}
 """Procedures that read files, which the asynchronous client therefore performs in threads."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adabkb_service.engine.axes import StepAxis
-from adabkb_service.errors import Invalid
+from adabkb_service.errors import Invalid, StudyComplete, TrialFinished
 from adabkb_service.operations.model.predict import predict, recommendation
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
@@ -16,7 +16,7 @@ from adabkb_service.operations.studies.read import list_observations
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.verbs import Ask, Value, edit, get, observe, queue, repeat, suggest
+from tests.integration.operations.verbs import Ask, OwnFailure, Value, edit, get, observe, queue, repeat, retry, suggest
 
 HEAT = {"name": "heat", "kind": "float", "low": 50, "high": 92, "step": 5}
 STIRRING = {"name": "stirring", "kind": "float", "low": 0, "high": 1, "step": 0.25}
@@ -179,3 +179,27 @@ def test_results_between_the_steps_of_an_edited_parameter_still_count(
     assert GRID.problem(issued.parameters["heat"]) is None
     observe(running, "s", Value(1.0, issued.number))
     assert_log_is_complete(database, clock, running)
+
+
+def test_an_own_experiment_that_failed_between_the_steps_is_a_failed_trial(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    """It cannot be issued again, since it is between the steps."""
+    create(running, definition(**drifting()))
+    failed = observe(running, "s", OwnFailure(DRIFTED, "clogged")).view.trial
+    assert failed is not None
+    assert (failed.state, failed.parameters, failed.reason) == ("failed", DRIFTED, "clogged")
+    with pytest.raises(TrialFinished, match="between the steps of heat"):
+        retry(running, "s", failed.number)
+    assert_log_is_complete(database, clock, running)
+
+
+def test_an_own_experiment_that_failed_counts_toward_the_budget_and_can_be_retried_on_the_steps(
+    running: Service,
+) -> None:
+    create(running, definition(**drifting(budget=1)))
+    failed = observe(running, "s", OwnFailure({**DRIFTED, "heat": 70})).view.trial
+    assert failed is not None
+    with pytest.raises(StudyComplete, match="budget"):
+        observe(running, "s", OwnFailure(DRIFTED))
+    assert retry(running, "s", failed.number).view.trial.state == "released"

@@ -99,7 +99,7 @@ def deletion(study_id: str, **changed: Any) -> TrashRow:
 
 def file(number: int, study_id: str = "s", **changed: Any) -> FileRow:
     """A file of trial 1."""
-    row = FileRow(study_id, number, 1, "spectrum.csv", "text/csv", 7, "0" * 64, "ann", NOW)
+    row = FileRow(study_id, number, 1, None, "spectrum.csv", "text/csv", 7, "0" * 64, "ann", NOW)
     return replace(row, **changed)
 
 

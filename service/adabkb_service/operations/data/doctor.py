@@ -179,10 +179,16 @@ def _points(told: ReplayState) -> Iterator[str]:
             if id(definition) not in spaces:
                 spaces[id(definition)] = definition_of(definition).space()
             if not (
-                _is_sound(row.parameters, spaces[id(definition)], is_measured=name == "observation")
+                _is_sound(row.parameters, spaces[id(definition)], is_measured=_is_measured(row))
                 or _is_as_issued(told, row)
             ):
                 yield f"{name} {number} is at {row.parameters}, which is not in the space"
+
+
+def _is_measured(row: TrialRow | ObservationRow) -> bool:
+    """Return whether a row may be between the steps of a parameter: results, and failed evaluations of users' own
+    points."""
+    return isinstance(row, ObservationRow) or (row.state == "failed" and row.attempt == 0)
 
 
 def _is_sound(parameters: dict[str, Any], space: Space, *, is_measured: bool) -> bool:

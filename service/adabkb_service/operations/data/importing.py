@@ -271,11 +271,16 @@ def _check_reports(told: ReplayState, shown: list[Line]) -> None:
 
 
 def _check_files(told: ReplayState, shown: list[Line]) -> None:
-    """Check that files belong to existing trials, and that their numbers are unique."""
+    """Check that files belong to existing trials or to existing results without a trial, and that their numbers are
+    unique."""
     numbers = set[int]()
     for at, each in shown:
-        if each.trial not in told.trials:
+        if each.observation is None and each.trial not in told.trials:
             _refuse(at, f"the file belongs to trial {each.trial}, which does not exist")
+        if each.observation is not None:
+            result = told.observations.get(each.observation)
+            if result is None or result.trial is not None or each.trial is not None:
+                _refuse(at, f"the file belongs to result {each.observation}, which is not a result without a trial")
         if each.number in numbers:
             _refuse(at, f"file {each.number} comes twice")
         numbers.add(each.number)

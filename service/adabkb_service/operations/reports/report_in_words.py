@@ -15,6 +15,7 @@ from adabkb_service.operations.reports.study_report import Line, StudyReport
 from adabkb_service.operations.words import wording
 from adabkb_service.operations.words.columns_in_words import aligned
 from adabkb_service.operations.words.values_in_words import figure, shown
+from adabkb_service.storage.files import FileRow
 
 UNKNOWN = "–"
 CHANGES = {
@@ -99,7 +100,7 @@ def headline(report: StudyReport) -> Headline | None:
     if expected is not None:
         mean = wording.estimate(study, None, expected.mean, expected.std)
         within = wording.interval(study, expected.lcb, expected.ucb, expected.std)
-        told = f"The model expects {mean} there, between {within}."
+        told = f"The model expects {mean} there on average, between {within}."
     where = f"trial {best.trial}" if best.trial else "a result without a trial"
     return Headline(wording.in_unit(study, None, best.value), where, conditions, told)
 
@@ -145,8 +146,10 @@ def _by_model(report: StudyReport) -> tuple[answers.Parameters | None, dict[str,
     study, model = report.study, report.recommendation.model
     if model is None:
         return None, {}
-    told = {name: wording.estimate(study, name, at.mean, at.std) for name, at in (model.metrics or {}).items()}
-    return model.parameters, {OBJECTIVE: wording.estimate(study, None, model.mean, model.std), **told}
+    found = {name: (at.mean, at.std) for name, at in (model.metrics or {}).items()}
+    found[OBJECTIVE] = model.mean, model.std
+    told = {name: wording.estimate(study, None if name == OBJECTIVE else name, *at) for name, at in found.items()}
+    return model.parameters, {name: f"mean {each}" for name, each in told.items()}
 
 
 def _observed(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
@@ -292,10 +295,16 @@ def acts(report: StudyReport) -> Table:
     return ["When (UTC)", "User", "What", "Details"], rows
 
 
+def holder(file: FileRow) -> str:
+    """Return what a file is attached to."""
+    return f"trial {file.trial}" if file.observation is None else f"own result {file.observation}"
+
+
 def files(report: StudyReport) -> Table:
-    """Return the table of the trials' files, each with the SHA-256 digest of its content."""
+    """Return the table of the files of trials and of results without a trial, each with the SHA-256 digest of its
+    content."""
     rows = [
-        [str(each.trial), each.name, figure(each.size), each.user or UNKNOWN, moment(each.created_at), each.digest]
+        [holder(each), each.name, figure(each.size), each.user or UNKNOWN, moment(each.created_at), each.digest]
         for each in report.files
     ]
-    return ["Trial", "File", "Bytes", "Added by", "When (UTC)", "SHA-256"], rows
+    return ["Of", "File", "Bytes", "Added by", "When (UTC)", "SHA-256"], rows

@@ -66,7 +66,7 @@ class StudyReport:
     acts: list[AuditEntry] | None
     """Entries of the audit log; None for a reader who may not see it."""
     files: list[FileRow]
-    """Files of the study's trials."""
+    """Files of the study's trials and results."""
     digest: str
     """SHA-256 of the log: of the lines that its events have in an export, in hexadecimal digits."""
     made_at: datetime

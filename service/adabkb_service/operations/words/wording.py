@@ -44,6 +44,8 @@ PHASES: Mapping[str, str] = {
 }
 ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "queued by a person"}
 """Origin -> purpose, for trials without a phase."""
+OWN_POINT = "own point"
+"""Purpose of a result without a trial, and of a failed trial that was never issued."""
 KINDS: Mapping[str, str] = {
     "": "everything",
     "counting": "results that count",
@@ -136,6 +138,20 @@ def duration(seconds: float) -> str:
     """Format a duration in the largest unit of which it is a multiple. The web interface reads this format."""
     size, name = next(((size, name) for size, name in SPANS if seconds >= size and seconds % size == 0), (1, "s"))
     return f"{seconds / size:.10g} {name}"
+
+
+def elapsed(seconds: float) -> str:
+    """Format the duration of an evaluation in its two largest units, such as 7 h 40 min; below a minute, in seconds
+    with two digits."""
+    left, units = round(seconds), (*SPANS, (1, "s"))
+    if left < SPANS[-1][0]:
+        return f"{figure(seconds, 2)} s"
+    largest = next(index for index, (size, _) in enumerate(units) if left >= size)
+    found = []
+    for size, name in units[largest : largest + 2]:
+        count, left = divmod(left, size)
+        found += [f"{count} {name}"] if count else []
+    return " ".join(found)
 
 
 def is_sortable(name: str) -> bool:
@@ -289,6 +305,8 @@ def purpose(trial: Trial, *, is_repeat: bool = False) -> str:
     """Return the purpose of a trial; ``is_repeat`` if a user queued it at the point of an earlier result."""
     if is_repeat:
         return PHASES["repeat"]
+    if trial.state == "failed" and trial.attempt == 0:
+        return OWN_POINT
     return PHASES[trial.phase] if trial.phase else ORIGINS[trial.origin]
 
 

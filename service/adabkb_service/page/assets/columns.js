@@ -50,6 +50,21 @@ const plain = (name) =>
     .replace(/[[(][^\])]*[\])]\s*$/, "")
     .replace(/[\s_.:]+/g, "");
 
+/** A name without its unit after a slash, as in “Time / h”.
+ * @param {string} name
+ */
+const withoutUnit = (name) => name.replace(/\s\/\s*\S+\s*$/, "");
+
+/** Whether a name abbreviates another one, as a whole (“Temp”) or word by word (“cat. loading”).
+ * @param {string} short
+ * @param {string} name
+ */
+function abbreviates(short, name) {
+  const [parts, words] = [short, name].map((each) => each.split(/[\s_]+/).map(plain));
+  const isWordByWord = parts.length === words.length && parts.every((part, i) => part && words[i].startsWith(part));
+  return isWordByWord || plain(name).startsWith(plain(short));
+}
+
 /** Whether a cell states that there is no result.
  * @param {string} cell
  */
@@ -141,12 +156,16 @@ export function guess(header, known) {
       take(
         known.find(
           (role) =>
-            !taken.has(role.key) && [...role.names, role.label].some((each) => each && plain(each) === plain(name)),
+            !taken.has(role.key) &&
+            [...role.names, role.label].some(
+              (each) => each && [plain(name), plain(withoutUnit(name))].includes(plain(each)),
+            ),
         ),
       ),
   );
-  header.forEach((name, i) => {
+  header.forEach((title, i) => {
     if (found[i]) return;
+    const name = withoutUnit(title);
     const isError = OF_ERRORS.includes(plain(name)) || OF_ERRORS.includes(name.trim().toLowerCase());
     const before = found[i - 1] ?? "";
     if (isError)
@@ -157,10 +176,11 @@ export function guess(header, known) {
       );
     else if (OF_RESULTS.includes(plain(name))) found[i] = take(known.find((role) => role.key === "value"));
   });
-  header.forEach((name, i) => {
+  header.forEach((title, i) => {
+    const name = withoutUnit(title);
     if (found[i] || plain(name).length < MIN_ABBREVIATION) return;
     const meant = known.filter(
-      ({ key, names }) => !taken.has(key) && names.some((each) => each && plain(each).startsWith(plain(name))),
+      ({ key, names }) => !taken.has(key) && names.some((each) => each && abbreviates(name, each)),
     );
     if (meant.length === 1) found[i] = take(meant[0]);
   });

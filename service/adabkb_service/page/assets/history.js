@@ -37,11 +37,11 @@ export function historyChart(data) {
   const isLog = byId("history-log", HTMLInputElement);
   const hasExpected = byId("history-expected", HTMLInputElement);
   const make = async () => {
-    const [known, history, recommendation, trials] = await Promise.all([
+    const [known, history, recommendation, failed] = await Promise.all([
       data.study(),
       data.history(),
       data.recommendation().catch(() => null),
-      data.timeline().catch(() => []),
+      data.failed().catch(() => []),
     ]);
     const study = data.shown() ? { ...known, gap: null } : known; // which is of the objective
     if (!history.count) return { empty: "No results yet. The chart starts with the first one." };
@@ -84,7 +84,7 @@ export function historyChart(data) {
           ? [cloud(density, ink), ...results(history, ink, ({ value }) => value < density.low || value > density.high)]
           : [...expected(hasExpected.checked ? counting : [], ink), ...errors(counting), ...results(history, ink)]),
         ...bands(study, history, recommendation, data.shown(), ink),
-        ...(isDense ? [] : failures(trials, history, ink)),
+        ...(isDense ? [] : failures(failed, history, ink)),
         bestSoFar(study, history, ink),
       ],
     };
@@ -265,13 +265,12 @@ function bands(study, { records }, recommendation, metric, ink) {
 }
 
 /** Failed trials, at the lower edge, each after the results known at that time.
- * @param {TimelineTrial[]} trials
+ * @param {TimelineTrial[]} failed
  * @param {ResultHistory} history
  * @param {Colours} ink
  * @returns {ChartOption[]}
  */
-function failures(trials, { results: found }, ink) {
-  const failed = trials.filter(({ state, finished_at: at }) => state === "failed" && at !== null);
+function failures(failed, { results: found }, ink) {
   if (!failed.length) return [];
   const times = found.map((each) => [Date.parse(each.observed_at), each.seq]).sort((a, b) => a[0] - b[0]);
   const behind = (/** @type {string | null} */ at) =>

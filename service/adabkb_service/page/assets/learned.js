@@ -138,7 +138,7 @@ export function parallelChart(data) {
     const option = {
       ...common(ink),
       parallel: {
-        left: isNarrow ? 96 : 60,
+        left: isNarrow ? 110 : 60,
         right: isNarrow ? 24 : 60,
         top: 58,
         bottom: 56,

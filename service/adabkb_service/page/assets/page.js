@@ -70,7 +70,7 @@ const ACTIONS = {
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
-  failure: { after: fail },
+  failure: { says: (answer) => `Trial ${answer.trial.number} is stored as failed.` },
   queue: {
     says: ({ number, plate }) => `Trial ${number} is queued${plate ? ` on plate ${plate}` : ""}.`,
   },
@@ -188,23 +188,6 @@ const ACTIONS = {
 
 function stay() {
   return location.href;
-}
-
-/** Report a newly queued trial as failed.
- * @param {{ number: number }} answer
- * @param {unknown} _
- * @param {HTMLElement} element the form
- */
-async function fail({ number }, _, element) {
-  const reason = byId("failure-reason", HTMLInputElement).value.trim();
-  const path = pathOf(element).replace(/trials$/, "observe");
-  try {
-    await call("POST", path, { trial: number, status: "failed", ...(reason ? { reason } : {}) });
-    say(`Trial ${number} is stored as failed.`);
-  } catch (error) {
-    say(`Trial ${number} is queued, but not stored as failed: ${messageOf(error)}`);
-  }
-  changed();
 }
 
 /** @param {Record<string, any>} sent */

@@ -74,7 +74,11 @@ export function partitionChart(data) {
         },
       ];
       if (leaves.length)
-        option.visualMap = ramp(ink, leaves.map(value), { dimension: 4, isReversed, name: NAMES[coloured] });
+        option.visualMap = ramp(ink, leaves.map(value), {
+          dimension: 4,
+          isReversed,
+          name: coloured === "depth" ? NAMES.depth : `${study.quantity.unit ?? ""} ${NAMES[coloured]}`.trim(),
+        });
       if (!leaves.length) option.visualMap = [];
       const seen = history.results.filter((each) => each.seq <= now);
       if (withPoints.checked && y)

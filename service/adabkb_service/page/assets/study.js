@@ -77,19 +77,11 @@ async function recommend() {
   }
   tellPreferred(model, observed);
   const value = one(table, "[data-value]", HTMLElement);
-  write(
-    value,
-    model ? plusMinus(model.mean, model.std, plain("value")) : "–",
-    measured(observed?.value, plain("value")),
-  );
+  write(value, model ? mean(model, "value") : "–", measured(observed?.value, plain("value")));
   for (const row of every(table, "[data-metric]", HTMLElement)) {
     const name = dataOf(row, "metric");
     const predicted = model?.metrics?.[name];
-    write(
-      row,
-      predicted ? plusMinus(predicted.mean, predicted.std, plain(name)) : "–",
-      measured(observed?.metrics?.[name], plain(name)),
-    );
+    write(row, predicted ? mean(predicted, name) : "–", measured(observed?.metrics?.[name], plain(name)));
   }
   const feasible = table.querySelector("[data-feasible]"); // there if the study has bounds
   if (feasible) {
@@ -109,6 +101,11 @@ const scales = new Map(parameters.map((each) => [each.name, new Scale(each)]));
  * @param {string} name
  */
 const plain = (name) => ({ digits: quantities[name]?.digits });
+/** A predicted mean with its own uncertainty, which is less than that of a single result.
+ * @param {{ mean: number, std: number }} predicted
+ * @param {string} name
+ */
+const mean = (predicted, name) => `mean ${plusMinus(predicted.mean, predicted.std, plain(name))}`;
 const hasSeveral = document.getElementById("front") !== null; // objectives
 /** Update the best point, or the best compromises; an error is shown at the top of the page. */
 const best = () => (hasSeveral ? listCompromises(data) : recommend()).catch(() => {});

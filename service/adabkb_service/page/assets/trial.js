@@ -1,15 +1,14 @@
 // The page of a trial, updated while it is open. Input is kept.
 
 import { reachable, root } from "./calls.js";
-import { byId, dataOf, every, ifThere, one } from "./elements.js";
-import { say } from "./toasts.js";
+import { byId, dataOf, every, one } from "./elements.js";
 
 const trial = byId("trial", HTMLElement);
 const study = encodeURIComponent(dataOf(trial, "study"));
 const number = Number(dataOf(trial, "trial"));
 const banner = byId("changed", HTMLElement);
 const ALWAYS = ["trial-heading", "trial-facts", "trial-events"];
-const UNLESS_TYPED = ["trial-outcome", "trial-files", "trial-dialogs"];
+const UNLESS_TYPED = ["trial-outcome", "files", "trial-dialogs"];
 
 /** @param {Element} element */
 const isClosed = (element) => element.closest("dialog:not([open])") !== null;
@@ -53,34 +52,6 @@ async function refresh() {
   }
   document.dispatchEvent(new CustomEvent("htmx:afterSettle")); // which writes times in words
 }
-
-/** Add the chosen files, one after the other; refused ones are reported, and the others are added. */
-document.addEventListener("change", async ({ target }) => {
-  if (!(target instanceof HTMLInputElement) || target.id !== "add-files") return;
-  target.disabled = true;
-  const refused = [];
-  for (const file of target.files ?? []) {
-    const options = {
-      method: "POST",
-      body: file,
-      headers: { "Content-Type": file.type || "application/octet-stream", Accept: "application/json" },
-    };
-    const answer = await fetch(`${target.dataset.path}?name=${encodeURIComponent(file.name)}`, options).catch(
-      () => null,
-    );
-    if (answer?.ok) continue;
-    const { detail } = answer ? await answer.json().catch(() => ({})) : { detail: "the server does not answer" };
-    refused.push(`${file.name}: ${detail ?? answer?.status}`);
-  }
-  target.value = "";
-  target.disabled = false;
-  await refresh().catch(() => {});
-  const problem = ifThere("files-problem", HTMLElement); // absent without the right to work
-  if (problem) {
-    problem.textContent = refused.join("\n");
-    problem.hidden = refused.length === 0;
-  } else if (refused.length) say(refused.join("\n"));
-});
 
 let isReading = false;
 let isStale = false;
