@@ -76,8 +76,8 @@ DIFFERENCE = 1e-3
 MIN_NOISE = 1e-6
 """Smallest noise ratio of a member, which keeps the factorization stable."""
 FAR = 5.0
-"""If a new result is farther from its prediction than this many standard deviations, everything is learned again, since
-the warps do not fit the result."""
+"""If the model output of a new result is farther than this from 0, everything is learned again, since the warps do not
+fit the result."""
 FARTHEST = 10.0
 """Largest distance of a prediction from the range of the results, in multiples of the range. It limits extrapolation:
 with a warp that is close to a logarithm, predictions grow exponentially."""
