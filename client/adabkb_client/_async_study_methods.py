@@ -50,7 +50,7 @@ class AsyncStudyMethods:
         return await self._transport.perform(self._calls.info())
 
     async def best(self) -> Best | None:
-        """Return the best observation so far."""
+        """Return the best observation so far; None without results, and with several objectives."""
         return await self._transport.perform(self._calls.best())
 
     @naming_settings
@@ -152,7 +152,7 @@ class AsyncStudyMethods:
         return await self._transport.perform(self._calls.give(owner))
 
     async def link(self, expires_at: datetime | None = None) -> Link:
-        """Create a token that can only read this study.
+        """Create a link with a token that can only read this study.
 
         Args:
             expires_at: the time of expiry, with a time zone; None means never.
@@ -328,14 +328,14 @@ class AsyncStudyMethods:
         dry_run: bool = False,
         progress: bool = True,
     ) -> ImportReport:
-        """Import results, each once even if you repeat the import. They do not count towards the budget.
+        """Import results. An import that is repeated stores nothing twice. They do not count towards the budget.
 
         An invalid row does not affect the others. A result counts as stored if the log has a result without a trial
         with the same parameters, plate, value and standard error. A result that occurs twice in a source is stored
         twice.
 
         Args:
-            source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs pandas and openpyxl), a
+            source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs openpyxl), a
                 pandas DataFrame, an iterable of dicts, or a study of Optuna.
             columns: the column of each parameter, by the parameter's name. By default it is named like the parameter,
                 or ``parameters.<name>`` as in exports of a study, or ``params_<name>`` as in Optuna's frames. A dict
@@ -348,7 +348,7 @@ class AsyncStudyMethods:
                 that the result is on no plate.
             decimal: the decimal mark of numbers in text, such as "," for 0,5.
             choices: the choices that cells with other texts mean, by the parameter's name, such as
-                ``{"kernel": {"Gaussian": "rbf"}}``. Upper and lower case need no entry.
+                ``{"kernel": {"Gaussian": "rbf"}}``. Differences only in upper and lower case need no entry.
             dry_run: store nothing, and report what would be stored.
             progress: show a progress bar in a terminal or notebook.
 
@@ -463,7 +463,7 @@ class AsyncStudyMethods:
         return await self._transport.perform(self._calls.model())
 
     def tree(self) -> AsyncItems[dict[str, Any]]:
-        """Yield the cells of the partition tree."""
+        """Yield the cells of the partition tree, without predictions."""
         return AsyncItems(self._transport, self._calls.tree(), as_it_is)
 
     def partition(
@@ -517,7 +517,8 @@ class AsyncStudyMethods:
         names those that are still missing.
 
         Args:
-            trial: the trial, or its number. In a ``with study.trial()`` block, this is the result of the trial.
+            trial: the trial, or its number. In a ``with study.trial()`` block, what you report is the outcome of the
+                trial.
             value: the objective; a finite number. With several objectives, give them as metrics and no value.
             std_error: the standard error of ``value``, if known.
             parameters: the evaluated point, if it differs from the suggested one.
@@ -532,8 +533,8 @@ class AsyncStudyMethods:
             Invalid: the metrics differ from the study's.
             ValueError, TypeError: a number is not finite, or not a number; or the trial belongs to another study.
             Conflict: this attempt of the trial already has another value.
-            ResultKept: the server was down for longer than the client's ``retry_for``, or was down and then neither
-                stored nor refused the result. The result is kept on disk, and is sent when a client on this machine
+            ResultKept: the server could not be reached for longer than the client's ``retry_for``, or did not say
+                whether it stored the result. The result is kept on disk, and is sent when a client on this machine
                 next reaches the server.
         """
         return await self._transport.perform(
@@ -636,7 +637,8 @@ class AsyncStudyMethods:
 
         Args:
             trial: the trial, or its number.
-            step: number of steps done so far; 0 before the first step. It must be larger than in the previous report.
+            step: number of steps done so far; 0 before the first step. It must be larger than in the previous report,
+                which may be repeated.
             value: value of the objective after this step; a finite number.
             cost: what the attempt has cost so far, in a study with ``cost="told"``. Required if ``early_stopping``
                 compares trials.
@@ -646,7 +648,7 @@ class AsyncStudyMethods:
         Raises:
             ValueError: the value is not finite, or the trial belongs to another study.
             TypeError: the step is not a whole number, or the value is not a number.
-            Invalid: the step is larger than ``max_steps``, or smaller than the previous one.
+            Invalid: the step is larger than ``max_steps``, or smaller than that of the previous report.
             Conflict: this attempt has reported another value at the step, or no longer holds the trial, or the trial
                 has ended.
         """
@@ -713,7 +715,7 @@ class AsyncStudyMethods:
         """End a trial without a result: decline a suggestion, or remove a queued point.
 
         This is not a failure, and does not count towards the budget. The next suggestions differ from the trial's
-        point. ``retry`` takes it back. A withdrawn trial stays unchanged.
+        point. ``retry`` undoes this. Withdrawing a trial again changes nothing.
 
         Args:
             trial: the trial, or its number.

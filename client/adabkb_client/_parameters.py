@@ -1,10 +1,10 @@
 """The kinds of parameters of a search space.
 
-Each kind accepts ``when``, the conditions under which a parameter is active. ``Float(0, 1, when={"kernel": ["rbf"]})``
-is active only if the parameter "kernel" is active and is "rbf". All conditions must hold.
+Each kind except ``Catalogue`` accepts ``when``, the conditions under which a parameter is active. ``Float(0, 1,
+when={"kernel": ["rbf"]})`` is active only if the parameter "kernel" is active and is "rbf". All conditions must hold.
 
-Each kind that varies accepts ``context=True``: the server does not choose its value, which is known when a trial is
-requested, such as the humidity. Pass it with ``suggest(context={"humidity": 0.4})``.
+Each kind except ``Catalogue`` and ``Fixed`` accepts ``context=True``: the server does not choose its value, which is
+known when a trial is requested, such as the humidity. Pass it with ``suggest(context={"humidity": 0.4})``.
 
 Each kind accepts ``unit`` and ``label``, such as ``Float(20, 120, unit="°C", label="Oil bath")``, for display in
 sentences, figures, tables and forms. The model ignores them, and they can be changed at any time.
@@ -33,7 +33,7 @@ log = logging.getLogger("adabkb_client")
 
 Scalar = bool | int | float | str | None
 Choice = Scalar | Sequence[Scalar]
-"""A value of a parameter. A list represents a tuple."""
+"""A value of a parameter. Tuples may be given as lists, and are lists in JSON."""
 When = Mapping[str, Iterable[Choice]] | None
 """Name of another parameter -> its values for which this one is active; None means always."""
 
@@ -45,9 +45,9 @@ Descriptors = Mapping[str, Iterable[float]] | None
 T = TypeVar("T")
 
 
-def _with_names_after(count: int, remedy: str) -> Callable[[type[T]], type[T]]:
-    """Explain calls with more than ``count`` values without names. The remedy can name the ``kind`` and the
-    ``values``."""
+def _at_most_positional(count: int, remedy: str) -> Callable[[type[T]], type[T]]:
+    """Refuse calls with more than ``count`` positional arguments, and say how to write them. The remedy can name the
+    ``kind`` and the ``values``."""
 
     def explained(kind: type[T]) -> type[T]:
         init = kind.__init__
@@ -65,8 +65,10 @@ def _with_names_after(count: int, remedy: str) -> Callable[[type[T]], type[T]]:
     return explained
 
 
-_of_a_range = _with_names_after(2, "has more than low and high; name the others: {kind}(low, high, step=..., log=True)")
-_of_a_list = _with_names_after(1, "needs a list: {kind}({values})")
+_of_a_range = _at_most_positional(
+    2, "takes only low and high without names; name the others: {kind}(low, high, step=..., log=True)"
+)
+_of_a_list = _at_most_positional(1, "needs a list: {kind}({values})")
 
 
 @_of_a_range

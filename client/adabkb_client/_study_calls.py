@@ -48,7 +48,7 @@ class StudyCalls(TrialCalls):
         return decode(StudyInfo, (yield Call("GET", self._path)))
 
     def best(self) -> Steps[Best | None]:
-        """Return the best observation so far."""
+        """Return the best observation so far; None without results, and with several objectives."""
         return (yield from self.info()).best
 
     @naming_settings
@@ -165,7 +165,7 @@ class StudyCalls(TrialCalls):
         return self._change_access({"owner": owner})
 
     def link(self, expires_at: datetime | None = None) -> Steps[Link]:
-        """Create a token that can only read this study.
+        """Create a link with a token that can only read this study.
 
         Args:
             expires_at: the time of expiry, with a time zone; None means never.
@@ -371,14 +371,14 @@ class StudyCalls(TrialCalls):
         dry_run: bool = False,
         progress: bool = True,
     ) -> Steps[ImportReport]:
-        """Import results, each once even if you repeat the import. They do not count towards the budget.
+        """Import results. An import that is repeated stores nothing twice. They do not count towards the budget.
 
         An invalid row does not affect the others. A result counts as stored if the log has a result without a trial
         with the same parameters, plate, value and standard error. A result that occurs twice in a source is stored
         twice.
 
         Args:
-            source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs pandas and openpyxl), a
+            source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs openpyxl), a
                 pandas DataFrame, an iterable of dicts, or a study of Optuna.
             columns: the column of each parameter, by the parameter's name. By default it is named like the parameter,
                 or ``parameters.<name>`` as in exports of a study, or ``params_<name>`` as in Optuna's frames. A dict
@@ -391,7 +391,7 @@ class StudyCalls(TrialCalls):
                 that the result is on no plate.
             decimal: the decimal mark of numbers in text, such as "," for 0,5.
             choices: the choices that cells with other texts mean, by the parameter's name, such as
-                ``{"kernel": {"Gaussian": "rbf"}}``. Upper and lower case need no entry.
+                ``{"kernel": {"Gaussian": "rbf"}}``. Differences only in upper and lower case need no entry.
             dry_run: store nothing, and report what would be stored.
             progress: show a progress bar in a terminal or notebook.
 
@@ -518,7 +518,7 @@ class StudyCalls(TrialCalls):
         return document
 
     def tree(self) -> Listing[dict[str, Any]]:
-        """Yield the cells of the partition tree."""
+        """Yield the cells of the partition tree, without predictions."""
         return Listing(f"{self._path}/tree", dict)
 
     def partition(

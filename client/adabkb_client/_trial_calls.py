@@ -149,7 +149,8 @@ class TrialCalls:
         names those that are still missing.
 
         Args:
-            trial: the trial, or its number. In a ``with study.trial()`` block, this is the result of the trial.
+            trial: the trial, or its number. In a ``with study.trial()`` block, what you report is the outcome of the
+                trial.
             value: the objective; a finite number. With several objectives, give them as metrics and no value.
             std_error: the standard error of ``value``, if known.
             parameters: the evaluated point, if it differs from the suggested one.
@@ -164,8 +165,8 @@ class TrialCalls:
             Invalid: the metrics differ from the study's.
             ValueError, TypeError: a number is not finite, or not a number; or the trial belongs to another study.
             Conflict: this attempt of the trial already has another value.
-            ResultKept: the server was down for longer than the client's ``retry_for``, or was down and then neither
-                stored nor refused the result. The result is kept on disk, and is sent when a client on this machine
+            ResultKept: the server could not be reached for longer than the client's ``retry_for``, or did not say
+                whether it stored the result. The result is kept on disk, and is sent when a client on this machine
                 next reaches the server.
         """
         result = result_of(value, std_error, metrics, std_errors, partial=partial)
@@ -216,10 +217,10 @@ class TrialCalls:
             if not isinstance(item, Mapping):
                 example = '{"trial": 3, "value": 0.1}'
                 raise TypeError(f"items[{position}] must be a dict such as {example}, not {item!r}")
-        fates: list[BatchItem] = []
+        outcomes: list[BatchItem] = []
         for start in range(0, len(items), BATCH):
-            fates += yield from batch(self.id, items[start : start + BATCH], dry_run=dry_run)
-        return fates
+            outcomes += yield from batch(self.id, items[start : start + BATCH], dry_run=dry_run)
+        return outcomes
 
     def fail(
         self,
@@ -256,7 +257,8 @@ class TrialCalls:
 
         Args:
             trial: the trial, or its number.
-            step: number of steps done so far; 0 before the first step. It must be larger than in the previous report.
+            step: number of steps done so far; 0 before the first step. It must be larger than in the previous report,
+                which may be repeated.
             value: value of the objective after this step; a finite number.
             cost: what the attempt has cost so far, in a study with ``cost="told"``. Required if ``early_stopping``
                 compares trials.
@@ -266,7 +268,7 @@ class TrialCalls:
         Raises:
             ValueError: the value is not finite, or the trial belongs to another study.
             TypeError: the step is not a whole number, or the value is not a number.
-            Invalid: the step is larger than ``max_steps``, or smaller than the previous one.
+            Invalid: the step is larger than ``max_steps``, or smaller than that of the previous report.
             Conflict: this attempt has reported another value at the step, or no longer holds the trial, or the trial
                 has ended.
         """
@@ -367,7 +369,7 @@ class TrialCalls:
         """End a trial without a result: decline a suggestion, or remove a queued point.
 
         This is not a failure, and does not count towards the budget. The next suggestions differ from the trial's
-        point. ``retry`` takes it back. A withdrawn trial stays unchanged.
+        point. ``retry`` undoes this. Withdrawing a trial again changes nothing.
 
         Args:
             trial: the trial, or its number.

@@ -41,7 +41,7 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
         fold_noise: whether the model uses the standard error of the mean over the folds as the noise of a score. "auto"
             does so if each batch of candidates has its own folds. On the same folds, most of that error is the same for
             all candidates, and the remaining noise is learned.
-        random_state: searches with the same state have the same candidates.
+        random_state: searches with the same integer, and the same ``n_jobs``, have the same candidates.
         scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score: as in
             ``RandomizedSearchCV``. With several metrics, ``refit`` names the metric to maximize.
 
@@ -101,7 +101,7 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
                 UserWarning,
                 stacklevel=3,
             )
-        seen = getclosurevars(evaluate_candidates).nonlocals  # before scikit-learn 1.9, only here
+        seen = getclosurevars(evaluate_candidates).nonlocals  # before scikit-learn 1.9, there are no attributes
         self._folds: int = getattr(self, "n_splits_", None) or seen["n_splits"]
         self._splitter = getattr(self, "_checked_cv_orig", None) or seen["cv_orig"]
         together = math.ceil(effective_n_jobs(self.n_jobs) / self._folds)

@@ -64,8 +64,9 @@ def exclusions(space: Space) -> dict[int, str]:
 
 @lru_cache(32)
 def conflict(feasible: Feasible) -> tuple[int, ...] | None:
-    """Indices of conflicting constraints: no feasible point is found with all of them, but some are found without any
-    one of them. None if a point satisfies all constraints. The set may not be minimal if the constraints are long."""
+    """Indices of conflicting constraints: no feasible point is found with all of them, but without any single one
+    of them, some are found. None if a point satisfies all constraints. The set may not be minimal if the constraints
+    are long."""
     if len(feasible.anchors):
         return None
     needed, work = list(range(len(feasible.space.constraints))), 0
@@ -134,7 +135,7 @@ def _unknown(name: str, known: Iterable[str], swapped: str | None = None, *, is_
     elif is_quoted and _is_number(name):
         hint = "; leave out the quotes of a number"
     else:
-        hint = "; in quotes is the name of a parameter here, and texts are compared by ==" if is_quoted else ""
+        hint = "; text in quotes is a parameter name here; compare texts with ==" if is_quoted else ""
     return f"{brief(name)!r} is not a parameter{hint} (known: {listed(map(brief, names), len(names))})"
 
 

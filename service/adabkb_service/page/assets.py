@@ -17,7 +17,7 @@ MEDIA_TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-FOR_EVER = "public, max-age=31536000, immutable"
+CACHED_FOR_A_YEAR = "public, max-age=31536000, immutable"
 
 router = APIRouter(include_in_schema=False, route_class=GuardedRoute)
 
@@ -44,5 +44,5 @@ def get_asset(version: str, name: str) -> Response:
     content = _files().get(name)
     if content is None:
         raise HTTPException(404)
-    keep = FOR_EVER if version == digest() else "no-store"
+    keep = CACHED_FOR_A_YEAR if version == digest() else "no-store"
     return Response(content, media_type=MEDIA_TYPES[Path(name).suffix], headers={"Cache-Control": keep})

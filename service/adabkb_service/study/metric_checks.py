@@ -17,7 +17,7 @@ OF_METRICS = ("metrics", "std_errors")
 """Fields of a result that exist only in studies with metrics."""
 SEVERAL = "is not allowed: the study has several objectives ({names}), which go into {field}; leave it out"
 NONE = "is not allowed: the study has no metrics, which are declared when a study is created; leave it out"
-LATER = "; if it comes later, set partial"
+LATER = "; if it comes later, mark the result as partial"
 WITHOUT_VALUE = "needs its value: the result has none yet"
 NO_COST = (
     'is not allowed: the study has no cost, which is declared when a study is created ("cost": "told"); leave it out'
@@ -38,8 +38,8 @@ def checked_metrics(
         Invalid: a metric or the value is missing or unknown, or there is a value in a study with several objectives. A
             partial result may lack everything except the cost.
     """
-    has_value = result.partial or (earlier is not None and earlier.value is not None)
-    _raise_if_any(list(_of_value(metrics, result.value, result.std_error, is_needed=not has_value)))
+    may_lack_value = result.partial or (earlier is not None and earlier.value is not None)
+    _raise_if_any(list(_of_value(metrics, result.value, result.std_error, is_needed=not may_lack_value)))
     if result.cost is not None and not any(metric.is_cost for metric in metrics):
         raise Invalid([FieldError("/cost", NO_COST, "unknown_metric")])
     values, errors = metrics_of_result(result), result.std_errors or {}
@@ -51,7 +51,7 @@ def checked_metrics(
             *_missing(metrics, {**_known(earlier), **values}, partial=result.partial, is_first=earlier is None),
             *_without_value(metrics, {**_known(earlier), **values}, errors),
             *_unknown(metrics, {field: numbers for field, numbers in fields.items() if numbers}),
-            *_unpaid(metrics, values),
+            *_of_cost(metrics, values),
         ]
     )
     names = [metric.name for metric in metrics]
@@ -65,7 +65,7 @@ def metrics_of_result(result: TrialValueBody | PointValueBody) -> Mapping[str, f
 
 
 def check_natural_bounds(quantities: Mapping[str, Quantity], value: float | None, metrics: Mapping[str, float]) -> None:
-    """Refuse values beyond the declared natural bounds, which come from a typing error or a faulty measurement.
+    """Refuse values beyond the declared natural bounds, since they are typing errors or faulty measurements.
 
     Raises:
         Invalid: one error per such value.
@@ -96,7 +96,7 @@ def corrected_metrics(metrics: tuple[Metric, ...], was: ObservationRow, changes:
         [
             *(several or [FieldError("/std_error", WITHOUT_VALUE, "missing")] * has_no_value),
             *_unknown(metrics, given),
-            *_unpaid(metrics, given.get("metrics", {})),
+            *_of_cost(metrics, given.get("metrics", {})),
             *_without_value(metrics, {**_known(was), **given.get("metrics", {})}, given.get("std_errors", {})),
         ]
     )
@@ -165,7 +165,7 @@ def _unknown(metrics: tuple[Metric, ...], given: Mapping[str, Mapping[str, Any]]
                 yield FieldError(f"/{field}{json_pointer(name)}", sentence, "unknown_metric")
 
 
-def _unpaid(metrics: tuple[Metric, ...], values: Mapping[str, float]) -> Iterator[FieldError]:
+def _of_cost(metrics: tuple[Metric, ...], values: Mapping[str, float]) -> Iterator[FieldError]:
     for metric in metrics:
         if metric.is_cost and not 0.0 < values.get(metric.name, 1.0) <= MAX_COST:
             sentence = f"must be positive, and at most {MAX_COST:g}: what it cost"

@@ -10,7 +10,8 @@ from prometheus_client import CollectorRegistry, Counter, GCCollector, Histogram
 from adabkb_service.storage.rows import EventRow
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds of the histogram buckets: most requests take some milliseconds, and wait 10 s at most."""
+"""Upper bounds of the histogram buckets: most requests take some milliseconds. Only those with ``Prefer: wait`` wait
+longer than 10 s."""
 
 
 class Metrics:
@@ -35,7 +36,7 @@ class Metrics:
         )
         self.observe_seconds = self._histogram("observe_seconds", "Time of an observe, from arrival to answer.")
         self.leases_expired = self._counter("leases_expired", "Leases that expired.")
-        self.observations = self._counter("observations", "Results stored.", "status")
+        self.observations = self._counter("observations", "Outcomes reported.", "status")
         self.late_results = self._counter(
             "late_results", "Results stored after their lease had expired or another attempt had begun."
         )

@@ -304,7 +304,7 @@ def test_infeasible_spaces_name_the_conflicting_constraints() -> None:
         ("layers <= '12'", "column 11: '12' is not a parameter; leave out the quotes of a number (known: "),
         (
             "a <= 'much'",
-            "column 6: 'much' is not a parameter; in quotes is the name of a parameter here, and",
+            "column 6: 'much' is not a parameter; text in quotes is a parameter name here; compare",
         ),
         ("kern == 'rbf'", "column 1: 'kern' is not a parameter; did you mean kernel? (known: "),
         (

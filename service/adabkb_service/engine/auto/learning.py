@@ -2,12 +2,12 @@
 
 Learning hyperparameters, the dictionary and the pruning takes much longer than a decision, so no answer waits for it:
 hyperparameters fitted to the first n results apply from result n + 1. They can be computed at any time between these
-results (``prepare``); if not, they are computed with result n + 1. The outcome is the same, since it depends only on
+results (``prepare``); otherwise, they are computed with result n + 1. The outcome is the same, since it depends only on
 the record and the tree as of result n.
 
-With up to ``SMALL`` results, everything is learned at once. After an outlier (a result far from all others), warp and
-posterior are fitted again at once, with the current hyperparameters, and a search for new hyperparameters is due.
-"""
+With up to ``SMALL`` results, everything is learned at once. After an outlier (a result far from the others, in model
+outputs), warp and posterior are fitted again at once, with the current hyperparameters, and a search for new
+hyperparameters is due."""
 
 from __future__ import annotations
 
@@ -158,7 +158,8 @@ def _checked(state: State) -> State:
 
 def with_learned_hyperparameters(state: State, record: Record) -> State:
     """Return the state for another record, with hyperparameters learned from it. The search starts from the current
-    ones and, when the number of results passes a power of two, also from the prior. Pruning is not computed yet."""
+    ones and, when the number of results passes a power of two, also from the prior. If the current ones have an
+    additive part, it starts from the prior only. Pruning is not computed yet."""
     problem, hyperparameters = state.problem, state.checkpoint.hyperparameters
     rows = to_learn_from(problem.seed, record.values)
     if record.size >= likelihood.MIN_RESULTS:

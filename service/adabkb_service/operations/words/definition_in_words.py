@@ -79,7 +79,7 @@ def _described(parameter: CategoricalParameter) -> str:
     return f"; described by {_named(list(parameter.descriptors))}" if parameter.descriptors else ""
 
 
-def heads(parameter: CatalogueParameter) -> str:
+def header_line(parameter: CatalogueParameter) -> str:
     """Return the header line of a catalogue's table. The first column holds the names of the rows; its title is the
     parameter's name."""
     text = StringIO()
@@ -104,7 +104,7 @@ def belief(known: Belief | None) -> str:
         return ""
     if known.weights is not None:
         return ", ".join(f"{text}: {weight:g}" for text, weight in known.weights.items())
-    spread = f"± {shown(known.width)}" if known.width is not None else f"times or over {shown(known.factor)}"
+    spread = f"± {shown(known.width)}" if known.width is not None else f"within a factor of {shown(known.factor)}"
     return f"{shown(known.around)}, {spread}"
 
 
