@@ -45,7 +45,7 @@ def finishing(problem: Problem, finished: Array, failed: Array) -> Bounded:
     rows = best_and_sample(problem.seed, -labels, *MOST)
     positions, labels = np.concatenate([finished, failed])[rows], labels[rows]
     some = best_and_sample(problem.seed, -labels, *LEARNED_FROM)
-    evidence = Evidence.over(domain, positions[some], labels[some], np.zeros(len(some)))
+    evidence = Evidence.over(domain, positions[some], labels[some], np.zeros(len(some)), smooth=False)
     known = likelihood.learn(evidence, [replace(likelihood.prior_of(domain), noise_ratio=NOISE)])
     kernel = known.kernel(domain)
     noises = np.full(len(labels), known.noise_ratio)

@@ -25,6 +25,8 @@ Bools = NDArray[np.bool_]
 LISTED = 4096
 LISTED_POINTS = 4096
 """Finite spaces up to this size are searched exhaustively."""
+LONGER = 2.0
+"""Factor of the prior's lengthscales of shares, since the objective is expected to be a smooth function of them."""
 
 
 @dataclass(frozen=True)
@@ -224,6 +226,20 @@ class Domain:
         for mixture in self.whole.feasible.mixtures:
             found[list(mixture.axes)] = mixture.spread
         return found
+
+    @cached_property
+    def is_smooth(self) -> bool:
+        """Whether the objective is expected to be smooth, as the properties of formulas are: with mixtures in which all
+        components may be present."""
+        return bool(self.space.mixtures) and all(mixture.is_convex for mixture in self.space.mixtures)
+
+    @cached_property
+    def lengths(self) -> Array | None:
+        """The lengthscale that the prior expects along each axis, (d,), relative to that of a plain parameter; None
+        without mixtures, where it is 1."""
+        if self.spreads is None or not self.is_smooth:
+            return self.spreads
+        return np.where(self.shares, LONGER * self.spreads, self.spreads)
 
     def exact(self, position: Array) -> Array:
         """Return the point, (d,), that a position represents: ``encode(decode(u))``, with the nearest mixtures."""

@@ -111,7 +111,7 @@ class Hyperparameters:
     components: Array = field(default_factory=lambda: np.zeros(0))
     """(p,) lengthscales along the components of descriptors."""
     smooth: bool = False
-    """Whether the kernel is Matern 5/2, for results that seem noisy: see ``learn_smoothness``."""
+    """Whether the kernel is Matern 5/2, in mixtures and for results that seem noisy: see ``learn_smoothness``."""
     plates: float | None = None
     """tau, the variance of the offsets of plates over sigma_f^2; None in a study without plates."""
 
@@ -158,30 +158,31 @@ def prior_centre(dimension: int) -> float:
 
 
 def prior_centres(
-    dimension: int, together: int | None = None, components: Components = NONE, spreads: Array | None = None
+    dimension: int, together: int | None = None, components: Components = NONE, lengths: Array | None = None
 ) -> Array:
     """Return the prior centres of the logarithms of all lengthscales, (d + p,)."""
     centres = np.full(dimension, prior_centre(together or dimension))
     centres[components.axes] = np.where(components.of_rows, ROW_PRIOR, NAME_PRIOR)
-    if spreads is not None:
-        centres += np.log(spreads)
+    if lengths is not None:
+        centres += np.log(lengths)
     return np.append(centres, np.full(len(components), COMPONENT_PRIOR))
 
 
 def prior(
-    dimension: int, together: int | None = None, components: Components = NONE, spreads: Array | None = None
+    dimension: int, together: int | None = None, components: Components = NONE, lengths: Array | None = None
 ) -> Hyperparameters:
     """Return the hyperparameters before enough results exist. ``together`` is the number of axes that are active
-    together, and ``spreads`` are the spreads of the axes, (d,) (``Domain.spreads``); by default all axes, and
-    1."""
-    lengthscales = np.exp(prior_centres(dimension, together, components, spreads))
+    together, and ``lengths`` are the expected lengthscales of the axes, (d,) (``Domain.lengths``); by default all axes,
+    and 1."""
+    lengthscales = np.exp(prior_centres(dimension, together, components, lengths))
     noise_ratio = math.exp(NOISE_PRIOR[0])
     return Hyperparameters(lengthscales[:dimension], noise_ratio, 1.0, components=lengthscales[dimension:])
 
 
 def prior_of(domain: Domain, *, has_plates: bool = False) -> Hyperparameters:
     """Return the prior hyperparameters of a space, with or without plates."""
-    found = prior(domain.dimension, domain.together, domain.components, domain.spreads)
+    found = prior(domain.dimension, domain.together, domain.components, domain.lengths)
+    found = replace(found, smooth=domain.is_smooth)
     return replace(found, plates=math.exp(PLATES_PRIOR[0])) if has_plates else found
 
 
@@ -207,7 +208,7 @@ class Evidence:
     smooth: bool = False  # whether the kernel is Matern 5/2
     noise_prior: tuple[float, float] = NOISE_PRIOR  # of log nu: centre and deviation
     periodic: Bools | None = None  # (d,) periodic axes; None if none is
-    spreads: Array | None = None  # (d,) spreads of the axes (``Domain.spreads``); None if all are 1
+    lengths: Array | None = None  # (d,) expected lengthscales of the axes (``Domain.lengths``); None if all are 1
     plates: Ints | None = None  # (n,) plate of each result, -1 for none; None in a study without plates
 
     @classmethod
@@ -221,8 +222,8 @@ class Evidence:
             together=domain.together,
             components=domain.components,
             periodic=domain.periodic,
-            spreads=domain.spreads,
-            **given,
+            lengths=domain.lengths,
+            **{"smooth": domain.is_smooth, **given},
         )
 
     def negative_log_posterior(self, parameters: Array) -> tuple[float, Array]:
@@ -275,7 +276,7 @@ class Evidence:
     @cached_property
     def _data(self) -> tuple[Any, Any]:
         priors = Priors(
-            prior_centres(self.positions.shape[1], self.together, self.components, self.spreads),
+            prior_centres(self.positions.shape[1], self.together, self.components, self.lengths),
             noise=self.noise_prior[0],
             noise_deviation=self.noise_prior[1],
             share_deviation=additive.SHARE_PRIOR,
@@ -313,10 +314,12 @@ def learn(evidence: Evidence, starts: Iterable[Hyperparameters]) -> Hyperparamet
 
 def learn_smoothness(evidence: Evidence, starts: Sequence[Hyperparameters]) -> tuple[Evidence, Hyperparameters]:
     """Run ``learn`` with a rough and with a smooth kernel, and return the evidence with the chosen kernel and its
-    result.
+    result. Where the objective is expected to be smooth, the kernel is.
 
     Noise makes a smooth function look rough. So the kernel is smooth if that is likelier and its noise ratio is above
     ``NOISY``."""
+    if evidence.smooth:
+        return evidence, learn(evidence, starts)
     smooth = replace(evidence, smooth=True)
     value, rough = _best(evidence, starts)
     value_of_smooth, noisy = _best(smooth, starts)
@@ -339,7 +342,7 @@ def with_additive_part(
         known: the previous hyperparameters, with or without the part.
     """
     d = len(plain.lengthscales)
-    plain_prior = prior(d, components=unwarped.components, spreads=unwarped.spreads)
+    plain_prior = prior(d, components=unwarped.components, lengths=unwarped.lengths)
     start = replace(plain_prior, additive=additive.first(d), plates=plain.plates)
     value, found = _best(unwarped, [known if known.additive else start])
     alone = warped.negative_log_posterior(plain.parameters())[0]

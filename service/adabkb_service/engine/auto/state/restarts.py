@@ -173,9 +173,10 @@ def _hyperparameters(problem: Problem, known: Hyperparameters, relevant: Bools) 
     lengthscales."""
     domain, count = problem.domain, int(relevant.sum())
     components = domain.components.along(np.flatnonzero(relevant))
-    spreads = None if domain.spreads is None else domain.spreads[relevant]
-    prior = likelihood.prior(count, min(domain.together or count, count), components, spreads)
+    lengths = None if domain.lengths is None else domain.lengths[relevant]
+    prior = likelihood.prior(count, min(domain.together or count, count), components, lengths)
     lengthscales, along_components = known.lengthscales.copy(), known.components.copy()
     lengthscales[relevant] = prior.lengthscales
     along_components[relevant[domain.components.axes]] = prior.components
-    return replace(prior, lengthscales=lengthscales, components=along_components, plates=known.plates)
+    smooth = domain.is_smooth
+    return replace(prior, lengthscales=lengthscales, components=along_components, smooth=smooth, plates=known.plates)

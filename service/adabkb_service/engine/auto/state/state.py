@@ -17,6 +17,7 @@ from adabkb_service.engine.auto.domain.tree import Tree
 from adabkb_service.engine.auto.model import warp
 from adabkb_service.engine.auto.model.conditioning import given_last, given_rows
 from adabkb_service.engine.auto.model.feasible_results import best_feasible_rows, ranked
+from adabkb_service.engine.auto.model.likelihood import NOISY
 from adabkb_service.engine.auto.model.rows import to_fit
 from adabkb_service.engine.auto.model.surrogate import Surrogate
 from adabkb_service.engine.auto.state.checkpoint import Checkpoint, Pruning
@@ -83,7 +84,10 @@ class State:
     @property
     def seems_noisy(self) -> bool:
         """Whether the results look like a smooth function with noise."""
-        return self.checkpoint.hyperparameters.smooth
+        known = self.checkpoint.hyperparameters
+        if not self.problem.domain.is_smooth:
+            return known.smooth
+        return known.noise_ratio > NOISY and not self.problem.config.is_exact
 
     @property
     def model_axes(self) -> Ints:
