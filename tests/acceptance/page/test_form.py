@@ -327,6 +327,21 @@ def test_several_objectives_have_a_direction_each(browser: Browser, site: str, a
     ]
 
 
+def test_a_form_shows_the_errors_of_the_server_without_the_remedy_for_programs(browser: Browser, site: str) -> None:
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/new")
+        page.get_by_label("ID", exact=True).fill("reversed")
+        page.get_by_label("The result should be").select_option("minimize")
+        row = page.get_by_role("group", name="Parameter 1")
+        row.get_by_label("Name").fill("x")
+        row.get_by_label("From").fill("5")
+        row.get_by_label("to", exact=True).fill("1")
+        page.get_by_role("button", name="Create the study").click()
+        problem = page.locator("#new > .problem")
+        expect(problem).to_be_visible()
+        assert len(problem.inner_text().splitlines()) == 1, problem.inner_text()
+
+
 def test_all_mistakes_of_a_form_are_reported_at_once(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site) as page:
         page.goto("/new")
