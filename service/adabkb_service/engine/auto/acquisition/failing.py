@@ -1,8 +1,8 @@
 """A model of where evaluations fail: a Gaussian process with value +1 at finished points and -1 at failed ones.
 
 It has its own hyperparameters, learned like those of the objective. The search treats it as a metric with the lower
-bound ``LEAST``. So the search avoids regions where points fail, and explores the edges of these with alternating widths
-(``outcomes``). Failures that do not depend on the point appear as noise, and have little effect.
+bound ``LEAST``. So the search avoids regions where points fail. The width of the bound
+alternates (``outcomes``), which explores the boundaries of these regions. Failures that do not depend on the point appear as noise, and have little effect.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LEARNED_FROM = (50, 50)
 """The maximum numbers of these from which the hyperparameters are learned."""
 FEWEST, SHARE = 3, 0.4
 """The minimum number of failed points, and their minimum share of all points with an outcome, for this model. If fewer
-fail, a failed point counts as an uncertain result (``issued``) instead, since a region that is excluded on little
+fail, a failed point counts as a vague result (module ``issued``) instead, since a region that is excluded on little
 evidence may contain the optimum."""
 NOISE = 0.01
 """Initial noise ratio of the hyperparameter search."""
