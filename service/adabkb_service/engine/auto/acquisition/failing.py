@@ -3,7 +3,7 @@
 It has its own hyperparameters, learned like those of the objective. The search treats it as a metric with the lower
 bound ``LEAST``. So the search avoids regions where points fail. The width of the bound
 alternates (``outcomes``), which explores the boundaries of these regions. Failures that do not depend on the point
-appear as noise, and have little effect. """
+appear as noise, and have little effect."""
 
 from __future__ import annotations
 
