@@ -151,7 +151,8 @@ async def heartbeat(
 async def report_values(
     study_id: StudyId, number: Number, body: ReportBody, service: ServiceDep, key: KeyDep
 ) -> Response:
-    """Store a trial's intermediate values and renew its lease; the response says whether a rule has stopped the trial."""
+    """Store a trial's intermediate values and renew its lease; the response says whether a rule has stopped the
+    trial."""
     return reply(await perform(service, report(study_id, number, body, key)))
 
 
