@@ -226,9 +226,9 @@ def comparison(results: Results) -> str:
     of_functions, of_tasks = list(FUNCTION_PROBLEMS), list(TASK_PROBLEMS)
     ranked = {
         "functions, 50 evaluations": collect(results, of_functions, 50, floor=NOISE_STD),
-        "100": collect(results, of_functions, SHOWN_BUDGET, floor=NOISE_STD),
+        "functions, 100 evaluations": collect(results, of_functions, SHOWN_BUDGET, floor=NOISE_STD),
         "tasks, 50, validation loss": collect(results, of_tasks, 50, validation),
-        "test loss": collect(results, of_tasks, 50),
+        "tasks, 50, test loss": collect(results, of_tasks, 50),
     }
     ranks = [{name: found.rank for name, found in standings(each, ours(each)).items()} for each in ranked.values()]
     times = collect(results, of_functions, SHOWN_BUDGET, seconds)
@@ -237,7 +237,7 @@ def comparison(results: Results) -> str:
         of_problem = [np.median(of_seed) for of_seed in times[name].values()]
         cells = [f"**{of[name]:.2f}**" if of[name] == min(of.values()) else f"{of[name]:.2f}" for of in ranks]
         rows.append([LABELS[name], *cells, f"{np.median(of_problem):.2g} s"])
-    return table(["", *ranked, "time"], rows)
+    return table(["", *ranked, "CPU time"], rows)
 
 
 def against(results: Results, peer: str) -> str:

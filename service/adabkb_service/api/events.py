@@ -163,7 +163,7 @@ async def export_study(
     ] = "point",
 ) -> Response:
     """Export a study: everything as JSON lines (study, trials, observations, reports, events, model and, for users who
-    may work on the study, stored answers), trials and results as CSV or as an Excel file with labels and units, or
+    may work on the study, stored responses), trials and results as CSV or as an Excel file with labels and units, or
     curves as CSV with one report per line."""
     return await reading(_exported, study_id, caller, format, bom, decimal == "comma")
 

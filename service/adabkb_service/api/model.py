@@ -103,7 +103,7 @@ async def get_front(
 @needs("read", model=True)
 @by_follower
 async def predict_points(study_id: StudyId, body: PredictBody, reading: ReadingDep, key: KeyDep) -> Response:
-    """The posterior at given points. The study does not change; with a key, a repeated call gets the same answer."""
+    """The posterior at given points. The study does not change; with a key, a repeated call gets the same response."""
     return await reading(_predicted, study_id, body.points, key)
 
 

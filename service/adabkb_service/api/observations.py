@@ -32,7 +32,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["observations"], route
 async def observe_result(
     study_id: StudyId, body: ObserveBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
-    """Store a result. It is durable when the answer arrives. Sending the result of a trial again, or any result with
+    """Store a result. It is durable when the response arrives. Sending the result of a trial again, or any result with
     the same Idempotency-Key, changes nothing."""
     note(trial=getattr(body, "trial", None))
     with service.metrics.observe_seconds.time():

@@ -42,7 +42,7 @@ def create_link(
     response: Response,
     body: Annotated[LinkBody, Body(default_factory=LinkBody)],
 ) -> NewToken:
-    """Create a share link: a token with which anyone can read this study. Only this answer contains the token."""
+    """Create a share link: a token with which anyone can read this study. Only this response contains the token."""
     response.headers.update(SECRET)
     return tokens.create_link(service, caller, study_id, body.expires_at, key)
 

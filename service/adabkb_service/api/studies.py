@@ -42,7 +42,7 @@ router = APIRouter(prefix="/v1/studies", tags=["studies"], route_class=StrictRou
 async def create_study(
     body: StudyDefinition, request: Request, service: ServiceDep, key: KeyDep, caller: CallerDep
 ) -> Response:
-    """Create a study. If a study with this id and the same definition exists, the answer is this study, with status
+    """Create a study. If a study with this id and the same definition exists, the response is this study, with status
     200."""
     create = partial(manage.create, service, body, key, caller)
     outcome = await (run_serialized(request, create) if body.constraints else run_sync(create))
@@ -117,7 +117,7 @@ async def suggest_trials(
     wait: WaitDep,
     body: Annotated[SuggestBody, Body(default_factory=SuggestBody)],
 ) -> Response:
-    """Issue trials: waiting ones first, then new ones. If there are fewer than requested, the answer says why. With
+    """Issue trials: waiting ones first, then new ones. If there are fewer than requested, the response says why. With
     `Prefer: wait=30` a request waits up to 30 seconds if there is no trial at once."""
 
     async def ask() -> Outcome[views.Suggested]:

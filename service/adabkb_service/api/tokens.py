@@ -32,7 +32,7 @@ SECRET = {"Cache-Control": "no-store"}
 @router.post("/tokens", operation_id="createToken", status_code=201, responses=responses(400, 409, 413, 415, 422))
 @needs("admin")
 def create_token(body: TokenBody, service: ServiceDep, caller: CallerDep, key: KeyDep, response: Response) -> NewToken:
-    """Create a token. Only this answer contains its secret, so a repeated idempotency key is refused. After the first
+    """Create a token. Only this response contains its secret, so a repeated idempotency key is refused. After the first
     token, the server refuses requests without a token."""
     response.headers.update(SECRET)
     return tokens.create(service, caller, body, key)

@@ -151,7 +151,8 @@ async def heartbeat(
 async def report_values(
     study_id: StudyId, number: Number, body: ReportBody, service: ServiceDep, key: KeyDep
 ) -> Response:
-    """Store a trial's intermediate values and renew its lease; the answer says whether a rule has stopped the trial."""
+    """Store a trial's intermediate values and renew its lease; the response says whether a rule has stopped the
+    trial."""
     return reply(await perform(service, report(study_id, number, body, key)))
 
 
@@ -211,7 +212,7 @@ async def withdraw(
     body: Annotated[WithdrawBody, Body(default_factory=WithdrawBody)],
 ) -> Response:
     """End a trial without a result: a declined suggestion, or a queued point that is not needed. It is not a failure,
-    and does not count toward the budget."""
+    and does not count towards the budget."""
     return reply(await perform(service, lease.withdraw(study_id, number, body, key)))
 
 

@@ -49,8 +49,8 @@ def add_webhook(
     key: KeyDep,
     response: Response,
 ) -> NewWebhook:
-    """Add a webhook, which receives messages about the study from now on. Only this answer contains the signing secret,
-    so a repeated idempotency key is refused."""
+    """Add a webhook, which receives messages about the study from now on. Only this response contains the signing
+    secret, so a repeated idempotency key is refused."""
     response.headers.update(SECRET)
     return webhooks.add(service, caller, study_id, body, networks, key)
 

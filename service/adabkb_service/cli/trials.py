@@ -311,7 +311,7 @@ def withdraw(
 ) -> None:
     """Decline a suggestion, or remove a queued point.
 
-    This is not a failure, and does not count toward the budget.
+    This is not a failure, and does not count towards the budget.
 
     \b
     adabkb trial withdraw svm 7 --reason "no XPhos left"

@@ -93,7 +93,7 @@ class AdaGPUCB(TreeFields):
 
     kind: Literal["ada-gp-ucb"]
     horizon: Annotated[Count, Field(description="T: number of results for which the bounds must hold")] = 1000
-    c1: Annotated[Constant, Field(description="C_1 of its V_h")] = 1.0
+    c1: Annotated[Constant, Field(description="C_1: C_1 r^-d balls of radius r can cover the box")] = 1.0
     beta: Annotated[
         Annotated[float, Field(ge=0, le=1e30)] | None,
         Field(description="width of the bounds; by default sqrt(lambda (ln(1/delta) + ln(T h_max)))"),
@@ -156,9 +156,11 @@ class GPThreDS(KernelFields):
         float, Field(ge=-1e30, le=1e30, description="lower end of the range in which to search for the best value")
     ]
     highest: Annotated[float, Field(ge=-1e30, le=1e30, description="upper end of this range")]
-    ridge: Annotated[Constant, Field(description="lambda")] = 0.01
+    ridge: Annotated[Constant, Field(description="lambda: ridge that is added to the kernel matrix")] = 0.01
     noise_std: Annotated[Constant, Field(description="noise of a result; the study's noise_std overrides it")] = 0.1
-    norm_bound: Annotated[Constant, Field(description="B")] = 1.0
+    norm_bound: Annotated[
+        Constant, Field(description="B: bound on the norm of the objective in the space of the kernel")
+    ] = 1.0
     delta: Delta = 1e-3
     points_per_axis: Annotated[
         Annotated[int, Field(ge=2, le=MAX_TEST_POINTS), Whole] | None,

@@ -62,7 +62,7 @@ class System(Body):
 class KernelFields(System):
     """The kernel."""
 
-    kernel: Annotated[Literal["gaussian", "matern"], Field(description="k")] = Config.kernel
+    kernel: Annotated[Literal["gaussian", "matern"], Field(description="the kernel")] = Config.kernel
     smoothness: Annotated[
         float,
         # Not an enumeration, since client generators do not accept numbers in one.
@@ -95,7 +95,7 @@ class KernelFields(System):
 class ConstantsFields(KernelFields):
     """The constants that Ada-BKB and its variants have in common."""
 
-    ridge: Annotated[Constant, Field(description="lambda")] = Config.ridge
+    ridge: Annotated[Constant, Field(description="lambda: ridge that is added to the kernel matrix")] = Config.ridge
     delta: Delta = Config.delta
     coordinates: Annotated[
         Literal["unit", "raw"], Field(description="coordinates of the model: the unit cube, or the parameters' own")
@@ -143,7 +143,9 @@ class WidthFields(Body):
     noise_std: Annotated[
         Constant, Field(description="xi, in model output units; the study's noise_std overrides it")
     ] = Config.noise_std
-    norm_bound: Annotated[Constant, Field(description="F")] = Config.norm_bound
+    norm_bound: Annotated[
+        Constant, Field(description="F: bound on the norm of the objective in the space of the kernel")
+    ] = Config.norm_bound
     beta: Annotated[
         Literal["theory", "authors"] | Annotated[float, Field(ge=0, le=1e30)],
         Field(description="form of the confidence width, or the width itself, per ridge-scaled standard deviation"),
@@ -160,11 +162,12 @@ class SketchedFields(WidthFields):
 class TreeFields(ConstantsFields):
     """The constants of the partition tree."""
 
-    branching: Annotated[int, Field(ge=2, le=100, description="N"), Whole] = Config.branching
+    branching: Annotated[int, Field(ge=2, le=100, description="N: children per split"), Whole] = Config.branching
     max_depth: Annotated[
-        Annotated[int, Field(ge=0, le=MAX_DEPTH), Whole] | None, Field(description="h_max; by default 10 d")
+        Annotated[int, Field(ge=0, le=MAX_DEPTH), Whole] | None,
+        Field(description="h_max: greatest depth; by default 10 d"),
     ] = None
-    v1: Annotated[Constant | None, Field(description="together with rho: V_h = F g(v1 rho^h)")] = None
+    v1: Annotated[Constant | None, Field(description="together with rho: V_h contains g(v1 rho^h)")] = None
     rho: Annotated[
         Annotated[float, Field(gt=0, lt=1)] | None,
         Field(validate_default=True, description="together with v1; without both, each cell's own radius is used"),

@@ -70,7 +70,7 @@ def routes() -> str:
         for path, calls in document()["paths"].items()
         for method, call in calls.items()
     ]
-    return markdown(["call", "answers", ""], rows)
+    return markdown(["call", "status codes", ""], rows)
 
 
 def escaped(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -91,3 +92,24 @@ def assert_lists(section: str, expected: Mapping[str, Mapping[str, Any]]) -> Non
     assert by_name.keys() == expected.keys()
     for name, cell in by_name.items():
         assert cell.startswith(words(expected[name].get("description"))), name
+
+
+def codes_of_field_errors() -> set[str]:
+    """The codes that the service gives to errors in ``errors``, without those that pydantic or a definition gives, and
+    without those of commands that work on the database."""
+    service = ROOT / "service/adabkb_service"
+    calls = [
+        node
+        for module in service.rglob("*.py")
+        if module.relative_to(service).parts[:1] != ("cli",) and module.parent != service / "operations/data"
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "FieldError"
+    ]
+    return {str(call.args[2].value) for call in calls if len(call.args) == 3 and isinstance(call.args[2], ast.Constant)}
+
+
+def test_table_of_error_entries_is_complete() -> None:
+    page = (ROOT / "docs/http.md").read_text()
+    listed = set(re.findall(r"`([a-z_]+)`", page.partition("### Codes in `errors`")[2]))
+    assert len(codes_of_field_errors()) > 40
+    assert codes_of_field_errors() - listed == set()
