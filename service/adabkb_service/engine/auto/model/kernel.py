@@ -9,8 +9,9 @@ A periodic axis is embedded as a circle: x_k - x'_k is replaced by the chord bet
 So the kernel acts on a Euclidean space and is positive definite. Points half a period apart have the same distance as
 the two ends of an axis that is not periodic.
 
-If the results seem noisy (``likelihood``), the kernel is Matern 5/2: (1 + r + r^2 / 3) exp(-r) in place of
-(1 + r) exp(-r), and 5 in place of 3 in r^2. If the results support it, an additive part is added (``additive``).
+If the results seem noisy (``likelihood``), and in mixtures (``Domain.is_smooth``), the kernel is Matern 5/2: (1 + r +
+r^2 / 3) exp(-r) in place of (1 + r) exp(-r), and 5 in place of 3 in r^2. If the results support it, an additive part is
+added (``additive``).
 
 Results of the same plate, if a study has plates, share an offset: tau is added to their covariance. The offset is a
 part of the results, not of the objective, so predictions do not include it (``surrogate``).
