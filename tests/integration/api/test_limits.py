@@ -178,7 +178,7 @@ def test_each_limit_is_documented_in_a_table_row() -> None:
     numbers = {row[0]: row[1] for row in (*requests[2:], *refusals[2:])}
     assert numbers.pop("bytes of a body").startswith("`body_limit`")
     assert numbers == {
-        "values in a body (an empty list or object counts as two)": f"{MAX_VALUES:,}",
+        "JSON values in a body, including lists and objects (empty ones count twice)": f"{MAX_VALUES:,}",
         "levels of a body": f"{MAX_DEPTH}",
         "parameters of a study, and `lengthscale`s": f"{MAX_PARAMETERS}",
         "characters of a parameter's name": "200",
