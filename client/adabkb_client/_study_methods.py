@@ -330,7 +330,7 @@ class StudyMethods:
         dry_run: bool = False,
         progress: bool = True,
     ) -> ImportReport:
-        """Import results. An import that is repeated stores nothing twice. They do not count towards the budget.
+        """Import results. They do not count towards the budget, and a repeated import stores nothing twice.
 
         An invalid row does not affect the others. A result counts as stored if the log has a result without a trial
         with the same parameters, plate, value and standard error. A result that occurs twice in a source is stored

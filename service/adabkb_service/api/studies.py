@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from typing import Annotated
 
@@ -23,7 +24,7 @@ from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.operations.data import trash
 from adabkb_service.operations.studies import manage
 from adabkb_service.operations.suggest import suggest
-from adabkb_service.study.request import Outcome
+from adabkb_service.study.request import Outcome, never
 
 router = APIRouter(prefix="/v1/studies", tags=["studies"], route_class=StrictRoute)
 
@@ -124,7 +125,9 @@ async def suggest_trials(
         with service.metrics.suggest_seconds.time():
             return await perform(service, suggest(study_id, body, key, has_left), spend)
 
-    async with watched(request) as has_left:
+    # People ask without a fallback, and would not learn of a trial; programs repeat the request with its key.
+    watching = nullcontext(never) if body.fallback else watched(request)
+    async with watching as has_left:
         outcome, waited = await long_poll(service.changes, study_id, request, caller, ask, wait)
     response = reply(outcome)
     if waited:

@@ -27,7 +27,7 @@ router = APIRouter(tags=["system"], route_class=GuardedRoute)
 @router.get("/healthz", operation_id="getHealth")
 @needs_nothing
 async def get_health() -> Health:
-    """Whether the process is alive; the response is always yes."""
+    """Whether the process is alive; the response is always 200."""
     return Health()  # on the event loop, so that it answers while all threads are busy
 
 

@@ -13,7 +13,7 @@ import typer
 
 from adabkb_service.cli.database import DatabaseUrl, opened, reported, settings
 from adabkb_service.cli.identifiers import STUDY
-from adabkb_service.cli.output import AsJson, fail, show
+from adabkb_service.cli.output import AsJson, counted, fail, show
 from adabkb_service.errors import ProviderUnavailable
 from adabkb_service.identity.config import ProviderConfig
 from adabkb_service.identity.provider import Provider
@@ -52,7 +52,7 @@ def doctor(
         extent = measure(found, study)
         if study is None and (config := chosen.provider) is not None:
             findings += _login(config)
-    events = _counted(extent.events, "event", "events")
+    events = counted(extent.events, "event", "events")
     checked = _extent(extent.studies, extent.events) if study is None else f"study {study} with {events}"
     looked = f"Checked {checked} in {found.url.render_as_string()}."
     lines = [f"{finding.study or finding.subject}: {finding.what} ({finding.remedy})" for finding in findings]
@@ -72,11 +72,7 @@ def _login(config: ProviderConfig) -> list[Finding]:
 
 
 def _extent(studies: int, events: int) -> str:
-    return f"{_counted(studies, 'study', 'studies')} with {_counted(events, 'event', 'events')}"
-
-
-def _counted(number: int, one: str, several: str) -> str:
-    return f"{number} {one if number == 1 else several}"
+    return f"{counted(studies, 'study', 'studies')} with {counted(events, 'event', 'events')}"
 
 
 def backup(

@@ -63,6 +63,11 @@ def fail(message: str, document: Mapping[str, Any] | None = None) -> NoReturn:
     raise Failure(message, document)
 
 
+def counted(number: int, one: str, several: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {one if number == 1 else several}"
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Rows below a header, as columns of text."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]

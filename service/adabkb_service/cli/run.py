@@ -19,7 +19,7 @@ from adabkb_client._http.local import LocalServer
 from adabkb_client._lease import LEASE_SECONDS
 from adabkb_client._run.evaluation import Expected
 from adabkb_service.cli.evaluation import Limits, ProgramFailed, Programs, Stopped
-from adabkb_service.cli.output import AsJson, fail, point, show
+from adabkb_service.cli.output import AsJson, counted, fail, point, show
 from adabkb_service.cli.program import WrongPlaceholder, check_placeholders
 from adabkb_service.cli.refusals import no_trial, option_names
 from adabkb_service.cli.server_calls import (
@@ -199,7 +199,7 @@ def _summary(study: str, report: RunReport) -> str:
     is_complete = report.reason in StudyComplete.explanations  # otherwise the command has evaluated its trials
     end = f"Study {study} is complete ({report.reason})" if is_complete else f"Study {study} is not complete"
     stopped = f", {report.stopped} were stopped" if report.stopped else ""
-    completed = f"{report.completed} trial{'s' * (report.completed != 1)}"
+    completed = counted(report.completed, "trial", "trials")
     line = f"{end}; this command completed {completed}, {report.failed} failed{stopped}."
     best = report.recommendation.observed
     return line if best is None else f"{line} Best {best.value!r} at {point(best.parameters)}."

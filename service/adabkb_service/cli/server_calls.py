@@ -209,11 +209,14 @@ def reported(names: Mapping[str, str], study: str | None) -> Iterator[None]:
     except (WrongResult, ValueError) as error:  # the client refuses an argument
         fail(str(error))
     except ConnectionFailed as error:
-        start = f"{_first_line(error).rstrip('.')}; start one with: adabkb serve"
-        fail(start if REMEDY in str(error) else " ".join(str(error).splitlines()))
+        fail(_in_one_line(error, f"{_first_line(error).rstrip('.')}; start one with: adabkb serve"))
     except UnexpectedAnswer as error:
-        remedy = "Give the address of the server with --url."
-        fail(f"{_first_line(error)} {remedy}" if REMEDY in str(error) else " ".join(str(error).splitlines()))
+        fail(_in_one_line(error, f"{_first_line(error)} Give the address of the server with --url."))
+
+
+def _in_one_line(error: Exception, for_command: str) -> str:
+    """Return the text of an error or, if the client's remedy is to pass a URL in Python, the text for the command."""
+    return for_command if REMEDY in str(error) else " ".join(str(error).splitlines())
 
 
 def _first_line(error: Exception) -> str:

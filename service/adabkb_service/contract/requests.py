@@ -265,7 +265,7 @@ class PointValueBody(Body):
 
 
 class PointFailureBody(Body):
-    """A failed evaluation of a user-supplied point. It is stored as a failed trial, which counts toward the budget."""
+    """A failed evaluation of a user-supplied point. It is stored as a failed trial, which counts towards the budget."""
 
     parameters: Annotated[Point, Field(description="measured values of floats may lie between the steps")]
     status: Literal["failed"]

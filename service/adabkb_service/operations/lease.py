@@ -77,7 +77,7 @@ def _release(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outcome
 
 def withdraw(study_id: str, number: int, body: WithdrawBody, key: Key | None = None) -> Request[TrialAnswer]:
     """Return a request to end an unfinished trial without a result: a suggestion that somebody declines, or a queued
-    point that is no longer needed. It is not a failure and does not count toward the budget. A withdrawn trial stays
+    point that is no longer needed. It is not a failure and does not count towards the budget. A withdrawn trial stays
     unchanged.
 
     The model treats its point as one whose result is awaited, so that the next suggestions differ from it.

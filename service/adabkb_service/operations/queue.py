@@ -21,7 +21,7 @@ from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
 def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Trial]:
-    """Return a request to queue a trial, which counts toward the budget.
+    """Return a request to queue a trial, which counts towards the budget.
 
     Raises:
         StudyNotFound: the study does not exist.

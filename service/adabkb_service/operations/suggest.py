@@ -95,8 +95,7 @@ def suggest(
         study_id: the study's id.
         body: the body of the request.
         key: the idempotency key of the request.
-        has_left: returns whether the client has disconnected. A request without ``fallback`` is then refused: a person
-            has left the page, and would not learn of a trial.
+        has_left: returns whether the client has disconnected. The request is then refused.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -106,7 +105,7 @@ def suggest(
             servers kept committing first (``timeouts.contention``).
         Unavailable: the server is still loading the engine, the database is unavailable, or the connection to it broke
             during the commit, and it is unknown whether there are trials.
-        ModelBusy: ``body.fallback`` is false, and the model has not replied in time, or the client has disconnected.
+        ModelBusy: the model has not replied in time, and ``body.fallback`` is false; or the client has disconnected.
         RequestInProgress: a request with the same key is being performed.
         IdempotencyKeyReused: the key was used with another request.
     """
@@ -117,7 +116,7 @@ def suggest(
         key,
         point_demand=partial(_demand, body),
         prepare=partial(_prepare, body),
-        is_abandoned=never if body.fallback else has_left,
+        is_abandoned=has_left,
     )
 
 

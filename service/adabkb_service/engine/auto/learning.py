@@ -7,7 +7,8 @@ the record and the tree as of result n.
 
 With up to ``SMALL`` results, everything is learned at once. After an outlier (a result far from the others, in model
 outputs), warp and posterior are fitted again at once, with the current hyperparameters, and a search for new
-hyperparameters is due."""
+hyperparameters is due.
+"""
 
 from __future__ import annotations
 

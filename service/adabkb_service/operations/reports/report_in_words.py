@@ -146,9 +146,8 @@ def _by_model(report: StudyReport) -> tuple[answers.Parameters | None, dict[str,
     study, model = report.study, report.recommendation.model
     if model is None:
         return None, {}
-    found = {name: (at.mean, at.std) for name, at in (model.metrics or {}).items()}
-    found[OBJECTIVE] = model.mean, model.std
-    told = {name: wording.estimate(study, None if name == OBJECTIVE else name, *at) for name, at in found.items()}
+    told = {name: wording.estimate(study, name, at.mean, at.std) for name, at in (model.metrics or {}).items()}
+    told[OBJECTIVE] = wording.estimate(study, None, model.mean, model.std)
     return model.parameters, {name: f"mean {each}" for name, each in told.items()}
 
 

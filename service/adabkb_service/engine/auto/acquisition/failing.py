@@ -1,9 +1,10 @@
 """A model of where evaluations fail: a Gaussian process with value +1 at finished points and -1 at failed ones.
 
 It has its own hyperparameters, learned like those of the objective. The search treats it as a metric with the lower
-bound ``LEAST``. So the search avoids regions where points fail. The width of the bound
-alternates (``outcomes``), which explores the boundaries of these regions. Failures that do not depend on the point
-appear as noise, and have little effect."""
+bound ``LEAST``. So the search avoids regions where points fail. The width of the bound alternates (``outcomes``), which
+explores the boundaries of these regions. Failures that do not depend on the point appear as noise, and have little
+effect.
+"""
 
 from __future__ import annotations
 
