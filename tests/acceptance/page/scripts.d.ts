@@ -329,6 +329,8 @@ interface PageEvents {
   /** Something of the study has changed; it is followed if the log of the study has told it. */
   "study-changed": CustomEvent<{ isFollowed: boolean } | null>;
   "htmx:afterRequest": CustomEvent<{ successful: boolean }>;
+  "htmx:confirm": CustomEvent<{ elt: Element }>;
+  "htmx:beforeSend": CustomEvent<{ xhr: XMLHttpRequest; target: Element; requestConfig: { elt: Element } }>;
   "htmx:beforeRequest": CustomEvent<{ requestConfig: { elt: Element } }>;
   "htmx:beforeSwap": CustomEvent<{ requestConfig: { elt: Element } }>;
   "htmx:responseError": CustomEvent<{ xhr: XMLHttpRequest }>;

@@ -313,6 +313,9 @@ def test_a_file_that_is_none_is_refused_and_a_large_one_is_stored_whole(
     assert checked(api.get("/v1/studies/large"))["counts"]["observations"] == 101
 
 
+CHANGED = "document.body.dispatchEvent(new CustomEvent('trials-changed'))"  # as after an event of the study
+
+
 def release(routes: list[Route]) -> None:
     """Let requests go on, in their order, each once."""
     while routes:
@@ -320,17 +323,19 @@ def release(routes: list[Route]) -> None:
 
 
 def turns_the_page_while_the_table_is_read_again(page: Page) -> None:
-    """What was requested before does not replace the page that a person asks for, though it arrives first."""
+    """What a person asks for is shown: neither an earlier nor a later reading of the old page replaces it."""
     held, table = defaultdict[str, list[Route]](list), "**/studies/large/results?*"
     page.route(table, lambda route: held[route.request.url[-len("page=1") :]].append(route))
     with page.expect_request("**/results?*page=1"):
-        page.evaluate("document.body.dispatchEvent(new CustomEvent('trials-changed'))")
+        page.evaluate(CHANGED)
     with page.expect_request("**/results?*page=2"):
         page.locator("#rows").get_by_role("link", name="Next").click()
+    page.evaluate(CHANGED)
     page.wait_for_timeout(300)
     release(held["page=1"])
     page.wait_for_timeout(300)
     page.route(table, lambda route: route.continue_())  # a later handler goes first
     release(held["page=1"])
-    release(held["page=2"])
+    with page.expect_request("**/results?*page=2"):  # since the trials have changed meanwhile
+        release(held["page=2"])
     expect(page.locator("#rows")).to_contain_text("Page 2 of 3")

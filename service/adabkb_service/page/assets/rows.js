@@ -7,6 +7,8 @@ import { takeTables } from "./paste.js";
 const FORM = "row-form";
 /** @type {{ row: HTMLTableRowElement, before: [Element, Node[]][], below: HTMLElement } | null} */
 let editor = null; // of the row that is edited: its cells, as they were, and the row with the buttons
+/** @type {XMLHttpRequest | null} */
+let asked = null; // the pending request of a person for another part of the table
 let isStale = false; // whether the table has changed since, and still has to be read
 
 /** An input in a cell or below the row, which belongs to the form.
@@ -162,6 +164,26 @@ for (const name of /** @type {const} */ (["htmx:beforeRequest", "htmx:beforeSwap
     event.preventDefault();
   });
 }
+
+// What a person asks for, such as the next page, is not replaced by the same page read again: that waits.
+document.addEventListener("htmx:beforeSend", (event) => {
+  const { xhr, target, requestConfig } = event.detail;
+  if (target.id !== "rows" || requestConfig.elt.id === "rows") return;
+  asked = xhr;
+  xhr.addEventListener("loadend", () => {
+    if (asked === xhr) asked = null;
+  });
+});
+document.addEventListener("htmx:afterSettle", ({ target }) => {
+  const isNew = target instanceof Element && target.id === "rows"; // and it listens, as an older one no longer does
+  if (isNew && isStale && !asked && !editor) readAnew();
+});
+document.addEventListener("htmx:confirm", (event) => {
+  if (!asked || event.detail.elt.id !== "rows") return;
+  isStale = true;
+  event.preventDefault();
+});
+
 document.body.addEventListener("study-changed", (event) => {
   if (event.detail?.isFollowed) return;
   end();
