@@ -173,6 +173,8 @@ class StudyObjective(TypedDict, total=False):
     direction: Required[Direction]
     reference: float | None
     """The value that a result must exceed to count in the hypervolume."""
+    noise_std: SupportsFloat | None
+    """Standard deviation of one measured value, in the objective's units; 0 if values are exact."""
 
 
 class Belief(TypedDict, total=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, SupportsFloat
 
 import numpy as np
 
@@ -51,6 +51,19 @@ class Measurements:
     def others(self) -> tuple[Metric, ...]:
         """The metrics of the engine besides its value."""
         return self.metrics[1:] if self.has_several else self.metrics
+
+    def noises(self, noise_std: SupportsFloat | None) -> tuple[float | None, ...]:
+        """Return the declared noise of the value, or of each objective.
+
+        Raises:
+            ValueError: it is not a number from 0, or is given beside several objectives.
+        """
+        declared = noise_of("noise_std", noise_std)
+        if not self.has_several:
+            return (declared,)
+        if declared is not None:
+            raise ValueError("noise_std belongs to each of several objectives; give it there")
+        return tuple(metric.noise_std for metric in self.metrics if metric.goal)
 
     def expected(self, of: str) -> Expected:
         """Return what a result must have."""
@@ -103,7 +116,8 @@ def measurements(
         direction: that of the search.
         metrics: names of metrics to record.
         outcome_constraints: metrics with bounds.
-        objectives: several objectives, each a name or a dict with ``metric``, ``direction`` and ``reference``.
+        objectives: several objectives, each a name or a dict with ``metric``, ``direction``, ``reference`` and
+            ``noise_std``.
         cost: the source of costs; None without.
 
     Raises:
@@ -145,7 +159,22 @@ def _goal(index: int, given: StudyObjective | str, direction: str) -> Metric:
         each["metric"],
         goal=SIGNS[own],
         reference=None if reference is None else finite(f"{where}: reference", reference),
+        noise_std=noise_of(f"{where}: noise_std", each.get("noise_std")),
     )
+
+
+def noise_of(name: str, given: SupportsFloat | None) -> float | None:
+    """Return a standard deviation of results, or None to learn it.
+
+    Raises:
+        ValueError: it is negative or not finite; the message begins with its name.
+    """
+    if given is None:
+        return None
+    found = finite(name, given)
+    if found < 0:
+        raise ValueError(f"{name} must not be negative, as {found} is; leave it out to learn the noise")
+    return found
 
 
 def _bounded(index: int, given: OutcomeConstraint) -> Metric:

@@ -196,7 +196,8 @@ class Search:
         self._evaluation = Evaluation(function, pass_trial=False, expected=self._measured.expected(f"{name}()"))
         self._evaluation.check(list(space), conditional, has_trials=False)
         beliefs = prior_of(prior, self._domain)
-        config = _config(algorithm, _noise(noise_std), beliefs, self._domain, has_plates=self._plates is not None)
+        noises = self._measured.noises(noise_std)
+        config = _config(algorithm, noises, beliefs, self._domain, has_plates=self._plates is not None)
         older = older_of(transfer_from, self._domain, self._measured)
         _check_options(config, self._measured, per_cost, self._cost_budget, older)
         if isinstance(config, Config):
@@ -311,10 +312,15 @@ def _domain(space: Mapping[str, Parameter], constraints: Sequence[str], mixtures
 
 
 def _config(
-    algorithm: Mapping[str, Any], noise_std: float | None, prior: Prior | None, domain: Domain, *, has_plates: bool
+    algorithm: Mapping[str, Any],
+    noises: Sequence[float | None],
+    prior: Prior | None,
+    domain: Domain,
+    *,
+    has_plates: bool,
 ) -> Config | sampling.Config:
     if algorithm in (AUTO, {"kind": "ada-bkb", **AUTO}):
-        return Config(noise_std=noise_std, prior=prior, has_plates=has_plates)
+        return Config(noise_std=noises[0], prior=prior, has_plates=has_plates)
     kind = algorithm.get("kind") if isinstance(algorithm, Mapping) and len(algorithm) == 1 else None
     if kind not in ("random", "sobol"):
         raise ValueError(
@@ -325,7 +331,7 @@ def _config(
         raise ValueError('prior requires the algorithm {"profile": "auto"}; leave one of the two out')
     if kind == "sobol" and domain.space.mixtures:
         raise ValueError('mixtures cannot be combined with the algorithm {"kind": "sobol"}; use {"kind": "random"}')
-    return sampling.Config(kind, repeats=bool(noise_std))
+    return sampling.Config(kind, repeats=any(noises))
 
 
 def _budgets(given: SearchBudget) -> tuple[int | None, float | None]:
@@ -350,8 +356,6 @@ def _check_options(
     if not isinstance(config, Config) and (per_cost or older):
         name = "per_cost" if per_cost else "transfer_from"
         raise ValueError(f'{name} requires the algorithm {{"profile": "auto"}}; leave one of the two out')
-    if measured.has_several and isinstance(config, Config) and config.noise_std is not None:
-        raise ValueError("noise_std needs a single objective; return std_errors with each result instead")
 
 
 def _with_cost(result: Told, measured: Measurements, seconds: float) -> Told:
@@ -367,12 +371,3 @@ def _with_cost(result: Told, measured: Measurements, seconds: float) -> Told:
     if measured.cost is not None and not (result.metrics or {})[COST] > 0.0:
         raise WrongResult(f"the cost of a result must be positive, not {(result.metrics or {})[COST]}")
     return result
-
-
-def _noise(noise_std: SupportsFloat | None) -> float | None:
-    if noise_std is None:
-        return None
-    given = finite("noise_std", noise_std)
-    if given < 0:
-        raise ValueError(f"noise_std must not be negative, as {given} is; leave it out to learn the noise")
-    return given

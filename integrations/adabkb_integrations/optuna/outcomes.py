@@ -27,12 +27,13 @@ class Goals:
     constraints: tuple[str, ...] = ()
     """Names of the constraints that are modelled: values above 0 violate them."""
 
-    def config(self, noise_std: float | None) -> Config:
-        """Return the configuration of a model; ``noise_std`` applies to the first objective."""
-        objectives = [Metric(f"objective {index}", goal=sign) for index, sign in enumerate(self.signs)]
+    def config(self, noises: Sequence[float | None]) -> Config:
+        """Return the configuration of a model, given the noise of each objective."""
+        each = enumerate(zip(self.signs, noises, strict=True))
+        objectives = [Metric(f"objective {index}", goal=sign, noise_std=noise) for index, (sign, noise) in each]
         bounds = [Metric(f"constraint {name}", upper=0.0) for name in self.constraints]
         first = objectives[0] if len(objectives) > 1 else None
-        return Config(noise_std=noise_std, objective=first, metrics=(*objectives[1:], *bounds))
+        return Config(noise_std=noises[0], objective=first, metrics=(*objectives[1:], *bounds))
 
 
 def goals_of(directions: Sequence[StudyDirection], complete: Sequence[FrozenTrial]) -> Goals:

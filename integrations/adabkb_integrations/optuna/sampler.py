@@ -56,8 +56,9 @@ class AdaBKBSampler(BaseSampler):
     Args:
         seed: a study of one worker with the same seed and results has the same trials. With None, a random seed is
             used.
-        noise_std: standard deviation of one value of the (first) objective, in its units. With None, it is learned. 0
-            means that values are exact. If it is larger, points may be repeated.
+        noise_std: standard deviation of one value of the objective, in its units; for several objectives, a sequence
+            with one number for each. With None, it is learned. 0 means that values are exact. If it is larger, points
+            may be repeated.
         constraints_func: as in Optuna's own samplers: takes a finished trial and returns one number per constraint,
             which is violated if the number is above 0. In Optuna 5, ``trial.set_constraint`` does the same.
         constraints: constraints on parameters, such as ``["x + y <= 1", "not (model == 'deep' and layers > 4)"]``, in
@@ -67,23 +68,25 @@ class AdaBKBSampler(BaseSampler):
             from trial to trial. By default ``RandomSampler(seed)``.
 
     Raises:
-        ValueError: ``noise_std`` is negative, or a constraint cannot be parsed; or, when sampling, the study has
-            more than four objectives, or no point satisfies the constraints.
+        ValueError: ``noise_std`` is negative, or a constraint cannot be parsed; or, when sampling, ``noise_std`` has
+            another number of values than the study has objectives, there are more than four of these, or no point
+            satisfies the constraints.
     """
 
     def __init__(
         self,
         *,
         seed: int | None = None,
-        noise_std: float | None = None,
+        noise_std: float | Sequence[float | None] | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         constraints: Sequence[str] = (),
         independent_sampler: BaseSampler | None = None,
     ) -> None:
-        if noise_std is not None and not noise_std >= 0:
-            raise ValueError(f"noise_std must not be negative, as {noise_std} is; leave it out to learn the noise")
+        given = tuple(noise_std) if isinstance(noise_std, Sequence) else (noise_std,)
+        if negative := next((each for each in given if each is not None and not each >= 0), None):
+            raise ValueError(f"noise_std must not be negative, as {negative} is; leave it out to learn the noise")
         self._seed = secrets.randbits(32) if seed is None else seed
-        self._noise_std = noise_std
+        self._noises = None if noise_std is None else given
         self._constraints_func = constraints_func
         self._constraints = _parsed(constraints)
         self._independent_sampler = independent_sampler or RandomSampler(seed=seed)
@@ -105,7 +108,7 @@ class AdaBKBSampler(BaseSampler):
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Return the parameters of all branches; ``sample_relative`` returns values for those of one branch."""
         del trial
-        _check_objectives(study)
+        self._check_objectives(study)
         found = branches(_completed(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))))
         space = {name: distribution for branch in found for name, distribution in branch.distributions.items()}
         return {name: distribution for name, distribution in sorted(space.items()) if not distribution.single()}
@@ -114,7 +117,7 @@ class AdaBKBSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Return values for the parameters of the most promising branch; empty while there is no model."""
-        _check_objectives(study)
+        self._check_objectives(study)
         if not search_space:
             return {}
         with self._lock, one_thread():
@@ -131,7 +134,7 @@ class AdaBKBSampler(BaseSampler):
     ) -> Any:
         """Return the middle of the range for the first trial, and the independent sampler's value for others: the first
         one that satisfies the constraints of which all other parameters are known."""
-        _check_objectives(study)
+        self._check_objectives(study)
         drawn = (
             self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
             for _ in range(ATTEMPTS)
@@ -193,9 +196,22 @@ class AdaBKBSampler(BaseSampler):
             return Slice(space, {}).drawn(self._seed, number)
         return uniforms(self._seed, number, space.dimension)
 
+    def _check_objectives(self, study: Study) -> None:
+        count = len(study.directions)
+        if count > MAX_OBJECTIVES:
+            raise ValueError(
+                f"AdaBKBSampler supports up to {MAX_OBJECTIVES} objectives, but this study has {count}; turn some into "
+                f"constraints, or use optuna.samplers.NSGAIISampler"
+            )
+        if self._noises is not None and len(self._noises) != count:
+            raise ValueError(
+                f"noise_std must have one value for each objective, and this study has {count}, not "
+                f"{len(self._noises)}; write None for one whose noise is learned"
+            )
+
     def _model(self, seen: History) -> Model:
         """Return the model of a branch: the cached one that has learned most of its results, updated."""
-        config = seen.goals.config(self._noise_std)
+        config = seen.goals.config(self._noises or (None,) * len(seen.goals.signs))
         kept = [each for each in self._models if each.space == seen.space and each.config == config]
         usable = [each for each in kept if each.agrees_with(seen.results)]
         model = max(usable, key=lambda each: each.size, default=None) or Model(seen.space, self._seed, config)
@@ -256,11 +272,3 @@ def _completed(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
 def _end(trial: FrozenTrial) -> tuple[datetime, int]:
     assert trial.datetime_complete is not None
     return trial.datetime_complete, trial.number
-
-
-def _check_objectives(study: Study) -> None:
-    if len(study.directions) > MAX_OBJECTIVES:
-        raise ValueError(
-            f"AdaBKBSampler supports up to {MAX_OBJECTIVES} objectives, but this study has {len(study.directions)}; "
-            f"turn some into constraints, or use optuna.samplers.NSGAIISampler"
-        )

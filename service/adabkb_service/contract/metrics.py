@@ -43,7 +43,12 @@ def metrics_of(definition: Mapping[str, Any]) -> tuple[Metric, ...]:
     """The metrics of a stored definition: several objectives, then listed metrics, then other metrics with bounds, then
     the cost."""
     objectives = [
-        Metric(each["metric"], goal=1.0 if each["direction"] == "maximize" else -1.0, reference=each.get("reference"))
+        Metric(
+            each["metric"],
+            goal=1.0 if each["direction"] == "maximize" else -1.0,
+            reference=each.get("reference"),
+            noise_std=each.get("noise_std"),
+        )
         for each in definition.get("objectives", ())
     ]
     constraints = {each["metric"]: each for each in definition.get("outcome_constraints", ())}

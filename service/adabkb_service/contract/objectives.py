@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.error_limits import SPARING
-from adabkb_service.contract.parameters import Body, Name, Number
+from adabkb_service.contract.parameters import Body, Name, NotNegative, Number
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 
 MIN_OBJECTIVES, MAX_OBJECTIVES = 2, 4
@@ -18,7 +18,7 @@ Direction = Literal["minimize", "maximize"]
 
 ALONE: Mapping[str, str] = {
     "direction": "belongs to each objective; leave it out here",
-    "noise_std": "needs a single objective; give the standard errors of each result instead (std_errors)",
+    "noise_std": "belongs to each objective; leave it out here",
     "tolerance": "cannot be combined with several objectives, which have no gap; use a budget",
     "baseline": "cannot be combined with several objectives yet, which have a front and no single best point; leave "
     "it out",
@@ -36,6 +36,14 @@ class Objective(Sparse, Body):
         Field(
             description="value that a result must exceed to count in the hypervolume; by default the worst result so "
             "far"
+        ),
+        ABSENT_BY_DEFAULT,
+    ] = None
+    noise_std: Annotated[
+        NotNegative | None,
+        Field(
+            description="standard deviation of one measured value, in the objective's units; 0 if values are exact; by "
+            "default learned"
         ),
         ABSENT_BY_DEFAULT,
     ] = None

@@ -397,7 +397,8 @@ class StudyDefinition(Sparse, Body):
 
     def config(self) -> auto_module.Config | Config | gp_threds_module.Config | sampling_module.Config:
         """The configuration of the engine."""
-        config = self.algorithm.config(self.noise_std, self.sign)
+        noise_std = self.objectives[0].noise_std if self.objectives else self.noise_std
+        config = self.algorithm.config(noise_std, self.sign)
         if not isinstance(config, auto_module.Config):
             return config
         metrics, several = self.metrics_with_bounds, bool(self.objectives)
@@ -411,6 +412,11 @@ class StudyDefinition(Sparse, Body):
             cost_budget=self.cost_budget,
             has_plates=self.plates is not None,
         )
+
+    @property
+    def declares_noise(self) -> bool:
+        """Whether it says that results are noisy, so that points may be repeated."""
+        return bool(self.noise_std) or any(each.noise_std for each in self.objectives)
 
     @property
     def sign(self) -> float:

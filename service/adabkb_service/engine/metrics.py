@@ -32,6 +32,8 @@ class Metric:
     """For one of several objectives: +1 to maximize it, -1 to minimize it; 0 for all other metrics."""
     reference: float | None = None
     """For an objective: the value that a point must exceed to count in the hypervolume; None to learn it."""
+    noise_std: float | None = None
+    """Standard deviation of a value without its own standard error; 0 for exact values, None to learn it."""
 
     @property
     def is_bounded(self) -> bool:

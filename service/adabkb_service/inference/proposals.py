@@ -186,7 +186,7 @@ def fallbacks(
             left = Slice(space, given or {})
             if known is None and math.isfinite(left.size):
                 known = _known(connection, study) | {space.encode(point.parameters).tobytes() for point in before}
-            may_repeat = given is None or bool(definition.noise_std)
+            may_repeat = given is None or definition.declares_noise
             drawn = _drawn(left, study.seed, number, known or set(), may_repeat=may_repeat)
             if drawn is not None:
                 break

@@ -40,7 +40,10 @@ ODD: dict[str, Any] = {
     "quantities": {"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}},
 }
 MEASURED: dict[str, Any] = {
-    "objectives": [{"metric": "a", "direction": "minimize", "reference": 3}, {"metric": "b", "direction": "maximize"}],
+    "objectives": [
+        {"metric": "a", "direction": "minimize", "reference": 3},
+        {"metric": "b", "direction": "maximize", "noise_std": 0.5},
+    ],
     "parameters": [X, {"name": "ligand", "kind": "categorical", "choices": ["A", "B"], "descriptors": {"s": [1, 2.5]}}],
     "metrics": ["c"],
     "outcome_constraints": [{"metric": "d", "lower": 1, "upper": 2}],

@@ -316,6 +316,7 @@ def test_several_objectives_have_a_direction_each(browser: Browser, site: str, a
             expect(field).to_contain_text("choose whether the result should be large or small")
         first.get_by_label("is to be").select_option("minimize")
         second.get_by_label("is to be").select_option("maximize")
+        second.get_by_label("Standard deviation of one value").fill("0,2")
         page.get_by_role("button", name="Create the study").click()
         expect(page.get_by_role("alert")).to_contain_text("error")
         second.get_by_label("Name").fill("speed")
@@ -323,7 +324,7 @@ def test_several_objectives_have_a_direction_each(browser: Browser, site: str, a
         page.wait_for_url("**/studies/trade")
     assert checked(api.get("/v1/studies/trade"))["objectives"] == [
         {"metric": "error", "direction": "minimize", "reference": 0.5},
-        {"metric": "speed", "direction": "maximize"},
+        {"metric": "speed", "direction": "maximize", "noise_std": 0.2},
     ]
 
 

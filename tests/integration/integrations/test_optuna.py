@@ -455,6 +455,23 @@ def test_declared_noise_allows_repeated_points() -> None:
         AdaBKBSampler(noise_std=-0.1)
 
 
+def test_noise_is_declared_for_each_of_several_objectives() -> None:
+    def evaluate(trial: optuna.Trial) -> tuple[float, float]:
+        number = trial.suggest_int("a", 1, 4)
+        return float(number), float(-number)
+
+    def values(*noises: float | None) -> list[int]:
+        study = optuna.create_study(directions=["minimize"] * 2, sampler=AdaBKBSampler(seed=1, noise_std=noises))
+        study.optimize(evaluate, 8)
+        return [trial.params["a"] for trial in study.trials[:4]]
+
+    assert sorted(values(0.0, 0.0)) == [1, 2, 3, 4]
+    assert len(set(values(None, 1.0))) < 4  # noise of either objective allows repeated points
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=AdaBKBSampler(noise_std=0.1))
+    with pytest.raises(ValueError, match="one value for each objective, and this study has 2, not 1; write None"):
+        study.ask().suggest_float("x", 0, 1)
+
+
 def test_more_than_four_objectives_are_rejected_with_a_remedy() -> None:
     study = optuna.create_study(directions=["minimize"] * 5, sampler=AdaBKBSampler())
     with pytest.raises(ValueError, match=r"up to 4 objectives, but this study has 5; turn some into constraints"):

@@ -96,7 +96,7 @@ EXCLUDED: set[frozenset[str]] = {
     frozenset(pair)
     for one, others in {
         "context": ("stop", "tolerance"),
-        "objectives": ("noise", "tolerance", "baseline"),
+        "objectives": ("tolerance", "baseline"),
     }.items()
     for pair in ((one, other) for other in others)
 }
@@ -143,6 +143,8 @@ def made(features: list[str]) -> StudyDefinition:
         fields["early_stopping"] = {**fields["early_stopping"], "metric": METRIC}
     if "catalogue" in features:
         fields |= of_catalogue(fields)
+    if {"objectives", "noise"} <= set(features):
+        fields |= {"noise_std": None, "objectives": [{**OBJECTIVES[0], "noise_std": 0.1}, OBJECTIVES[1]]}
     if {"partial", "bounds"} <= set(features):
         fields["metrics"] = [METRIC, "mass"]
     return definition(**fields, parameters=list(parameters.values()))

@@ -111,6 +111,25 @@ def test_front_has_nondominated_results_and_the_hypervolume_over_time(running: S
 
 
 @in_sqlite
+def test_each_objective_is_learned_with_its_own_noise(running: Service) -> None:
+    noises = {"exact": (0.0, 0.0), "first": (0.5, 0.0), "second": (0.0, 0.5)}
+    deviations: dict[str, list[float]] = {}
+    for name, declared in noises.items():
+        objectives = [{**each, "noise_std": noise} for each, noise in zip(OBJECTIVES, declared, strict=True)]
+        create(running, several(id=name, objectives=objectives))
+        for number in range(8):
+            point = {"x": number / 8, "y": 1.0}
+            observe(running, name, PointValueBody(parameters=point, metrics=measured(point)))
+        (found,) = predict.predict(running, name, [{"x": 0.5, "y": 1.0}]).view.predictions
+        deviations[name] = [each.std for each in (found.metrics or {}).values()]
+    exact, first, second = deviations.values()
+    assert first[0] > 10.0 * exact[0]
+    assert first[1] == exact[1]
+    assert second[0] == exact[0]
+    assert second[1] > 10.0 * exact[1]
+
+
+@in_sqlite
 def test_model_queries_cover_each_objective(running: Service) -> None:
     create(running, several())
     for _ in range(6):
@@ -176,6 +195,7 @@ def test_results_without_the_objectives_are_rejected(
         *(({"algorithm": SYSTEMS[name]}, "algorithm") for name in ("paper", "gp-threds")),
         ({"direction": "minimize"}, "direction"),
         ({"noise_std": 0.1}, "noise_std"),
+        ({"objectives": [{**OBJECTIVES[0], "noise_std": -0.1}, OBJECTIVES[1]]}, "objectives"),
         ({"tolerance": 0.1}, "tolerance"),
         ({"stop": {"gap_share_below": 0.1}}, "stop"),
         ({"early_stopping": {"rule": "asha", "max_steps": 9}}, "early_stopping"),

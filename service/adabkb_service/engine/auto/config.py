@@ -102,13 +102,16 @@ class Problem:
         return self.domain.dimension > 1 and not self.domain.activity.needs
 
     @cached_property
-    def of_metric(self) -> Problem:
-        """The problem under which a metric is learned, as if it were the objective."""
-        return Problem(self.space, self._config_of_metric, self.seed)
+    def of_metrics(self) -> tuple[Problem, ...]:
+        """The problems under which the metrics are learned, each as if it were the objective. Metrics with the same
+        noise share one, and so its caches."""
+        noises = [metric.noise_std for metric in self.config.metrics]
+        of_noise = {noise: Problem(self.space, self._config_of_metric(noise), self.seed) for noise in noises}
+        return tuple(of_noise[noise] for noise in noises)
 
-    @property
-    def _config_of_metric(self) -> Config:
-        return Config(self.config.delta_each, robust=self.config.robust, has_plates=self.config.has_plates)
+    def _config_of_metric(self, noise_std: float | None) -> Config:
+        own = self.config
+        return Config(own.delta_each, noise_std, robust=own.robust, has_plates=own.has_plates)
 
     @cached_property
     def _remembered(self) -> dict[tuple[str, bytes], Any]:

@@ -59,10 +59,10 @@ def restore(
     cells_learned_from = learned["cells_learned_from"]
     assert isinstance(cells_learned_from, int)
     metrics = []
-    for measured, kept in zip(record.metrics, _of_metrics(learned), strict=True):
+    for own, measured, kept in zip(problem.of_metrics, record.metrics, _of_metrics(learned), strict=True):
         of_metric = from_json(kept)
         assert of_metric is not None, "all of a study is learned by the same rules"
-        metrics.append(fitted(problem.of_metric, measured.known(), root(), of_metric))
+        metrics.append(fitted(own, measured.known(), root(), of_metric))
     return fitted(problem, record.known(), tree, checkpoint, cells_learned_from, tuple(metrics))
 
 
@@ -110,7 +110,7 @@ def _blank(problem: Problem, tree: Tree) -> State:
     has_plates = problem.config.has_plates
     nothing = records.empty(problem.space.dimension, has_plates=has_plates)
     checkpoint = Checkpoint(0, likelihood.prior_of(problem.domain, has_plates=has_plates))
-    metrics = tuple(fitted(problem.of_metric, nothing, root(), checkpoint) for _ in problem.config.metrics)
+    metrics = tuple(fitted(own, nothing, root(), checkpoint) for own in problem.of_metrics)
     record = nothing.with_metrics((nothing.values, nothing.errors) for _ in metrics)
     return fitted(problem, record, tree, checkpoint, metrics=metrics)
 

@@ -22,7 +22,7 @@ from adabkb_service.contract.parameters import (
 )
 from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.prior import Belief
-from adabkb_service.contract.quantities import with_unit
+from adabkb_service.contract.quantities import Quantity, with_unit
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.operations.words.wording import bounds, duration, measured, quantity
 
@@ -125,8 +125,7 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
     yield from _ends(study)
     if study.early_stopping:
         yield "Trials end early", f"rule {study.early_stopping.rule}, of {study.early_stopping.max_steps} steps"
-    if not study.objectives:
-        yield "Noise of a result", _noise(study)
+    yield "Noise of a result", _noise(study)
     yield (
         "Reservation",
         f"{duration(study.lease_seconds)}; after {study.max_attempts} without a result, the trial fails",
@@ -158,11 +157,20 @@ def _goal(study: Study) -> str:
 
 
 def _noise(study: Study) -> str:
-    if study.noise_std is None:
+    if not study.objectives:
+        return _deviation(study.noise_std, quantity(study))
+    if all(each.noise_std is None for each in study.objectives):
         return "learned"
-    if study.noise_std == 0.0:
+    known = [(each, quantity(study, each.metric)) for each in study.objectives]
+    return "; ".join(f"{words.label or each.metric}: {_deviation(each.noise_std, words)}" for each, words in known)
+
+
+def _deviation(noise_std: float | None, known: Quantity) -> str:
+    if noise_std is None:
+        return "learned"
+    if noise_std == 0.0:
         return "none: results are exact"
-    return f"standard deviation {with_unit(shown(study.noise_std), quantity(study).unit)}"
+    return f"standard deviation {with_unit(shown(noise_std), known.unit)}"
 
 
 def _budget(study: Study) -> str:

@@ -104,6 +104,7 @@ const objective = (/** @type {Element} */ row) => ({
   metric: text(row, "metric"),
   direction: field(row, "direction").value || undefined,
   reference: number(field(row, "reference")),
+  noise_std: number(field(row, "noise_std")),
 });
 
 /** A quantity's bounds; a quantity without bounds is only measured. */
@@ -286,7 +287,7 @@ export function fill(given) {
   costBudget.value = given.budget?.cost ?? "";
   if (given.budget?.cost !== undefined) byId("new-budget", HTMLInputElement).value = "";
   rule.value = given.early_stopping?.rule ?? "";
-  for (const each of several) showRow(addObjective(), each, ["direction", "reference"]);
+  for (const each of several) showRow(addObjective(), each, ["direction", "reference", "noise_std"]);
   for (const each of given.mixtures ?? []) showRow(addMixture(), each, ["total", "at_most", "least"]);
   const bounds = new Map((given.outcome_constraints ?? []).map((/** @type {Bounds} */ each) => [each.metric, each]));
   for (const metric of new Set([...(given.metrics ?? []), ...bounds.keys()]))
