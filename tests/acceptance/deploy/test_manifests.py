@@ -236,8 +236,8 @@ def test_pod_memory_covers_the_limits_of_its_processes() -> None:
 
 
 def test_servers_and_workers_open_no_more_connections_than_postgresql_allows() -> None:
-    """Each opens ``database_connections``, two for messages, and four per model process. PostgreSQL reserves three of its
-    ``max_connections`` (100 by default) for superusers.
+    """Each opens ``database_connections``, two for messages, and four per model process. PostgreSQL reserves three of
+    its ``max_connections`` (100 by default) for superusers.
     """
     more = 2 + 4 * load().model_processes
     services = compose()["services"]
