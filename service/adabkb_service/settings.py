@@ -422,7 +422,9 @@ def load(**flags: Any) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{FILE} is not valid TOML: {error}") from error
     except PermissionError as error:
-        raise ValueError(f"cannot look for {FILE} in {Path.cwd()}: permission denied; use another folder") from error
+        raise ValueError(
+            f"cannot look for {FILE} in {Path.cwd()}: permission denied; run the command in another folder"
+        ) from error
 
 
 def _sentence(error: Mapping[str, Any]) -> str:
