@@ -11,6 +11,6 @@ def objective(trial):
     return (x - 2) ** 2 + 1
 
 
-study = Client().define_by_run("optuna-script", direction="minimize")
+study = Client().define_by_run("from-optuna", direction="minimize")
 study.optimize(objective, n_trials=10)
 print(study.best())

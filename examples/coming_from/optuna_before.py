@@ -11,6 +11,6 @@ def objective(trial):
     return (x - 2) ** 2 + 1
 
 
-study = optuna.create_study(direction="minimize", study_name="optuna-script")
+study = optuna.create_study(direction="minimize", study_name="from-optuna")
 study.optimize(objective, n_trials=10)
 print(study.best_trial)

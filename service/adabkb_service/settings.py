@@ -139,8 +139,8 @@ class Settings(BaseSettings):
     follow_seconds: float = Field(
         0.25,
         gt=0,
-        description="seconds that a GET of a study waits for the model to process the latest results; after that, the "
-        "answer has the model's earlier figures",
+        description="seconds that a GET or PATCH of a study waits for the model to process the latest results; after "
+        "that, the answer has the model's earlier statistics",
     )
     request_seconds: float = Field(
         10.0,

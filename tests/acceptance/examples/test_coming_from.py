@@ -22,7 +22,7 @@ PAGES = {
     "wandb": "coming-from/wandb.md",
 }
 MAX_LINES = 5
-STUDIES = {"ax": ("from-ax", 8), "optuna": ("optuna-script", 10), "ray": ("from-tune", 4), "wandb": ("from-wandb", 4)}
+STUDIES = {"ax": ("from-ax", 8), "optuna": ("from-optuna", 10), "ray": ("from-tune", 4), "wandb": ("from-wandb", 4)}
 """Tool -> the study of the script, and the number of results that it stores."""
 
 
