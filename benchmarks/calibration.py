@@ -226,7 +226,7 @@ def _missed(state: State, function: Function, positions: Array) -> NDArray[np.bo
 def drawn(rng: np.random.Generator, dimension: int) -> Function:
     """Draw a function from the prior: positions (k, d) -> values (k,)."""
     kernel = Matern(1.5)
-    scales = np.exp(likelihood.prior_centre(dimension) + np.clip(rng.normal(size=dimension), -1.0, 1.0))
+    scales = np.exp(likelihood.prior_center(dimension) + np.clip(rng.normal(size=dimension), -1.0, 1.0))
     support = rng.random((SUPPORT, dimension)) / scales
     root = np.linalg.cholesky(kernel(support, support) + 1e-8 * np.eye(SUPPORT))
     weights = np.linalg.solve(root.T, rng.normal(size=SUPPORT))

@@ -73,7 +73,8 @@ def main() -> None:
     print_table(HEADER, rows(cells))
 
 
-HEADER = ["results", "count", "studies", "inside", "error", "warned", "caught", "ms"]
+NAMES = ["results", "count", "studies", "inside", "error", "warned", "caught", "ms"]
+HEADER = ["points", "results", *NAMES[2:]]
 
 
 def rows(cells: list[dict[str, Any]]) -> list[list[str]]:
@@ -81,7 +82,7 @@ def rows(cells: list[dict[str, Any]]) -> list[list[str]]:
     return [
         [
             f"{each:.2f}" if isinstance(each, float) else "" if each is None else str(each)
-            for each in map(cell.get, HEADER)
+            for each in map(cell.get, NAMES)
         ]
         for cell in cells
     ]

@@ -140,7 +140,7 @@ def of_coating(client: Client, name: str, method: str, seed: int) -> Run:
     for _ in range(PLATES):
         coating.fill(study, laboratory)
         for result in study.observations():
-            if result.trial == laboratory.spilt and not result.excluded:
+            if result.trial == laboratory.coated_twice and not result.excluded:
                 study.exclude(result)
         told = study.recommendation()
         best = told.model if method == "study" else told.observed
@@ -180,7 +180,7 @@ STORIES: Mapping[str, tuple[Callable[[Client, str, str, int], Run], Sequence[str
 }
 
 
-HEADER = ["method", "at the end: median", "10% to 90% of the seeds", "median after half of it"]
+HEADER = ["method", "at the end: median", "10% to 90% of the seeds", "median after half of the budget"]
 DIGITS = {"network": 3, "cluster": 3}
 """Digits after the decimal point; otherwise one."""
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.model import spread
+from adabkb_service.engine.auto.model import noise_by_region
 from adabkb_service.engine.auto.policy import auto
 from benchmarks.functions import Array
 from benchmarks.outcomes import runs
@@ -30,7 +30,7 @@ from benchmarks.quality.problems import generator, shifted
 
 OUT = RESULTS / "outcomes-replicates.json"
 METHODS = ("learned", "taken as equal")
-EQUAL = Mechanism("spread", "", "", ((spread, "FEWEST", NEVER),))
+EQUAL = Mechanism("noise_by_region", "", "", ((noise_by_region, "FEWEST", NEVER),))
 NOISES = {"uneven": (0.02, 0.5), "even": (0.1, 0.1)}
 """Standard deviation of the noise on either side, as a share of the function's."""
 PROBLEMS = tuple(f"{name} {kind}" for kind in NOISES for name in ("Branin", "Hartmann_3", "Rosenbrock_2", "Ackley_2"))

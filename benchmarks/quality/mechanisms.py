@@ -59,7 +59,7 @@ class Mechanism:
                 setattr(owner, name, value)
 
 
-_fit, _prior_centre, _axes_of_model = warp.fit, likelihood.prior_centre, turns.axes_of_model
+_fit, _prior_center, _axes_of_model = warp.fit, likelihood.prior_center, turns.axes_of_model
 _with_additive_part, _small = likelihood.with_additive_part, learning.SMALL
 
 
@@ -136,7 +136,7 @@ MECHANISMS = (
         "prior of lengthscales by dimension",
         NOT_LEARNED,
         "the prior is that of three dimensions",
-        ((likelihood, "prior_centre", lambda _: _prior_centre(3)),),
+        ((likelihood, "prior_center", lambda _: _prior_center(3)),),
     ),
     Mechanism(
         "starts of learning at large noise",

@@ -72,8 +72,8 @@ def main() -> None:
         write(options.out, {**content, "situations": found})
 
 
-HEADER = ("situation", "figure", "measured", "bar")
-BARS = {
+HEADER = ("situation", "figure", "measured", "goal")
+GOALS = {
     ("lone", "ratio"): 1.5,
     ("large", "beside 99% ms"): 250.0,
     ("sixteen", "ratio of the 99%"): 3.0,
@@ -84,12 +84,12 @@ BARS = {
 
 
 def rows(found: Mapping[str, Answer]) -> Iterator[list[str]]:
-    """The figures with their limits; a figure that exceeds its limit is in bold."""
+    """The figures with their goals; a figure that misses its goal is in bold."""
     for situation, figures in found.items():
         for name, figure in figures.items():
-            bar = BARS.get((situation, name), math.inf)
+            goal = GOALS.get((situation, name), math.inf)
             shown = f"{figure:.3g}" if figure < 1000 else f"{figure:,.0f}"
-            yield [situation, name, shown if figure <= bar else f"**{shown}**", f"{bar:g}" if bar < math.inf else ""]
+            yield [situation, name, shown if figure <= goal else f"**{shown}**", f"{goal:g}" if goal < math.inf else ""]
 
 
 def lone(fresh: Fresh, share: float) -> Answer:

@@ -50,7 +50,7 @@ SITUATIONS = {"alone": None, "200 readers beside": 0, "200 readers elsewhere": 1
 """The niceness of the readers, if there are any."""
 QUANTILES = ("suggest median ms", "suggest 99% ms", "readyz median ms", "readyz 99% ms")
 NAMES = ("reads per second", *QUANTILES)
-HEADER = ("situation", *NAMES, "suggest 99% of alone", "readyz 99% of alone")
+HEADER = ("situation", *NAMES, "suggest 99%, relative to alone", "readyz 99%, relative to alone")
 AIM = 3.0
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.service.measured import PARTS
+from benchmarks.service.methods import DEFAULT
 
 FLOOR_SHARE = 0.5
 PEER_RATIO = 5.0
@@ -73,16 +74,16 @@ THROUGHPUT = (
     "database",
     "servers",
     "clients",
-    "pairs/s",
-    "spread",
+    DEFAULT,
+    "repeats",
     "floor",
-    "of it",
+    f"{DEFAULT} / floor",
     "paper",
-    "of floor",
+    "paper / floor",
     "TPE",
-    "times",
+    f"{DEFAULT} / TPE",
     "random",
-    "times",
+    f"{DEFAULT} / random",
 )
 
 
@@ -116,18 +117,19 @@ def calls(cells: Sequence[Cell]) -> Iterator[list[str]]:
         yield [*_setting(cell), *(f"{rate:.0f}" for rate in ours["halves"]), *times, *done, f"{ours['busy_cores']:.2g}"]
 
 
-PROCESSOR = ("database", "servers", "clients", "method", *PARTS[:-1], "rest", "all", "of the floor")
+PROCESSOR = ("database", "servers", "clients", "method", *PARTS[:-1], "rest", "all", "all / floor")
 
 
 def processor(cells: Sequence[Cell]) -> Iterator[list[str]]:
-    """Milliseconds of processor time for a pair, by part: ours and the floor. The rest is the database's processes, the
+    """Milliseconds of processor time for a pair, by part. The rest is the database's processes, the
     system's, and whatever else the machine did."""
     for cell in cells:
         floor = cell["methods"]["floor"]["processor_ms"][-1]
         for method in ("ours", "paper", "floor"):
             *parts, machine = cell["methods"][method]["processor_ms"]
             shown = [*parts, machine - sum(parts), machine, machine / floor]
-            yield [*_setting(cell), method, *(f"{figure:.2f}" for figure in shown)]
+            name = DEFAULT if method == "ours" else method
+            yield [*_setting(cell), name, *(f"{figure:.2f}" for figure in shown)]
 
 
 def _setting(cell: Cell) -> list[str]:

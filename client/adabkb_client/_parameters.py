@@ -148,7 +148,7 @@ def warn_of_unreachable_bound(name: str, parameter: "Parameter") -> None:
 @_of_a_list
 @dataclass(frozen=True)
 class Ordinal:
-    """One of several values in a meaningful order, in which neighbours are similar. ``when`` is as in ``Float``.
+    """One of several values in a meaningful order, in which neighbors are similar. ``when`` is as in ``Float``.
 
     Raises:
         TypeError: the values are not a list, tuple, range or array.

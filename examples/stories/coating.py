@@ -44,15 +44,15 @@ class Laboratory:
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
         self._offsets: dict[int, float] = {}
-        self.spilt: int | None = None
+        self.coated_twice: int | None = None
         """The trial whose panel the robot has coated twice."""
 
     def measure(self, number: int, plate: int, parameters: Mapping[str, Any]) -> float:
         """Return the hardness that is measured in a trial of a plate."""
         offset = self._offsets.setdefault(plate, DRIFT * self._random.normal())
         value = hardness(**parameters) + offset + NOISE * self._random.normal()
-        if plate == 3 and self.spilt is None:
-            self.spilt = number
+        if plate == 3 and self.coated_twice is None:
+            self.coated_twice = number
             value += 90
         return round(value, 1)
 
@@ -65,13 +65,13 @@ def fill(study: Study, laboratory: Laboratory) -> None:
         study.observe(trial, laboratory.measure(trial.number, trial.plate, trial.parameters))
 
 
-def look(study: Study, laboratory: Laboratory) -> None:
+def exclude_spoilt_panels(study: Study, laboratory: Laboratory) -> None:
     """Look at the panel of a result that the others contradict, and exclude the result if the panel is spoilt."""
     for check in study.assessment().checks:
         if check.check == "outlier" and check.observation is not None:
             print(check.text)
             [result] = [each for each in study.observations() if each.seq == check.observation]
-            if result.trial == laboratory.spilt:
+            if result.trial == laboratory.coated_twice:
                 study.exclude(result, reason="coated twice")
 
 
@@ -81,12 +81,12 @@ def main(client: Client, plates: int) -> Study:
     try:
         while True:
             fill(study, laboratory)
-            look(study, laboratory)
+            exclude_spoilt_panels(study, laboratory)
     except StudyComplete:
         model = study.recommendation().model
     assert model is not None
     print("Recommended:", {name: round(value, 1) for name, value in model.parameters.items()})
-    print(f"Hardness on a new plate: {model.mean:.1f} ± {model.std:.1f}")
+    print(f"Hardness on a plate without an offset: {model.mean:.1f} ± {model.std:.1f}")
     print(f"By the formula: {hardness(**model.parameters):.1f}")
     return study
 

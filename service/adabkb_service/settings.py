@@ -139,8 +139,8 @@ class Settings(BaseSettings):
     follow_seconds: float = Field(
         0.25,
         gt=0,
-        description="seconds that a GET of a study waits for the model to process the latest results; after that, the "
-        "answer has the model's earlier figures",
+        description="seconds that a GET or PATCH of a study waits for the model to process the latest results; after "
+        "that, the answer has the model's earlier statistics",
     )
     request_seconds: float = Field(
         10.0,
@@ -421,6 +421,10 @@ def load(**flags: Any) -> Settings:
         raise ValueError(_PASSWORD.sub("//...@", masked(sentences))) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{FILE} is not valid TOML: {error}") from error
+    except PermissionError as error:
+        raise ValueError(
+            f"cannot look for {FILE} in {Path.cwd()}: permission denied; run the command in another folder"
+        ) from error
 
 
 def _sentence(error: Mapping[str, Any]) -> str:

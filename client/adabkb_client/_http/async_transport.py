@@ -43,7 +43,7 @@ class AsyncTransport(Exchange):
         self.server.close()
 
     async def perform(self, steps: Steps[T]) -> T:
-        """Perform a procedure, and retry each call until it is answered."""
+        """Perform a procedure, and retry each of its calls for a limited time."""
         try:
             return await _performed(steps, self._call)
         except AdaBKBError as error:

@@ -117,7 +117,7 @@ class Outbox:
         """Whether to check for kept results: one was kept by this object, or the last check was long ago."""
         return monotonic() >= self._due_at
 
-    def has_kept(self, kept: KeptResult) -> bool:
+    def has_written(self, kept: KeptResult) -> bool:
         """Return whether this object has written a result, without checking the disk."""
         return kept.name in self._kept
 
@@ -137,7 +137,7 @@ class Outbox:
         """Return the path of a result's file, whether or not it exists."""
         return kept.file or self.folder / kept.name
 
-    def holds(self, kept: KeptResult) -> bool:
+    def is_on_disk(self, kept: KeptResult) -> bool:
         """Return whether a result is on disk."""
         return os.path.exists(self.file(kept))  # Path.exists() raises in a folder without permission
 
@@ -151,7 +151,7 @@ class Outbox:
         self._kept.add(kept.name)
         self._times_kept += 1
         self._due_at = 0.0
-        return self._written(replace(kept, last_error=said), level) or self.holds(kept)
+        return self._written(replace(kept, last_error=said), level) or self.is_on_disk(kept)
 
     def remove(self, kept: KeptResult) -> None:
         """Remove a result. If its file cannot be removed, log the error."""
@@ -285,7 +285,7 @@ def delivery(outbox: Outbox | None) -> Steps[Delivery]:
                 if is_refusal(error):
                     refused.append(outbox.refuse(kept, str(error)))
                     continue
-                if outbox.holds(kept):  # otherwise another process has just delivered it
+                if outbox.is_on_disk(kept):  # otherwise another process has just delivered it
                     outbox.keep(kept, error)
                 if not isinstance(error, APIError) or isinstance(error, Unauthorized | Unavailable):
                     raise

@@ -1,4 +1,5 @@
-"""The blocking transport, with one connection pool: calls are retried until they are answered.
+"""The blocking transport, with one connection pool: calls are retried for a limited time while the server is down or
+busy.
 
 A call's Idempotency-Key is generated once, before the first attempt, so the server performs the call only once.
 ``Exchange`` has what the blocking and the async transport have in common: requests, answers, errors and retries. They
@@ -162,11 +163,11 @@ class Exchange:
 
     def _patience(self, call: Call) -> float:
         """The seconds for which to retry a call, limited by the client's ``retry_for``."""
-        told = self._settings.retry_for
+        limit = self._settings.retry_for
         if call.retry_for is not None:
-            return call.retry_for if told is None else min(call.retry_for, told)
-        if told is not None:
-            return told
+            return call.retry_for if limit is None else min(call.retry_for, limit)
+        if limit is not None:
+            return limit
         return RETRY_FOR if self._answered else self.server.first_contact
 
     def _read(self, call: Call, response: httpx.Response, address: str) -> Json:
@@ -190,11 +191,11 @@ class Exchange:
         if kept is None or self.outbox is None:
             return error
         if is_refusal(error):
-            if self.outbox.has_kept(kept):
+            if self.outbox.has_written(kept):
                 self.outbox.remove(kept)
             return error
         is_away = isinstance(error, ConnectionFailed | Unavailable)
-        was_away = self.outbox.has_kept(kept) and self.outbox.holds(kept)
+        was_away = self.outbox.has_written(kept) and self.outbox.is_on_disk(kept)
         if not ((is_away or was_away) and self.outbox.keep(kept, error)):
             return error
         return ResultKept(
@@ -204,7 +205,7 @@ class Exchange:
 
     def _is_kept(self, kept: KeptResult | None) -> TypeGuard[KeptResult]:
         """Return whether a result was kept at an earlier attempt."""
-        return kept is not None and self.outbox is not None and self.outbox.has_kept(kept)
+        return kept is not None and self.outbox is not None and self.outbox.has_written(kept)
 
     def _may_deliver(self) -> bool:
         """Return whether there may be kept results to send, now that the server answers."""
@@ -373,11 +374,11 @@ def error_of(state: RetryCallState) -> BaseException | None:
 def tell_of(delivered: Delivery) -> None:
     """Log that kept results were delivered along with another call."""
     if delivered.sent:
-        log.info("%d results that were kept while the server was down have been delivered", len(delivered.sent))
+        log.info("delivered results that were kept while the server was down: %d", len(delivered.sent))
 
 
 class Transport(Exchange):
-    """Performs procedures; its calls block. Threads may share it."""
+    """Performs procedures (``Steps``); its calls block. Threads may share it."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -396,7 +397,7 @@ class Transport(Exchange):
         self.server.close()
 
     def perform(self, steps: Steps[T]) -> T:
-        """Perform a procedure, and retry each call until it is answered."""
+        """Perform a procedure, and retry each of its calls for a limited time."""
         try:
             return _performed(steps, self._call)
         except AdaBKBError as error:

@@ -25,7 +25,7 @@ T = TypeVar("T")
 async def run(study: AsyncStudy, function: AsyncObjective, options: Options) -> RunReport:
     """Evaluate trials until the study or this run ends: see ``AsyncStudy.run``."""
     info = await study.info()
-    evaluation = Evaluation(function, options.pass_trial, Expected.by(info))
+    evaluation = Evaluation(function, options.pass_trial, Expected.of_study(info))
     conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]
     evaluation.check([parameter["name"] for parameter in info.parameters], conditional)
     over = asyncio.Event()

@@ -14,7 +14,7 @@ from adabkb_client._study import AsyncObjective, Objective
 from adabkb_client._values import finite, finite_metrics, shown
 from adabkb_client.errors import WrongFunction, WrongResult
 
-SHOWN = 0.1
+EXAMPLE_VALUE = 0.1
 """The number in examples of results."""
 
 
@@ -50,8 +50,8 @@ class Expected:
     needed: tuple[str, ...] = ()
 
     @classmethod
-    def by(cls, study: StudyInfo) -> Self:
-        """Return the form that a study expects."""
+    def of_study(cls, study: StudyInfo) -> Self:
+        """Return the kind of result that a study accepts."""
         metrics = (*(each["metric"] for each in study.objectives), *study.metrics)
         optional = ("cost",) if study.cost == "measured" else ()
         needed = ("cost",) if study.cost == "told" else ()
@@ -62,9 +62,9 @@ class Expected:
         """An example of a valid result, in a form that is both JSON and Python."""
         metrics = [name for name in self.metrics if name not in self.optional]
         if not metrics:
-            return f"{SHOWN}"
-        value = {"value": SHOWN} if self.has_value else {}
-        return json.dumps({**value, "metrics": dict.fromkeys(metrics, SHOWN)}, ensure_ascii=False)
+            return f"{EXAMPLE_VALUE}"
+        value = {"value": EXAMPLE_VALUE} if self.has_value else {}
+        return json.dumps({**value, "metrics": dict.fromkeys(metrics, EXAMPLE_VALUE)}, ensure_ascii=False)
 
     def mistake_of(self, result: Result) -> str | None:
         """Return the error of a result, as the rest of a sentence after "it" or "which"; None if it is valid."""
@@ -113,7 +113,7 @@ def rest_of(returned: Any, stopped: Trial | None) -> Result | None:
     or if the trial has an estimate instead of a result.
 
     Raises:
-        WrongResult: the metrics are not numbers by names.
+        WrongResult: the metrics are not a mapping from names to numbers.
         NotFinite: a number is infinite or NaN.
     """
     if stopped is None or stopped.estimate is not None or not isinstance(returned, Mapping):
@@ -202,7 +202,7 @@ class Evaluation:
             has_trials: whether a function may take the trial instead, with ``pass_trial``.
 
         Raises:
-            TypeError: it accepts neither the study's parameters by name nor the trial.
+            WrongFunction: it does not accept the parameters by name or, with ``pass_trial``, the trial.
         """
         try:
             signature = inspect.signature(self.function, follow_wrapped=False)

@@ -123,7 +123,7 @@ def run(
         found = client.study(study)
         info = found.info()
         check_placeholders(program, [parameter["name"] for parameter in info.parameters])
-        programs.expected = Expected.by(info)
+        programs.expected = Expected.of_study(info)
         report = found.run(
             programs,
             workers=workers,

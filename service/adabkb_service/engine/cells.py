@@ -55,7 +55,7 @@ def split(lows: Array, highs: Array, branching: int, side_scale: Array) -> tuple
 
     Returns:
         The children's low and high corners, each of shape (k, N, d), in path order. The children tile the box exactly:
-        neighbours share the same floating-point edge.
+        neighbors share the same floating-point edge.
     """
     sides = (highs - lows) * side_scale
     axis = np.argmax(sides >= sides.max(axis=1, keepdims=True) * (1.0 - SIDE_TIE), axis=1)

@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class AxisColumn:
-    """An axis at positions. Implements ``Column``."""
+    """The values of an axis at positions. Implements ``Column``."""
 
     axis: Axis
     positions: Array
@@ -47,7 +47,7 @@ class AxisColumn:
 
 @dataclass(frozen=True, eq=False)
 class AxisExtent:
-    """An axis over boxes. Implements ``Extent``."""
+    """The values that an axis has within boxes. Implements ``Extent``."""
 
     axis: Axis
     lows: Array

@@ -1,4 +1,4 @@
-"""The work of a model process: it processes the messages for each study, one step at a time.
+"""The work of a model process: it processes the messages for each study, one step of a study at a time.
 
 A long log is folded in several steps, so that one study does not block another. Not all steps can be divided: a single
 call of the engine may take long.
@@ -45,7 +45,8 @@ their steps."""
 IDLE_SECONDS = 1.0
 """Default idle time, after which a model with unstored changes is stored."""
 FEW_RESULTS = 100
-"""Default maximum number of results of a study whose steps that learn are ordinary ones: they take up to some 50 ms."""
+"""Up to this number of results (by default), a step that learns takes at most about 50 ms, and is scheduled like one
+that folds."""
 POSTPONED_SECONDS = 0.1
 """After a database error, delay before the server is asked to send the message again."""
 
@@ -81,7 +82,7 @@ class ModelHost:
             fold_seconds: the time after which a step stops folding.
             save_events: a model is stored when its rows lack this many events.
             idle_seconds: idle time after which a model with unstored changes is stored.
-            few_results: the maximum number of results of a study whose steps that learn are ordinary ones.
+            few_results: up to this number of results, a step that learns is scheduled like one that folds.
         """
         self._fold_seconds, self._save_events, self._idle_seconds = fold_seconds, save_events, idle_seconds
         self._decision_seconds, self._few_results = decision_seconds, few_results
@@ -103,7 +104,7 @@ class ModelHost:
             if not isinstance(message, Withdraw):
                 waiting.insert(self._place(message, waiting), (number, message))
                 return
-            withdrawn = [entry for entry in islice(waiting, 1, None) if _is(entry[1], message)]
+            withdrawn = [entry for entry in islice(waiting, 1, None) if _is_withdrawn_by(entry[1], message)]
             for entry in withdrawn:
                 waiting.remove(entry)
         read = [] if self._reads is None else self._reads.withdraw(message.study_id, message.number)
@@ -141,7 +142,7 @@ class ModelHost:
             self._at_work.add(study_id)
         try:
             return self._step(study_id)
-        except Exception as error:  # an error in one study must not end the thread, which serves all studies
+        except Exception as error:  # an error in one study must not end the thread, which also serves others
             logger.exception("study %s: a step of its model failed", study_id)
             self.store.drop(study_id)
             return self._give_up(study_id, f"{type(error).__name__}: {error}"[:500])
@@ -162,13 +163,13 @@ class ModelHost:
             try:
                 model = self._follow(message)
             except CannotFold as failure:
-                self._reply_out_of_order(number, message, str(failure))
+                self._reply_failed(number, message, str(failure))
             except AdaBKBError as error:  # the database does not respond, or the study was deleted
                 self._postpone(number, message, error)
             else:
                 if model.seq < message.study_seq:
                     if isinstance(message, Advance):
-                        self._tell(number, _behind(model, message.study_seq - model.seq))
+                        self._tell(number, _progress_report(model, message.study_seq - model.seq))
                     return True  # the message stays queued for the next step
                 self._answer(number, message, model)
                 if isinstance(message, Advance):
@@ -215,7 +216,7 @@ class ModelHost:
             return False
         number, message = taken
         if not isinstance(message, Forget):
-            self._reply_out_of_order(number, message, reason)
+            self._reply_failed(number, message, reason)
         self._done(study_id)
         return True
 
@@ -305,7 +306,7 @@ class ModelHost:
         else:
             self._tell(number, answered(message, model))
 
-    def _reply_out_of_order(self, number: int, message: Advance | Ask, reason: str) -> None:
+    def _reply_failed(self, number: int, message: Advance | Ask, reason: str) -> None:
         if isinstance(message, Ask):
             self._tell(number, Answered(error=CannotFold(reason)))
         else:
@@ -346,7 +347,7 @@ class ModelHost:
                     self.store.save(study_id, model)
 
 
-def _is(message: Work, withdrawn: Withdraw) -> bool:
+def _is_withdrawn_by(message: Work, withdrawn: Withdraw) -> bool:
     return isinstance(message, Ask) and message.number == withdrawn.number
 
 
@@ -359,7 +360,7 @@ def _includes(following: Work, message: Work) -> bool:
     )
 
 
-def _behind(model: Model, events: int) -> Advanced:
+def _progress_report(model: Model, events: int) -> Advanced:
     return Advanced(model.incarnation, model.seq, model.rests_on, behind=events, seconds=model.fold_seconds)
 
 

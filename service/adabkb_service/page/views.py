@@ -231,7 +231,7 @@ def get_results(
     context: dict[str, Any] = {
         "runs": runs,
         "values": columns_in_words.results(study, [each.result.value if each.result else None for each in found.lines]),
-        "settings": {each.name: columns_in_words.settings(each, runs) for each in study.parameters},
+        "settings": {each.name: columns_in_words.parameter_values(each, runs) for each in study.parameters},
         "chosen": {"kind": kind, "worker": worker, "sort": sort, "order": order},
         "number": number,
         "per_page": ROWS_PER_PAGE,

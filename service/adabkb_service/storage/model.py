@@ -28,8 +28,8 @@ _UPSERT_ALL = _upsert(lambda table: postgresql_insert(table).from_select(_COLUMN
 
 
 def write_cells(connection: Connection, study_id: str, statuses: Mapping[str, str]) -> None:
-    """Insert new cells in the given order, and update the status of existing cells. On PostgreSQL, one statement does
-    all: a space with many choices has thousands of cells, and requests to the study wait for the transaction."""
+    """Insert new cells in the given order, and update the status of existing cells. On PostgreSQL, one statement writes
+    all cells: a space with many choices has thousands of them, and requests to the study wait for the transaction."""
     if not statuses:
         return
     keys, depths = list(statuses), [key.count(".") for key in statuses]

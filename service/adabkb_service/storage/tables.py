@@ -1,9 +1,9 @@
 """The schema. The log in ``events`` is authoritative. Cells and dictionary are derived from it, and stored so that
 models can be restored quickly.
 
-A study and its other rows refer to its container. To delete a study of any size, its row in ``studies`` is deleted
-first, which makes it unreadable; ``removal`` then deletes the other rows in many short transactions. All types are
-portable, so that the same migrations run on SQLite and PostgreSQL.
+Each study has a container: a row to which its content (trials, events, ...) and its row in ``studies`` refer. To delete
+a study of any size, its row in ``studies`` is deleted first, which makes it unreadable; ``removal`` then deletes its
+content in many short transactions. All types are portable, so that the same migrations run on SQLite and PostgreSQL.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ reports = Table(
     Column("attempt", Integer, primary_key=True),
     Column("step", Integer, primary_key=True),
     Column("value", Double, nullable=False),
-    Column("mark", Integer),  # step at which the stopping rule compares trials
+    Column("mark", Integer),  # step of the stopping rule that this report reaches (asha: 1, 3, 9, ...); null if none
     Column("reported_at", UtcDateTime, nullable=False),
     ForeignKeyConstraint(["study_id", "trial"], ["trials.study_id", "trials.number"]),
     Index(None, "study_id", "mark", "trial"),
@@ -360,12 +360,12 @@ trash = Table(
     Column("bytes", BigInteger, nullable=False),  # size of its content
 )
 
+# The export of each deleted study, compressed by gzip and divided into parts.
 parts = Table(
     "parts",
     metadata,
     Column("container", String(100), ForeignKey("containers.id", ondelete="CASCADE"), primary_key=True),
     Column("ordinal", Integer, primary_key=True),  # from 0
-    # the parts together are the export of a deleted study, compressed by gzip
     Column("content", LargeBinary, nullable=False),
 )
 

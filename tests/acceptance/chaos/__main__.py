@@ -69,7 +69,7 @@ def _show(name: str, seconds: float, kills: int, operations: int) -> None:
     print(f"\r{line}", end="", file=sys.stderr, flush=True)
 
 
-HEADER = ["set-up", "seconds", "kills", "operations", "per second", "silence s", "trials", "results", "violations"]
+HEADER = ["setup", "seconds", "kills", "operations", "per second", "silence s", "trials", "results", "violations"]
 """Operations are answered calls; silence is the longest time without one."""
 
 

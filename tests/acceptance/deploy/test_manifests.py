@@ -101,7 +101,8 @@ def test_compose_schema_accepts_the_files(file: str) -> None:
 
 
 def test_every_command_exists_and_accepts_its_arguments() -> None:
-    commands = [service["command"] for service in compose()["services"].values() if "command" in service]
+    services = [service for service in compose()["services"].values() if "adabkb" in str(service.get("image"))]
+    commands = [service["command"] for service in services if "command" in service]
     every = [container for manifest in manifests() for container in containers(manifest)]
     assert [each["command"][0] for each in every if "args" not in each] == ["sleep"], "for kubectl exec"
     commands += [container["args"] for container in every if "args" in container]
@@ -232,6 +233,25 @@ def test_pod_memory_covers_the_limits_of_its_processes() -> None:
         megabytes = int(given["ADABKB_MODEL_PROCESS_MEGABYTES"]) * load().model_processes
         limit = int(server["resources"]["limits"]["memory"].removesuffix("Gi")) * 1024
         assert limit >= megabytes + load().bodies_limit // 2**20 + 512
+
+
+def test_servers_and_workers_open_no_more_connections_than_postgresql_allows() -> None:
+    """Each opens ``database_connections``, two for messages, and four per model process. PostgreSQL reserves three of
+    its ``max_connections`` (100 by default) for superusers.
+    """
+    more = 2 + 4 * load().model_processes
+    services = compose()["services"]
+    processes = [service for service in services.values() if service.get("command", [""])[0] in {"serve", "work"}]
+    [allowed] = re.findall(r"max_connections=(\d+)", " ".join(services["database"]["command"]))
+    assert len(processes) * (load().database_connections + more) <= int(allowed) - 3
+
+    opened = 0
+    for deployment in deployments().values():
+        [container] = deployment["template"]["spec"]["containers"]
+        given = {entry["name"]: entry.get("value") for entry in container["env"]}
+        pods = deployment["replicas"] + deployment["strategy"]["rollingUpdate"]["maxSurge"]
+        opened += pods * (int(given["ADABKB_DATABASE_CONNECTIONS"]) + more)
+    assert opened <= 100 - 3
 
 
 def test_pods_disable_service_links_and_the_server_accepts_its_service_name() -> None:

@@ -263,6 +263,24 @@ def test_a_wrong_setting_is_named_in_one_line(
     assert "pydantic" not in said
 
 
+def test_a_folder_that_the_user_may_not_enter_is_an_error_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as the administrator's folder, for a command that runs as the user of the service."""
+    monkeypatch.chdir(tmp_path)
+    tmp_path.chmod(0)
+    is_root = os.geteuid() == 0
+    try:
+        if is_root:
+            os.seteuid(65534)
+        with pytest.raises(ValueError, match=r"cannot look for adabkb.toml in .*: permission denied"):
+            settings.load()
+    finally:
+        if is_root:
+            os.seteuid(0)
+        tmp_path.chmod(0o700)
+
+
 def test_the_settings_table_names_every_setting_with_its_help() -> None:
     table = settings.table()
     assert [line.name for line in table] == list(settings.Settings.model_fields)

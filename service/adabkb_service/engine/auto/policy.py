@@ -69,13 +69,13 @@ from adabkb_service.engine.auto.search import quadratic
 from adabkb_service.engine.auto.search.catalogues import spread
 from adabkb_service.engine.auto.search.constrained import without_infeasible
 from adabkb_service.engine.auto.search.refine import TOLERANCE, Refined, UpperBound, cells_changed, refine
-from adabkb_service.engine.auto.search.search import Search, maximize_ucb, scattered
+from adabkb_service.engine.auto.search.search import Search, maximize_ucb, random_free_position
 from adabkb_service.engine.auto.state import restarts
 from adabkb_service.engine.auto.state.restarts import (
     RANDOM_POINTS,
     Restart,
     is_nearest_to_failed,
-    is_outside_neighbourhood,
+    is_outside_neighborhood,
 )
 from adabkb_service.engine.auto.state.state import State, incumbent, with_spent
 from adabkb_service.engine.auto.state.turns import RESTARTS_PERIOD, is_restarts
@@ -238,7 +238,7 @@ def _decide(state: State, view: View, out: Issued) -> Suggestion[State]:
     elif untried is not None:
         beta = betas.UNTRIED
     elif has_stalled:
-        beta = betas.later(step // RESTARTS_PERIOD, has_choices=_has_choices(state))
+        beta = betas.later_beta(step // RESTARTS_PERIOD, has_choices=_has_choices(state))
     else:
         beta = _beta(state, step)
     best = best_row(state, view)
@@ -246,7 +246,8 @@ def _decide(state: State, view: View, out: Issued) -> Suggestion[State]:
     is_random = untried is None and not is_listed and _knows_nothing(view, record.values)
     target = _random(state, out) if is_random else None
     if target is None:
-        target = _largest(state, view, beta, around, out, only=untried if step % betas.CHOICES_EVERY == 0 else None)
+        only = untried if step % betas.UNTRIED_CHOICES_EVERY == 0 else None
+        target = _largest(state, view, beta, around, out, only=only)
     found = _refined(state, view, beta, target, out, 0.0 if _is_itself(state, beta, out) else TOLERANCE)
     return replace(found, phase=_phase(state, best, found.point, beta), trust=trust_of(view))
 
@@ -280,7 +281,7 @@ def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:
     if best is None or state.record.size < MIN_RESULTS:
         return "start"
     domain, nearby = state.problem.domain, state.record.positions[best]
-    if not is_outside_neighbourhood(domain, point[None], nearby, state.relevant_axes)[0]:
+    if not is_outside_neighborhood(domain, point[None], nearby, state.relevant_axes)[0]:
         return "polish"
     return "explore" if beta >= betas.EXPLORING else "search"
 
@@ -294,7 +295,7 @@ def _decide_restart(state: State, restart: Restart, view: View, out: Issued) -> 
     tolerance = 0.0 if state.problem.space.constraints else TOLERANCE  # a centroid is never at an edge
     if size >= RANDOM_POINTS and not _knows_nothing(view, state.record.values[restart.rows]):
         target = _largest(state, view, beta, restart.best, out)
-        if is_outside_neighbourhood(domain, target[None], restart.avoided, restart.relevant)[0]:
+        if is_outside_neighborhood(domain, target[None], restart.avoided, restart.relevant)[0]:
             return replace(_refined(state, view, beta, target, out, tolerance), phase="restart")
     random = _random(state, out)
     if random is None:
@@ -341,7 +342,7 @@ def _at(state: State, point: Array) -> Suggestion[State]:
 def _random(state: State, out: Issued) -> Array | None:
     """Return a random free position, (d,), whose nearest evaluated point did not fail; None if none is found."""
     domain, positions, known = state.problem.domain, state.record.positions, is_known(state, out)
-    return scattered(
+    return random_free_position(
         domain,
         (state.problem.seed, step_of(state, out)),
         lambda point: known(point) or is_nearest_to_failed(domain, point, positions, out.failed),
@@ -364,8 +365,8 @@ def _untried_choices(state: State, out: Issued) -> Callable[[Array], Bools] | No
     domain, step = state.problem.domain, step_of(state, out)
     if not _looks_for_choices(state, step):
         return None
-    relying = step < (betas.EARLY_STEPS if domain.is_listed else betas.RELYING)
-    axes = [axis for axis in domain.choices if not (relying and axis in domain.described)]
+    is_unrestricted = step < (betas.EARLY_STEPS if domain.is_listed else betas.UNRESTRICTED_STEPS)
+    axes = [axis for axis in domain.choices if not (is_unrestricted and axis in domain.described)]
     return domain.untried_choices(np.concatenate([state.record.positions, out.positions]), axes)
 
 
@@ -446,7 +447,7 @@ def _off_plateaus(search: Search, known: Plateaus) -> Array:
     def taken(point: Array) -> bool:
         return search.taken(point) or bool(is_on(point[None])[0])
 
-    found = maximize_ucb(replace(search, taken=taken, only=search.only or is_off, known=is_on))
+    found = maximize_ucb(replace(search, taken=taken, only=search.only or is_off, surely_taken=is_on))
     return found if is_off(found[None])[0] else maximize_ucb(search)
 
 

@@ -1,4 +1,4 @@
-"""The tree of a constraint: numeric comparisons and memberships, joined by and or or.
+"""The tree of a constraint: numeric comparisons and memberships, joined by ``and`` or ``or``.
 
 Negations are pushed inside: ``not (a <= b)`` becomes ``a > b``, and ``not (p and q)`` becomes ``not p or not q``. So an
 evaluation only needs conjunctions and disjunctions.
@@ -20,7 +20,7 @@ class Comparison:
 
     sides: tuple[ast.expr, ...]
     symbols: tuple[str, ...]
-    """"<=", ">=", "<" or ">" between neighbouring sides."""
+    """"<=", ">=", "<" or ">" between neighboring sides."""
     every: bool
     """Whether all of these comparisons must hold, or at least one."""
 
@@ -65,6 +65,7 @@ class Junction:
 
     parts: tuple[Expression, ...]
     every: bool
+    """Whether all parts must hold, or at least one."""
 
     @property
     def size(self) -> int:

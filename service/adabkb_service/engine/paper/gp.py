@@ -48,6 +48,6 @@ class SketchedGP:
 
 
 def sketched_gp(problem: Problem, points: Points, dictionary: Ints) -> SketchedGP:
-    """The process at all points with this dictionary, factorised from scratch."""
+    """The process at all points with this dictionary, factorized from scratch."""
     built = sketch.build(problem.kernel, dictionary, points.scaled.array)
     return SketchedGP(built, posterior.build(built, points, problem.config.ridge))

@@ -1,6 +1,7 @@
 """Mean and variance of the sketched posterior (paper, eq. 5), updated for all points at once.
 
-With features z_i of the evaluated points, counts n_i, reward sums Y_i and ridge lambda:
+Of the P points of the tree, E are evaluated. With features z_i (M numbers each), counts n_i and reward sums Y_i of the
+evaluated points, and ridge lambda:
 
     A = sum_i n_i z_i z_i' + lambda I         w = A^-1 sum_i Y_i z_i
     mean(x) = z(x)'w
@@ -10,9 +11,9 @@ This variance is that of the Gaussian process with noise variance lambda, divide
 prior, and about 1 / n at a point observed n times. (The paper's eq. 5 mixes kernel vectors of two sizes; this is the
 form of BKB and of the authors' code.)
 
-For each point, ``residual = 1 - z'z`` and ``quadratic = z'A^-1 z`` are stored. Each update is an identity that costs
-O(P M): one more observation (Sherman-Morrison), new feature columns (block inverse), removed directions (Schur
-complement).
+For each point, ``residual = 1 - z'z`` and ``quadratic = z'A^-1 z`` are stored. Each update uses a matrix identity, and
+costs O(P M) for one more observation (Sherman-Morrison), new feature columns (block inverse), or removed directions
+(Schur complement).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Posterior:
 
     @property
     def needs_refactorization(self) -> bool:
-        """Whether rounding errors require a factorisation from scratch."""
+        """Whether rounding errors require a factorization from scratch."""
         return bool(self.raw_variance().min(initial=0.0) < -NEGATIVE / self.ridge)
 
     def at(self, features: Array) -> tuple[Array, Array]:
@@ -165,7 +166,7 @@ class Posterior:
 
 
 def build(sketch: Sketch, points: Points, ridge: float) -> Posterior:
-    """The posterior, factorised from scratch at cost O(P M^2 + M^3). The sketch must be newly built, so that Q spans
+    """The posterior, factorized from scratch at cost O(P M^2 + M^3). The sketch must be newly built, so that Q spans
     all columns."""
     Z = sketch.features.array
     observed = Z[points.evaluated]

@@ -88,12 +88,12 @@ def dictionary(state: State) -> tuple[int, ...]:
 def blank(problem: Problem) -> State:
     """The state of a new study. The leaves are the root, or all fixed points."""
     dimension = problem.space.dimension
-    centre = problem.space.snap(np.full((1, dimension), 0.5))
-    known = centre if problem.fixed is None else problem.fixed
+    center = problem.space.snap(np.full((1, dimension), 0.5))
+    known = center if problem.fixed is None else problem.fixed
     points = none_yet(dimension).add(known, problem.scaled(known))
     if problem.fixed is None:
         corner = np.zeros((1, dimension))
-        tree = root(dimension, 0, problem.variation(corner, corner + 1.0, centre, 0))
+        tree = root(dimension, 0, problem.variation(corner, corner + 1.0, center, 0))
     else:
         tree = listed(problem.fixed)
     gp = sketched_gp(problem, points, np.zeros(0, dtype=np.int64))

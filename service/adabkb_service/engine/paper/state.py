@@ -25,9 +25,9 @@ from adabkb_service.engine.randomness import uniforms
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Most rank-one and column updates between two factorisations from scratch.
+# Most rank-one and column updates between two factorizations from scratch.
 UPDATES_BEFORE_REFACTORIZATION = 256
-# If a larger share of the dictionary changes, factorising from scratch is cheaper (docs/benchmarks.md).
+# If a larger share of the dictionary changes, factorizing from scratch is cheaper (docs/benchmarks.md).
 LARGE_CHANGE = 0.5
 # Outputs whose standard deviation is below this, relative to the largest output, count as constant.
 CONSTANT = 1e-12
@@ -72,9 +72,9 @@ class State:
     batch: Batch | None = None
     """None if the dictionary is redrawn with each result."""
     updates_since_refactorization: int = 0
-    """Number of results folded by updates since the last factorisation from scratch."""
+    """Number of results folded by updates since the last factorization from scratch."""
     clipped: int = 0
-    """How often a clearly negative variance forced a factorisation from scratch."""
+    """How often a clearly negative variance forced a factorization from scratch."""
 
 
 def model_outputs(problem: Problem, points: Points) -> tuple[float, float, Array]:
@@ -222,7 +222,7 @@ def resampled(state: State, point: int) -> Ints:
 
 
 def refactorize(state: State, dictionary: Ints, batch_start: int, clipped: int = 0) -> State:
-    """The state with this dictionary (ids), drawn after ``batch_start`` results, factorised from scratch. Points that
+    """The state with this dictionary (ids), drawn after ``batch_start`` results, factorized from scratch. Points that
     are neither evaluated nor centroids of live cells are dropped."""
     tree, points = state.tree, state.points
     live = tree.live()
@@ -245,7 +245,7 @@ def refactorize(state: State, dictionary: Ints, batch_start: int, clipped: int =
 
 
 def absorb(state: State, point: int, value: float) -> State:
-    """Fold a result of a known point, given its id: by rank-one and column updates, or by a factorisation from scratch
+    """Fold a result of a known point, given its id: by rank-one and column updates, or by a factorization from scratch
     if that is cheaper or required by rounding errors."""
     batch = _batch_with(state, point)
     present = state.gp.sketch.dictionary

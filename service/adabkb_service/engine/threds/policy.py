@@ -8,14 +8,15 @@ epoch, and tau rises towards the largest possible value of the optimum. If no ch
 same cells are tested again.
 
 The implementation differs from the authors' code in two ways. The next point is chosen after a child was accepted,
-among the remaining children, and not before. Bounds below 0 are not replaced. A result outside the tested cell is
-recorded but does not affect the test.
+among the remaining children, and not before. Bounds below 0 stay as they are; the authors' code replaces them.
+
+A result outside the tested cell is recorded but does not affect the test.
 
 Changed cells are reported with the next suggestion and not with the result that changes them, because a result may be
 corrected before the next suggestion. So the reported cells are a function of the suggestions. When the tree has reached
 its last level, no suggestion follows, and the result reports them.
 
-The implementation of a test is ``ada_bkb`` with fixed points.
+A test runs ``ada_bkb`` on the points of its grid, which are not refined.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ Array = NDArray[np.float64]
 LARGEST = 1e100
 """Largest magnitude of a result, so that the sum of many squares does not overflow."""
 STEP_BACK = 0.4
-"""After an epoch, the interval of tau begins this much below the last tau, times its first length and 2^-depth."""
+"""In the next epoch, the interval of tau begins at the last tau minus this factor times the first length of the
+interval times 2^-depth."""
 
 
 def start(space: Space, config: Config, seed: int) -> State:
@@ -93,7 +95,7 @@ def suggestions(
     Args:
         state: the state of the study.
         pending: (k, d) cube positions of points that were issued and have no result yet.
-        failed: (f, d) cube positions of points that could not be evaluated. They stay pending.
+        failed: (f, d) cube positions of points that could not be evaluated. The model treats them like pending points.
     """
     cells = _changes(state)
     state = replace(state, reported={**state.reported, **cells})
@@ -106,7 +108,7 @@ def suggestions(
 def _points(state: State, pending: Array, failed: Array | None) -> Iterator[Array]:
     if state.test is None:
         best = recommend(state)
-        assert best is not None, "the tree ends by results"
+        assert best is not None, "only a result can end the last test"
         return itertools.repeat(best.point)
     return (suggestion.point for suggestion in ada_bkb.suggestions(state.test.study, pending, failed))
 

@@ -1,4 +1,4 @@
-"""Columns of tables: numbers whose decimal points are below each other."""
+"""Columns of tables: numbers aligned at their decimal points."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def results(study: Study, values: Sequence[float | None]) -> list[str]:
     return aligned([wording.number(study, None, value) for value in values])
 
 
-def settings(parameter: Parameter, points: Sequence[Mapping[str, object]]) -> list[str | None]:
+def parameter_values(parameter: Parameter, points: Sequence[Mapping[str, object]]) -> list[str | None]:
     """Format the values of a parameter in some points; None where it is inactive."""
     texts = [wording.setting(parameter, each[parameter.name]) if parameter.name in each else "" for each in points]
     if parameter.kind not in ("float", "int"):
@@ -30,7 +30,7 @@ def settings(parameter: Parameter, points: Sequence[Mapping[str, object]]) -> li
 
 def aligned(texts: Sequence[str]) -> list[str]:
     """Append zeros to the numbers of a column, so that all have the same number of decimals. If one of them would have
-    too many digits, or has an exponent, the texts stay as they are. Other texts always do."""
+    too many digits, or has an exponent, the texts stay as they are. Texts that are not numbers never change."""
     numbers = [found for text in texts if (found := NUMBER.fullmatch(text))]
     decimals = max((len(found["decimals"] or "") for found in numbers), default=0)
     digits = decimals + max((sum(map(str.isdigit, found["whole"])) for found in numbers), default=0)

@@ -16,7 +16,7 @@ from adabkb_service.engine.auto.model.likelihood import (
     NAME_PRIOR,
     NOISE_PRIOR,
     Evidence,
-    prior_centre,
+    prior_center,
 )
 from adabkb_service.engine.auto.model.surrogate import PRIOR_VARIANCE, Surrogate
 from adabkb_service.engine.auto.search.search import EVALUATIONS, FAILURES, FIRST_STEP, SMALL_GAIN
@@ -172,7 +172,7 @@ def negative_log_posterior(evidence: Evidence, parameters: Array) -> tuple[float
             along[axis] = (G * k * (x[:, None] != x[None])).sum() / lengthscales[axis]
         else:
             along[axis] = 3.0 * (G * E * (x[:, None] - x[None]) ** 2).sum()
-    centres = np.append(np.full(d, prior_centre(d)), np.full(columns - d, COMPONENT_PRIOR))
+    centres = np.append(np.full(d, prior_center(d)), np.full(columns - d, COMPONENT_PRIOR))
     centres[evidence.components.axes] = NAME_PRIOR
     from_centre = parameters[:columns] - centres
     from_noise = (parameters[columns] - NOISE_PRIOR[0]) / NOISE_PRIOR[1]

@@ -14,7 +14,7 @@ from adabkb_service.engine.auto.model.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.reports.averaging import averaged, averaged_at, fewest_results, learned_with
 from adabkb_service.engine.auto.search.quadratic import proposal
-from adabkb_service.engine.auto.state.restarts import Restart, is_nearest_to_failed, is_outside_neighbourhood
+from adabkb_service.engine.auto.state.restarts import Restart, is_nearest_to_failed, is_outside_neighborhood
 from adabkb_service.engine.auto.state.turns import (
     MAX_AXES,
     MEMORY,
@@ -92,8 +92,8 @@ def test_neighbourhood_extends_along_relevant_axes_only() -> None:
     domain, best = Domain(unit_space(2)), np.zeros(2)
     positions = np.array([[0.0, 0.0], [0.04, 1.0], [0.05, 0.0], [0.05, 0.05], [0.0, 0.08]])
     first, both = np.array([True, False]), np.array([True, True])
-    assert is_outside_neighbourhood(domain, positions, best, first).tolist() == [False, False, True, True, False]
-    assert is_outside_neighbourhood(domain, positions, best, both).tolist() == [False, True, False, True, True]
+    assert is_outside_neighborhood(domain, positions, best, first).tolist() == [False, False, True, True, False]
+    assert is_outside_neighborhood(domain, positions, best, both).tolist() == [False, True, False, True, True]
     state = auto.start(unit_space(2), Config(), 0)
     restart = Restart(np.arange(3), best, both, None, state.surrogate, state.warp)
     assert restart.size(positions, domain) == 3 + 3

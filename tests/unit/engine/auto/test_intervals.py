@@ -31,7 +31,7 @@ def coverage(seed: int) -> tuple[float, float]:
     dimension, level = 1 + seed % 3, NOISES[seed // 3 % 3]
     rng = np.random.default_rng([seed, 9])
     count = int(COUNTS[seed % len(COUNTS)])
-    lengthscales = np.exp(likelihood.prior_centre(dimension) + np.clip(rng.standard_normal(dimension), -1.0, 1.0))
+    lengthscales = np.exp(likelihood.prior_center(dimension) + np.clip(rng.standard_normal(dimension), -1.0, 1.0))
     X = rng.random((TESTED + count, dimension))
     f = sample_path(rng, X, lengthscales)
     noise = level * f.std() * rng.standard_normal(count)

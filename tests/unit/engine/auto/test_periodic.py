@@ -19,7 +19,7 @@ from adabkb_service.engine.auto.model.surrogate import Surrogate, compressed, ex
 from adabkb_service.engine.auto.search.pruning import bounds_between
 from adabkb_service.engine.auto.search.quadratic import minimum
 from adabkb_service.engine.auto.search.search import ascend, candidates
-from adabkb_service.engine.auto.state.restarts import is_nearest_to_failed, is_outside_neighbourhood
+from adabkb_service.engine.auto.state.restarts import is_nearest_to_failed, is_outside_neighborhood
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.prior import Around, Prior
@@ -192,7 +192,7 @@ def test_neighbourhoods_extend_across_the_wrap() -> None:
     domain, best = Domain(PLANE), np.array([0.99, 0.5])
     positions = np.array([[0.02, 0.5], [0.5, 0.5]])
     every = np.ones(2, dtype=np.bool_)
-    assert list(is_outside_neighbourhood(domain, positions, best, every)) == [False, True]
+    assert list(is_outside_neighborhood(domain, positions, best, every)) == [False, True]
     assert is_nearest_to_failed(domain, best, positions[1:], positions[:1])
 
 

@@ -135,7 +135,7 @@ def test_known_plateaus_are_excluded_in_one_call() -> None:
         return True
 
     search = Search(domain, domain.whole, result.state.surrogate, 1.5, None, (0, 3), taken)
-    found_anyway = maximize_ucb(replace(search, known=lambda positions: np.ones(len(positions), dtype=bool)))
+    found_anyway = maximize_ucb(replace(search, surely_taken=lambda positions: np.ones(len(positions), dtype=bool)))
     assert asked == []
     assert np.array_equal(found_anyway, maximize_ucb(search))
     assert len(asked) > 1000

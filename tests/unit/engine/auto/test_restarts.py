@@ -18,7 +18,7 @@ from adabkb_service.engine.auto.state import restarts
 from adabkb_service.engine.auto.state.restarts import (
     STALL,
     is_nearest_to_failed,
-    is_outside_neighbourhood,
+    is_outside_neighborhood,
     relevant_axes,
     restart,
     start_after,
@@ -126,8 +126,8 @@ def test_restart_uses_only_later_results_away_from_the_best_point() -> None:
 def test_points_of_another_category_are_outside_the_neighbourhood() -> None:
     positions = np.array([[0.5, 0.0], [0.5, 0.25]])
     mixed, ordered = Domain(Space((*unit_space(1).axes, ChoiceAxis("c", tuple("ab"))))), Domain(unit_space(2))
-    assert list(is_outside_neighbourhood(mixed, positions, positions[0], ALL)) == [False, True]
-    assert list(is_outside_neighbourhood(ordered, positions, positions[0] + 0.01, ALL)) == [False, True]
+    assert list(is_outside_neighborhood(mixed, positions, positions[0], ALL)) == [False, True]
+    assert list(is_outside_neighborhood(ordered, positions, positions[0] + 0.01, ALL)) == [False, True]
 
 
 def test_stalled_search_keeps_one_of_three_suggestions() -> None:

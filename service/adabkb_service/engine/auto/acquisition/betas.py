@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EARLY_STEPS = 20
-"""The number of early steps."""
+"""The steps before this one use ``EARLY_BETAS``."""
 EARLY_BETAS = (1.5, 3.0)
 """Widths of the early steps, in turn. Too little is known for exploitation."""
 BETAS = (0.5, 1.5, 1.5, 3.0)
@@ -16,19 +16,19 @@ UNTRIED = 3.0
 DESCRIBED = 5.0
 """Width while a choice with descriptors is untried, in a space so small that the search examines all of its points. The
 point that is least similar to all others is the most informative."""
-RELYING = 10
-"""In this many first steps (``EARLY_STEPS`` in such a small space), the search is not restricted to untried choices
-with descriptors."""
+UNRESTRICTED_STEPS = 10
+"""In the first steps, this many or ``EARLY_STEPS`` if the search examines all points of the space, it is not restricted
+to points with an untried choice, even if choices with descriptors are untried."""
 STEPS_PER_CHOICE = 4
 """The number of steps, per choice of the largest category, in which an untried choice sets the width to ``UNTRIED``; at
 least ``EARLY_STEPS``."""
-CHOICES_EVERY = 2
+UNTRIED_CHOICES_EVERY = 2
 """One in this many of these steps considers only points with an untried choice."""
 EXPLORING = 2.0
 """Suggestions with at least this width count as exploration."""
-OF_ROWS = 3.0
+BETA_OF_ROWS = 3.0
 """Width of the first steps in a catalogue. The row that is least similar to all others is the most informative."""
-OF_SEVERAL = 0.5
+BETA_OF_OBJECTIVES = 0.5
 """Width with several objectives, which rarely reach their upper bounds all at once."""
 
 
@@ -42,16 +42,16 @@ def beta(step: int, *, has_choices: bool = False, several: bool = False, of_rows
         of_rows: whether the step searches rows of a catalogue.
     """
     if several:
-        return OF_SEVERAL
+        return BETA_OF_OBJECTIVES
     if step >= EARLY_STEPS:
-        return later(step, has_choices=has_choices)
+        return later_beta(step, has_choices=has_choices)
     if of_rows:
-        return OF_ROWS
+        return BETA_OF_ROWS
     widths = EARLY_BETAS_OF_CHOICES if has_choices else EARLY_BETAS
     return widths[step % len(widths)]
 
 
-def later(step: int, *, has_choices: bool = False) -> float:
+def later_beta(step: int, *, has_choices: bool = False) -> float:
     """Return the width of a step after the early ones."""
     widths = BETAS_OF_CHOICES if has_choices else BETAS
     return widths[step % len(widths)]

@@ -113,8 +113,8 @@ def _standardised(descriptors: Array) -> Array:
     """Return the columns of (choices, descriptors) that vary, with mean 0 and standard deviation 1."""
     scale = np.abs(descriptors).max(axis=0)
     scaled = descriptors / np.where(scale > 0.0, scale, 1.0)
-    centred = scaled - scaled.mean(axis=0)
-    deviation = centred.std(axis=0)
+    centered = scaled - scaled.mean(axis=0)
+    deviation = centered.std(axis=0)
     varying = deviation > CONSTANT
-    found: Array = centred[:, varying] / deviation[varying]
+    found: Array = centered[:, varying] / deviation[varying]
     return found

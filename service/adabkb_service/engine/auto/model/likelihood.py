@@ -7,8 +7,8 @@ variance:
     + sum (log m_j - mu1)^2 / 2
 
 with K = k + MEAN_VARIANCE + diag(nu + extra), the profiled output scale sigma_f^2 = z' K^-1 z / n, and the prior's
-centre mu0 = log 0.5 + log(d / 3) / 2, where d counts at most the axes that are active together: lengthscales are longer
-in more dimensions. The lengthscales m of descriptor components have their own centre mu1. A category with components
+center mu0 = log 0.5 + log(d / 3) / 2, where d counts at most the axes that are active together: lengthscales are longer
+in more dimensions. The lengthscales m of descriptor components have their own center mu1. A category with components
 has a longer l, since descriptors are expected to explain how its choices differ; if they do not, the results make m
 long and l short. The l of a catalogue is longer still, because none of its rows occurs twice.
 
@@ -60,7 +60,7 @@ MIN_VARIANCE = 1e-4
 PLATES = (1e-6, 10.0)
 """Bounds of tau, the variance of the offsets of plates over sigma_f^2."""
 PLATES_PRIOR = (math.log(0.001), 2.0)
-"""Prior of log tau: centre and standard deviation. It favors small offsets: differences that both parameters and
+"""Prior of log tau: center and standard deviation. It favors small offsets: differences that both parameters and
 offsets can explain are more often due to parameters, above all those whose values a plate shares."""
 PLATES_START = 0.1
 """A further value of tau from which a search starts."""
@@ -152,20 +152,20 @@ class Hyperparameters:
         return found if self.plates is None else np.append(found, math.log(self.plates))
 
 
-def prior_centre(dimension: int) -> float:
-    """Return mu0, the centre of the prior of log l."""
+def prior_center(dimension: int) -> float:
+    """Return mu0, the center of the prior of log l."""
     return math.log(0.5) + 0.5 * math.log(dimension / 3.0)
 
 
-def prior_centres(
+def prior_centers(
     dimension: int, together: int | None = None, components: Components = NONE, lengths: Array | None = None
 ) -> Array:
-    """Return the prior centres of the logarithms of all lengthscales, (d + p,)."""
-    centres = np.full(dimension, prior_centre(together or dimension))
-    centres[components.axes] = np.where(components.of_rows, ROW_PRIOR, NAME_PRIOR)
+    """Return the prior centers of the logarithms of all lengthscales, (d + p,)."""
+    centers = np.full(dimension, prior_center(together or dimension))
+    centers[components.axes] = np.where(components.of_rows, ROW_PRIOR, NAME_PRIOR)
     if lengths is not None:
-        centres += np.log(lengths)
-    return np.append(centres, np.full(len(components), COMPONENT_PRIOR))
+        centers += np.log(lengths)
+    return np.append(centers, np.full(len(components), COMPONENT_PRIOR))
 
 
 def prior(
@@ -174,7 +174,7 @@ def prior(
     """Return the hyperparameters before enough results exist. ``together`` is the number of axes that are active
     together, and ``lengths`` are the expected lengthscales of the axes, (d,) (``Domain.lengths``); by default all axes,
     and 1."""
-    lengthscales = np.exp(prior_centres(dimension, together, components, lengths))
+    lengthscales = np.exp(prior_centers(dimension, together, components, lengths))
     noise_ratio = math.exp(NOISE_PRIOR[0])
     return Hyperparameters(lengthscales[:dimension], noise_ratio, 1.0, components=lengthscales[dimension:])
 
@@ -206,7 +206,7 @@ class Evidence:
     together: int | None = None  # maximum number of axes active together; None for all
     components: Components = NONE
     smooth: bool = False  # whether the kernel is Matern 5/2
-    noise_prior: tuple[float, float] = NOISE_PRIOR  # of log nu: centre and deviation
+    noise_prior: tuple[float, float] = NOISE_PRIOR  # of log nu: center and deviation
     periodic: Bools | None = None  # (d,) periodic axes; None if none is
     lengths: Array | None = None  # (d,) expected lengthscales of the axes (``Domain.lengths``); None if all are 1
     plates: Ints | None = None  # (n,) plate of each result, -1 for none; None in a study without plates
@@ -276,7 +276,7 @@ class Evidence:
     @cached_property
     def _data(self) -> tuple[Any, Any]:
         priors = Priors(
-            prior_centres(self.positions.shape[1], self.together, self.components, self.lengths),
+            prior_centers(self.positions.shape[1], self.together, self.components, self.lengths),
             noise=self.noise_prior[0],
             noise_deviation=self.noise_prior[1],
             share_deviation=additive.SHARE_PRIOR,

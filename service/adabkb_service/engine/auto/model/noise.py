@@ -1,9 +1,9 @@
 """The noise assumed for each result.
 
 A result has its own standard error if given, else that of the study, else the learned noise of all results. If no
-standard error is declared, replicates may show that noise differs between regions (``spread``), except in a study with
-plates, where replicates on different plates also differ by the offsets of these. If the study asks for
-it, a result that the others contradict gets more noise, and so less weight, until a replicate confirms it (``doubts``).
+standard error is declared, replicates may show that noise differs between regions (``noise_by_region``), except in a
+study with plates, where replicates on different plates also differ by the offsets of these. If the study asks for it, a
+result that the others contradict gets more noise, and so less weight, until a replicate confirms it (``doubts``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.model.doubts import declared, doubts
 from adabkb_service.engine.auto.model.likelihood import Hyperparameters
-from adabkb_service.engine.auto.model.spread import spread
+from adabkb_service.engine.auto.model.noise_by_region import noise_by_region
 from adabkb_service.engine.auto.model.warp import Warp
 from adabkb_service.engine.record import Record
 
@@ -47,7 +47,7 @@ def errors(problem: Problem, record: Record) -> Array:
     """Return standard errors, (T,), in the user's units; 0 where only the learned noise of all results applies."""
     known = declared(problem, record)
     if not known.any() and not problem.config.has_plates:
-        known = spread(problem, record)
+        known = noise_by_region(problem, record)
     for row, deviation in doubts(problem, record).items():
         known[row] = np.hypot(known[row], deviation)
     return known

@@ -58,8 +58,8 @@ class Groups:
     """Indices of the rows, group after group."""
     ends: Ints
     """(g + 1,) start index of each group; the last entry is the number of rows."""
-    centres: Array
-    """(g, p) centre of each group."""
+    centers: Array
+    """(g, p) center of each group."""
 
     def members(self, groups: Ints) -> Ints:
         """Return the rows of some groups."""
@@ -67,14 +67,14 @@ class Groups:
 
     def drawn(self, shares: Array) -> Ints:
         """Draw rows, (k,), one of each group in turn, using numbers (k,) in [0, 1)."""
-        groups = np.arange(len(shares)) % len(self.centres)
+        groups = np.arange(len(shares)) % len(self.centers)
         sizes = np.diff(self.ends)[groups]
         found: Ints = self.rows[self.ends[groups] + (shares * sizes).astype(np.int64)]
         return found
 
     def nearest(self, place: Array, count: int) -> Ints:
-        """Return the groups whose centres are nearest to a place, (p,)."""
-        squares = ((self.centres - place) ** 2).sum(axis=1)
+        """Return the groups whose centers are nearest to a place, (p,)."""
+        squares = ((self.centers - place) ** 2).sum(axis=1)
         return np.argsort(squares, kind="stable")[:count]
 
 
@@ -94,9 +94,9 @@ def groups_of(table: Table) -> Groups:
             along = here[:, int(np.argmax(np.ptp(here, axis=0)))]
             rows = rows[np.argpartition(along, middle)]
         waiting += [rows[middle:], rows[:middle]]
-    centres = np.array([places[rows].mean(axis=0) for rows in found]).reshape(len(found), -1)
+    centers = np.array([places[rows].mean(axis=0) for rows in found]).reshape(len(found), -1)
     ends = np.concatenate([[0], np.cumsum([len(rows) for rows in found])]).astype(np.int64)
-    return Groups(np.concatenate(found), ends, centres)
+    return Groups(np.concatenate(found), ends, centers)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Lookup:
         found = self._first()
         for number, k in enumerate(self.within.catalogues):
             groups = groups_of(self.within.catalogues[k].table)
-            rows = groups.drawn(uniforms(seed ^ STREAM, step + number, max(DRAWN, len(groups.centres))))
+            rows = groups.drawn(uniforms(seed ^ STREAM, step + number, max(DRAWN, len(groups.centers))))
             # The other parameters come from the first points, in turn.
             drawn = self._with_rows(found[np.arange(len(rows)) % len(found)], k, rows)
             if self.favored is not None:

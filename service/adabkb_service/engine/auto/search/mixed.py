@@ -66,9 +66,9 @@ def representatives(domain: Domain, feasible: Feasible, ends: tuple[Array, Array
     """Yield the points, (d,), that may represent a cell that contains a target, (d,), given the cell's lowest and
     highest positions, (d,) each."""
     low, high = ends
-    centre = np.where(domain.categorical, target, (low + high) / 2.0)
+    center = np.where(domain.categorical, target, (low + high) / 2.0)
     for is_of_target in (False, True):
-        found = centre.copy()[None]
+        found = center.copy()[None]
         for mixture in feasible.mixtures:
             found = mixture.put(found, _middle_of(mixture, low, high, target, is_of_target=is_of_target))
         point = feasible.exact(found[0])

@@ -1,6 +1,6 @@
 """A quadratic model of the results around the best point, which chooses some of the points to refine the optimum.
 
-With a posterior over the whole space, the search finds the neighbourhood of an optimum, but not its last digits. A
+With a posterior over the whole space, the search finds the neighborhood of an optimum, but not its last digits. A
 smooth objective is nearly quadratic there. So some steps suggest the minimum of a quadratic model in a ball around the
 best point, a trust region as in Powell (2006), in a metric in which a narrow valley is round.
 

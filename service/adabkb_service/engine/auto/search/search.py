@@ -53,7 +53,8 @@ LOCAL = 100
 STARTS = 6
 """The number of ascents, which start from the positions with the largest bounds."""
 FEWER_STARTS = 3
-"""The same with several objectives under constraints or in mixtures, or metrics with bounds in mixtures."""
+"""The number of ascents with several objectives in a constrained space or a mixture, and with bounded metrics in a
+mixture."""
 EVALUATIONS = 60
 """The maximum number of evaluations of f~ in one ascent."""
 SMALL_GAIN = 1e-4
@@ -65,7 +66,13 @@ FAILURES = 4
 POSITIONS = 24
 """The number of positions along an axis in the search axis by axis."""
 ATTEMPTS = 20
-"""The number of attempts to find a free point, each with as many random ones."""
+"""The number of attempts to find a free point, each with as many new random points as there were candidates."""
+LARGEST_RADIUS = 0.3
+"""The largest standard deviation of a move around the best point, in the unit cube."""
+RADIUS_DECAY = 6.0
+"""The logarithm of the largest radius over the smallest one."""
+MOVED_AXES, MOVED_SHARE = 2.0, 0.3
+"""A position around the best point moves along this many axes plus this share of all axes, on average."""
 
 _ascend = routine("ascend", POINTER, POINTER, COUNT, POINTER, NUMBER, POINTER)
 _ASCENT = Ascent(EVALUATIONS, SMALL_GAIN, FIRST_STEP, FAILURES)
@@ -92,7 +99,7 @@ class Search:
     """Returns whether a point must not be suggested. It is ignored if all candidates are taken."""
     only: Callable[[Array], Bools] | None = None
     """Returns which positions, (k, d), to choose from, if candidates include any; None for all."""
-    known: Callable[[Array], Bools] | None = None
+    surely_taken: Callable[[Array], Bools] | None = None
     """Returns which positions, (k, d), are certainly taken, for many at once, since nearly all may be."""
 
     def ucb(self, positions: Array) -> Array:
@@ -109,9 +116,9 @@ class Search:
             return positions
         return positions[chosen]
 
-    def not_known(self, positions: Array) -> Array:
+    def not_surely_taken(self, positions: Array) -> Array:
         """Return the positions, of (k, d), that are not certainly taken."""
-        return positions if self.known is None else positions[~self.known(positions)]
+        return positions if self.surely_taken is None else positions[~self.surely_taken(positions)]
 
 
 def maximize_ucb(search: Search) -> Array:
@@ -137,7 +144,7 @@ def maximize_ucb(search: Search) -> Array:
     movable = within.free & domain.movable(starts)
     ends = np.concatenate([domain.snap(ascend(view, starts, search.beta, movable)), starts])
     for attempt in range(ATTEMPTS):
-        new = search.not_known(ends)
+        new = search.not_surely_taken(ends)
         free = _first_free(new, search.ucb(new), lambda point: taken(within.exact(point)))
         if free is not None:
             return free
@@ -236,7 +243,7 @@ def _first_feasible(search: Search, feasible: Feasible, points: Array, count: in
     ``count`` random points."""
     for attempt in range(ATTEMPTS):
         if feasible.mixtures:
-            points = search.not_known(points)
+            points = search.not_surely_taken(points)
         free = first_admitted(feasible, points, search.ucb(points), search.taken)
         if free is not None:
             return free
@@ -246,9 +253,9 @@ def _first_feasible(search: Search, feasible: Feasible, points: Array, count: in
     return best
 
 
-def scattered(domain: Domain, draw: tuple[int, int], taken: Callable[[Array], bool]) -> Array | None:
-    """Return a random free position, (d,), alternately at the edges of the feasible set if there are constraints; None
-    if none is found.
+def random_free_position(domain: Domain, draw: tuple[int, int], taken: Callable[[Array], bool]) -> Array | None:
+    """Return a random free position, (d,); None if none is found. If there are constraints, it is at an edge of the
+    feasible set in two of three steps (``spread``).
 
     Args:
         domain: the space.
@@ -272,11 +279,12 @@ def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> A
     if around is None:
         return domain.snap(scattered)
     rest = draws[SCATTERED * d :].reshape(LOCAL, 1 + 3 * d)
-    radius = 0.3 * np.exp(-6.0 * rest[:, :1])
+    radius = LARGEST_RADIUS * np.exp(-RADIUS_DECAY * rest[:, :1])
     which, normal, fresh = rest[:, 1 : d + 1], ndtri(rest[:, d + 1 : 2 * d + 1]), rest[:, 2 * d + 1 :]
     inactive = ~domain.activity.active(around[None])[0]  # axes that a move makes active may have any value
     moved = np.where(domain.categorical | inactive, fresh, around + radius * normal)
-    local = np.where((which < min(1.0, 2.0 / d + 0.3)) | inactive, domain.in_cube(moved), around)
+    share = min(1.0, MOVED_AXES / d + MOVED_SHARE)
+    local = np.where((which < share) | inactive, domain.in_cube(moved), around)
     return domain.snap(np.concatenate([scattered, local]))
 
 

@@ -1,6 +1,6 @@
 """Restarts: search elsewhere once the search has stalled.
 
-With many results around an optimum, the search stays there: the lengthscales fit this neighbourhood, and the posterior
+With many results around an optimum, the search stays there: the lengthscales fit this neighborhood, and the posterior
 predicts no improvement in the rest of the space. So while the search has stalled, two of three suggestions belong to a
 *restart*: the same search on the same tree, with a posterior conditioned only on results since the restart began,
 without those around the best point. The first points of a restart are random, and so are later ones if it has returned
@@ -51,7 +51,7 @@ SETTLED, NEGLIGIBLE = 4, 1e-8
 """The search has settled if as many results as there are relevant axes, plus the first number, are near the best
 point and as good, up to a share of the distance to the median of the other results."""
 APART = 0.05
-"""Radius of the neighbourhood of the best point along the relevant axes of the cube, in units of the square root of
+"""Radius of the neighborhood of the best point along the relevant axes of the cube, in units of the square root of
 their number. Restarts ignore results in it."""
 
 
@@ -62,7 +62,7 @@ class Restart:
     rows: Ints
     """Rows of the record that the restart uses, in increasing order."""
     avoided: Array
-    """(d,) the best point of the study, whose neighbourhood is ignored."""
+    """(d,) the best point of the study, whose neighborhood is ignored."""
     relevant: Bools
     """(d,) the axes that count in the distance from that point."""
     best: Array | None
@@ -71,8 +71,8 @@ class Restart:
     warp: Warp
 
     def size(self, pending: Array, domain: Domain) -> int:
-        """Return the number of its results, plus that of pending points, (k, d), outside of the neighbourhood."""
-        return len(self.rows) + int(is_outside_neighbourhood(domain, pending, self.avoided, self.relevant).sum())
+        """Return the number of its results, plus that of pending points, (k, d), outside of the neighborhood."""
+        return len(self.rows) + int(is_outside_neighborhood(domain, pending, self.avoided, self.relevant).sum())
 
 
 def restart(problem: Problem, record: Record, start: int, avoided: Array, known: Hyperparameters) -> Restart:
@@ -89,7 +89,7 @@ def restart(problem: Problem, record: Record, start: int, avoided: Array, known:
         known: the hyperparameters learned from all results.
     """
     relevant = relevant_axes(problem, known)
-    apart = is_outside_neighbourhood(problem.domain, record.positions[start:], avoided, relevant)
+    apart = is_outside_neighborhood(problem.domain, record.positions[start:], avoided, relevant)
     rows: Ints = start + np.flatnonzero(apart)
     hyperparameters = _hyperparameters(problem, known, relevant)
     warped = warp.fit(record.values[rows])
@@ -116,8 +116,8 @@ def start_after(start: int | None, domain: Domain, record: Record, relevant: Boo
     return start
 
 
-def is_outside_neighbourhood(domain: Domain, positions: Array, best: Array, relevant: Bools) -> Bools:
-    """Return which positions, (k, d), are outside the neighbourhood of the best point, (d,), along the relevant axes,
+def is_outside_neighborhood(domain: Domain, positions: Array, best: Array, relevant: Bools) -> Bools:
+    """Return which positions, (k, d), are outside the neighborhood of the best point, (d,), along the relevant axes,
     (d,). Positions in another category along one of them always are."""
     away = domain.differences(positions, best)
     if domain.spreads is not None:
@@ -135,13 +135,13 @@ def relevant_axes(problem: Problem, hyperparameters: Hyperparameters) -> Bools:
     lengthscales = hyperparameters.shortest(problem.domain.components)
     if problem.config.metrics or problem.config.older or hyperparameters.additive is not None:
         return np.ones(len(lengthscales), dtype=bool)
-    prior = math.exp(likelihood.prior_centre(problem.domain.together or len(lengthscales)))
+    prior = math.exp(likelihood.prior_center(problem.domain.together or len(lengthscales)))
     relevant: Bools = lengthscales <= max(1.0, BEYOND_PRIOR * prior, IRRELEVANT * lengthscales.min())
     return relevant | problem.domain.shares  # a larger share makes others smaller
 
 
 def is_nearest_to_failed(domain: Domain, point: Array, positions: Array, failed: Array) -> bool:
-    """Return whether the nearest neighbour of a point, (d,), is a failed one (f, d) rather than one with a result (n,
+    """Return whether the nearest neighbor of a point, (d,), is a failed one (f, d) rather than one with a result (n,
     d)."""
     if not len(failed):
         return False
@@ -161,7 +161,7 @@ def _has_stalled(record: Record, axes: int) -> bool:
 def _has_settled(domain: Domain, record: Record, relevant: Bools) -> bool:
     """Return whether further results near the best point can bring no gain. Results with noise never show this."""
     values, best = record.values, int(np.argmax(record.values))
-    apart = is_outside_neighbourhood(domain, record.positions, record.positions[best], relevant)
+    apart = is_outside_neighborhood(domain, record.positions, record.positions[best], relevant)
     if not apart.any() or np.count_nonzero(~apart) < relevant.sum() + SETTLED:
         return False
     negligible = NEGLIGIBLE * (values[best] - np.median(values[apart]))

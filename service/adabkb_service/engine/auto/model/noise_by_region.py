@@ -30,20 +30,20 @@ LENGTHSCALES = (0.15, 0.3, 0.6)
 AMPLITUDES = (1.0, 2.5)
 """Amplitudes: standard deviations of log v."""
 CONSTANT = 10.0
-"""Standard deviation of the constant."""
+"""Prior standard deviation of the constant term of log v."""
 LEAST = 1e-6
 """The minimum standard deviation of noise, as a share of the range of the results, for equal replicates."""
 
 
-def spread(problem: Problem, record: Record) -> Array:
-    """Return the standard deviation of the noise of each result, (T,), in the user's units; 0 if nothing supports noise
-    that differs between regions."""
+def noise_by_region(problem: Problem, record: Record) -> Array:
+    """Return the standard deviation of the noise of each result, (T,), in the user's units; all zeros if the replicates
+    do not support noise that differs between regions."""
     if record.size - record.points < FEWEST:
         return np.zeros(record.size)
-    return problem.remembered("spread", record, _spread).copy()
+    return problem.remembered("noise_by_region", record, _noise_by_region).copy()
 
 
-def _spread(problem: Problem, record: Record) -> Array:
+def _noise_by_region(problem: Problem, record: Record) -> Array:
     nothing = np.zeros(record.size)
     counts = np.bincount(record.ordinals)
     replicated = np.flatnonzero(counts > 1)
@@ -67,18 +67,18 @@ def _smoothed(domain: Domain, at: Array, logs: Array, variances: Array, places: 
     """Return log v at places, (k, d), given log variances, (g,), at points, (g, d), with these errors; None if a
     constant is about as likely."""
     constant = CONSTANT**2
-    centre = float(np.average(logs, weights=1.0 / variances))
-    alone = _log_likelihood(np.diag(variances) + constant, logs - centre)
+    center = float(np.average(logs, weights=1.0 / variances))
+    alone = _log_likelihood(np.diag(variances) + constant, logs - center)
     best, found = alone + np.log(EVIDENCE), None
     among, between = _squares(domain, at, at), _squares(domain, places, at)
     for lengthscale in LENGTHSCALES:
         scale = -0.5 / (lengthscale**2 * domain.dimension)
         for amplitude in AMPLITUDES:
             K = amplitude**2 * np.exp(scale * among) + constant + np.diag(variances)
-            value = _log_likelihood(K, logs - centre)
+            value = _log_likelihood(K, logs - center)
             if value > best:
                 cross = amplitude**2 * np.exp(scale * between) + constant
-                best, found = value, centre + cross @ np.linalg.solve(K, logs - centre)
+                best, found = value, center + cross @ np.linalg.solve(K, logs - center)
     return found
 
 

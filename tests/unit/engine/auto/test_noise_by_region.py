@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config, Problem
 from adabkb_service.engine.auto.model.noise import errors
-from adabkb_service.engine.auto.model.spread import spread
+from adabkb_service.engine.auto.model.noise_by_region import noise_by_region
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.record import Record
 from tests.unit.engine.auto.drive import Run
@@ -37,18 +37,17 @@ def test_noise_is_larger_where_replicates_differ_more() -> None:
     for seed in range(5):
         known = results_with_replicates(seed, times=3, differs=True)
         right = known.positions[:, 0] > 0.5
-        found = spread(PROBLEM, known)
+        found = noise_by_region(PROBLEM, known)
         assert np.median(found[right]) > 5.0 * np.median(found[~right])
         assert 0.2 < np.median(found[right]) < 1.2
 
 
 @pytest.mark.parametrize("times", [2, 3])
-def test_equal_noise_or_no_replicates_give_no_spread(times: int) -> None:
-    assert (
-        sum(spread(PROBLEM, results_with_replicates(seed, times=times, differs=False)).any() for seed in range(20)) <= 2
-    )
-    assert not spread(PROBLEM, results_with_replicates(0, times=1, differs=True)).any()
-    assert not spread(PROBLEM, results_with_replicates(0, times=3, differs=True, count=3)).any()
+def test_equal_noise_or_no_replicates_give_no_noise_by_region(times: int) -> None:
+    every = (results_with_replicates(seed, times=times, differs=False) for seed in range(20))
+    assert sum(noise_by_region(PROBLEM, each).any() for each in every) <= 2
+    assert not noise_by_region(PROBLEM, results_with_replicates(0, times=1, differs=True)).any()
+    assert not noise_by_region(PROBLEM, results_with_replicates(0, times=3, differs=True, count=3)).any()
 
 
 def test_declared_noise_is_used_unchanged() -> None:
@@ -68,7 +67,7 @@ def test_predictions_follow_the_precise_results() -> None:
     assert run.restored().ask().tobytes() == run.ask().tobytes()
 
 
-def test_extreme_or_equal_replicates_give_no_spread() -> None:
+def test_extreme_or_equal_replicates_give_no_noise_by_region() -> None:
     points = np.repeat(np.random.default_rng(0).random((8, 2)), 2, axis=0)
-    assert not spread(PROBLEM, record(points, [1e300, -1e300] * 8)).any()
-    assert not spread(PROBLEM, record(points, [1.0] * 16)).any()
+    assert not noise_by_region(PROBLEM, record(points, [1e300, -1e300] * 8)).any()
+    assert not noise_by_region(PROBLEM, record(points, [1.0] * 16)).any()
