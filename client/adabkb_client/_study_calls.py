@@ -549,7 +549,7 @@ class StudyCalls(TrialCalls):
 
     def export_report(self) -> Steps[str]:
         """Return a report as Markdown: definition, best point, results, workers and changes, and the hash of the log.
-        The web interface has the same report with charts, to print or save as PDF.
+        The web interface has a report with charts and up to 5,000 rows, to print or save as PDF.
         """
         text: str = yield Call("GET", f"{self._path}/report", as_text=True)
         return text
