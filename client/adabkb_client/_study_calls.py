@@ -373,9 +373,8 @@ class StudyCalls(TrialCalls):
     ) -> Steps[ImportReport]:
         """Import results. They do not count towards the budget, and a repeated import stores nothing twice.
 
-        An invalid row does not affect the others. A result counts as stored if the log has a result without a trial
-        with the same parameters, plate, value and standard error. A result that occurs twice in a source is stored
-        twice.
+        An invalid row does not affect the others. A row is skipped as repeated if the log has a result without a trial
+        with the same parameters, plate and numbers. Rows that occur twice in one source are both stored.
 
         Args:
             source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs openpyxl), a
@@ -385,8 +384,9 @@ class StudyCalls(TrialCalls):
                 ``parameters`` within a row is unpacked. A fixed parameter needs no column.
             value: the column of the results; finite numbers.
             std_error: the column of the standard errors, if any; an empty cell means unknown.
-            state: the column of the rows' states, if any. Rows with a state other than "completed" or "complete", and
-                rows whose column ``excluded`` is true, are skipped. None: every row counts.
+            state: the column of the rows' states, if any. A row is skipped if its state is neither empty nor
+                "completed" nor a word with the same meaning, such as "done", or if its column ``excluded`` is true.
+                None: every row counts.
             plate: in a study with plates, the column of the numbers of the rows' plates, if any; an empty cell means
                 that the result is on no plate.
             decimal: the decimal mark of numbers in text, such as "," for 0,5.

@@ -194,7 +194,9 @@ class Settings(BaseSettings):
         "token has its own quota",
     )
     quota_megabytes: float | None = Field(
-        None, ge=0, description="limit on the megabytes of a user's logs, files and trash, unless the token has its own quota"
+        None,
+        ge=0,
+        description="limit on the megabytes of a user's logs, files and trash, unless the token has its own quota",
     )
     quota_requests_per_second: float | None = Field(
         None, gt=0, description="limit on the requests of a user per second on each server, averaged over 10 s"

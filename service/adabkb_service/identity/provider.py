@@ -36,7 +36,8 @@ LEEWAY = 120
 MAX_LOGINS = 20
 """The maximum number of logins that contact the provider at the same time; further ones wait."""
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA")
-"""Signature algorithms with public keys. ``none`` means no signature, and HS256 uses shared secrets, so both are refused."""
+"""Signature algorithms with public keys. ``none`` means no signature, and HS256 uses shared secrets, so both are
+refused."""
 NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 OPTIONAL = ("userinfo_endpoint", "end_session_endpoint")
 EXTRA = "adabkb-service[oidc]"

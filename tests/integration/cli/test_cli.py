@@ -116,7 +116,10 @@ def test_failed_trials_are_tried_again(server: str) -> None:
     for number in ("1", "2", "3"):
         adabkb("trial", "fail", "s", number, "no such file", *option)
     assert adabkb("trial", "retry", "s", "2", *option) == "Trial 2 will be issued again.\n"
-    assert adabkb("trial", "retry", "s", "--failed", *option) == "Trial 1 will be issued again.\nTrial 3 will be issued again.\n"
+    assert (
+        adabkb("trial", "retry", "s", "--failed", *option)
+        == "Trial 1 will be issued again.\nTrial 3 will be issued again.\n"
+    )
     assert adabkb("trial", "retry", "s", "--failed", *option) == "No trial has failed.\n"
     assert json.loads(adabkb("trial", "suggest", "s", "--json", *option))["trials"][0]["attempt"] == 2
 
