@@ -196,7 +196,7 @@ class AsyncStudyMethods:
         await self._transport.perform(self._calls.remove_file(trial, file))
 
     def result_files(self, observation: Observation | int) -> AsyncItems[File]:
-        """Yield the files of a result of your own, in order of addition, without their content."""
+        """Yield the files of a result without a trial, in order of addition, without their content."""
         return AsyncItems(self._transport, self._calls.result_files(observation), as_it_is)
 
     async def add_result_file(
@@ -206,7 +206,7 @@ class AsyncStudyMethods:
         name: str | None = None,
         media_type: str | None = None,
     ) -> File:
-        """Attach a file, such as a photograph or a spectrum, to a result of your own. For the result of a trial, see
+        """Attach a file, such as a photograph or a spectrum, to a result without a trial. For a trial's result, see
         ``add_file``.
 
         Args:
@@ -224,11 +224,11 @@ class AsyncStudyMethods:
         )
 
     async def read_result_file(self, observation: Observation | int, file: int) -> bytes:
-        """Return the content of a file of a result of your own, by its number."""
+        """Return the content of a file of a result without a trial, by its number."""
         return await self._transport.perform(self._calls.read_result_file(observation, file))
 
     async def remove_result_file(self, observation: Observation | int, file: int) -> None:
-        """Permanently delete a file of a result of your own."""
+        """Permanently delete a file of a result without a trial."""
         await self._transport.perform(self._calls.remove_result_file(observation, file))
 
     async def webhooks(self) -> list[Webhook]:
@@ -301,8 +301,8 @@ class AsyncStudyMethods:
         return await self._transport.perform(self._calls.include(observation, reason))
 
     async def annotate_result(self, observation: Observation | int, attributes: Mapping[str, Any]) -> Answer:
-        """Set attributes of a result of your own, such as a note. The model ignores them. For the result of a trial,
-        see ``annotate``.
+        """Set attributes of a result without a trial, such as a note. The model ignores them. For a trial's result, see
+        ``annotate``.
 
         Args:
             observation: the result without a trial, or its number.

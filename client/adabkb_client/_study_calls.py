@@ -213,7 +213,7 @@ class StudyCalls(TrialCalls):
         return self._remove_file(f"trials/{trial}", file)
 
     def result_files(self, observation: Observation | int) -> Listing[File]:
-        """Yield the files of a result of your own, in order of addition, without their content."""
+        """Yield the files of a result without a trial, in order of addition, without their content."""
         return self._files_of(_of_result(observation))
 
     def add_result_file(
@@ -223,7 +223,7 @@ class StudyCalls(TrialCalls):
         name: str | None = None,
         media_type: str | None = None,
     ) -> Steps[File]:
-        """Attach a file, such as a photograph or a spectrum, to a result of your own. For the result of a trial, see
+        """Attach a file, such as a photograph or a spectrum, to a result without a trial. For a trial's result, see
         ``add_file``.
 
         Args:
@@ -239,11 +239,11 @@ class StudyCalls(TrialCalls):
         return self._add_file(_of_result(observation), content, name, media_type)
 
     def read_result_file(self, observation: Observation | int, file: int) -> Steps[bytes]:
-        """Return the content of a file of a result of your own, by its number."""
+        """Return the content of a file of a result without a trial, by its number."""
         return self._read_file(_of_result(observation), file)
 
     def remove_result_file(self, observation: Observation | int, file: int) -> Steps[None]:
-        """Permanently delete a file of a result of your own."""
+        """Permanently delete a file of a result without a trial."""
         return self._remove_file(_of_result(observation), file)
 
     def _files_of(self, holder: str) -> Listing[File]:
@@ -344,8 +344,8 @@ class StudyCalls(TrialCalls):
         return self._amend(observation, {"excluded": False, "reason": reason})
 
     def annotate_result(self, observation: Observation | int, attributes: Mapping[str, Any]) -> Steps[Answer]:
-        """Set attributes of a result of your own, such as a note. The model ignores them. For the result of a trial,
-        see ``annotate``.
+        """Set attributes of a result without a trial, such as a note. The model ignores them. For a trial's result, see
+        ``annotate``.
 
         Args:
             observation: the result without a trial, or its number.

@@ -210,7 +210,7 @@ class Settings(BaseSettings):
     )
     oidc_issuer: str = Field(
         "",
-        description="OpenID Connect provider at which people log in, exactly as in its discovery document, such as "
+        description="OpenID Connect provider with which people log in, exactly as in its discovery document, such as "
         "https://sso.lab.example/realms/lab; needs `adabkb-service[oidc]`",
     )
     oidc_client_id: str = Field("", description="id of this server as a client of the provider")
