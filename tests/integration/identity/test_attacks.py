@@ -214,10 +214,11 @@ def test_provider_failure_during_login_shows_an_error_page(target: Target) -> No
 
 
 def test_unusable_keys_are_a_problem_of_the_provider_and_not_of_the_issuer(target: Target) -> None:
-    target.forger.metadata = {"jwks_uri": f"{target.forger.issuer}/missing"}
-    with visitor(target.address) as browser:
+    with forging() as keys, visitor(target.address) as browser:
+        keys.body = b"<html>"
+        target.forger.metadata = {"jwks_uri": f"{keys.issuer}/keys"}
         told = text_of(returned(browser, target.forger))
-        assert "/missing" in told
+        assert f"{keys.issuer}/keys, without a JSON document" in told
         assert "oidc_issuer" not in told
 
 
