@@ -87,10 +87,10 @@ def tables(path: Path) -> Iterator[runs.Table]:
     head = [f"{share:.0%} {method}" for share in SHARES for method in METHODS]
     rows.append(["geometric mean", *("" for _ in head), f"{np.exp(np.log(ratios).mean()):.2f}"])
     title = (
-        f"Median regret of {len(found.seeds)} seeds at shares of the budget, and what suggestions per cost spend until "
-        "the last regret of those that ignore it, as a share of what these spend"
+        f"Median regret of {len(found.seeds)} seeds after shares of the budget, and the cost at which the search per "
+        "cost reaches the final regret of the search that ignores cost, relative to the cost at which the latter does"
     )
-    yield runs.Table(title, ["problem", *head, "share spent"], rows)
+    yield runs.Table(title, ["problem", *head, "relative cost"], rows)
 
 
 def _course(run: Mapping[str, Any], grid: Array) -> Array:

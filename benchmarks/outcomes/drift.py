@@ -128,7 +128,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
             medians = [f"{np.median(of):.2g}" for of in each]
             against = [f"{int((each[0] < of).sum())}, {int((each[0] > of).sum())}" for of in each[1:]]
             rows.append([problem, *medians, *against])
-        others = [f"seeds better, worse than {method}" for method in found.methods[1:]]
+        others = [f"{found.methods[0]}: seeds better, worse than {method}" for method in found.methods[1:]]
         title = f"Mean regret of the recommendations for the days {start + 1} to {end}, median"
         yield runs.Table(f"{title} of {len(found.seeds)} seeds", ["problem", *found.methods, *others], rows)
 

@@ -130,7 +130,12 @@ def tables(path: Path) -> Iterator[runs.Table]:
             better, worse = int((each[0] > each[1]).sum()), int((each[0] < each[1]).sum())
             means = f"{each[0].mean() - each[1].mean():+.1f} ({(each[0] - each[1]).std() / len(each[0]) ** 0.5:.1f})"
             rows.append([problem, *cells, means, f"{better}, {worse}"])
-        header = ["problem", *found.methods, " less ".join(found.methods[:2]), "seeds better, worse"]
+        header = [
+            "problem",
+            *found.methods,
+            f"{' minus '.join(found.methods[:2])}, mean (standard error)",
+            "seeds better, worse",
+        ]
         title = f"Yield of the recommended point after {count} plates, median (10% quantile)"
         yield runs.Table(f"{title} of {len(found.seeds)} seeds", header, rows)
 

@@ -184,16 +184,16 @@ def tables(path: Path) -> Iterator[runs.Table]:
     values = np.array([[[_values(run) for run in found.of(t, m)] for m in methods] for t in found.problems])
     regrets = _regrets(values)
     at = [max(round(share * EVALUATIONS) - 1, 0) for share in SHARES]
-    header = ["method", *(f"{share:.0%}" for share in SHARES), "steps to the end of auto"]
+    header = ["method", *(f"{share:.0%}" for share in SHARES), "steps to the final regret of auto"]
     ranks = rankdata(values, axis=1).mean(axis=(0, 2))
     means = regrets.mean(axis=(0, 2))
     rows = []
     for index, method in enumerate(methods):
-        shown = [f"{means[index, k]:.3f} {ranks[index, k]:.2f}" for k in at]
+        shown = [f"{means[index, k]:.3f} ({ranks[index, k]:.2f})" for k in at]
         end = means[methods.index("auto"), -1] if "auto" in methods else -math.inf
         reached = np.flatnonzero(means[index] <= end).tolist()
-        rows.append([method, *shown, f"{(reached[0] + 1) / EVALUATIONS:.0%}" if len(reached) else "not"])
-    yield runs.Table(f"Mean regret and mean rank at shares of the steps, {found.among}", header, rows)
+        rows.append([method, *shown, f"{(reached[0] + 1) / EVALUATIONS:.0%}" if len(reached) else "never"])
+    yield runs.Table(f"Mean regret (mean rank) at shares of the steps, {found.among}", header, rows)
 
 
 def _values(run: Mapping[str, Any]) -> Array:

@@ -41,11 +41,11 @@ def tables(
             rows.append([problem, f"{target:.2g}", *map(str, taken)])
         if rows:
             title = (
-                f"Evaluations to the median regret after {count} {plain}, {len(found.seeds)} seeds; the whole budget, "
-                "where it is not reached"
+                f"Evaluations to reach the median regret after {count} {plain}, {len(found.seeds)} seeds; "
+                f"{len(median[methods[0]])}, the budget, if a method does not reach it"
             )
             means = np.exp(np.log(shares).mean(axis=0))
-            last = ["share, geometric mean", "", *(f"{each:.2f}" for each in means)]
+            last = [f"relative to {methods[0]}, geometric mean", "", *(f"{each:.2f}" for each in means)]
             yield runs.Table(title, ["problem", "regret", *methods], [*rows, last])
 
 

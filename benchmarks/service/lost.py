@@ -87,7 +87,7 @@ def cost(studies: Sequence[Sequence[Pair]], killed: float) -> Figures:
     return {
         "next suggestion, median s": nexts[len(nexts) // 2],
         "next suggestion, longest s": nexts[-1],
-        "next of the model, longest s": of_models[-1],
+        "next suggestion of the model, longest s": of_models[-1],
         "quasi-random points": sum(pair.degraded for pairs in studies for pair in pairs if pair.suggested > killed),
         "longest call, s": max(max(pair.suggested - pair.asked, pair.observed - pair.told) for pair in later),
     }

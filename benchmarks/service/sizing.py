@@ -31,6 +31,8 @@ Figures = dict[str, float]
 
 STUDIES, TRIALS, HEARTBEATS = 20, 100, 2_000
 """Numbers of measured studies, of results per study, and of renewals of one lease."""
+DAY = 86_400
+"""Seconds for which idempotency keys are kept."""
 DIMENSION = 6
 """Number of parameters of these studies."""
 
@@ -92,7 +94,7 @@ def measure(backend: str, share: float) -> Figures:
         "pair, processor ms": pair / (trials * STUDIES),
         "heartbeat, processor ms": heartbeat / heartbeats,
         "trial, bytes on disk": (kept - size) / (trials * STUDIES),
-        "its keys, bytes for a day": (with_keys - kept) / (trials * STUDIES),
+        "its idempotency keys, bytes": (with_keys - kept) / (trials * STUDIES),
         "server without models, MB": memory,
         "study in memory, MB": of_models / STUDIES,
     }
@@ -149,6 +151,7 @@ NEEDS = (
     "workers",
     "minutes per evaluation",
     "studies",
+    "results",
     "running",
     "pairs/s",
     "heartbeats/s",
@@ -163,9 +166,10 @@ def needs(measured: Figures) -> Iterator[list[str]]:
     for lab in LABORATORIES:
         pairs, heartbeats = lab.workers / (60 * lab.minutes), lab.workers / (RENEW_AT * LEASE_SECONDS)
         spent = pairs * measured["pair, processor ms"] + heartbeats * measured["heartbeat, processor ms"]
-        disk = lab.studies * lab.results * measured["trial, bytes on disk"]
+        keys = DAY * pairs * measured["its idempotency keys, bytes"]
+        disk = lab.studies * lab.results * measured["trial, bytes on disk"] + keys
         models = lab.running * measured["study in memory, MB"]
-        counts = (f"{count:,}" for count in (lab.workers, lab.minutes, lab.studies, lab.running))
+        counts = (f"{count:,}" for count in (lab.workers, lab.minutes, lab.studies, lab.results, lab.running))
         figures = (pairs, heartbeats, 1e-3 * spent, models / 1024, disk / 2**30)
         yield [*counts, *map(shown, figures)]
 

@@ -61,7 +61,7 @@ class Validation(Record):
 
     ``inside`` is the share of results inside their 90% intervals. ``error`` is the mean absolute error of the
     predictions, and ``error_of_median`` that of the median of the other results. If ``items`` is empty, ``reason`` says
-    why: "too_few_results", "constant" or "not_this_system".
+    why: "too_few_results", "constant" or "not_this_system" (the profile is not ``auto``).
     """
 
     results: int

@@ -145,7 +145,7 @@ class AsyncClient(Connected[AsyncTransport]):
         await self._transport.perform(StudyCalls(id).delete(purge=purge))
 
     def trash(self) -> AsyncItems[Deletion]:
-        """Return the deleted studies that can be restored, latest first."""
+        """Return the deleted studies that can be restored, the most recently deleted ones first."""
         return AsyncItems(self._transport, client_calls.trash(), as_it_is)
 
     async def restore_study(self, id: str, deletion: int | None = None) -> AsyncStudy:

@@ -196,7 +196,7 @@ class AsyncStudyMethods:
         await self._transport.perform(self._calls.remove_file(trial, file))
 
     def result_files(self, observation: Observation | int) -> AsyncItems[File]:
-        """Yield the files of a result of your own, in order of addition, without their content."""
+        """Yield the files of a result without a trial, in order of addition, without their content."""
         return AsyncItems(self._transport, self._calls.result_files(observation), as_it_is)
 
     async def add_result_file(
@@ -206,7 +206,7 @@ class AsyncStudyMethods:
         name: str | None = None,
         media_type: str | None = None,
     ) -> File:
-        """Attach a file, such as a photograph or a spectrum, to a result of your own. For the result of a trial, see
+        """Attach a file, such as a photograph or a spectrum, to a result without a trial. For a trial's result, see
         ``add_file``.
 
         Args:
@@ -224,11 +224,11 @@ class AsyncStudyMethods:
         )
 
     async def read_result_file(self, observation: Observation | int, file: int) -> bytes:
-        """Return the content of a file of a result of your own, by its number."""
+        """Return the content of a file of a result without a trial, by its number."""
         return await self._transport.perform(self._calls.read_result_file(observation, file))
 
     async def remove_result_file(self, observation: Observation | int, file: int) -> None:
-        """Permanently delete a file of a result of your own."""
+        """Permanently delete a file of a result without a trial."""
         await self._transport.perform(self._calls.remove_result_file(observation, file))
 
     async def webhooks(self) -> list[Webhook]:
@@ -301,8 +301,8 @@ class AsyncStudyMethods:
         return await self._transport.perform(self._calls.include(observation, reason))
 
     async def annotate_result(self, observation: Observation | int, attributes: Mapping[str, Any]) -> Answer:
-        """Set attributes of a result of your own, such as a note. The model ignores them. For the result of a trial,
-        see ``annotate``.
+        """Set attributes of a result without a trial, such as a note. The model ignores them. For a trial's result, see
+        ``annotate``.
 
         Args:
             observation: the result without a trial, or its number.
@@ -330,9 +330,8 @@ class AsyncStudyMethods:
     ) -> ImportReport:
         """Import results. They do not count towards the budget, and a repeated import stores nothing twice.
 
-        An invalid row does not affect the others. A result counts as stored if the log has a result without a trial
-        with the same parameters, plate, value and standard error. A result that occurs twice in a source is stored
-        twice.
+        An invalid row does not affect the others. A row is skipped as repeated if the log has a result without a trial
+        with the same parameters, plate and numbers. Rows that occur twice in one source are both stored.
 
         Args:
             source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs openpyxl), a
@@ -342,8 +341,9 @@ class AsyncStudyMethods:
                 ``parameters`` within a row is unpacked. A fixed parameter needs no column.
             value: the column of the results; finite numbers.
             std_error: the column of the standard errors, if any; an empty cell means unknown.
-            state: the column of the rows' states, if any. Rows with a state other than "completed" or "complete", and
-                rows whose column ``excluded`` is true, are skipped. None: every row counts.
+            state: the column of the rows' states, if any. A row is skipped if its state is neither empty nor
+                "completed" nor a word with the same meaning, such as "done", or if its column ``excluded`` is true.
+                None: every row counts.
             plate: in a study with plates, the column of the numbers of the rows' plates, if any; an empty cell means
                 that the result is on no plate.
             decimal: the decimal mark of numbers in text, such as "," for 0,5.
@@ -494,7 +494,7 @@ class AsyncStudyMethods:
 
     async def export_report(self) -> str:
         """Return a report as Markdown: definition, best point, results, workers and changes, and the hash of the log.
-        The web interface has the same report with charts, to print or save as PDF.
+        The web interface has a report with charts and up to 5,000 rows, to print or save as PDF.
         """
         return await self._transport.perform(self._calls.export_report())
 
@@ -517,16 +517,16 @@ class AsyncStudyMethods:
         names those that are still missing.
 
         Args:
-            trial: the trial, or its number. In a ``with study.trial()`` block, what you report is the outcome of the
-                trial.
+            trial: the trial, or its number. In a ``with study.trial()`` block, this ends the trial; the end of the
+                block then changes nothing.
             value: the objective; a finite number. With several objectives, give them as metrics and no value.
             std_error: the standard error of ``value``, if known.
             parameters: the evaluated point, if it differs from the suggested one.
             metrics: every metric of the study by name.
             std_errors: standard errors of metrics, where known.
             partial: whether numbers may be missing, because they will be reported later.
-            seconds: how long the evaluation took. By default, it began when this process got the leased trial or, for
-                other trials, when the server issued it.
+            seconds: how long the evaluation took; by default, the time since this process got the leased trial or, for
+                other trials, since the server issued it.
             attempt: the attempt of a trial that is given by its number; by default the current one.
 
         Raises:
@@ -575,8 +575,8 @@ class AsyncStudyMethods:
                 plates, or your own number for an earlier plate. The result takes no place on the plate.
 
         Raises:
-            Invalid: the point is not in the space, the plate has other values of the shared parameters, or the study
-                has no plates.
+            Invalid: the point is not in the space, the plate has other values of the shared parameters, or a plate
+                is given, but the study has none.
             ValueError, TypeError: a number is not finite, or not a number.
         """
         return await self._transport.perform(
@@ -769,8 +769,8 @@ class AsyncStudyMethods:
                 "new" for a place on a new plate. With None, the point is on no plate.
 
         Raises:
-            Invalid: the point is not in the space, the last plate has other values of the shared parameters, or the
-                study has no plates.
+            Invalid: the point is not in the space, the last plate has other values of the shared parameters, or a
+                plate is given, but the study has none.
             StudyComplete: the study is complete, or its budget is used up.
         """
         return await self._transport.perform(self._calls.queue(parameters, plate=plate))
@@ -788,7 +788,7 @@ class AsyncStudyMethods:
 
         Raises:
             Invalid: the point is not in the space, the last plate has other values of the shared parameters or not
-                enough places, or the study has no plates.
+                enough places, or a plate is given, but the study has none.
             StudyComplete: the study is complete, or its budget does not allow that many trials; none is queued.
         """
         return await self._transport.perform(self._calls.repeat(point, times, plate=plate))

@@ -218,7 +218,7 @@ class Client(Connected[Transport]):
         self._transport.perform(StudyCalls(id).delete(purge=purge))
 
     def trash(self) -> Items[Deletion]:
-        """Return the deleted studies that can be restored, latest first."""
+        """Return the deleted studies that can be restored, the most recently deleted ones first."""
         return Items(client_calls.trash(), as_it_is, self._transport)
 
     def restore_study(self, id: str, deletion: int | None = None) -> Study:

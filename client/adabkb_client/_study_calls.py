@@ -213,7 +213,7 @@ class StudyCalls(TrialCalls):
         return self._remove_file(f"trials/{trial}", file)
 
     def result_files(self, observation: Observation | int) -> Listing[File]:
-        """Yield the files of a result of your own, in order of addition, without their content."""
+        """Yield the files of a result without a trial, in order of addition, without their content."""
         return self._files_of(_of_result(observation))
 
     def add_result_file(
@@ -223,7 +223,7 @@ class StudyCalls(TrialCalls):
         name: str | None = None,
         media_type: str | None = None,
     ) -> Steps[File]:
-        """Attach a file, such as a photograph or a spectrum, to a result of your own. For the result of a trial, see
+        """Attach a file, such as a photograph or a spectrum, to a result without a trial. For a trial's result, see
         ``add_file``.
 
         Args:
@@ -239,11 +239,11 @@ class StudyCalls(TrialCalls):
         return self._add_file(_of_result(observation), content, name, media_type)
 
     def read_result_file(self, observation: Observation | int, file: int) -> Steps[bytes]:
-        """Return the content of a file of a result of your own, by its number."""
+        """Return the content of a file of a result without a trial, by its number."""
         return self._read_file(_of_result(observation), file)
 
     def remove_result_file(self, observation: Observation | int, file: int) -> Steps[None]:
-        """Permanently delete a file of a result of your own."""
+        """Permanently delete a file of a result without a trial."""
         return self._remove_file(_of_result(observation), file)
 
     def _files_of(self, holder: str) -> Listing[File]:
@@ -344,8 +344,8 @@ class StudyCalls(TrialCalls):
         return self._amend(observation, {"excluded": False, "reason": reason})
 
     def annotate_result(self, observation: Observation | int, attributes: Mapping[str, Any]) -> Steps[Answer]:
-        """Set attributes of a result of your own, such as a note. The model ignores them. For the result of a trial,
-        see ``annotate``.
+        """Set attributes of a result without a trial, such as a note. The model ignores them. For a trial's result, see
+        ``annotate``.
 
         Args:
             observation: the result without a trial, or its number.
@@ -373,9 +373,8 @@ class StudyCalls(TrialCalls):
     ) -> Steps[ImportReport]:
         """Import results. They do not count towards the budget, and a repeated import stores nothing twice.
 
-        An invalid row does not affect the others. A result counts as stored if the log has a result without a trial
-        with the same parameters, plate, value and standard error. A result that occurs twice in a source is stored
-        twice.
+        An invalid row does not affect the others. A row is skipped as repeated if the log has a result without a trial
+        with the same parameters, plate and numbers. Rows that occur twice in one source are both stored.
 
         Args:
             source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs openpyxl), a
@@ -385,8 +384,9 @@ class StudyCalls(TrialCalls):
                 ``parameters`` within a row is unpacked. A fixed parameter needs no column.
             value: the column of the results; finite numbers.
             std_error: the column of the standard errors, if any; an empty cell means unknown.
-            state: the column of the rows' states, if any. Rows with a state other than "completed" or "complete", and
-                rows whose column ``excluded`` is true, are skipped. None: every row counts.
+            state: the column of the rows' states, if any. A row is skipped if its state is neither empty nor
+                "completed" nor a word with the same meaning, such as "done", or if its column ``excluded`` is true.
+                None: every row counts.
             plate: in a study with plates, the column of the numbers of the rows' plates, if any; an empty cell means
                 that the result is on no plate.
             decimal: the decimal mark of numbers in text, such as "," for 0,5.
@@ -549,7 +549,7 @@ class StudyCalls(TrialCalls):
 
     def export_report(self) -> Steps[str]:
         """Return a report as Markdown: definition, best point, results, workers and changes, and the hash of the log.
-        The web interface has the same report with charts, to print or save as PDF.
+        The web interface has a report with charts and up to 5,000 rows, to print or save as PDF.
         """
         text: str = yield Call("GET", f"{self._path}/report", as_text=True)
         return text

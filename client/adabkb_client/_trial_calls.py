@@ -149,16 +149,16 @@ class TrialCalls:
         names those that are still missing.
 
         Args:
-            trial: the trial, or its number. In a ``with study.trial()`` block, what you report is the outcome of the
-                trial.
+            trial: the trial, or its number. In a ``with study.trial()`` block, this ends the trial; the end of the
+                block then changes nothing.
             value: the objective; a finite number. With several objectives, give them as metrics and no value.
             std_error: the standard error of ``value``, if known.
             parameters: the evaluated point, if it differs from the suggested one.
             metrics: every metric of the study by name.
             std_errors: standard errors of metrics, where known.
             partial: whether numbers may be missing, because they will be reported later.
-            seconds: how long the evaluation took. By default, it began when this process got the leased trial or, for
-                other trials, when the server issued it.
+            seconds: how long the evaluation took; by default, the time since this process got the leased trial or, for
+                other trials, since the server issued it.
             attempt: the attempt of a trial that is given by its number; by default the current one.
 
         Raises:
@@ -196,8 +196,8 @@ class TrialCalls:
                 plates, or your own number for an earlier plate. The result takes no place on the plate.
 
         Raises:
-            Invalid: the point is not in the space, the plate has other values of the shared parameters, or the study
-                has no plates.
+            Invalid: the point is not in the space, the plate has other values of the shared parameters, or a plate
+                is given, but the study has none.
             ValueError, TypeError: a number is not finite, or not a number.
         """
         result = result_of(value, std_error, metrics, std_errors, partial=partial)
@@ -444,8 +444,8 @@ class TrialCalls:
                 "new" for a place on a new plate. With None, the point is on no plate.
 
         Raises:
-            Invalid: the point is not in the space, the last plate has other values of the shared parameters, or the
-                study has no plates.
+            Invalid: the point is not in the space, the last plate has other values of the shared parameters, or a
+                plate is given, but the study has none.
             StudyComplete: the study is complete, or its budget is used up.
         """
         body = {**_point(parameters), **({} if plate is None else {"plate": plate})}
@@ -468,7 +468,7 @@ class TrialCalls:
 
         Raises:
             Invalid: the point is not in the space, the last plate has other values of the shared parameters or not
-                enough places, or the study has no plates.
+                enough places, or a plate is given, but the study has none.
             StudyComplete: the study is complete, or its budget does not allow that many trials; none is queued.
         """
         which = _point(point) if isinstance(point, Mapping) else {"trial": self._reference(point)["trial"]}

@@ -194,7 +194,9 @@ class Settings(BaseSettings):
         "token has its own quota",
     )
     quota_megabytes: float | None = Field(
-        None, ge=0, description="limit on the megabytes of a user's logs and trash, unless the token has its own quota"
+        None,
+        ge=0,
+        description="limit on the megabytes of a user's logs, files and trash, unless the token has its own quota",
     )
     quota_requests_per_second: float | None = Field(
         None, gt=0, description="limit on the requests of a user per second on each server, averaged over 10 s"
@@ -208,7 +210,7 @@ class Settings(BaseSettings):
     )
     oidc_issuer: str = Field(
         "",
-        description="OpenID Connect provider at which people log in, exactly as in its discovery document, such as "
+        description="OpenID Connect provider with which people log in, exactly as in its discovery document, such as "
         "https://sso.lab.example/realms/lab; needs `adabkb-service[oidc]`",
     )
     oidc_client_id: str = Field("", description="id of this server as a client of the provider")

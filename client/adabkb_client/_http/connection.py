@@ -43,11 +43,12 @@ UNSENDABLE = re.compile(r"[^!-~]")
 
 @dataclass(frozen=True)
 class RemoteServer:
-    """A server that another program runs. No error shows its URL before it is checked, since it may be a token by
-    mistake.
+    """A server that another program runs. No error shows its URL before it is checked, since it may be a token that
+    was passed by mistake.
 
     Raises:
-        ValueError: the URL has no scheme.
+        TypeError: the URL is not a string.
+        ValueError: the URL does not start with http:// or https://.
         httpx.InvalidURL: the URL is invalid for another reason.
     """
 
@@ -86,11 +87,11 @@ class RemoteServer:
 
     @property
     def last_address(self) -> str:
-        """The server's URL: see ``LocalServer``."""
+        """The server's URL without secrets: see ``LocalServer``."""
         return self.name
 
     def address(self) -> str:
-        """Return the server's URL."""
+        """Return the server's URL without secrets."""
         return self.name
 
     def close(self) -> None:
@@ -166,7 +167,11 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """
     for name, value in headers.items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise TypeError(f"headers must have strings by name, but header {name!r} has {type(value).__name__}")
+            part, found = ("value", value) if isinstance(name, str) else ("name", name)
+            raise TypeError(
+                f"header names and values must be strings, but header {name!r} has a {part} of type "
+                f"{type(found).__name__}"
+            )
         if not HEADER.fullmatch(name) or not PRINTABLE.fullmatch(value):
             raise ValueError(f"header {name!r} has a character that headers cannot have; use printable ASCII")
     return dict(headers)
@@ -236,5 +241,6 @@ def _trusted(verify: str | os.PathLike[str] | bool) -> ssl.SSLContext:
             return ssl.create_default_context(capath=verify)
         return ssl.create_default_context(cafile=verify)
     except OSError as error:
-        what = f"{os.fspath(verify)!r} has no certificates in PEM form ({error.strerror or error})"
+        problem = "has no certificates in PEM form" if isinstance(error, ssl.SSLError) else "cannot be read"
+        what = f"{os.fspath(verify)!r} {problem} ({error.strerror or error})"
         raise type(error)(f"verify={what}; name the file with your authority's certificate") from None

@@ -197,9 +197,10 @@ def result_of_row(
 
     cells, decimal = columns.parameter_cells(row), columns.decimal
     point: dict[str, Any] = {}
+    # Conditional parameters without a cell come last, when the parameters on which they depend are known.
     for each in sorted(parameters, key=lambda each: bool(each.get("when")) and _is_missing(cells.get(each["name"]))):
         name, given = each["name"], not _is_missing(cells.get(each["name"]))
-        if given or _is_active(each, point):  # last those that are inactive, or missing
+        if given or _is_active(each, point):
             fills = each["kind"] == "fixed" and name not in cells
             point[name] = each["value"] if fills else part(name, _parameter, each, cells.get(name), decimal)
     item: dict[str, Any] = {"parameters": point}

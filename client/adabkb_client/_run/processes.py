@@ -42,7 +42,7 @@ class WorkerProcess:
     Args:
         evaluation: calls the function.
         study: the study of the trials.
-        max_attempts: the attempt of a trial after which a killed process fails it.
+        max_attempts: the number of the attempt in which a killed process makes the trial fail.
         gpu: the only device that the process sees; None for all.
 
     Raises:

@@ -39,8 +39,8 @@ BUSY = "Too many reads of models are in progress; try again."
 
 
 @dataclass
-class _Line:
-    """The queue of one study's reads."""
+class _StudyReads:
+    """The reads of one study: their limiter and their number."""
 
     limiter: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MAX_RUNNING_PER_STUDY))
     reads: int = 0
@@ -57,7 +57,7 @@ class ModelReads:
         self._at_work = CapacityLimiter(MAX_RUNNING)
         self._threads = CapacityLimiter(math.inf)
         """It has no limit, because a read first takes a place from the limiters of its study and of the server."""
-        self._lines: dict[str, _Line] = {}
+        self._studies: dict[str, _StudyReads] = {}
 
     async def answer(self, request: Request, study_id: str, work: Callable[[], T]) -> T | None:
         """Run ``work``, which asks a study's model, and return its result; None if the client has disconnected.
@@ -66,28 +66,28 @@ class ModelReads:
             Busy: too many reads wait, or this one has waited for too long.
             AdaBKBError: an error of ``work``.
         """
-        line = self._lines.setdefault(study_id, _Line())
-        if line.reads >= MAX_RUNNING_PER_STUDY + MAX_WAITING_PER_STUDY:
+        of_study = self._studies.setdefault(study_id, _StudyReads())
+        if of_study.reads >= MAX_RUNNING_PER_STUDY + MAX_WAITING_PER_STUDY:
             raise Busy(BUSY)
-        line.reads += 1
+        of_study.reads += 1
         reader, leaving = Reader(self._seconds), asyncio.ensure_future(disconnected(request))
         try:
             with anyio.CancelScope() as scope:
                 leaving.add_done_callback(lambda _: _leave(reader, scope))
                 async with AsyncExitStack() as places:
-                    await self._take_places(places, line, reader)
+                    await self._take_places(places, of_study, reader)
                     return await run_sync(_as(reader, work), limiter=self._threads)
             return None
         finally:
             leaving.cancel()
-            line.reads -= 1
-            if not line.reads:
-                del self._lines[study_id]
+            of_study.reads -= 1
+            if not of_study.reads:
+                del self._studies[study_id]
 
-    async def _take_places(self, places: AsyncExitStack, line: _Line, reader: Reader) -> None:
+    async def _take_places(self, places: AsyncExitStack, of_study: _StudyReads, reader: Reader) -> None:
         try:
             with anyio.fail_after(reader.seconds_left):
-                await places.enter_async_context(line.limiter)
+                await places.enter_async_context(of_study.limiter)
                 await places.enter_async_context(self._at_work)
         except TimeoutError as error:
             raise Busy(BUSY) from error
@@ -116,7 +116,8 @@ class Reading:
         self._request = request
 
     async def __call__(self, operation: Callable[..., Any], study_id: str, *arguments: Any) -> Response:
-        """The response of an operation of the service, rendered on its thread: a view as JSON, a response unchanged.
+        """The response of an operation of the service. A view is rendered as JSON on the thread of the read; a response
+        is passed on unchanged.
 
         Raises:
             Busy: see ``ModelReads``.
@@ -133,8 +134,8 @@ class Reading:
         return Response(status_code=400) if answer is None else answer  # the client has disconnected
 
     async def unless_busy(self, operation: Callable[..., Response], study_id: str) -> Response:
-        """As ``__call__``, but if too many reads wait, the operation runs without the model: for it, the model takes
-        too long at once.
+        """As ``__call__``, but if too many reads wait, the operation runs with no time left for the model, so that it
+        answers without it.
 
         Raises:
             AdaBKBError: an error of the operation.

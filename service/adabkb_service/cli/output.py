@@ -91,7 +91,7 @@ def summary(study: Mapping[str, Any]) -> str:
     why = f" ({study['reason']})" if study["reason"] not in (None, study["state"]) else ""
     # Only the full study has a budget; the summary in other answers has none.
     budget = study.get("budget")
-    total = f"{budget} trials" if isinstance(budget, int) else f"{counts['trials']} trials so far"
+    total = f"{budget} trials of the budget" if isinstance(budget, int) else f"{counts['trials']} trials so far"
     chosen = f" ({name})" if (name := system(study)) else ""
     title = f" {shortened(study['title'], 80)!r}" if study.get("title") else ""
     line = f"{study['id']}{title}{chosen}: {study['state']}{why}, {counts['completed']} of {total} completed"

@@ -171,7 +171,8 @@ def local_server(file: Path) -> LocalServer:
 
 
 def checked(url: str) -> str:
-    """Return the address if it is valid. The error does not show the address, since it may be a token by mistake."""
+    """Return the address if it is valid. The error does not show the address, since it may be a token that was passed
+    by mistake."""
     if not url.startswith(("http://", "https://")):
         fail(
             f"--url or ADABKB_URL must start with http:// or https://, such as {DEFAULT_URL}; "

@@ -25,8 +25,8 @@ def delete_study(
 ) -> None:
     """Delete a study and everything in it.
 
-    For 30 days, you can restore it with adabkb trash restore. Until then, its webhooks send nothing and its links do
-    not work.
+    For 30 days, you can restore it with adabkb trash restore. While it is in the trash, its webhooks send nothing
+    and its links do not work.
     """
     _confirm(f"Delete study {study} with all its results{' permanently' if purge else ''}?", yes=yes)
     server.perform(StudyCalls(study).delete(purge=purge))
@@ -35,7 +35,7 @@ def delete_study(
 
 
 def list_trash(server: Server, as_json: AsJson = False) -> None:
-    """List your deleted studies, latest first."""
+    """List your deleted studies, the most recently deleted ones first."""
     found = server.items(client_calls.trash())
     rows = [
         [

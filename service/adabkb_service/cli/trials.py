@@ -343,7 +343,7 @@ def retry(
     calls = StudyCalls(study)
     numbers = trials or [trial["number"] for trial in server.items(calls.trials("failed"))]
     answers = [server.document(calls.retry(number, reason)) for number in numbers]
-    lines = [f"Trial {answer['trial']['number']} is {answer['trial']['state']}." for answer in answers]
+    lines = [f"Trial {answer['trial']['number']} will be issued again." for answer in answers]
     show([answer["trial"] for answer in answers], "\n".join(lines) or "No trial has failed.", as_json=as_json)
 
 

@@ -81,7 +81,7 @@ class _Finite(BaseModel):
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
 
-class _Constants(_Finite):
+class _Hyperparameters(_Finite):
     lengthscales: list[Positive]
     noise: NotNegative
     variance: Positive
@@ -92,7 +92,7 @@ class _Additive(_Finite):
     lengthscale: Positive
 
 
-class _Learned(_Constants):
+class _Learned(_Hyperparameters):
     """The checkpoint, from which ``auto`` is restored."""
 
     additive: _Additive | None = None
@@ -131,6 +131,7 @@ class _Figures(_Finite):
     clipped: Count
     learned: _Learned | _Batch | None
     rests_on: Count
+    """The seq of the last event that affects these statistics."""
     stopped: bool
     exhausted: bool
     results_since_gain: Count | None = None
@@ -205,7 +206,7 @@ class SoundEventLine(history.Event):
         if self.kind == "suggested":
             _Suggested.model_validate(self.payload)
         if self.kind == "created" and self.trial is not None:
-            raise PydanticCustomError("created", "trial must be null: the study was created")
+            raise PydanticCustomError("created", "trial must be null in an event of the kind created")
         return self
 
 

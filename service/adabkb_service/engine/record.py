@@ -20,7 +20,7 @@ NO_PLATE = -1
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All T results that count."""
+    """The table of all T results that count: a row for each result."""
 
     positions: Array
     """(T, d) positions in the unit cube."""
@@ -59,7 +59,7 @@ class Record:
         plate: int | None = None,
     ) -> Record:
         """The record with one more result, at a position (d,)."""
-        before = same(self.positions, position)
+        before = rows_at(self.positions, position)
         ordinal = self.ordinals[before[0]] if len(before) else self.points
         record = Record(
             np.concatenate([self.positions, position[None]]),
@@ -120,10 +120,10 @@ def empty(dimension: int, *, has_plates: bool = False) -> Record:
 
 def holds(positions: Array, position: Array) -> bool:
     """Whether positions (k, d) contain a position (d,)."""
-    return len(same(positions, position)) > 0
+    return len(rows_at(positions, position)) > 0
 
 
-def same(positions: Array, position: Array) -> Ints:
+def rows_at(positions: Array, position: Array) -> Ints:
     """The rows of positions (k, d) that equal a position (d,). They are compared bit for bit, since equal parameters
     have equal positions."""
     candidates: Ints = (positions[:, 0] == position[0]).nonzero()[0]

@@ -36,10 +36,12 @@ LEEWAY = 120
 MAX_LOGINS = 20
 """The maximum number of logins that contact the provider at the same time; further ones wait."""
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA")
-"""Signature algorithms with public keys. ``none`` means no signature, and HS256 uses shared secrets."""
+"""Signature algorithms with public keys. ``none`` means no signature, and HS256 uses shared secrets, so both are
+refused."""
 NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 OPTIONAL = ("userinfo_endpoint", "end_session_endpoint")
 EXTRA = "adabkb-service[oidc]"
+DISCOVERY = "the setting oidc_issuer: below it must be /.well-known/openid-configuration"
 CLOCKS = "Synchronize both clocks, for example with NTP."
 
 
@@ -156,7 +158,7 @@ class Provider:
     async def _discovered(self) -> Metadata:
         url = f"{self.config.issuer.rstrip('/')}/.well-known/openid-configuration"
         async with self._client({}) as client:
-            metadata = await self._read(client, url)
+            metadata = await self._read(client, url, DISCOVERY)
         issuer = metadata.get("issuer")
         if issuer != self.config.issuer:
             raise ProviderUnavailable(
@@ -189,7 +191,7 @@ class Provider:
 
     @asynccontextmanager
     async def _client(self, metadata: Metadata) -> AsyncIterator[AsyncOAuth2Client]:
-        """A client for one login; its exchanges together take ``seconds``.
+        """A client for one login or discovery, whose exchanges may take ``config.seconds`` in total.
 
         Raises:
             ProviderUnavailable: the provider does not answer in time.
@@ -221,8 +223,14 @@ class Provider:
                 "oidc_issuer with adabkb data doctor."
             ) from error
 
-    async def _read(self, client: AsyncOAuth2Client, url: str, **headers: str) -> dict[str, Any]:
-        """A JSON document of the provider."""
+    async def _read(
+        self, client: AsyncOAuth2Client, url: str, check: str = "the provider", **headers: str
+    ) -> dict[str, Any]:
+        """A JSON document of the provider.
+
+        Raises:
+            ProviderUnavailable: the answer is something else; the message says to check ``check``.
+        """
         answer = await client.request(
             "GET", url, withhold_token=True, headers={"Accept": "application/json", **headers}
         )
@@ -233,7 +241,7 @@ class Provider:
         if not isinstance(found, dict):
             raise ProviderUnavailable(
                 f"The identity provider answers {answer.status_code} at {url}, without a JSON document. Ask an "
-                "administrator to check the setting oidc_issuer: below it must be /.well-known/openid-configuration."
+                f"administrator to check {check}."
             )
         return found
 
@@ -346,7 +354,7 @@ def _key_set(keys: Mapping[str, Any]) -> Any:
 
 
 def _check_clock(claims: Mapping[str, Any], now: datetime) -> None:
-    """Refuse times that are invalid because the clocks differ, the usual cause.
+    """Refuse an ID token that is not yet valid or has expired, with a message about the clocks, the usual cause.
 
     Raises:
         LoginFailed: the message has both times.

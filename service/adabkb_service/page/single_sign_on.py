@@ -1,4 +1,4 @@
-"""/login/oidc: log in at an OpenID Connect provider, by the authorization code flow with PKCE.
+"""/login/oidc: log in with an OpenID Connect provider, by the authorization code flow with PKCE.
 
 The browser keeps state, nonce and verifier in a cookie of its own, so only the browser that began a login can end it,
 and strangers who begin logins cost no memory. The session is a token in the cookie of the web interface.

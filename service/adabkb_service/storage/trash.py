@@ -42,6 +42,7 @@ class TrashRow:
     deleted_by: str | None
     deleted_at: datetime
     container: str
+    """The container with the study's export (see ``containers``)."""
     bytes: int
 
 

@@ -53,7 +53,7 @@ def test_a_trial_is_renewed_released_failed_and_retried(study: Study) -> None:
     header, line = adabkb("trial", "list", study.id).splitlines()
     assert header.split() == ["trial", "state", "seconds", "x", "y", "note"]
     assert re.fullmatch(r"1 +failed +\d\S* .*out of memory", line)
-    assert adabkb("trial", "retry", study.id, "--failed") == "Trial 1 is released.\n"
+    assert adabkb("trial", "retry", study.id, "--failed") == "Trial 1 will be issued again.\n"
     [trial] = json.loads(adabkb("trial", "list", study.id, "--json"))
     assert (trial["number"], trial["state"], trial["attempt"]) == (1, "released", 2)
 
@@ -63,7 +63,7 @@ def test_a_suggestion_is_declined_and_taken_back(study: Study) -> None:
     assert adabkb("trial", "withdraw", study.id, "1", "--reason", "no XPhos left") == "Trial 1 is withdrawn.\n"
     _, line = adabkb("trial", "list", study.id, "--state", "withdrawn").splitlines()
     assert line.endswith("no XPhos left")
-    assert adabkb("trial", "retry", study.id, "1") == "Trial 1 is released.\n"
+    assert adabkb("trial", "retry", study.id, "1") == "Trial 1 will be issued again.\n"
 
 
 def test_a_trial_is_asked_for_with_parameters_fixed(study: Study) -> None:
@@ -216,7 +216,7 @@ def test_many_results_are_reported_line_by_line(study: Study, tmp_path: Path) ->
 
 
 def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
-    assert ": paused, 0 of 9 trials completed" in adabkb("study", "pause", study.id)
+    assert ": paused, 0 of 9 trials of the budget completed" in adabkb("study", "pause", study.id)
     assert "no trial is issued: paused" in adabkb("trial", "suggest", study.id, code=1)
     assert ": running, 0 of 9" in adabkb("study", "resume", study.id)
     assert ": running, 0 of 20" in adabkb(

@@ -115,8 +115,11 @@ def test_failed_trials_are_tried_again(server: str) -> None:
     adabkb("trial", "suggest", "s", "--count", "3", *option)
     for number in ("1", "2", "3"):
         adabkb("trial", "fail", "s", number, "no such file", *option)
-    assert adabkb("trial", "retry", "s", "2", *option) == "Trial 2 is released.\n"
-    assert adabkb("trial", "retry", "s", "--failed", *option) == "Trial 1 is released.\nTrial 3 is released.\n"
+    assert adabkb("trial", "retry", "s", "2", *option) == "Trial 2 will be issued again.\n"
+    assert (
+        adabkb("trial", "retry", "s", "--failed", *option)
+        == "Trial 1 will be issued again.\nTrial 3 will be issued again.\n"
+    )
     assert adabkb("trial", "retry", "s", "--failed", *option) == "No trial has failed.\n"
     assert json.loads(adabkb("trial", "suggest", "s", "--json", *option))["trials"][0]["attempt"] == 2
 
@@ -124,7 +127,7 @@ def test_failed_trials_are_tried_again(server: str) -> None:
 def test_progress_is_relative_to_the_budget(server: str) -> None:
     option = ["--url", server]
     adabkb("study", "create", "-", *option, stdin=json.dumps({**DEFINITION, "budget": 3}))
-    assert "0 of 3 trials completed" in adabkb("study", "show", "s", *option)
+    assert "0 of 3 trials of the budget completed" in adabkb("study", "show", "s", *option)
     header, line = adabkb("study", "list", *option).splitlines()
     assert header.split() == ["study", "state", "completed"]
     assert line.split() == ["s", "running", "0", "of", "3"]

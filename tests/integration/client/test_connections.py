@@ -207,11 +207,14 @@ def test_options_reach_another_process(server: str, certificates: tuple[Path, Pa
     [
         ({"headers": {"X-Key": "secret\n"}}, "header 'X-Key' has a character that headers cannot have"),
         ({"headers": {"X Key": "secret"}}, "header 'X Key' has a character that headers cannot have"),
-        ({"headers": {"X-Key": 7}}, "headers must have strings by name, but header 'X-Key' has int"),
+        (
+            {"headers": {"X-Key": 7}},
+            "header names and values must be strings, but header 'X-Key' has a value of type int",
+        ),
         ({"proxy": "mia:secret@proxy"}, "proxy must be a URL such as http://"),
         ({"http_client": httpx.Client(), "verify": False}, "verify and proxy cannot be combined with http_client"),
         ({"http_client": httpx.AsyncClient()}, "http_client must be an httpx.Client, not AsyncClient"),
-        ({"verify": "nowhere.pem"}, "verify='nowhere.pem' has no certificates in PEM form"),
+        ({"verify": "nowhere.pem"}, "verify='nowhere.pem' cannot be read (No such file or directory)"),
     ],
 )
 def test_options_that_cannot_be_are_refused_without_their_secrets(arguments: dict[str, object], problem: str) -> None:

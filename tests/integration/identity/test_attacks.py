@@ -213,6 +213,15 @@ def test_provider_failure_during_login_shows_an_error_page(target: Target) -> No
         assert "Log in with" in text_of(response)
 
 
+def test_unusable_keys_are_a_problem_of_the_provider_and_not_of_the_issuer(target: Target) -> None:
+    with forging() as keys, visitor(target.address) as browser:
+        keys.body = b"<html>"
+        target.forger.metadata = {"jwks_uri": f"{keys.issuer}/keys"}
+        told = text_of(returned(browser, target.forger))
+        assert f"{keys.issuer}/keys, without a JSON document" in told
+        assert "oidc_issuer" not in told
+
+
 def test_rejected_logins_are_in_the_audit_log(target: Target) -> None:
     with visitor(target.address) as browser:
         browser.get("/login/oidc/callback", params={"code": "c", "state": "s"})

@@ -27,6 +27,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import manage
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.operations.studies.read import list_observations
+from adabkb_service.operations.words.definition_in_words import rules
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
@@ -183,6 +184,16 @@ def test_quasi_random_points_share_values(database: Database, clock: ManualClock
         trials = asked(running)
         assert {trial.plate for trial in trials} == {plate}
         assert len({trial.parameters["heat"] for trial in trials}) == 1
+
+
+@pytest.mark.parametrize(("algorithm", "learned"), [({"profile": "auto"}, True), ({"kind": "random"}, False)])
+def test_study_says_that_offsets_are_learned_only_if_it_has_a_model(
+    running: Service, algorithm: dict[str, Any], learned: bool
+) -> None:
+    create(running, on_plates(algorithm=algorithm))
+    told = dict(rules(get(running, "s")))["Plates"]
+    assert told.startswith(f"of {SIZE} trials with the same heat")
+    assert ("learned" in told) is learned
 
 
 def test_edit_of_the_space_closes_the_last_plate(database: Database, clock: ManualClock, running: Service) -> None:

@@ -13,7 +13,7 @@ def test_latencies_and_fallback_points_count_from_the_kill() -> None:
         [Pair(0, 7, 8, 9), Pair(9, 11, 12, 17)],
     ]
     found = lost.cost(studies, killed=10)
-    assert (found["next suggestion, longest s"], found["next of the model, longest s"]) == (3, 6)
+    assert (found["next suggestion, longest s"], found["next suggestion of the model, longest s"]) == (3, 6)
     assert (found["quasi-random points"], found["longest call, s"]) == (1, 9)
 
 

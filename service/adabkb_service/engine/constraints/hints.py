@@ -22,7 +22,7 @@ INSTEAD = (
 )
 """Regular expressions of foreign symbols -> replacements in the grammar."""
 RESERVED = {*keyword.kwlist} - {"and", "or", "not", "in", "True", "False", "None"}
-"""Words of the parser that have no meaning in constraints, and cannot be names without quotes."""
+"""Python keywords that have no meaning in constraints, and cannot be names without quotes."""
 CONSTANTS = {"true": "True", "false": "False", "null": "None", "none": "None"}
 """Names of values in other languages, in lower case -> their names here."""
 

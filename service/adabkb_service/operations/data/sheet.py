@@ -52,7 +52,7 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
         if isinstance(value, float):
             made.value, made.data_type = repr(value), "n"  # openpyxl itself would write 16 digits
         elif isinstance(value, str):
-            # A text that begins with "=" is not a formula.
+            # A text that begins with "=" must stay text, and not become a formula.
             made.value, made.data_type = NOT_IN_XML.sub("\ufffd", value), "s"
             made.quotePrefix = bool(table.FORMULA.match(value))
         else:
@@ -68,8 +68,8 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
 
 
 def titles(definition: StoredDefinition, names: list[str]) -> list[str]:
-    """Return the titles of the columns of ``table``, with labels and units. If two would be equal, the names are used
-    instead."""
+    """Return the titles of the columns of ``table``, with labels and units. Columns whose titles would be equal
+    keep their names."""
     words = {f"parameters.{each.name}": titled(each.name, each.label, each.unit) for each in definition.parameters}
     quantities = definition.quantities
     objective = quantities.get(OBJECTIVE, UNNAMED)

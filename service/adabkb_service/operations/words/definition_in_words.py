@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 
+from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.cost import CostBudget
 from adabkb_service.contract.mixtures import Mixture
@@ -120,7 +121,7 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
     if study.robust:
         yield "Doubtful results", "have less weight and are measured again"
     if study.plates:
-        yield "Plates", _plates(study.plates)
+        yield "Plates", _plates(study.plates, learns=isinstance(study.algorithm, AutoProfile))
     yield "Budget", _budget(study)
     yield from _ends(study)
     if study.early_stopping:
@@ -183,9 +184,10 @@ def _budget(study: Study) -> str:
     return f"{figure(study.budget)} trials, on {figure(math.ceil(study.budget / study.plates.size))} plates"
 
 
-def _plates(plates: Plates) -> str:
+def _plates(plates: Plates, *, learns: bool) -> str:
     shared = f" with the same {' and '.join(plates.shared)}" if plates.shared else ""
-    return f"of {figure(plates.size)} trials{shared}; the offset of each plate is learned"
+    learned = "; the offset of each plate is learned" if learns else ""
+    return f"of {figure(plates.size)} trials{shared}{learned}"
 
 
 def _ends(study: Study) -> Iterator[tuple[str, str]]:

@@ -30,7 +30,7 @@ from adabkb_service.engine.auto.model.noise import noise_ratios
 from adabkb_service.engine.auto.model.rows import best_and_sample
 from adabkb_service.engine.auto.reports.averaging import averaged
 from adabkb_service.engine.auto.state.state import State
-from adabkb_service.engine.record import same
+from adabkb_service.engine.record import rows_at
 
 Array = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ def noise_at(state: State, point: Array) -> float | None:
     """Return the standard deviation of the noise of a result at a point (d,), in the user's units; None if the point
     was not evaluated. It is the root mean square over the members: with few results they differ, and a repeated result
     may differ by the noise of any of them."""
-    rows = same(state.record.positions, point)
+    rows = rows_at(state.record.positions, point)
     if not len(rows):
         return None
     noises = _noises(state, averaged(state), rows)
