@@ -29,6 +29,7 @@ from adabkb_service.errors import (
     Contention,
     FieldError,
     Forbidden,
+    IdTaken,
     Invalid,
     PreconditionFailed,
     StudyExists,
@@ -70,8 +71,8 @@ def create(
     """Create a study that the caller owns. If a study with the same id and the same definition exists, return it.
 
     Raises:
-        StudyExists: a study with this id and another definition exists. If the caller may read it, the message names
-            the differences.
+        StudyExists: a study with this id and another definition exists; the message names the differences.
+        IdTaken: a study with this id exists that the caller may not read, or is in another user's trash.
         Forbidden: the caller's token does not allow this id.
         QuotaExceeded: the caller's quota of studies or storage is used up.
         Invalid: no point satisfies the constraints, or a study in ``transfer_from`` cannot be used.
@@ -135,16 +136,16 @@ def _created(definition: StudyDefinition, older: list[Snapshot], now: datetime) 
 
 
 def _check_visible(connection: Connection, study: StudyRow, caller: Caller) -> None:
-    """Refuse the id of a study that the caller may not read. The error reveals only that the study exists."""
+    """Refuse the id of a study that the caller may not read. """
     rights = grants.of_user(connection, study.id, caller.user or "") if caller.reaches(study.id) else []
     if not (caller.is_admin or rights):
-        raise StudyExists(f"Study {study.id!r} exists and belongs to another user.")
+        raise IdTaken(study.id)
 
 
 def _check_no_trash(connection: Connection, study_id: str, user: str) -> None:
     """Refuse the id of a study in another user's trash, so that the other user can still restore it."""
     if trash.page(connection, 0, 1, trashed.c.study_id == study_id, trashed.c.owner != user):
-        raise StudyExists(f"Study {study_id!r} exists in another user's trash.")
+        raise IdTaken(study_id)
 
 
 def _check_reached(study_id: str, caller: Caller) -> None:
