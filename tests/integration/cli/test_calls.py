@@ -54,8 +54,20 @@ def test_a_trial_is_renewed_released_failed_and_retried(study: Study) -> None:
     assert header.split() == ["trial", "state", "seconds", "x", "y", "note"]
     assert re.fullmatch(r"1 +failed +\d\S* .*out of memory", line)
     assert adabkb("trial", "retry", study.id, "--failed") == "Trial 1 is released.\n"
+    told = [line[22:].strip() for line in adabkb("trial", "why", study.id, "1").splitlines() if line.startswith("  20")]
+    assert told[0] == "Suggested to me"
+    assert told[-2:] == ["Failed: out of memory", "To be tried again"]
     [trial] = json.loads(adabkb("trial", "list", study.id, "--json"))
     assert (trial["number"], trial["state"], trial["attempt"]) == (1, "released", 2)
+
+
+def test_a_metric_is_a_number_in_any_notation_and_errors_name_the_option(create: Callable[..., Study]) -> None:
+    study = create(parameters={"x": Float(0, 1)}, metrics=["ms"])
+    adabkb("trial", "suggest", study.id)
+    assert "error: --metric: is required" in adabkb("result", "observe", study.id, "1", "0", code=1)
+    adabkb("result", "observe", study.id, "1", "0", "--metric", "ms=.5", "--metric-std-error", "ms=+1e-2")
+    [result] = study.observations()
+    assert (result.metrics, result.std_errors) == ({"ms": 0.5}, {"ms": 0.01})
 
 
 def test_a_suggestion_is_declined_and_taken_back(study: Study) -> None:
@@ -227,7 +239,8 @@ def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
     told = adabkb("study", "update", study.id, "--title", "Suzuki", "--description", "Boronic ester")
     assert f"{study.id} 'Suzuki'" in told
     assert adabkb("study", "show", study.id).splitlines()[1] == "Boronic ester"
-    assert "Suzuki" in adabkb("study", "list")
+    assert "Suzuki" in adabkb("study", "list", "--tag", "a=b")
+    assert adabkb("study", "list", "--tag", "a=c") == "No study has these tags.\n"
     adabkb("study", "update", study.id, "--title", "none", "--description", "none")
     assert (study.info().title, study.info().description) == (None, None)
     adabkb(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -237,11 +237,15 @@ def _shown(draft: Draft, _: Points) -> Outcome[answers.Study]:
 
 
 def page(
-    service: Service, after: Position | None, limit: int, caller: Caller = ANYBODY
+    service: Service,
+    after: Position | None,
+    limit: int,
+    caller: Caller = ANYBODY,
+    tags: Collection[tuple[str, str]] = (),
 ) -> Page[answers.Study, Position]:
-    """Return a page of the studies that the caller may read, newest first. A page with large definitions may have fewer
-    than ``limit`` studies."""
-    conditions = readable(caller)
+    """Return a page of the studies that the caller may read, newest first; with ``tags``, those that have all of them
+    (name and text). A page with large definitions may have fewer than ``limit`` studies."""
+    conditions = [*readable(caller), *(studies.tagged(name, text) for name, text in tags)]
     with service.database.reading() as connection:
         found = studies.bounded_page(connection, after, limit, *conditions)
     items = [study for _, study in lifecycle.full_views(found.rows)]
