@@ -28,6 +28,9 @@ log = logging.getLogger("adabkb_client")
 
 DEFAULT_PAUSE = 1.0
 """Default number of seconds until the next request for a trial."""
+TOGETHER = 8
+"""The maximum number of trials for which the idle workers of a run ask together. The server prefetches as many points;
+more would take it too long on a busy machine."""
 FINISHED = ("completed", "failed", "stopped")
 
 
@@ -86,6 +89,12 @@ class RunState:
             self.end("timeout")
             return False
         return True
+
+    def count_for(self, idle: int) -> int:
+        """Return for how many trials to ask if so many workers have none. A context that may change is asked for with
+        each trial."""
+        left = TOGETHER if self.options.n_trials is None else self.options.n_trials - self._taken
+        return 1 if callable(self.options.context) else min(idle, left, TOGETHER)
 
     def took(self, trial: Leased) -> None:
         """Count a trial that was issued. No other worker may call ``may_take`` between ``may_take`` and this call."""

@@ -12,7 +12,17 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from adabkb_service.api.admission import CallerDep, SpendDep, by_follower, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
-from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, encoded_time, named, perform, reply
+from adabkb_service.api.deps import (
+    KeyDep,
+    PageDep,
+    RevisionsDep,
+    ServiceDep,
+    StudyId,
+    encoded_time,
+    named,
+    perform,
+    reply,
+)
 from adabkb_service.api.disconnect import watched
 from adabkb_service.api.fair_queue import run_serialized
 from adabkb_service.api.long_poll import WaitDep, long_poll

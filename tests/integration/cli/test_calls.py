@@ -97,7 +97,7 @@ def test_a_plate_is_asked_for(create: Callable[..., Study]) -> None:
     assert "plates: of 3 trials with the same x" in adabkb("study", "show", study.id)
     adabkb("result", "add", study.id, "0.5", "x=0.25", "y=0.5", "--plate", "9")
     assert [each.plate for each in study.observations()] == [9]
-    assert adabkb("result", "list", study.id).splitlines()[0].split() == ["seq", "plate", "value", "x", "y"]
+    assert adabkb("result", "list", study.id).splitlines()[0].split() == ["observation", "plate", "value", "x", "y"]
     told = adabkb("result", "add", study.id, "0.5", "x=0.5", "y=0.5", "--plate", "9", code=1)
     assert "is 0.5, but plate 9 has 0.25" in told
     queued = adabkb("trial", "queue", study.id, "x=0.25", "y=0.5", "--plate", "new")
@@ -192,7 +192,7 @@ def test_user_supplied_points_are_queued_and_added(study: Study) -> None:
     assert adabkb("result", "observe", study.id, "1", "-2", "x=0.5", "y=0.5").startswith("Trial 1 is completed.")
     listed = adabkb("result", "list", study.id).splitlines()
     assert [line.split() for line in listed] == [
-        ["seq", "trial", "value", "std_error", "x", "y"],
+        ["observation", "trial", "value", "std_error", "x", "y"],
         ["1", "-3.5", "0.5", "0.5", "0.5"],
         ["2", "1", "-2", "0.5", "0.5"],
     ]

@@ -136,7 +136,7 @@ def _created(definition: StudyDefinition, older: list[Snapshot], now: datetime) 
 
 
 def _check_visible(connection: Connection, study: StudyRow, caller: Caller) -> None:
-    """Refuse the id of a study that the caller may not read. """
+    """Refuse the id of a study that the caller may not read."""
     rights = grants.of_user(connection, study.id, caller.user or "") if caller.reaches(study.id) else []
     if not (caller.is_admin or rights):
         raise IdTaken(study.id)
