@@ -353,7 +353,7 @@ def _moved(rows: Rows, trial: TrialRow, **values: Any) -> Columns:
     rows.put_trial(row)
     if row.state == trial.state:
         return {}
-    counts = {trial.state: getattr(rows.study, trial.state) - 1, row.state: getattr(rows.study, row.state) + 1}
+    counts: Columns = {trial.state: getattr(rows.study, trial.state) - 1, row.state: getattr(rows.study, row.state) + 1}
     if trial.origin == "own" and "failed" in counts:
         counts["own_failures"] = rows.study.own_failures + (1 if row.state == "failed" else -1)
     return counts
