@@ -394,7 +394,7 @@ def _attribute(text: str) -> tuple[str, str]:
 def why(server: Server, study: StudyId, trial: TrialNumber, as_json: AsJson = False) -> None:
     """Explain why a trial was suggested, and show its history.
 
-    ``--json`` has the inputs of the decision and the events in full.
+    --json has the inputs of the decision and the events in full.
     """
     answer = server.document(StudyCalls(study).why(trial))
     found = answer["trial"]
