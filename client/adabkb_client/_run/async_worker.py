@@ -102,7 +102,9 @@ class _IO:
         )
         asked = asyncio.create_task(suggestion)
         try:
-            self._spare = (await asyncio.shield(asked))[::-1]
+            trials = await asyncio.shield(asked)
+            self._state.received(trials)
+            self._spare = trials[::-1]
         except asyncio.CancelledError:  # the server may be issuing trials at this moment
             self._over.set()
             with suppress(AdaBKBError):

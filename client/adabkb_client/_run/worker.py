@@ -158,6 +158,7 @@ class _Crew:
             suggested = self._asked.suggest(
                 count, lease_seconds=options.lease_seconds, fixed=options.fixed, context=context, wait=wait
             )
+            self.state.received(suggested)
             self._spare = [LeasedTrial(self.study, each) for each in reversed(suggested)]
             with self._lock:
                 self._leased.update(self._spare)
