@@ -205,7 +205,8 @@ class Client(Connected[Transport]):
         returns the details.
 
         Args:
-            tags: only studies that have all of these tags, such as ``{"project": "solvents"}``.
+            tags: only studies that have all of these tags, such as ``{"project": "solvents"}``. Their names have no
+                colon.
         """
         infos = client_calls.studies(tags)
         return Items(infos, lambda info: Study(self._transport, info.id), self._transport)

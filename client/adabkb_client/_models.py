@@ -188,7 +188,8 @@ class Observation(Record):
 
 @dataclass(frozen=True)
 class Counts(Record):
-    """The numbers of trials by state, and of observations."""
+    """The numbers of trials by state, and of observations. ``own_failures`` are the failed trials that are experiments
+    of users' own and do not count towards the budget."""
 
     trials: int
     active: int
@@ -200,6 +201,7 @@ class Counts(Record):
     observations: int
     stopped: int = 0
     withdrawn: int = 0
+    own_failures: int = 0
 
 
 @dataclass(frozen=True, repr=False)

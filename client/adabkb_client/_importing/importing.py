@@ -204,8 +204,8 @@ def _place_of(result: ImportedResult) -> str:
 
 
 def _place(parameters: Mapping[str, Any], plate: int | None, *, is_failure: bool = False) -> str:
-    """Return a text that the stored results have in common which may be that of one row: with the same point and plate,
-    all failures or none."""
+    """Return a text that is the same for results that may belong to one row: those with the same point and plate, and
+    either all failures or none."""
     return json.dumps([dict(parameters), plate, is_failure], sort_keys=True)
 
 

@@ -68,7 +68,10 @@ def list_studies(
     caller: CallerDep,
     tag: Annotated[
         list[str] | None,
-        Query(description="tag of the studies, as name:text; if given several times, all must match", max_length=10),
+        Query(
+            description="tag of the studies, as name:text, where the name has no colon; if given several times, all must match",
+            max_length=10,
+        ),
     ] = None,
 ) -> Response:
     """The caller's studies and those shared with the caller, newest first."""

@@ -29,6 +29,7 @@ from adabkb_client import (
     Quantity,
     Study,
 )
+from adabkb_client._run.progress import StudyProgress
 from tests.integration.client.faults import proxy
 from tests.servers import server_on
 
@@ -249,7 +250,8 @@ def test_failures_are_imported_once_and_neither_end_nor_pause_the_study(line: St
     again = line.import_results([*rows, {"x": 0.3, "state": "failed"}])
     assert (again.stored, again.repeated) == (1, 4)
     info = line.info()
-    assert (info.state, info.counts.failed, info.counts.observations) == ("running", 4, 1)
+    assert (info.state, info.counts.failed, info.counts.own_failures, info.counts.observations) == ("running", 4, 4, 1)
+    assert StudyProgress.of(info)[:2] == (0, 0), "a run begins at none of its budget"
     assert len(line.suggest(count=3)) == 3
 
 
