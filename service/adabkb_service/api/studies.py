@@ -69,7 +69,8 @@ def list_studies(
     tag: Annotated[
         list[str] | None,
         Query(
-            description="tag of the studies, as name:text, where the name has no colon; if given several times, all must match",
+            description="tag of the studies, as name:text, where the name has no colon; if given several times, all "
+            "must match",
             max_length=10,
         ),
     ] = None,
