@@ -136,9 +136,10 @@ class AsyncClient(Connected[AsyncTransport]):
         await study.info()
         return study
 
-    def studies(self) -> AsyncItems[AsyncStudy]:
-        """Return all studies, newest first: see ``Client.studies``."""
-        return AsyncItems(self._transport, client_calls.studies(), lambda info: AsyncStudy(self._transport, info.id))
+    def studies(self, tags: Mapping[str, str] | None = None) -> AsyncItems[AsyncStudy]:
+        """Return the studies that you may read, newest first: see ``Client.studies``."""
+        infos = client_calls.studies(tags)
+        return AsyncItems(self._transport, infos, lambda info: AsyncStudy(self._transport, info.id))
 
     async def delete_study(self, id: str, *, purge: bool = False) -> None:
         """Delete a study and everything in it: see ``Client.delete_study``."""

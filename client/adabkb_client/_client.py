@@ -200,10 +200,15 @@ class Client(Connected[Transport]):
         study.info()
         return study
 
-    def studies(self) -> Items[Study]:
+    def studies(self, tags: Mapping[str, str] | None = None) -> Items[Study]:
         """Return the studies that you may read, newest first. A console shows their states; ``info()`` of a study
-        returns the details."""
-        infos = client_calls.studies()
+        returns the details.
+
+        Args:
+            tags: only studies that have all of these tags, such as ``{"project": "solvents"}``. Their names have no
+                colon.
+        """
+        infos = client_calls.studies(tags)
         return Items(infos, lambda info: Study(self._transport, info.id), self._transport)
 
     def delete_study(self, id: str, *, purge: bool = False) -> None:

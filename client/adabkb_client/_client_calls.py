@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from adabkb_client._calls import Call, Listing, Steps, study_path
+from adabkb_client._calls import Call, Listing, Param, Steps, study_path
 from adabkb_client._models import Deletion, Direction, StudyInfo, decode
 from adabkb_client._parameters import Parameter, named, to_wire, warn_of_unreachable_bound
 from adabkb_client._settings import StudyChanges, StudySettings, check_settings
@@ -99,9 +99,10 @@ def whoami() -> Steps[dict[str, Any]]:
     return document
 
 
-def studies() -> Listing[StudyInfo]:
-    """List all studies."""
-    return Listing("/studies", lambda study: decode(StudyInfo, study))
+def studies(tags: Mapping[str, str] | None = None) -> Listing[StudyInfo]:
+    """List all studies, or those with all of the given tags."""
+    params: dict[str, Param] = {"tag": [f"{name}:{text}" for name, text in (tags or {}).items()] or None}
+    return Listing("/studies", lambda study: decode(StudyInfo, study), params)
 
 
 def trash() -> Listing[Deletion]:

@@ -114,11 +114,12 @@ class Prediction(Record):
 
 @dataclass(frozen=True, repr=False)
 class Trial(Record):
-    """A point to evaluate. It counts towards the study's budget, a stopped trial as the share of its steps.
+    """A point to evaluate. It counts towards the study's budget, a stopped trial as the share of its steps. Withdrawn
+    trials and failed ones with the origin "own" do not count.
 
     ``value`` is None until the trial is completed, and so is ``metrics``, which only studies with metrics have.
     ``origin`` is "policy" (the model chose the point), "fallback" (the model had failed or did not answer in time, so
-    the point is quasi-random) or "queued" (a user chose it).
+    the point is quasi-random), "queued" (a user chose it) or "own" (a user's own experiment, which had failed).
 
     Users set ``attributes``. ``phase`` is the purpose of a suggestion: "start", "search", "polish" (improve the best
     point), "explore" (where the model is uncertain), "restart" (search elsewhere), "repeat" (repeat a doubted result)
@@ -187,7 +188,8 @@ class Observation(Record):
 
 @dataclass(frozen=True)
 class Counts(Record):
-    """The numbers of trials by state, and of observations."""
+    """The numbers of trials by state, and of observations. ``own_failures`` are the failed trials that are experiments
+    of users' own and do not count towards the budget."""
 
     trials: int
     active: int
@@ -199,6 +201,7 @@ class Counts(Record):
     observations: int
     stopped: int = 0
     withdrawn: int = 0
+    own_failures: int = 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -512,7 +515,8 @@ class RowError:
 
 @dataclass(frozen=True)
 class ImportedResult(Record):
-    """The result of a row, in the form in which the study has or would have it."""
+    """The result of a row, in the form in which the study has or would have it. A row that ``failed`` has no numbers,
+    but may have a ``reason``."""
 
     row: int
     parameters: Parameters
@@ -522,14 +526,16 @@ class ImportedResult(Record):
     std_errors: Metrics | None = None
     missing: tuple[str, ...] = ()
     plate: int | None = None
+    failed: bool = False
+    reason: str | None = None
 
 
 @dataclass(frozen=True, repr=False)
 class ImportReport(Record):
     """The outcome of importing the rows of a source.
 
-    ``results`` are the results that were stored or, with ``dry_run``, would be stored. ``repeated`` is the number of
-    results that the study already had. ``left_out`` maps state -> number of rows without a result. ``errors`` lists the
+    ``results`` are the results and failures that were stored or, with ``dry_run``, would be stored. ``repeated`` is the
+    number of those that the study already had. ``left_out`` maps state -> number of skipped rows. ``errors`` lists the
     invalid rows. ``unused`` names the columns that were not used.
     """
 
@@ -546,7 +552,7 @@ class ImportReport(Record):
 
     @property
     def stored(self) -> int:
-        """The number of results that were stored; 0 in a dry run."""
+        """The number of results and failures that were stored; 0 in a dry run."""
         return 0 if self.dry_run else len(self.results)
 
     @property
@@ -560,7 +566,9 @@ class ImportReport(Record):
     def __str__(self) -> str:
         would = "would be stored" if self.dry_run else "stored"
         rows = f"{self.rows} row{'s' * (self.rows != 1)}"
-        lines = [f"{self.source}: {rows}, {len(self.results)} {would} in study {self.study_id!r}"]
+        failed = sum(each.failed for each in self.results)
+        of_these = f", {failed} of them as failed" if failed else ""
+        lines = [f"{self.source}: {rows}, {len(self.results)} {would} in study {self.study_id!r}{of_these}"]
         if self.repeated:
             lines.append(f"already stored: {self.repeated}")
         if self.left_out:
@@ -583,6 +591,8 @@ class ImportReport(Record):
 def _result_text(result: ImportedResult) -> str:
     error = "" if result.std_error is None else f" ± {result.std_error!r}"
     value = _point_text(result.metrics or {}) if result.value is None else f"{result.value!r}{error}"
+    if result.failed:
+        value = f"failed: {result.reason}" if result.reason else "failed"
     lacking = f" ({', '.join(result.missing)} missing)" if result.missing else ""
     plate = "" if result.plate is None else f", plate {result.plate}"
     return f"{_point_text(result.parameters)}{plate}: {value}{lacking}"

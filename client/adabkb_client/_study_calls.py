@@ -371,7 +371,8 @@ class StudyCalls(TrialCalls):
         dry_run: bool = False,
         progress: bool = True,
     ) -> Steps[ImportReport]:
-        """Import results. They do not count towards the budget, and a repeated import stores nothing twice.
+        """Import results and failures. They do not count towards the budget, failures do not pause the study, and a
+        repeated import stores nothing twice.
 
         An invalid row does not affect the others. A row is skipped as repeated if the log has a result without a trial
         with the same parameters, plate and numbers. Rows that occur twice in one source are both stored.
@@ -384,9 +385,10 @@ class StudyCalls(TrialCalls):
                 ``parameters`` within a row is unpacked. A fixed parameter needs no column.
             value: the column of the results; finite numbers.
             std_error: the column of the standard errors, if any; an empty cell means unknown.
-            state: the column of the rows' states, if any. A row is skipped if its state is neither empty nor
-                "completed" nor a word with the same meaning, such as "done", or if its column ``excluded`` is true.
-                None: every row counts.
+            state: the column of the rows' states, if any. An empty one, "completed", "ok", "done" and similar words
+                mean a result. "failed", "error" and "crashed" mean a failed evaluation, whose reason may be in the
+                column ``reason``; it is skipped if parameters are missing. Rows with other states, and rows whose
+                column ``excluded`` is true, are skipped. None: every row is a result.
             plate: in a study with plates, the column of the numbers of the rows' plates, if any; an empty cell means
                 that the result is on no plate.
             decimal: the decimal mark of numbers in text, such as "," for 0,5.

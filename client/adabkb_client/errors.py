@@ -197,6 +197,7 @@ _REMEDIES = {
     "observation_not_found": "study.observations() lists the existing observations.",
     "study_exists": "client.study(id) opens the existing study, study.update(parameters=...) edits its space; a "
     "different definition needs another id.",
+    "id_taken": "Give another id, such as one that begins with the name of your group.",
     "result_conflict": "study.correct(seq, value) replaces a stored value, study.retry(trial) issues a failed trial "
     "again.",
     "report_conflict": "Reports cannot be corrected; study.release(trial) restarts the trial with a new curve.",

@@ -106,6 +106,11 @@ class Model:
             points.append(suggestion.point)
         return points
 
+    def recommended(self) -> Position | None:
+        """Return the evaluated point with the best posterior mean; None before the first result."""
+        found = self._policy.recommend(self._state)
+        return None if found is None else tuple(found.point.tolist())
+
     def promise(self, point: Array) -> Promise:
         """Return the optimistic prediction at a point (d,)."""
         found = self._policy.predict(self._state, point[None])

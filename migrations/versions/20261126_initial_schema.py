@@ -62,6 +62,7 @@ def upgrade() -> None:
         sa.Column("withdrawn", sa.Integer(), server_default="0", nullable=False),
         sa.Column("title", sa.String(length=200)),
         sa.Column("description", sa.Text()),
+        sa.Column("own_failures", sa.Integer(), server_default="0", nullable=False),
         sa.ForeignKeyConstraint(["id"], ["containers.id"], name=op.f("fk_studies_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_studies")),
     )

@@ -22,6 +22,7 @@ AdaBKBError
 │   └── IdempotencyKeyReused
 ├── Conflict                  the request is valid, but the state of the study forbids it
 │   ├── StudyExists
+│   ├── IdTaken
 │   ├── TokenExists
 │   ├── WebhookExists
 │   ├── ResultConflict
@@ -291,6 +292,14 @@ class Conflict(AdaBKBError):
 
 class StudyExists(Conflict):
     """A study with this id and another definition exists."""
+
+
+class IdTaken(Conflict):
+    """The id belongs to a study of another user, which the caller may not read."""
+
+    def __init__(self, study_id: str) -> None:
+        """Reveal only that the study exists."""
+        super().__init__(f"The id {study_id!r} is taken by a study of another user.")
 
 
 class TokenExists(Conflict):

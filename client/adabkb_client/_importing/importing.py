@@ -18,7 +18,7 @@ from typing import Any
 from adabkb_client._calls import BATCH, Call, Listing, Steps, batch, study_path
 from adabkb_client._console import bar
 from adabkb_client._importing.rows import chosen, left_out, result_of_row
-from adabkb_client._models import BatchItem, ImportedResult, ImportReport, RowError, StudyInfo, decode
+from adabkb_client._models import Answer, BatchItem, ImportedResult, ImportReport, RowError, StudyInfo, decode
 from adabkb_client._tables import Source, Table, read
 from adabkb_client.errors import AdaBKBError, APIError, steps_of
 
@@ -68,10 +68,13 @@ def import_results(
             states[other] += 1
             continue
         item, problems = result_of_row(row, found, info.parameters)
+        if problems and "status" in item:  # an evaluation may fail before all its parameters are known
+            states["failed"] += 1
+            continue
         errors += problems
         if not problems:
             items.append((row.number, item))
-    known = (yield from _known(study_id)) if info.counts.observations else {}
+    known = (yield from _known(study_id)) if info.counts.observations or info.counts.failed else {}
     results: list[ImportedResult] = []
     repeated = 0
     with bar(study_id, "row", len(items), visible=progress) as shown:
@@ -125,36 +128,39 @@ def _check_direction(table: Table, info: StudyInfo) -> None:
 
 @dataclass
 class _Stored:
-    """A stored result without a trial: its point with its plate, and its numbers as first reported."""
+    """A stored result without a trial: its place, and its numbers as first reported. A failure has no numbers, and its
+    ``seq`` is the number of its trial."""
 
     seq: int
-    point: str
+    place: str
     numbers: dict[str, Any]
 
 
 _Known = dict[str, list[_Stored]]
-"""By point and plate."""
+"""By place, see ``_place``."""
 
 
 def _known(study_id: str) -> Steps[_Known]:
-    """Return point -> results without a trial, with the numbers as first reported. (A corrected result still belongs to
-    the same row.)"""
-    found: dict[int, _Stored] = {}
+    """Return place -> results without a trial, with the numbers as first reported, and own failures. (A corrected
+    result still belongs to the same row.)"""
+    found: dict[tuple[str, int], _Stored] = {}
     for event in (yield from Listing(f"{study_path(study_id)}/events", _told_of).all()):
         if event is not None:
-            stored = found.setdefault(event.seq, event)
+            stored = found.setdefault((event.place, event.seq), event)
             stored.numbers = {**event.numbers, **stored.numbers}
     known: _Known = {}
     for stored in found.values():
-        known.setdefault(stored.point, []).append(stored)
+        known.setdefault(stored.place, []).append(stored)
     return known
 
 
 def _told_of(event: Mapping[str, Any]) -> _Stored | None:
+    told = event["payload"]
+    if event["kind"] == "queued" and told.get("origin") == "own":
+        return _Stored(event["trial"], _place(told["parameters"], None, is_failure=True), {})
     if event["kind"] not in ("observed", "measured") or event["trial"] is not None:
         return None
-    told = event["payload"]
-    return _Stored(told["observation"], _point_of(told["parameters"], told.get("plate")), _numbers(told))
+    return _Stored(told["observation"], _place(told["parameters"], told.get("plate")), _numbers(told))
 
 
 def _not_stored(known: _Known, results: list[ImportedResult]) -> list[ImportedResult]:
@@ -166,18 +172,18 @@ def _not_stored(known: _Known, results: list[ImportedResult]) -> list[ImportedRe
 
 
 def _take(known: _Known, result: ImportedResult, fits: Callable[[Any, Any], bool]) -> _Stored | None:
-    """Remove a stored result at the point of a row, and return it; None if there is none whose numbers fit.
+    """Remove a stored result at the place of a row, and return it; None if there is none whose numbers fit.
 
     Args:
         known: the stored results.
         result: the row.
         fits: compares the numbers of the row, as a set, with those of a stored result.
     """
-    at_point = known.get(_point_of(result.parameters, result.plate), [])
+    at_place = known.get(_place_of(result), [])
     told = _numbers(_numbers_of(result)).items()
-    for index, stored in enumerate(at_point):
+    for index, stored in enumerate(at_place):
         if fits(told, stored.numbers.items()):
-            return at_point.pop(index)
+            return at_place.pop(index)
     return None
 
 
@@ -193,8 +199,14 @@ def _completion(study_id: str, stored: _Stored, result: ImportedResult) -> Call:
     return Call("PATCH", f"{study_path(study_id)}/observations/{stored.seq}", added)
 
 
-def _point_of(parameters: Mapping[str, Any], plate: int | None) -> str:
-    return json.dumps([dict(parameters), plate], sort_keys=True)
+def _place_of(result: ImportedResult) -> str:
+    return _place(result.parameters, result.plate, is_failure=result.failed)
+
+
+def _place(parameters: Mapping[str, Any], plate: int | None, *, is_failure: bool = False) -> str:
+    """Return a text that is the same for results that may belong to one row: those with the same point and plate, and
+    either all failures or none."""
+    return json.dumps([dict(parameters), plate, is_failure], sort_keys=True)
 
 
 def _numbers(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,12 +231,21 @@ def _told(
     fates = yield from batch(study_id, [item for _, item in items], dry_run=dry_run, key=key)
     results = []
     for (number, _), fate in zip(items, fates, strict=True):
-        if fate.answer is not None and (told := fate.answer.observation) is not None:
-            measured = (told.metrics, told.std_errors, told.missing, told.plate)
-            results.append(ImportedResult(number, told.parameters, told.value, told.std_error, *measured))
-        else:
+        if fate.answer is None:
             errors.extend(_refused(number, fate))
+        else:
+            results.append(_result(number, fate.answer))
     return results
+
+
+def _result(number: int, answer: Answer) -> ImportedResult:
+    """Return the result of a row as the server has stored it: an observation, or a failed trial."""
+    told = answer.observation
+    if told is not None:
+        measured = (told.metrics, told.std_errors, told.missing, told.plate)
+        return ImportedResult(number, told.parameters, told.value, told.std_error, *measured)
+    assert answer.trial is not None
+    return ImportedResult(number, answer.trial.parameters, None, None, failed=True, reason=answer.trial.reason)
 
 
 def _refused(number: int, fate: BatchItem) -> Iterator[RowError]:
@@ -238,6 +259,8 @@ def _as_items(results: Sequence[ImportedResult]) -> list[Item]:
 
 
 def _as_item(result: ImportedResult) -> dict[str, Any]:
+    if result.failed:
+        return {"parameters": result.parameters, "status": "failed", "reason": result.reason}
     item = {"parameters": result.parameters, **_numbers_of(result)}
     if result.plate is not None:
         item["plate"] = result.plate
@@ -245,5 +268,5 @@ def _as_item(result: ImportedResult) -> dict[str, Any]:
 
 
 def _key(start: int, results: Sequence[ImportedResult]) -> str:
-    told = [start, [[_point_of(each.parameters, each.plate), _numbers_of(each)] for each in results]]
+    told = [start, [[_place_of(each), _numbers_of(each)] for each in results]]
     return f"import-{hashlib.sha256(json.dumps(told).encode()).hexdigest()}"

@@ -14,6 +14,10 @@ from adabkb_client._values import plain, titled
 
 COMPLETED = ("", "complete", "completed", "done", "finished", "ok", "succeeded", "success", "successful")
 """States of a row that has a result, in lower case."""
+FAILED = ("crashed", "error", "fail", "failed", "failure")
+"""States of a row whose evaluation failed, in lower case."""
+REASON = "reason"
+"""The column of an export with the reason of a failure."""
 EXCLUDED = "excluded"
 """The column of an export that marks excluded results, and the state of such rows."""
 DECIMALS = (".", ",")
@@ -73,6 +77,7 @@ class Columns:
         """Return the columns that are not used."""
         measured = {*self.metrics.values(), *self.std_errors.values()}
         used = {*self.parameters.values(), self.value, self.std_error, self.state, self.plate, EXCLUDED, *measured}
+        used |= {REASON} if self.state is not None else set()
         return [column for column in columns if column not in used]
 
 
@@ -172,18 +177,23 @@ def _optional(name: str, column: str | None, columns: Sequence[str], taken: set[
 
 
 def left_out(row: Row, columns: Columns) -> str | None:
-    """Return the state for which a row is skipped; None if it should have a result."""
+    """Return the state for which a row is skipped; None if it should have a result, or has failed."""
     if EXCLUDED not in columns.parameters.values() and str(row.cells.get(EXCLUDED)).lower() == "true":
         return EXCLUDED
+    state = _state(row, columns)
+    return None if state in COMPLETED or state in FAILED else state
+
+
+def _state(row: Row, columns: Columns) -> str:
+    """Return the state of a row in lower case; empty if it has none."""
     cell = None if columns.state is None else row.cells.get(columns.state)
-    state = "" if cell is None else str(cell).strip().lower()
-    return None if state in COMPLETED else state
+    return "" if cell is None else str(cell).strip().lower()
 
 
 def result_of_row(
     row: Row, columns: Columns, parameters: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], list[RowError]]:
-    """Return the result of a row in wire form, and the errors in it. The server checks ranges."""
+    """Return the result or the failure of a row in wire form, and the errors in it. The server checks ranges."""
     if row.problem is not None:
         return {}, [RowError(row.number, "row", row.problem)]
     errors: list[RowError] = []
@@ -204,6 +214,8 @@ def result_of_row(
             fills = each["kind"] == "fixed" and name not in cells
             point[name] = each["value"] if fills else part(name, _parameter, each, cells.get(name), decimal)
     item: dict[str, Any] = {"parameters": point}
+    if _state(row, columns) in FAILED:
+        return {**item, "status": "failed", **_reason(row, columns)}, errors
     measured = {} if columns.value is None else {"value": columns.value}
     measured |= {f"metrics.{name}": column for name, column in columns.metrics.items()}
     filled = [field for field, column in measured.items() if not _is_missing(plain(row.cells.get(column)))]
@@ -222,6 +234,12 @@ def result_of_row(
     if columns.plate is not None and not _is_missing(plain(row.cells.get(columns.plate))):
         item["plate"] = part("plate", _plate, row.cells.get(columns.plate))
     return {**item, **({"partial": True} if is_partial else {})}, errors
+
+
+def _reason(row: Row, columns: Columns) -> dict[str, str]:
+    """Return the reason of a failure, if the row has one."""
+    cell = None if REASON in columns.parameters.values() else plain(row.cells.get(REASON))
+    return {} if _is_missing(cell) else {"reason": str(cell)}
 
 
 def _is_active(parameter: Mapping[str, Any], point: Mapping[str, Any]) -> bool:

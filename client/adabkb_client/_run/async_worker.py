@@ -36,9 +36,12 @@ async def run(study: AsyncStudy, function: AsyncObjective, options: Options) -> 
         state = RunState(study.id, options, shown, over)
         io = _IO(study, evaluation, state, over)
         with stoppable(state):  # the tasks inherit it
-            async with asyncio.TaskGroup() as tasks:
-                for _ in range(options.workers):
-                    tasks.create_task(_work(state, io))
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    for _ in range(options.workers):
+                        tasks.create_task(_work(state, io))
+            finally:
+                await io.release_spare()
     if state.error:
         raise state.error
     return state.report(await study.recommendation())
@@ -64,31 +67,58 @@ class _IO:
         self._state = state
         self._over = over
         self._asking = asyncio.Lock()
+        self._idle = 0
+        """The number of tasks that have no trial and ask for one, or wait for another one that asks."""
+        self._spare: list[Trial] = []
+        """The trials that one task has leased for other idle ones, last one first."""
         self._calling_back = asyncio.Lock()
 
     async def lease(self, wait: float) -> AsyncLeasedTrial | None:
-        async with self._asking:
-            if not self._state.may_take():
-                return None
-            options = self._state.options
-            suggestion = self._asked.suggest(
-                lease_seconds=options.lease_seconds, fixed=options.fixed, context=options.known(), wait=wait
-            )
-            asked = asyncio.create_task(suggestion)
-            try:
-                trial = await asyncio.shield(asked)
-            except asyncio.CancelledError:  # the server may be issuing a trial at this moment
-                self._over.set()
-                with suppress(AdaBKBError):
-                    await self._study.release(await asked)
-                raise
-            except (ConnectionFailed, Unavailable):
-                if self._over.is_set():  # so it was not retried
+        self._idle += 1
+        try:
+            async with self._asking:
+                if not self._state.may_take():
                     return None
+                if not self._spare:
+                    await self._ask(wait)
+                if not self._spare:
+                    return None
+                leased = AsyncLeasedTrial(self._study, self._spare.pop())
+                self._state.took(leased)
+                return leased
+        finally:
+            self._idle -= 1
+
+    async def _ask(self, wait: float) -> None:
+        """Lease trials for the idle tasks; none if the run ends meanwhile."""
+        await asyncio.sleep(0)  # other tasks may begin at the same moment
+        options = self._state.options
+        suggestion = self._asked.suggest(
+            self._state.count_for(self._idle),
+            lease_seconds=options.lease_seconds,
+            fixed=options.fixed,
+            context=options.known(),
+            wait=wait,
+        )
+        asked = asyncio.create_task(suggestion)
+        try:
+            trials = await asyncio.shield(asked)
+            self._state.received(trials)
+            self._spare = trials[::-1]
+        except asyncio.CancelledError:  # the server may be issuing trials at this moment
+            self._over.set()
+            with suppress(AdaBKBError):
+                self._spare = await asked
+            raise
+        except (ConnectionFailed, Unavailable):
+            if not self._over.is_set():  # otherwise it was not retried
                 raise
-            leased = AsyncLeasedTrial(self._study, trial)
-            self._state.took(leased)
-            return leased
+
+    async def release_spare(self) -> None:
+        """Release the trials that no task has taken before the end of the run."""
+        while self._spare:
+            with suppress(AdaBKBError):
+                await self._study.release(self._spare.pop())
 
     async def release(self, trial: AsyncLeasedTrial) -> None:
         await trial.release()

@@ -19,8 +19,8 @@ LOOK_EVERY = 30.0
 
 
 class StudyProgress(NamedTuple):
-    """The progress of a study: the number of finished trials, the number of failed ones among them, and the best value
-    that satisfies all outcome constraints."""
+    """The progress of a study: the number of finished trials that count towards the budget, the number of failed ones
+    among them, and the best value that satisfies all outcome constraints."""
 
     finished: int
     failed: int
@@ -30,9 +30,9 @@ class StudyProgress(NamedTuple):
     def of(cls, study: StudySummary) -> Self:
         """Return the progress of a study on a server."""
         counts = study.counts
-        finished = counts.completed + counts.failed + counts.stopped
+        failed = counts.failed - counts.own_failures
         best = None if study.best is None or study.best.feasible is False else study.best.value
-        return cls(finished, counts.failed, best)
+        return cls(counts.completed + failed + counts.stopped, failed, best)
 
 
 class Progress:

@@ -3,14 +3,14 @@
 import logging
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
 from typing import Protocol
 
 from adabkb_client._lease import EVALUATION_ERRORS, MISTAKES, Leased, is_mistake
-from adabkb_client._models import Answer, Recommendation, RunReport
+from adabkb_client._models import Answer, Recommendation, RunReport, Trial
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames
@@ -28,6 +28,8 @@ log = logging.getLogger("adabkb_client")
 
 DEFAULT_PAUSE = 1.0
 """Default number of seconds until the next request for a trial."""
+TOGETHER = 8
+"""The maximum number of trials for which the idle workers of a run ask together. The server prefetches as many."""
 FINISHED = ("completed", "failed", "stopped")
 
 
@@ -60,6 +62,7 @@ class RunState:
         self._over = over
         self._deadline = math.inf if options.timeout is None else monotonic() + options.timeout
         self._taken = 0
+        self._together = TOGETHER
         self._under_way: set[tuple[int, int]] = set()
         self._completed: set[int] = set()
         self._failed = 0
@@ -86,6 +89,18 @@ class RunState:
             self.end("timeout")
             return False
         return True
+
+    def count_for(self, idle: int) -> int:
+        """Return for how many trials to ask if so many workers have none. A context that may change is asked for with
+        each trial."""
+        left = idle if self.options.n_trials is None else self.options.n_trials - self._taken
+        return 1 if callable(self.options.context) else min(idle, left, self._together)
+
+    def received(self, trials: Sequence[Trial]) -> None:
+        """Adapt the number of trials that workers ask for together: the model decides on as many as it can in the time
+        of a request, and the other points are quasi-random. Then ask for half as many, otherwise for twice as many."""
+        is_late = any(trial.origin == "fallback" for trial in trials)
+        self._together = max(self._together // 2, 1) if is_late else min(2 * self._together, TOGETHER)
 
     def took(self, trial: Leased) -> None:
         """Count a trial that was issued. No other worker may call ``may_take`` between ``may_take`` and this call."""

@@ -58,6 +58,7 @@ def _run(study: Study, evaluation: Evaluation | Cluster, options: Options, info:
             except BaseException:  # Ctrl-C, SIGTERM
                 crew.abandon()
                 raise
+            crew.release_spare()
     if state.error:
         raise state.error
     return state.report(study.recommendation())
@@ -87,7 +88,11 @@ class _Crew:
         self._lock = threading.Condition()
         self._is_asking = False
         self._asking = threading.Lock()
-        """Held from the request for a trial until it is in ``_leased``, so that one thread asks at a time."""
+        """Held from the request for trials until they are in ``_leased``, so that one thread asks at a time."""
+        self._idle = 0
+        """The number of threads that have no trial and ask for one, or wait for another one that asks."""
+        self._spare: list[LeasedTrial] = []
+        """The trials that one thread has leased for other idle ones, last one first."""
         self._asked = study._until(over)
         """The study, without retries of a request for a trial after the end of the run."""
         self._stop_seconds = stop_seconds()
@@ -123,32 +128,52 @@ class _Crew:
 
     def lease(self, wait: float) -> LeasedTrial | None:
         """Request a trial, for which the server may wait; None if this run needs no further one."""
-        with self._asking:
-            if not self.state.may_take():
-                return None
-            options = self.state.options
-            context = options.known()
-            with self._lock:
-                if self.over.is_set():  # ``abandon`` waits only for the requests that it finds
+        with self._lock:
+            self._idle += 1
+        try:
+            with self._asking:
+                if not self.state.may_take():
                     return None
-                self._is_asking = True
-            try:
-                suggested = self._asked.suggest(
-                    lease_seconds=options.lease_seconds, fixed=options.fixed, context=context, wait=wait
-                )
-                trial = LeasedTrial(self.study, suggested)
+                if not self._spare:
+                    self._ask(wait)
+                if not self._spare:
+                    return None
+                trial = self._spare.pop()
                 self.state.took(trial)
-                with self._lock:
-                    self._leased.add(trial)
-            except (ConnectionFailed, Unavailable):
-                if self.over.is_set():  # so it was not retried
-                    return None
+                return trial
+        finally:
+            with self._lock:
+                self._idle -= 1
+
+    def _ask(self, wait: float) -> None:
+        """Lease trials for the idle threads; none if the run ends meanwhile."""
+        options = self.state.options
+        context = options.known()
+        with self._lock:
+            if self.over.is_set():  # ``abandon`` waits only for the requests that it finds
+                return
+            self._is_asking = True
+            count = self.state.count_for(self._idle)
+        try:
+            suggested = self._asked.suggest(
+                count, lease_seconds=options.lease_seconds, fixed=options.fixed, context=context, wait=wait
+            )
+            self.state.received(suggested)
+            self._spare = [LeasedTrial(self.study, each) for each in reversed(suggested)]
+            with self._lock:
+                self._leased.update(self._spare)
+        except (ConnectionFailed, Unavailable):
+            if not self.over.is_set():  # otherwise it was not retried
                 raise
-            finally:
-                with self._lock:
-                    self._is_asking = False
-                    self._lock.notify_all()
-        return trial
+        finally:
+            with self._lock:
+                self._is_asking = False
+                self._lock.notify_all()
+
+    def release_spare(self) -> None:
+        """Release the trials that no thread has taken before the end of the run."""
+        while self._spare:
+            self._release(self._spare.pop())
 
     def forget(self, trial: LeasedTrial) -> None:
         """Note that the outcome of a trial was reported."""

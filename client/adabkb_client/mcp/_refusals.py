@@ -22,6 +22,7 @@ REMEDIES = {
     "study_not_found": "studies() lists the existing ones; create_study() creates one.",
     "trial_not_found": "trials() lists the existing ones.",
     "study_exists": "info() shows the study as it is. Another definition needs another id in study.",
+    "id_taken": "Choose another id in study.",
     "result_conflict": "A stored result stays as it is. A person can correct it on the study's page.",
     "report_conflict": "A reported value stays as it is; report the next step.",
     "trial_finished": "Nothing is left to do for this trial. suggest() issues another one.",

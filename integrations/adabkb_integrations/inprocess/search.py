@@ -27,7 +27,7 @@ from adabkb_integrations.inprocess.numbers import at_least
 from adabkb_integrations.inprocess.older import older_of
 from adabkb_integrations.inprocess.plates import Plates, filling
 from adabkb_integrations.inprocess.trials import Evaluated, Found, Reason
-from adabkb_integrations.model import Array, Model, one_thread
+from adabkb_integrations.model import Array, Model, Position, one_thread
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.older import Older
 from adabkb_service.engine.prior import Prior
@@ -173,6 +173,8 @@ class Search:
         self.trials: list[Evaluated] = []
         self.best: Evaluated | None = None
         """The trial with the best value, the first one in a tie; None with several objectives."""
+        self._completed: dict[Position, Evaluated] = {}
+        """The first completed trial at each point."""
         self.seed = secrets.randbelow(SEEDS) if seed is None else at_least("seed", seed, 0)
         self._name: Literal["minimize", "maximize"] = name
         self._function = function
@@ -225,7 +227,14 @@ class Search:
             except Exception as error:
                 raise shortened(error)  # noqa: B904 - it is the same error
         front = self._measured.front(self.trials)
-        return Found(self.best, tuple(self.trials), reason, self.seed, self._name, front)
+        return Found(self.best, tuple(self.trials), reason, self.seed, self._name, front, self._recommended())
+
+    def _recommended(self) -> Evaluated | None:
+        if self._measured.has_several or self._domain.space.context:
+            return None
+        with one_thread():
+            point = self._model.recommended()
+        return None if point is None else self._completed.get(point)
 
     def _search(self, shown: Progress) -> Reason:
         while self._has_budget:
@@ -281,7 +290,10 @@ class Search:
         return Evaluated(number, parameters, "failed", reason=in_words(error))
 
     def _take_in(self, trial: Evaluated, point: Array) -> None:
-        result = self._measured.result(trial, tuple(point.tolist()))
+        position: Position = tuple(point.tolist())
+        if trial.state == "completed":
+            self._completed.setdefault(position, trial)
+        result = self._measured.result(trial, position)
         if not isinstance(self._model.config, Config):  # a baseline without a model
             result = replace(result, metrics=())
         with one_thread():

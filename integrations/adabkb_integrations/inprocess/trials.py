@@ -33,6 +33,9 @@ class Found:
     have bounds, the best trial is the best one that satisfies them or, if there is none, the one that violates them
     least. With several objectives, ``front`` has the trials that no other dominates, and ``best`` is None.
 
+    ``recommended`` is a trial at the point with the best mean according to the model. If results are noisy, prefer it
+    to ``best``, which is often a lucky result. It is None with several objectives or a context.
+
     ``reason`` is "budget", "exhausted" (every point of a finite space was evaluated), "stopped" (by ``Search.stop``) or
     "interrupted" (by Ctrl-C). ``best``, ``parameters`` and ``value`` are None if no trial was completed.
     """
@@ -43,6 +46,7 @@ class Found:
     seed: int
     direction: Literal["minimize", "maximize"] = "minimize"
     front: tuple[Evaluated, ...] = ()
+    recommended: Evaluated | None = None
 
     @property
     def parameters(self) -> Mapping[str, Any] | None:

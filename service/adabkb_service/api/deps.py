@@ -169,6 +169,18 @@ async def _page(
 PageDep = Annotated[PageRequest, Depends(_page)]
 
 
+def named(field: str, text: str, example: str) -> tuple[str, str]:
+    """Return the name and the value in a query parameter ``name:value``.
+
+    Raises:
+        Invalid: one of them is missing.
+    """
+    name, colon, value = text.partition(":")
+    if not name or not colon:
+        raise Invalid([FieldError(f"?{field}", f"must be name:value, such as {example}", f"invalid_{field}")])
+    return name, value
+
+
 def encoded(position: Any) -> str:
     """A position in a list as an opaque cursor."""
     return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")

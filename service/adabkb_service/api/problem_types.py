@@ -110,6 +110,13 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         remedy="Give another id, or the same definition to continue the existing study. PATCH /v1/studies/... "
         "changes its limits, stop, tags and parameters; the rest of a definition cannot change.",
     ),
+    errors.IdTaken: ProblemType(
+        409,
+        "id_taken",
+        "The id is taken by another user",
+        remedy="Give another id, such as one that begins with the name of your group. All users of a server share "
+        "the ids.",
+    ),
     errors.TokenExists: ProblemType(
         409,
         "token_made",

@@ -12,7 +12,17 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from adabkb_service.api.admission import CallerDep, SpendDep, by_follower, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
-from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, encoded_time, perform, reply
+from adabkb_service.api.deps import (
+    KeyDep,
+    PageDep,
+    RevisionsDep,
+    ServiceDep,
+    StudyId,
+    encoded_time,
+    named,
+    perform,
+    reply,
+)
 from adabkb_service.api.disconnect import watched
 from adabkb_service.api.fair_queue import run_serialized
 from adabkb_service.api.long_poll import WaitDep, long_poll
@@ -52,9 +62,22 @@ async def create_study(
 
 @router.get("", operation_id="listStudies", response_model=Page[views.Study], responses=responses(422))
 @needs("read")
-def list_studies(service: ServiceDep, page: PageDep, caller: CallerDep) -> Response:
+def list_studies(
+    service: ServiceDep,
+    page: PageDep,
+    caller: CallerDep,
+    tag: Annotated[
+        list[str] | None,
+        Query(
+            description="tag of the studies, as name:text, where the name has no colon; if given several times, all "
+            "must match",
+            max_length=10,
+        ),
+    ] = None,
+) -> Response:
     """The caller's studies and those shared with the caller, newest first."""
-    found = manage.page(service, page.after_study, page.limit, caller)
+    tags = [named("tag", each, "project:solvents") for each in tag or ()]
+    found = manage.page(service, page.after_study, page.limit, caller, tags)
     return rendered(Page(items=found.items, next_cursor=encoded_time(found.after)))
 
 

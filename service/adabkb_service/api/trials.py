@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Query, Response
 from adabkb_service.api.admission import SpendDep, by_follower, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
-from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, encoded_number, perform, reply
+from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, encoded_number, named, perform, reply
 from adabkb_service.api.model_reads import ReadingDep, rendered
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
@@ -26,7 +26,6 @@ from adabkb_service.contract.requests import (
     RetryBody,
     WithdrawBody,
 )
-from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.operations import lease
 from adabkb_service.operations.annotate import annotate
 from adabkb_service.operations.model.why import why
@@ -87,7 +86,7 @@ def list_trials(
     ] = None,
 ) -> Response:
     """The trials of a study, ordered by number."""
-    wanted = [_named(each) for each in attribute or ()]
+    wanted = [named("attribute", each, "host:n1") for each in attribute or ()]
     found = read.list_trials(service, study_id, state=state, attributes=wanted, after=page.after, limit=page.limit)
     return conditional(Page(items=found.items, next_cursor=encoded_number(found.after)), known)
 
@@ -233,10 +232,3 @@ async def retry_trial(
 ) -> Response:
     """Retry a failed or withdrawn trial; it is issued again before any new point."""
     return reply(await perform(service, lease.retry(study_id, number, body, key)))
-
-
-def _named(attribute: str) -> tuple[str, str]:
-    name, colon, value = attribute.partition(":")
-    if not name or not colon:
-        raise Invalid([FieldError("?attribute", "must be name:value, such as host:n1", "invalid_attribute")])
-    return name, value

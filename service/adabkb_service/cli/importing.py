@@ -49,16 +49,17 @@ def import_results(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="validate and report, but store nothing")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Import results from a table.
+    """Import results and failures from a table.
 
     A repeated import stores only rows that are new.
 
     \b
     adabkb result import svm notebook.csv --value accuracy --column C=penalty --dry-run
 
-    Each row is a result at a point that was not suggested; it does not count towards the budget. A row whose state is
-    neither "completed" nor "complete" is skipped. Invalid rows are listed, the other rows are imported, and the exit
-    code is 1.
+    Each row is a result at a point that was not suggested; it does not count towards the budget. States such as
+    "completed", "ok" and "done" mean a result; "failed", "error" and "crashed" mean a failed evaluation, whose reason
+    may be in the column "reason". Rows with other states are skipped. Invalid rows are listed, the other rows are
+    imported, and the exit code is 1.
     """
     steps = StudyCalls(study).import_results(
         file,

@@ -25,6 +25,7 @@ REMEDIES = {
     "trial_not_found": "List them: adabkb trial list STUDY",
     "observation_not_found": "List them: adabkb result list STUDY",
     "study_exists": "Give another id, or change the settings of the existing study: adabkb study update STUDY",
+    "id_taken": "Give another id, such as one that begins with the name of your group",
     "result_conflict": "Replace a stored value: adabkb result correct STUDY OBSERVATION VALUE. Retry a failed trial: "
     "adabkb trial retry STUDY TRIAL",
     "report_conflict": "Reports cannot be corrected. Restart the trial: adabkb trial release STUDY TRIAL",
@@ -52,7 +53,7 @@ NO_TRIAL = {
 }
 """Why a study issues no trial, with the remedy, by reason."""
 
-_OTHERWISE = {"tags": "tag", "parameter": "parameters"}
+_OTHERWISE = {"tags": "tag", "parameter": "parameters", "metrics": "metric", "std_errors": "metric_std_error"}
 """Field of the API -> parameter of the command, if the names differ."""
 
 

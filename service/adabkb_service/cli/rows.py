@@ -40,7 +40,7 @@ def results(found: Iterable[Row]) -> list[Row]:
     """Return results: the trial, numbers and parameters of each."""
     return [
         {
-            "seq": each["seq"],
+            "observation": each["seq"],
             "trial": each["trial"],
             "plate": each.get("plate"),
             "value": each.get("value"),

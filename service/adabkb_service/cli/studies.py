@@ -70,10 +70,18 @@ def create_study(
     show(study, f"Study {study['id']} is {study['state']}.", as_json=as_json)
 
 
-def list_studies(server: Server, as_json: AsJson = False) -> None:
-    """List all studies, newest first."""
-    studies = server.items(client_calls.studies())
-    show(studies, rows.columns(rows.studies(studies)) if studies else "There are no studies.", as_json=as_json)
+def list_studies(
+    server: Server,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=TEXT", help="only studies with this tag; may be repeated", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the studies, newest first."""
+    studies = server.items(client_calls.studies(dict(map(_tag, tag or ()))))
+    none = "No study has these tags." if tag else "There are no studies."
+    show(studies, rows.columns(rows.studies(studies)) if studies else none, as_json=as_json)
 
 
 def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
@@ -240,7 +248,7 @@ def update(
     texts_of_study = {"title": title, "description": description}
     changes |= {name: None if text == NO_LIMIT else text for name, text in texts_of_study.items() if text is not None}
     if tag is not None:
-        changes["tags"] = dict(_tag(text) for text in tag)
+        changes["tags"] = dict(map(_tag, tag))
     if quantity is not None:
         changes["quantities"] = parse_point(quantity)
     if parameter is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -393,15 +392,15 @@ def _attribute(text: str) -> tuple[str, str]:
 
 
 def why(server: Server, study: StudyId, trial: TrialNumber, as_json: AsJson = False) -> None:
-    """Explain why a trial was suggested, and show its history."""
+    """Explain why a trial was suggested, and show its history.
+
+    --json has the inputs of the decision and the events in full.
+    """
     answer = server.document(StudyCalls(study).why(trial))
     found = answer["trial"]
     lines = [f"Trial {trial} is {found['state']}, at {point(found['parameters'])}."]
     lines += _reasons(answer["decision"])
-    lines += [
-        f"  event {event['seq']}, {event['created_at']}: {event['kind']} {json.dumps(event['payload'])}"
-        for event in answer["events"]
-    ]
+    lines += [f"  {event['created_at'][:19]}Z  {event['in_words']}" for event in answer["events"]]
     show(answer, "\n".join(lines), as_json=as_json)
 
 
@@ -414,14 +413,11 @@ def _reasons(decision: dict[str, Any] | None) -> list[str]:
         decision["in_words"],
         f"{source[decision['origin']]} after event {decision['revision']}, on {decision['results']} results; "
         f"trials without one: {waiting}; failed: {', '.join(map(str, decision['failed'])) or 'none'}.",
-        f"Random draws by seed {decision['random']['seed']}, step {decision['random']['step']}.",
     ]
     if decision["best"] is not None:
         best = decision["best"]
         beyond = "" if best.get("feasible", True) else ", violating the outcome constraints"
         lines.append(f"The best was {best['value']!r}{measured(best)} at {point(best['parameters'])}{beyond}.")
-    if decision["path"]:
-        lines.append(f"Its cell is {decision['path'][-1]['key']}, at depth {decision['path'][-1]['depth']}.")
     return lines
 
 

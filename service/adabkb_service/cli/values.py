@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -77,11 +79,19 @@ def parse_metrics(values: Sequence[str] | None, errors: Sequence[str] | None) ->
 
 def _numbers(option: str, texts: Sequence[str]) -> dict[str, Any]:
     example = "such as latency_ms=12.5"
-    found = parse_point(texts, "a metric", example)
-    for name, value in found.items():
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            fail(f"{option} {name}={value} is not a number; give NAME=NUMBER, {example}")
-    return found
+    return {
+        name: _metric(option, name, value, example) for name, value in parse_point(texts, "a metric", example).items()
+    }
+
+
+def _metric(option: str, name: str, value: Any, example: str) -> float:
+    """Return the number of a metric. Numbers such as .7 and +7 are not JSON, so they come as text."""
+    with suppress(ValueError):
+        if isinstance(value, str) and math.isfinite(found := float(value)):
+            return found
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        fail(f"{option} {name}={value} is not a number; give NAME=NUMBER, {example}")
+    return value
 
 
 def parse_result(arguments: Sequence[str]) -> tuple[float | None, dict[str, Any]]:

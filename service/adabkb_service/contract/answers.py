@@ -180,6 +180,9 @@ class Counts(Answer):
     observations: int
     stopped: int = 0
     withdrawn: int = 0
+    own_failures: Annotated[
+        int, Field(description="failed trials that are experiments of users' own; they do not count towards the budget")
+    ] = 0
 
 
 class Best(Sparse, Answer):

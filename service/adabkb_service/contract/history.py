@@ -22,6 +22,12 @@ class Event(Answer):
     created_at: datetime
 
 
+class TrialEvent(Event):
+    """An event of a trial."""
+
+    in_words: Annotated[str, Field(description="what happened, in a few words")]
+
+
 class RandomKey(Answer):
     """The two numbers that determine the random draws of a suggestion."""
 
@@ -71,4 +77,4 @@ class Why(Answer):
 
     trial: Trial
     decision: Annotated[Decision | None, Field(description="null for a point that a user queued")]
-    events: Annotated[list[Event], Field(description="all events about the trial, in order")]
+    events: Annotated[list[TrialEvent], Field(description="all events about the trial, in order")]

@@ -265,7 +265,8 @@ class PointValueBody(Body):
 
 
 class PointFailureBody(Body):
-    """A failed evaluation of a user-supplied point. It is stored as a failed trial, which counts towards the budget."""
+    """A failed evaluation of a user-supplied point. It is stored as a failed trial, which counts neither towards the
+    budget nor towards ``failure_limit``."""
 
     parameters: Annotated[Point, Field(description="measured values of floats may lie between the steps")]
     status: Literal["failed"]

@@ -108,8 +108,8 @@ def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
         TrialFinished: the trial is completed or was stopped, its point is outside the edited space or between the steps
             of a parameter, or it was withdrawn and its place on a plate is taken.
-        StudyComplete: the study has converged, and issues no more trials; or the trial was withdrawn, and other trials
-            have used up the budget.
+        StudyComplete: the study has converged, and issues no more trials; or the trial did not count towards the
+            budget, since it was withdrawn or is a failed experiment of the user's own, and the budget is used up.
     """
     return Request(study_id, TrialAnswer, partial(_retry, number, body), key, invalidates_decisions=True)
 
@@ -128,7 +128,8 @@ def _retry(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[Tri
     if is_over:
         _check_can_be_chosen(draft, trial)
     left = draft.study.budget_left
-    if trial.state == "withdrawn" and left is not None and left <= 0:
+    is_uncounted = trial.state == "withdrawn" or (trial.state == "failed" and trial.origin == "own")
+    if is_uncounted and left is not None and left <= 0:
         raise StudyComplete(f"The budget of study {draft.study.id!r} is used up; increase it to retry trial {number}.")
     if trial.state == "withdrawn" and not has_place_for(draft, trial):
         raise TrialFinished(

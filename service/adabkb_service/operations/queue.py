@@ -103,12 +103,19 @@ def check_takes_trials(study: StudyRow) -> None:
 
 
 def add_trial(
-    draft: Draft, point: dict[str, Any], which: Literal["open", "new"] | None = None, *, is_first: bool = True
+    draft: Draft,
+    point: dict[str, Any],
+    which: Literal["open", "new"] | None = None,
+    *,
+    is_first: bool = True,
+    is_own: bool = False,
 ) -> TrialRow:
-    """Add a queued trial at a checked point, on a plate if one is named, and return it."""
+    """Add a queued trial at a checked point, on a plate if one is named, and return it. With ``is_own``, it is an
+    experiment of the user's own, which has failed."""
     study = draft.study
     number, plate = study.trials + 1, None
     if which is not None:
         plate = plates.number_for(study, point, is_new=which == "new" and is_first)
-    draft.record("queued", {"parameters": point, **({} if plate is None else {"plate": plate})}, number)
+    payload = {"parameters": point, **({} if plate is None else {"plate": plate})}
+    draft.record("queued", {**payload, **({"origin": "own"} if is_own else {})}, number)
     return draft.set_lease_length(number, study.lease_seconds)

@@ -18,7 +18,7 @@ from adabkb_service.contract.requests import (
 from adabkb_service.contract.stored import definition_of, is_edited
 from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict, TrialFinished, shortened, shown
 from adabkb_service.operations.correct import record_change
-from adabkb_service.operations.queue import add_trial, check_takes_trials
+from adabkb_service.operations.queue import add_trial
 from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
 from adabkb_service.study import plates
@@ -53,7 +53,6 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
         ResultConflict: the attempt has another result.
         TrialFinished: the trial was stopped, or can no longer fail.
         LeaseLost: a failure was reported for an attempt that is not the current one.
-        StudyComplete: a user's own point failed, and the study takes no further trials.
     """
     match result:
         case TrialFailureBody():
@@ -183,10 +182,10 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
 
 
 def _record_own_failure(draft: Draft, failure: PointFailureBody) -> Recorded:
-    """Record a failed evaluation of a user's own point: as a trial, since only trials fail."""
+    """Record a failed evaluation of a user's own point: as a trial, since only trials fail. As a result at such a
+    point, it does not count towards the budget; nor does it count among the failures at which the study pauses."""
     point = feasible_point(draft.space, failure.parameters, "/parameters", is_measured=True)
-    check_takes_trials(draft.study)
-    trial = add_trial(draft, point)
+    trial = add_trial(draft, point, is_own=True)
     draft.record("failed", {"attempt": trial.attempt, "reason": failure.reason}, trial.number)
     return Recorded(draft.trial(trial.number), None)
 

@@ -13,7 +13,7 @@ from adabkb_service.storage.columns import Curve, Estimate
 StudyState = Literal["running", "paused", "complete"]
 TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped", "withdrawn"]
 FINISHED: tuple[TrialState, ...] = ("completed", "failed", "stopped", "withdrawn")
-Origin = Literal["policy", "fallback", "queued"]
+Origin = Literal["policy", "fallback", "queued", "own"]
 Phase = Literal["start", "search", "polish", "explore", "restart", "repeat", "sample"]
 """See ``engine/moves.py``."""
 CellStatus = Literal["leaf", "expanded", "pruned"]
@@ -94,6 +94,7 @@ class StudyRow:
     withdrawn: int
     title: str | None
     description: str | None
+    own_failures: int
 
     @classmethod
     def new(cls, study_id: str, definition: dict[str, Any], seed: int, now: datetime, **limits: Any) -> StudyRow:
@@ -123,6 +124,7 @@ class StudyRow:
             log_bytes=0,
             cost_spent=0.0,
             plate=None,
+            own_failures=0,
             **no_trials,
             **limits,
         )
@@ -144,13 +146,13 @@ class StudyRow:
 
     @property
     def budget_left(self) -> int | None:
-        """Number of full evaluations left in the budget; None without a budget of trials. Withdrawn trials do
-        not count, and steps that stopped trials saved are added."""
+        """Number of full evaluations left in the budget; None without a budget of trials. Withdrawn trials and failed
+        experiments of users' own do not count, and steps that stopped trials saved are added."""
         if self.budget is None:
             return None
         rule = self.definition["early_stopping"]
         saved = 0 if rule is None else self.steps_saved // rule["max_steps"]
-        return self.budget - (self.trials - self.withdrawn) + saved
+        return self.budget - (self.trials - self.withdrawn - self.own_failures) + saved
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Text,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from adabkb_service.errors import StudyNotFound
 from adabkb_service.storage import bounded_pages, catalogues, containers
@@ -91,6 +105,16 @@ def bounded_page(
         query = query.where(tuple_(studies.c.created_at, studies.c.id) < after)
     large = (studies.c.definition,)
     return bounded_pages.read(connection, query, StudyRow, order=_NEWEST_FIRST, large=large, limit=limit)
+
+
+def tagged(name: str, text: str) -> ColumnElement[bool]:
+    """The condition that a study has this tag.
+
+    It searches the stored JSON, since paths to names with quotation marks differ between databases. In a name or a
+    text, a backslash precedes each quotation mark, so only a whole tag matches. (LIKE would ignore case on SQLite.)
+    """
+    tags, pair = cast(studies.c.tags, Text), f"{json.dumps(name)}: {json.dumps(text)}"
+    return or_(*(func.replace(tags, f"{before}{pair}", "") != tags for before in ("{", ", ")))
 
 
 def commit_if_unchanged(connection: Connection, before: StudyRow, **values: Any) -> bool:

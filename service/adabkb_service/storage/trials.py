@@ -15,7 +15,7 @@ from adabkb_service.storage.columns import Curve
 from adabkb_service.storage.rows import TrialRow, TrialState, as_values
 from adabkb_service.storage.tables import reports, trials
 
-UNCHANGING = {"study_id", "number", "parameters", "origin", "cell", "plate", "created_at"}
+UNCHANGING = {"study_id", "number", "parameters", "cell", "plate", "created_at"}
 WAITING: tuple[TrialState, ...] = ("expired", "released", "queued")
 
 

@@ -119,7 +119,7 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
     if event.kind in ("suggested", "queued"):
         if event.trial != study.trials + 1:
             yield f"event {event.seq} numbers trial {event.trial} after {study.trials}"
-        if study.budget_left is not None and study.budget_left <= 0:
+        if study.budget_left is not None and study.budget_left <= 0 and payload.get("origin") != "own":
             yield f"event {event.seq} adds trial {event.trial} to a budget of {study.budget}"
     yield from _plate_problem(study, event)
     if event.kind == "observed" and payload.get("observation") != study.observations + 1:

@@ -163,7 +163,9 @@ def _with_named_plate(study: StudyRow, payload: Mapping[str, Any]) -> Columns:
 
 
 def _queued(rows: Rows, event: EventRow) -> Columns:
-    return _added(rows, event, plate=event.payload.get("plate")) | _on_plate(rows.study, event.payload)
+    payload = event.payload
+    origin = "own" if payload.get("origin") == "own" else "queued"
+    return _added(rows, event, origin=origin, plate=payload.get("plate")) | _on_plate(rows.study, payload)
 
 
 def _leased(rows: Rows, event: EventRow) -> Columns:
@@ -184,17 +186,17 @@ def _released(rows: Rows, event: EventRow) -> Columns:
 
 
 def _failed(rows: Rows, event: EventRow) -> Columns:
-    payload = event.payload
+    payload, trial = event.payload, _trial(rows, event)
     moved = _moved(
         rows,
-        _trial(rows, event),
+        trial,
         state="failed",
         failed_attempt=payload["attempt"],
         reason=payload["reason"],
         finished_at=event.created_at,
         seconds=payload.get("seconds"),
     )
-    return {**moved, "failures": rows.study.failures + 1}
+    return moved if trial.origin == "own" else {**moved, "failures": rows.study.failures + 1}
 
 
 def _withdrawn(rows: Rows, event: EventRow) -> Columns:
@@ -213,7 +215,9 @@ def _with_place(study: StudyRow, trial: TrialRow, change: int) -> Columns:
 
 def _retried(rows: Rows, event: EventRow) -> Columns:
     trial = _trial(rows, event)
-    unknown = dict.fromkeys(("failed_attempt", "reason", "finished_at", "seconds"))
+    unknown: dict[str, Any] = dict.fromkeys(("failed_attempt", "reason", "finished_at", "seconds"))
+    if trial.origin == "own":  # from now on, it is a trial as others
+        unknown["origin"] = "queued"
     place = _with_place(rows.study, trial, 1) if trial.state == "withdrawn" else {}
     return _moved(rows, trial, state="released", expirations=0, **unknown) | place
 
@@ -349,7 +353,10 @@ def _moved(rows: Rows, trial: TrialRow, **values: Any) -> Columns:
     rows.put_trial(row)
     if row.state == trial.state:
         return {}
-    return {trial.state: getattr(rows.study, trial.state) - 1, row.state: getattr(rows.study, row.state) + 1}
+    counts: Columns = {trial.state: getattr(rows.study, trial.state) - 1, row.state: getattr(rows.study, row.state) + 1}
+    if trial.origin == "own" and "failed" in counts:
+        counts["own_failures"] = rows.study.own_failures + (1 if row.state == "failed" else -1)
+    return counts
 
 
 def _with_observation(study: StudyRow, row: ObservationRow) -> Columns:

@@ -111,7 +111,7 @@ def test_idempotency_key_of_one_user_reveals_nothing_to_another(guarded: Guarded
         assert [trial["number"] for (trial,) in asked] == [1, 2]
         ann.patch("/v1/studies/keyed/access", json={"shared_with": {"bob": None}})
         taken = bob.post("/v1/studies", json={**made, "direction": "maximize"})
-        assert (taken.status_code, taken.json()["code"]) == (409, "study_exists")
+        assert (taken.status_code, taken.json()["code"]) == (409, "id_taken")
         assert "direction" not in taken.json()["detail"]
         assert bob.post("/v1/studies", json=made).json()["detail"] == taken.json()["detail"]
 

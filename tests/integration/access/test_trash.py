@@ -92,7 +92,7 @@ def test_id_in_the_trash_is_reserved_for_its_owner(guarded: Guarded, ann: httpx.
     assert ann.post("/v1/studies", json=taken).status_code == 201
     assert ann.delete("/v1/studies/kept").status_code == 204
     refused = guarded.send(guarded.token("bob", "work"), "POST", "/v1/studies", taken)
-    assert (refused.status_code, refused.json()["code"]) == (409, "study_exists")
+    assert (refused.status_code, refused.json()["code"]) == (409, "id_taken")
     assert ann.post("/v1/studies/kept/restore").status_code == 200
     assert ann.delete("/v1/studies/kept?purge=true").status_code == 204
     assert guarded.send(guarded.token("bob", "work"), "POST", "/v1/studies", taken).status_code == 201

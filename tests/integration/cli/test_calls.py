@@ -45,7 +45,7 @@ def test_a_trial_is_renewed_released_failed_and_retried(study: Study) -> None:
     assert adabkb("trial", "heartbeat", study.id, "1", "--lease-seconds", "1000").startswith(
         "Trial 1 is leased until 20"
     )
-    assert adabkb("trial", "release", study.id, "1", "--attempt", "1") == "Trial 1 is released.\n"
+    assert adabkb("trial", "release", study.id, "1", "--attempt", "1") == "Trial 1 will be issued again.\n"
     assert adabkb("trial", "list", study.id, "--state", "failed") == f"Study {study.id} has no failed trials.\n"
     adabkb("trial", "suggest", study.id)
     assert "lease_lost" in adabkb("trial", "release", study.id, "1", "--attempt", "1", code=1)
@@ -54,8 +54,20 @@ def test_a_trial_is_renewed_released_failed_and_retried(study: Study) -> None:
     assert header.split() == ["trial", "state", "seconds", "x", "y", "note"]
     assert re.fullmatch(r"1 +failed +\d\S* .*out of memory", line)
     assert adabkb("trial", "retry", study.id, "--failed") == "Trial 1 will be issued again.\n"
+    told = [line[22:].strip() for line in adabkb("trial", "why", study.id, "1").splitlines() if line.startswith("  20")]
+    assert told[0] == "Suggested to me"
+    assert told[-2:] == ["Failed: out of memory", "To be tried again"]
     [trial] = json.loads(adabkb("trial", "list", study.id, "--json"))
     assert (trial["number"], trial["state"], trial["attempt"]) == (1, "released", 2)
+
+
+def test_a_metric_is_a_number_in_any_notation_and_errors_name_the_option(create: Callable[..., Study]) -> None:
+    study = create(parameters={"x": Float(0, 1)}, metrics=["ms"])
+    adabkb("trial", "suggest", study.id)
+    assert "error: --metric: is required" in adabkb("result", "observe", study.id, "1", "0", code=1)
+    adabkb("result", "observe", study.id, "1", "0", "--metric", "ms=.5", "--metric-std-error", "ms=+1e-2")
+    [result] = study.observations()
+    assert (result.metrics, result.std_errors) == ({"ms": 0.5}, {"ms": 0.01})
 
 
 def test_a_suggestion_is_declined_and_taken_back(study: Study) -> None:
@@ -85,7 +97,7 @@ def test_a_plate_is_asked_for(create: Callable[..., Study]) -> None:
     assert "plates: of 3 trials with the same x" in adabkb("study", "show", study.id)
     adabkb("result", "add", study.id, "0.5", "x=0.25", "y=0.5", "--plate", "9")
     assert [each.plate for each in study.observations()] == [9]
-    assert adabkb("result", "list", study.id).splitlines()[0].split() == ["seq", "plate", "value", "x", "y"]
+    assert adabkb("result", "list", study.id).splitlines()[0].split() == ["observation", "plate", "value", "x", "y"]
     told = adabkb("result", "add", study.id, "0.5", "x=0.5", "y=0.5", "--plate", "9", code=1)
     assert "is 0.5, but plate 9 has 0.25" in told
     queued = adabkb("trial", "queue", study.id, "x=0.25", "y=0.5", "--plate", "new")
@@ -180,7 +192,7 @@ def test_user_supplied_points_are_queued_and_added(study: Study) -> None:
     assert adabkb("result", "observe", study.id, "1", "-2", "x=0.5", "y=0.5").startswith("Trial 1 is completed.")
     listed = adabkb("result", "list", study.id).splitlines()
     assert [line.split() for line in listed] == [
-        ["seq", "trial", "value", "std_error", "x", "y"],
+        ["observation", "trial", "value", "std_error", "x", "y"],
         ["1", "-3.5", "0.5", "0.5", "0.5"],
         ["2", "1", "-2", "0.5", "0.5"],
     ]
@@ -227,7 +239,8 @@ def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
     told = adabkb("study", "update", study.id, "--title", "Suzuki", "--description", "Boronic ester")
     assert f"{study.id} 'Suzuki'" in told
     assert adabkb("study", "show", study.id).splitlines()[1] == "Boronic ester"
-    assert "Suzuki" in adabkb("study", "list")
+    assert "Suzuki" in adabkb("study", "list", "--tag", "a=b")
+    assert adabkb("study", "list", "--tag", "a=c") == "No study has these tags.\n"
     adabkb("study", "update", study.id, "--title", "none", "--description", "none")
     assert (study.info().title, study.info().description) == (None, None)
     adabkb(

@@ -62,6 +62,21 @@ def test_tasks_use_exactly_the_budget_and_callbacks_are_called(server: str, stud
     assert {observation.std_error for observation in study.observations()} == {0.125}
 
 
+def test_idle_tasks_ask_for_their_trials_together(server: str, study: Study) -> None:
+    """Trials of one request are issued at one time. So many workers do not wait for one suggestion after the other."""
+    assert run(server, itself, workers=5, n_trials=4).completed == 4
+    assert len({trial.started_at for trial in study.trials()}) == 1
+
+
+def test_trials_that_no_task_takes_before_the_end_are_released(server: str, study: Study) -> None:
+    async def once(x: float) -> float:
+        study.stop()
+        return x
+
+    assert run(server, once, workers=4).completed == 1
+    assert [trial.state for trial in study.trials()] == ["completed", "released", "released", "released"]
+
+
 def test_a_run_ends_after_n_trials_or_when_it_is_stopped(server: str, study: Study) -> None:
     assert run(server, itself, n_trials=3, workers=2).reason == "n_trials"
     assert study.info().counts.trials == 3

@@ -31,6 +31,8 @@ def test_a_script_that_asks_for_another_budget_learns_how_to_change_it(client: C
     info = study.info()
     assert (info.budget, info.tags, info.title, info.description) == (20, {"a": "2"}, "T", None)
     assert repr(info).startswith("<Study 's' (T): running")
+    assert [each.id for each in client.studies({"a": "2"})] == ["s"]
+    assert not list(client.studies({"a": "1"}))
 
 
 def test_settings_are_compared_with_what_they_are_now(client: Client) -> None:

@@ -29,6 +29,7 @@ from adabkb_client import (
     Quantity,
     Study,
 )
+from adabkb_client._run.progress import StudyProgress
 from tests.integration.client.faults import proxy
 from tests.servers import server_on
 
@@ -216,12 +217,42 @@ def test_columns_of_other_names_are_named(line: Study) -> None:
 
 
 def test_rows_without_a_result_are_left_out_by_their_state(line: Study) -> None:
-    states = ["completed", "failed", "COMPLETE", None, "running", "failed"]
+    states = ["completed", "pruned", "COMPLETE", None, "running", "pruned"]
     rows = [{**point, "state": state} for point, state in zip(points(6), states, strict=True)]
     report = line.import_results([*rows, {"x": 0, "value": 9, "excluded": True}])
-    assert report.left_out == {"failed": 2, "running": 1, "excluded": 1}
-    assert "skipped because of their state: 2 failed, 1 running, 1 excluded" in str(report)
+    assert report.left_out == {"pruned": 2, "running": 1, "excluded": 1}
+    assert "skipped because of their state: 2 pruned, 1 running, 1 excluded" in str(report)
     assert [row.value for row in line.observations()] == [0, 2, 3]
+
+
+def test_failures_are_imported_once_and_neither_end_nor_pause_the_study(line: Study) -> None:
+    """They are no invalid rows, although they have no value; without a point, they say nothing."""
+    line.update(budget=3, failure_limit=2)
+    rows: list[dict[str, Any]] = [
+        {"x": 0.1, "state": "FAIL", "reason": "out of memory"},
+        {"x": 0.2, "state": "error"},
+        {"x": 0.2, "state": "crashed", "value": float("nan")},
+        {"x": None, "state": "failed"},
+        {"x": 0.2, "state": "ok", "value": 1.0},
+    ]
+    preview = line.import_results(rows, dry_run=True)
+    assert "0.1: failed: out of memory" in str(preview)
+    assert "0.2: failed\n" in str(preview)
+    report = line.import_results(rows)
+    assert "5 rows, 4 stored" in str(report)
+    assert "3 of them as failed" in str(report)
+    assert (report.errors, report.left_out, report.unused) == ((), {"failed": 1}, ())
+    assert [(each.parameters["x"], each.reason) for each in line.trials(state="failed")] == [
+        (0.1, "out of memory"),
+        (0.2, None),
+        (0.2, None),
+    ]
+    again = line.import_results([*rows, {"x": 0.3, "state": "failed"}])
+    assert (again.stored, again.repeated) == (1, 4)
+    info = line.info()
+    assert (info.state, info.counts.failed, info.counts.own_failures, info.counts.observations) == ("running", 4, 4, 1)
+    assert StudyProgress.of(info)[:2] == (0, 0), "a run begins at none of its budget"
+    assert len(line.suggest(count=3)) == 3
 
 
 def test_other_words_for_completed_are_understood(line: Study) -> None:
@@ -281,16 +312,19 @@ def test_a_study_of_optuna_is_imported(create: Callable[..., Study]) -> None:
         x = trial.suggest_float("x", 0, 1)
         if trial.number == 1:
             raise optuna.TrialPruned
+        if trial.number == 5:
+            raise ArithmeticError
         trial.set_constraint("c", 1.0 if trial.number == 2 else 0.0)
         return float("inf") if trial.number == 3 else x
 
-    theirs.optimize(objective, n_trials=5)
+    theirs.optimize(objective, n_trials=6, catch=ArithmeticError)
     study = create(x=Float(0, 1))
     report = study.import_results(theirs)
-    assert (report.stored, report.left_out) == (2, {"pruned": 1, "infeasible": 1})
+    assert (report.stored, report.left_out) == (3, {"pruned": 1, "infeasible": 1})
+    assert [trial.parameters for trial in study.trials(state="failed")] == [theirs.trials[5].params]
     assert [(error.row, error.field) for error in report.errors] == [(3, "value")]
     assert {row.value for row in study.observations()} == {theirs.trials[0].value, theirs.trials[4].value}
-    assert create(x=Float(0, 1)).import_results(theirs.trials_dataframe()).stored == 3, "its frame knows no constraints"
+    assert create(x=Float(0, 1)).import_results(theirs.trials_dataframe()).stored == 4, "its frame knows no constraints"
     opposite = optuna.create_study(direction="minimize")
     opposite.add_trials(theirs.trials)
     with pytest.raises(ValueError, match=f"has the direction minimize, but study '{study.id}' has maximize; "):

@@ -120,8 +120,11 @@ def test_a_file_for_excel_begins_with_a_byte_order_mark_and_is_imported(
     for name, source in {"file": file, "frame": tried.to_frame()}.items():
         copy = client.create_study(name, parameters, direction="minimize", metrics=["seconds"])
         report = copy.import_results(source)
-        assert (report.stored, report.errors) == (3, ())
-        assert report.left_out == {"excluded": 1, "failed": 1, "active": 1, "released": 1, "queued": 1}
+        assert (report.stored, report.errors) == (4, ())
+        assert report.left_out == {"excluded": 1, "active": 1, "released": 1, "queued": 1}
+        assert [each.reason for each in copy.trials(state="failed")] == [
+            each.reason for each in tried.trials(state="failed")
+        ]
         counted = [each for each in tried.observations() if each.counts]
         assert Counter(each.value for each in copy.observations()) == Counter(each.value for each in counted)
 

@@ -338,6 +338,24 @@ def test_neither_a_web_server_nor_a_database_is_loaded() -> None:
     assert done.stdout == "set()\n"
 
 
+def test_the_recommended_trial_is_at_the_point_that_a_study_recommends(client: Client) -> None:
+    """With noisy results, it need not be the best one."""
+
+    def noisy(x: float) -> float:
+        return float((x - 0.3) ** 2 + 0.3 * np.sin(1e4 * x))
+
+    space: dict[str, Parameter] = {"x": Float(0, 1)}
+    found = minimize(noisy, space, budget=8, seed=3, progress=False)
+    study = client.create_study(None, space, direction="minimize", budget=8, seed=3)
+    model = study.run(noisy).recommendation.model
+    assert model is not None
+    assert found.recommended is not None
+    assert found.recommended.parameters == model.parameters
+    assert found.recommended != found.best
+    several = minimize(lambda x: {"metrics": {"a": x, "b": 1 - x}}, space, budget=3, objectives=["a", "b"], seed=1)
+    assert several.recommended is None
+
+
 @pytest.mark.parametrize("kind", ["random", "sobol"])
 def test_baselines_evaluate_the_same_points_as_on_a_server(kind: str, client: Client) -> None:
     space: dict[str, Parameter] = {"x": Float(0, 1), "k": Categorical(["a", "b"])}

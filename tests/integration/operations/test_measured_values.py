@@ -16,7 +16,20 @@ from adabkb_service.operations.studies.read import list_observations
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.verbs import Ask, OwnFailure, Value, edit, get, observe, queue, repeat, retry, suggest
+from tests.integration.operations.verbs import (
+    Ask,
+    Failure,
+    OwnFailure,
+    Value,
+    change,
+    edit,
+    get,
+    observe,
+    queue,
+    repeat,
+    retry,
+    suggest,
+)
 
 HEAT = {"name": "heat", "kind": "float", "low": 50, "high": 92, "step": 5}
 STIRRING = {"name": "stirring", "kind": "float", "low": 0, "high": 1, "step": 0.25}
@@ -194,12 +207,25 @@ def test_an_own_experiment_that_failed_between_the_steps_is_a_failed_trial(
     assert_log_is_complete(database, clock, running)
 
 
-def test_an_own_experiment_that_failed_counts_toward_the_budget_and_can_be_retried_on_the_steps(
-    running: Service,
+def test_own_experiments_that_failed_count_only_when_they_are_retried(
+    database: Database, clock: ManualClock, running: Service
 ) -> None:
-    create(running, definition(**drifting(budget=1)))
-    failed = observe(running, "s", OwnFailure({**DRIFTED, "heat": 70})).view.trial
-    assert failed is not None
+    """They count neither towards the budget nor towards the failures in a row that pause a study, as an own result
+    does not."""
+    create(running, definition(**drifting(budget=2, failure_limit=2)))
+    for _ in range(3):
+        failed = observe(running, "s", OwnFailure({**DRIFTED, "heat": 70})).view
+    assert (failed.study.state, failed.study.counts.failed) == ("running", 3)
+    assert failed.trial is not None
+    assert failed.trial.origin == "own"
+    again = retry(running, "s", failed.trial.number).view.trial
+    assert (again.state, again.origin) == ("released", "queued")
+    assert [trial.number for trial in suggest(running, "s", Ask(2)).view.trials] == [3, 4]
+    assert observe(running, "s", OwnFailure(DRIFTED)).view.study.counts.failed == 3
     with pytest.raises(StudyComplete, match="budget"):
-        observe(running, "s", OwnFailure(DRIFTED))
-    assert retry(running, "s", failed.number).view.trial.state == "released"
+        retry(running, "s", 1)
+    observe(running, "s", Failure(3))
+    observe(running, "s", Value(1.0, 4))
+    assert observe(running, "s", OwnFailure(DRIFTED)).view.study.state == "complete"
+    change(running, "s", {"budget": 3})
+    assert_log_is_complete(database, clock, running)

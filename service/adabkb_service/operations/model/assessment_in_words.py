@@ -41,6 +41,7 @@ PHASES: Mapping[str | None, str] = {
 ORIGINS: Mapping[str, str] = {
     "fallback": "is quasi-random, because the model did not answer in time",
     "queued": "was queued by a person",
+    "own": "was chosen by a person",
 }
 NO_GAP: Mapping[NoGap, str] = {
     "no_results": "There are no results yet.",

@@ -19,10 +19,11 @@ from adabkb_service.engine.space import Space
 from adabkb_service.errors import TrialNotFound
 from adabkb_service.operations.model.why_in_words import in_words
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.words.events_in_words import happened
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.storage import events, studies, trials
 from adabkb_service.storage.rows import EventRow, StudyRow
-from adabkb_service.study import render
+from adabkb_service.study import lifecycle, render
 from adabkb_service.study.best import as_best
 from adabkb_service.study.replay_state import ReplayState, replayed
 
@@ -42,11 +43,16 @@ def why(service: Service, study_id: str, number: int) -> history.Why:
         raise TrialNotFound(study_id, number)
     first = concerning[0]
     before = replayed(study_id, log[: first.seq - 1])
+    view = lifecycle.full_view(study)
     return history.Why(
         trial=render.trial(trial),
         decision=_decision(study, first, before) if first.kind == "suggested" else None,
-        events=[render.event(event) for event in concerning],
+        events=[_with_words(view, render.event(event)) for event in concerning],
     )
+
+
+def _with_words(study: views.Study, event: history.Event) -> history.TrialEvent:
+    return history.TrialEvent(**dict(event), in_words=happened(study, event))
 
 
 def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.Decision:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -29,6 +29,7 @@ from adabkb_service.errors import (
     Contention,
     FieldError,
     Forbidden,
+    IdTaken,
     Invalid,
     PreconditionFailed,
     StudyExists,
@@ -70,8 +71,8 @@ def create(
     """Create a study that the caller owns. If a study with the same id and the same definition exists, return it.
 
     Raises:
-        StudyExists: a study with this id and another definition exists. If the caller may read it, the message names
-            the differences.
+        StudyExists: a study with this id and another definition exists; the message names the differences.
+        IdTaken: a study with this id exists that the caller may not read, or is in another user's trash.
         Forbidden: the caller's token does not allow this id.
         QuotaExceeded: the caller's quota of studies or storage is used up.
         Invalid: no point satisfies the constraints, or a study in ``transfer_from`` cannot be used.
@@ -135,16 +136,16 @@ def _created(definition: StudyDefinition, older: list[Snapshot], now: datetime) 
 
 
 def _check_visible(connection: Connection, study: StudyRow, caller: Caller) -> None:
-    """Refuse the id of a study that the caller may not read. The error reveals only that the study exists."""
+    """Refuse the id of a study that the caller may not read."""
     rights = grants.of_user(connection, study.id, caller.user or "") if caller.reaches(study.id) else []
     if not (caller.is_admin or rights):
-        raise StudyExists(f"Study {study.id!r} exists and belongs to another user.")
+        raise IdTaken(study.id)
 
 
 def _check_no_trash(connection: Connection, study_id: str, user: str) -> None:
     """Refuse the id of a study in another user's trash, so that the other user can still restore it."""
     if trash.page(connection, 0, 1, trashed.c.study_id == study_id, trashed.c.owner != user):
-        raise StudyExists(f"Study {study_id!r} exists in another user's trash.")
+        raise IdTaken(study_id)
 
 
 def _check_reached(study_id: str, caller: Caller) -> None:
@@ -236,11 +237,15 @@ def _shown(draft: Draft, _: Points) -> Outcome[answers.Study]:
 
 
 def page(
-    service: Service, after: Position | None, limit: int, caller: Caller = ANYBODY
+    service: Service,
+    after: Position | None,
+    limit: int,
+    caller: Caller = ANYBODY,
+    tags: Collection[tuple[str, str]] = (),
 ) -> Page[answers.Study, Position]:
-    """Return a page of the studies that the caller may read, newest first. A page with large definitions may have fewer
-    than ``limit`` studies."""
-    conditions = readable(caller)
+    """Return a page of the studies that the caller may read, newest first; with ``tags``, those that have all of them
+    (name and text). A page with large definitions may have fewer than ``limit`` studies."""
+    conditions = [*readable(caller), *(studies.tagged(name, text) for name, text in tags)]
     with service.database.reading() as connection:
         found = studies.bounded_page(connection, after, limit, *conditions)
     items = [study for _, study in lifecycle.full_views(found.rows)]

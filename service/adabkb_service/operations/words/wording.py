@@ -42,7 +42,12 @@ PHASES: Mapping[str, str] = {
     "restart": "restart",
     "sample": "baseline",
 }
-ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "queued by a person"}
+ORIGINS: Mapping[str, str] = {
+    "policy": "search",
+    "fallback": "quasi-random",
+    "queued": "queued by a person",
+    "own": "chosen by a person",
+}
 """Origin -> purpose, for trials without a phase."""
 OWN_POINT = "own point"
 """Purpose of a result without a trial, and of a failed trial that was never issued."""

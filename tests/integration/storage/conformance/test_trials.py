@@ -65,9 +65,9 @@ def test_change_updates_all_changeable_columns(connection: sa.Connection) -> Non
 
 
 def test_change_keeps_immutable_columns(connection: sa.Connection) -> None:
-    """The point, the origin and the time of creation."""
+    """The point, the cell and the time of creation."""
     trials.add(connection, [trial(1)])
-    trials.change(connection, [trial(1, parameters={}, origin="queued", cell="9", created_at=NOW + timedelta(1))])
+    trials.change(connection, [trial(1, parameters={}, cell="9", created_at=NOW + timedelta(1))])
     assert trials.get(connection, "s", 1) == trial(1)
 
 
