@@ -348,7 +348,7 @@ class Study(StudyMethods, Connected[Transport]):
         n_trials: int | None = None,
         timeout: float | None = None,
         workers: int = 1,
-        processes: bool = False,
+        processes: bool | int = False,
         engine: Literal["ray", "dask"] | None = None,
         resources: Mapping[str, Any] | None = None,
         gpus: Sequence[int | str] | None = None,
@@ -374,17 +374,18 @@ class Study(StudyMethods, Connected[Transport]):
             timeout: seconds after which this run starts no further trial. Running evaluations are finished, and trials
                 that a cluster has not started are released. None means no limit.
             workers: number of threads or processes that evaluate, or of parallel evaluations on the cluster.
-            processes: evaluate in processes instead of threads. Then a function that holds the interpreter lock does
-                not slow down others, and a crash of the interpreter fails only one trial: the process is replaced. The
-                function must be picklable, and a script must make this call below ``if __name__ == "__main__":``.
+            processes: evaluate in this number of processes, or in ``workers`` processes if True, instead of threads.
+                Then a function that holds the interpreter lock does not slow down others, and a crash of the
+                interpreter fails only one trial: the process is replaced. The function must be picklable, and a script
+                must make this call below ``if __name__ == "__main__":``.
             engine: evaluate on a cluster: "ray" uses the cluster of ``ray.init`` or RAY_ADDRESS, "dask" that of the
                 program's ``distributed.Client`` or DASK_SCHEDULER_ADDRESS. This process renews the leases and reports
                 the results. The trial of a lost process or node is released and issued again; it counts only towards
                 ``max_failures``. A warning is logged if the cluster has completed no evaluation for half a minute.
             resources: resources of one evaluation, as arguments of the engine: those of ``ray.remote``, such as
                 ``{"num_gpus": 1}``, or those of Dask's ``submit``, such as ``{"resources": {"GPU": 1}}``.
-            gpus: CUDA devices for ``processes=True``, such as ``[0, 1]`` or their UUIDs. Each process gets one of them
-                in CUDA_VISIBLE_DEVICES, which is set before it imports the program. If there are more processes than
+            gpus: CUDA devices for ``processes``, such as ``[0, 1]`` or their UUIDs. Each process gets one of them in
+                CUDA_VISIBLE_DEVICES, which is set before it imports the program. If there are more processes than
                 devices, they share the devices evenly.
             callbacks: called as ``callback(study, trial)`` after each trial that this run has completed or failed, one
                 at a time, in the thread that reported the trial. An exception in a callback stops the run.
@@ -456,7 +457,7 @@ class Study(StudyMethods, Connected[Transport]):
         n_trials: int | None = None,
         timeout: float | None = None,
         workers: int = 1,
-        processes: bool = False,
+        processes: bool | int = False,
         gpus: Sequence[int | str] | None = None,
         callbacks: Sequence[Callback] = (),
         catch: type[Exception] | tuple[type[Exception], ...] = (),

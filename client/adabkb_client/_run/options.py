@@ -25,7 +25,7 @@ class Options:
     progress: bool
     lease_seconds: float
     fixed: Parameters | None
-    processes: bool = False
+    processes: bool | int = False
     engine: str | None = None
     resources: Mapping[str, Any] | None = None
     context: Context = None
@@ -38,17 +38,31 @@ class Options:
             raise ValueError(f"n_trials must be at least 1, or None for no limit, not {self.n_trials}")
         if self.timeout is not None and not self.timeout > 0:
             raise ValueError(f"timeout must be more than 0 seconds, or None for no limit, not {self.timeout}")
-        if not isinstance(self.processes, bool):
-            raise TypeError(
-                f"processes must be True or False, not {self.processes!r}; workers=... sets the number of processes"
-            )
+        self._check_processes()
         self._check_engine()
         self._check_gpus()
         check_catch(self.catch)
 
+    @property
+    def parallel(self) -> int:
+        """The number of evaluations that run at once."""
+        return self.workers if isinstance(self.processes, bool) else self.processes
+
     def known(self) -> Parameters | None:
         """Return the current context."""
         return self.context() if callable(self.context) else self.context
+
+    def _check_processes(self) -> None:
+        if isinstance(self.processes, bool):
+            return
+        if not isinstance(self.processes, int):
+            raise TypeError(f"processes must be True, False or a number of processes, not {self.processes!r}")
+        if self.processes < 1:
+            raise ValueError(f"processes must be at least 1, or False for threads, not {self.processes}")
+        if self.workers != 1:
+            raise ValueError(
+                f"processes={self.processes} and workers={self.workers} cannot be combined; leave out workers"
+            )
 
     def _check_gpus(self) -> None:
         if self.gpus is None:
@@ -57,14 +71,15 @@ class Options:
             raise ValueError(f"gpus must be a list of devices, such as [0, 1], not {self.gpus!r}")
         if not self.processes:
             raise ValueError(
-                "gpus needs processes=True: threads of one process see the same devices. On a cluster use resources="
+                f"gpus needs processes, such as processes={len(self.gpus)}: the threads of one process see the same "
+                "devices. On a cluster use resources="
             )
 
     def _check_engine(self) -> None:
         if self.engine not in (None, *ENGINES):
             raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, or None, not {self.engine!r}")
         if self.engine is not None and self.processes:
-            raise ValueError(f"processes=True and engine={self.engine!r} cannot be combined; leave one of them out")
+            raise ValueError(f"processes and engine={self.engine!r} cannot be combined; leave one of them out")
         if self.engine is None and self.resources is not None:
             raise ValueError(
                 f"resources needs engine={' or engine='.join(map(repr, ENGINES))}; add one of these, or "

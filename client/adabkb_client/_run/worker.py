@@ -47,7 +47,7 @@ def _run(study: Study, evaluation: Evaluation | Cluster, options: Options, info:
     with Progress(study.id, info.trial_budget, StudyProgress.of(info), visible=options.progress) as shown:
         state = RunState(study.id, options, shown, over)
         crew = _Crew(study, evaluation, state, over, info.max_attempts)
-        threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(options.workers)]
+        threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(options.parallel)]
         with stoppable(state), exit_on_sigterm():  # signal handlers are called in this thread
             try:
                 for thread in threads:

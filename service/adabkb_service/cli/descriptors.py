@@ -15,8 +15,7 @@ DescriptorTables = Annotated[
     typer.Option(
         "--descriptors",
         metavar="NAME=FILE",
-        help="a table (.csv, .xlsx) with the choices of a categorical parameter in its first column, and a descriptor "
-        "in each further column; may be repeated",
+        help="table of a parameter's choices and their descriptors; may be repeated",
         show_default=False,
     ),
 ]

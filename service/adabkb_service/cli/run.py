@@ -43,40 +43,32 @@ def run(
     study: StudyId,
     program: Annotated[
         list[str],
-        typer.Argument(
-            help="after --: the program and its arguments, with {name} for a parameter's value", show_default=False
-        ),
+        typer.Argument(help="after --: the program, with {name} for a parameter's value", show_default=False),
     ],
     n_trials: Annotated[
         int | None,
-        typer.Option(min=1, help="maximum number of trials to evaluate (default: until the study is complete)"),
+        typer.Option(min=1, help="maximum number of trials to evaluate"),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="number of programs to run in parallel")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="programs to run in parallel")] = 1,
     gpus: Annotated[
         str | None,
-        typer.Option(help="CUDA devices, such as 0,1; each program gets one of them in CUDA_VISIBLE_DEVICES"),
+        typer.Option(help="CUDA devices, such as 0,1: one per program"),
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option(min=POSITIVE_SECONDS, help="time limit of a trial in seconds; the trial then fails")
+        float | None, typer.Option(min=POSITIVE_SECONDS, help="seconds after which a trial fails")
     ] = None,
-    grace: Annotated[
-        float, typer.Option(min=0, help="seconds between SIGTERM and SIGKILL when a program must end")
-    ] = 10.0,
+    grace: Annotated[float, typer.Option(min=0, help="seconds between SIGTERM and SIGKILL")] = 10.0,
     pattern: Annotated[
         str | None,
-        typer.Option(
-            help="regular expression whose only group is the result; its last match on standard output counts"
-        ),
+        typer.Option(help="regular expression with one group, the result; its last match in the output counts"),
     ] = None,
-    logs: Annotated[
-        Path | None, typer.Option(help="folder for a log of each trial, instead of standard error", file_okay=False)
-    ] = None,
+    logs: Annotated[Path | None, typer.Option(help="folder for a log of each trial", file_okay=False)] = None,
     max_failures: Annotated[int, typer.Option(min=1, help="stop after this many failures in a row")] = 5,
     lease_seconds: Annotated[
         float,
         typer.Option(
             min=POSITIVE_SECONDS,
-            help="seconds after which the server issues the trials to others if this command is killed",
+            help="seconds after which others get the trials of a killed command",
         ),
     ] = LEASE_SECONDS,
     fixed: FixedParameters = None,
@@ -89,19 +81,13 @@ def run(
 ) -> None:
     """Evaluate the trials of a study with a program.
 
-    The command ends when the study is complete.
-
     \b
     adabkb run svm -- ./train.sh --lr {lr} --layers {layers}
 
     The program gets its parameters as arguments, in the environment (ADABKB_PARAM_lr), and in the JSON file
-    $ADABKB_PARAMETERS. Its result is the last line of its standard output, or the file $ADABKB_RESULT if it exists: a
-    number, or {"value": 0.93, "std_error": 0.01}. Exit code 0 means a result, 75 releases the trial, and any other code
-    fails it, with the last lines of standard error as the reason. If the output of the first trial is not a result, the
-    command releases it and ends. If every trial has failed, it exits with code 1. Ctrl-C and SIGTERM also stop the
-    program and release its trial. A program reports intermediate values by appending lines STEP VALUE to the file
-    $ADABKB_REPORTS. If the server stops its trial, the program gets SIGTERM, then SIGKILL after --grace; its exit code
-    and result are then ignored.
+    $ADABKB_PARAMETERS. Its result is the last line of its output, or the file $ADABKB_RESULT: a number, or {"value":
+    0.93, "std_error": 0.01}. Exit code 0 means a result, 75 releases the trial, any other code fails it. The program
+    may append lines STEP VALUE to $ADABKB_REPORTS. The command ends when the study is complete.
     """
     if os.name != "posix":
         fail("adabkb run needs the processes and signals of Linux or macOS; here, use study.run of the Python client")

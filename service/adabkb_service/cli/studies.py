@@ -85,7 +85,7 @@ def list_studies(
 
 
 def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """Show the state, the counts and the best result of a study.
+    """Show the state, counts and best result of a study.
 
     It also shows a bound on the gain from further trials.
     """
@@ -125,7 +125,7 @@ def resume(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 
 
 def _limit(what: str) -> Any:
-    return typer.Option(help=what, show_default=False, metavar="<number|none>")
+    return typer.Option(help=what, show_default=False, metavar="LIMIT")
 
 
 def update(
@@ -141,31 +141,20 @@ def update(
     ] = None,
     max_runtime_seconds: Annotated[str | None, _limit("time limit of an attempt in seconds")] = None,
     failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
-    pending_limit: Annotated[
-        str | None, _limit("maximum number of pending trials, that is, trials without a result")
-    ] = None,
-    no_gain_for: Annotated[
-        str | None, _limit("number of results without an improvement after which the study ends")
-    ] = None,
-    gap_share_below: Annotated[
-        str | None, _limit("gap at which the study ends, as a share of the results' range")
-    ] = None,
-    title: Annotated[
-        str | None, typer.Option(help='what people call the study; "none" removes it', show_default=False)
-    ] = None,
-    description: Annotated[
-        str | None, typer.Option(help='what the study is about; "none" removes it', show_default=False)
-    ] = None,
+    pending_limit: Annotated[str | None, _limit("maximum number of trials without a result")] = None,
+    no_gain_for: Annotated[str | None, _limit("results without a gain that end the study")] = None,
+    gap_share_below: Annotated[str | None, _limit("final gap as a share of the results' range")] = None,
+    title: Annotated[str | None, typer.Option(help="what people call the study", show_default=False)] = None,
+    description: Annotated[str | None, typer.Option(help="what the study is about", show_default=False)] = None,
     tag: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=TEXT", help="replaces all tags; may be repeated", show_default=False),
+        typer.Option(metavar="NAME=TEXT", help="a tag", show_default=False),
     ] = None,
     quantity: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=JSON",
-            help="label, unit, digits, low and high of value (the objective) or a metric; replaces all quantities; "
-            "may be repeated",
+            help="label, unit, low, high of value or a metric",
             show_default=False,
         ),
     ] = None,
@@ -173,7 +162,7 @@ def update(
         list[str] | None,
         typer.Option(
             metavar="JSON",
-            help="parameter to add to the space, or to replace the one of the same name; may be repeated",
+            help="a parameter to add, or to replace",
             show_default=False,
         ),
     ] = None,
@@ -181,7 +170,7 @@ def update(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="value of an added parameter in the existing trials; may be repeated",
+            help="value of an added parameter in older trials",
             show_default=False,
         ),
     ] = None,
@@ -189,21 +178,19 @@ def update(
         list[str] | None,
         typer.Option(
             metavar="TEXT",
-            help='replaces all constraints on parameters; "none" removes them; may be repeated',
+            help="a constraint on parameters",
             show_default=False,
         ),
     ] = None,
     mixture: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="JSON", help='replaces all mixtures; "none" removes them; may be repeated', show_default=False
-        ),
+        typer.Option(metavar="JSON", help="a mixture", show_default=False),
     ] = None,
     prior: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=JSON",
-            help='replaces all beliefs about the optimum; "none" removes them; may be repeated',
+            help="a belief about the optimum",
             show_default=False,
         ),
     ] = None,
@@ -211,7 +198,7 @@ def update(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help='replaces the baseline (the current settings); "none" removes it; may be repeated',
+            help="a value of the baseline (current settings)",
             show_default=False,
         ),
     ] = None,
@@ -220,14 +207,12 @@ def update(
 ) -> None:
     """Change the settings of a study, or edit its space.
 
-    "none" removes a limit or a text.
-    Giving one of the stopping rules --no-gain-for and --gap-share-below removes the other unless you give both.
+    A LIMIT is a number or "none", which also removes texts, constraints, mixtures, beliefs and the baseline. Options
+    from --tag on may be repeated; all but parameters replace older ones. A stopping rule replaces the other.
 
     \b
     adabkb study update svm --budget 100 --tolerance none
-    adabkb study update svm --title 'Support vector machine'
     adabkb study update svm --quantity 'value={"label": "Yield", "unit": "%", "low": 0, "high": 100}'
-    adabkb study update svm --prior 'gamma={"around": 0.01, "factor": 10}' --baseline gamma=0.1
     adabkb study update svm --parameter '{"name": "shift", "kind": "float", "low": 0, "high": 1}' --default shift=0
     """
     limits = {

@@ -329,7 +329,7 @@ def retry(
     reason: Annotated[str | None, typer.Option(help="reason for the retry, for the log", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Retry failed or withdrawn trials: the server issues them again.
+    """Issue failed or withdrawn trials again.
 
     If the study is paused, also resume it.
 

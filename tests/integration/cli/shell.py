@@ -9,10 +9,13 @@ from typer.testing import CliRunner
 
 from adabkb_service.cli.main import app
 
+WIDTH = 78
+"""Characters of a line of help in a terminal of 80 columns."""
+
 
 def adabkb(*arguments: str, code: int = 0, stdin: str | None = None) -> str:
     """Run a command, and return its output (stderr if it failed with a message there)."""
-    result = CliRunner().invoke(app, list(arguments), input=stdin)
+    result = CliRunner().invoke(app, list(arguments), input=stdin, terminal_width=WIDTH)
     assert result.exit_code == code, result.output
     return result.stderr or result.stdout if code else result.stdout
 

@@ -57,13 +57,15 @@ def test_every_command_and_option_has_help_and_all_that_answer_speak_json() -> N
 
 
 @pytest.mark.parametrize("group", [[], *([name] for name in groups())])
-def test_the_help_of_a_group_is_a_screen_and_no_summary_is_cut(
-    group: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+def test_the_help_of_a_group_is_a_screen_and_no_summary_is_cut(group: list[str]) -> None:
     lines = adabkb(*group, "--help").splitlines()
     assert len(lines) <= SCREEN
     assert not [line for line in lines[1:] if line.endswith("...")]
+
+
+def test_the_help_of_every_command_is_a_screen() -> None:
+    lengths = {path: len(adabkb(*path, "--help").splitlines()) for path, _ in commands()}
+    assert {path: lines for path, lines in lengths.items() if lines > SCREEN} == {}
 
 
 def test_the_first_level_says_of_a_command_what_the_command_says_of_itself() -> None:

@@ -53,13 +53,13 @@ def test_each_process_sees_one_device_before_it_imports_the_program(
     present = tmp_path / "present"
     present.mkdir()
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    study.run(partial(objectives.device, present), workers=2, processes=True, gpus=[3, "5"])
+    study.run(partial(objectives.device, present), processes=2, gpus=[3, "5"])
     assert {observation.value for observation in study.observations()} == {3.0, 5.0}
     assert "CUDA_VISIBLE_DEVICES" not in os.environ
 
 
 def test_devices_need_processes(study: Study) -> None:
-    with pytest.raises(ValueError, match="gpus needs processes=True"):
+    with pytest.raises(ValueError, match="gpus needs processes, such as processes=1: the threads"):
         study.run(objectives.parabola, gpus=[0])
     with pytest.raises(ValueError, match=r"gpus must be a list of devices, such as \[0, 1\]"):
         study.run(objectives.parabola, processes=True, gpus="01")
