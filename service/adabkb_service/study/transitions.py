@@ -194,6 +194,8 @@ def _failed(rows: Rows, event: EventRow) -> Columns:
         finished_at=event.created_at,
         seconds=payload.get("seconds"),
     )
+    if payload["attempt"] == 0:  # a person's own failure, which says nothing about the workers
+        return moved
     return {**moved, "failures": rows.study.failures + 1}
 
 

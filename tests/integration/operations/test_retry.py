@@ -11,7 +11,19 @@ from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import events
 from adabkb_service.storage.database import Database
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.operations.verbs import Ask, Failure, Value, change, get, observe, queue, release, retry, suggest
+from tests.integration.operations.verbs import (
+    Ask,
+    Failure,
+    OwnFailure,
+    Value,
+    change,
+    get,
+    observe,
+    queue,
+    release,
+    retry,
+    suggest,
+)
 
 Parameters = dict[str, object]
 
@@ -57,6 +69,15 @@ def test_study_paused_after_failures_continues_with_retried_trials(running: Serv
     assert issue(running) == []
     change(running, "s", {"state": "running"})
     assert issue(running, 2) == [(number, 2) for number in numbers]
+
+
+def test_failures_that_no_worker_had_do_not_pause_the_study(running: Service) -> None:
+    create(running, definition(failure_limit=2))
+    for x in (0.25, 0.5, 0.75):
+        observe(running, "s", OwnFailure({"x": x, "y": 1.0}))
+    assert get(running, "s").state == "running"
+    failed(running, 2)
+    assert get(running, "s").state == "paused"
 
 
 def test_model_forgets_a_retried_failure(database: Database, clock: ManualClock) -> None:
