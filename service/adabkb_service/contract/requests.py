@@ -261,15 +261,15 @@ class PointValueBody(Body):
             "study's plates, or your own number for an earlier plate"
         ),
     ] = None
-    attributes: Annotated[
-        Attributes, Field(description="values by name, such as a note. The model ignores them")
-    ] = Field(default_factory=dict)
+    attributes: Annotated[Attributes, Field(description="values by name, such as a note. The model ignores them")] = (
+        Field(default_factory=dict)
+    )
     trial: None = None
 
 
 class PointFailureBody(Body):
-    """A failed evaluation of a user-supplied point. It is stored as a failed trial, which counts towards the budget, but
-    not towards ``failure_limit``."""
+    """A failed evaluation of a user-supplied point. It is stored as a failed trial, which counts towards the budget,
+    but not towards ``failure_limit``."""
 
     parameters: Annotated[Point, Field(description="measured values of floats may lie between the steps")]
     status: Literal["failed"]

@@ -270,7 +270,7 @@ def test_a_file_that_is_saved_gives_the_same_results_in_a_new_study(
 ) -> None:
     filled(api)
     exact = {"parameters": {"temperature": 0.1 + 0.2 + 20, "solvent": "water"}, "value": 1e-7 + 1 / 3, "std_error": 0.1}
-    exact["attributes"] = {"note": "=twice as much; \"old\" flask"}
+    exact["attributes"] = {"note": '=twice as much; "old" flask'}
     checked(api.post("/v1/studies/suzuki/observe", json=exact))
     checked(api.post("/v1/studies", json={"id": "again", **STUDY}))
     with tab(browser, lab) as page:
