@@ -177,6 +177,7 @@ def get_study(
         may=may,
         has_curves=has_curves,
         is_loading=service.is_loading,
+        shortcomings=report_in_words.REASONS,
     )
 
 

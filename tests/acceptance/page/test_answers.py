@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 from collections.abc import Iterator
+from typing import get_args
 
 import httpx
 import pytest
 
-from adabkb_service.contract.answers import Study
+from adabkb_service.contract.answers import NoTrialReason, Study
 from adabkb_service.contract.parameters import FloatParameter, IntParameter
+from adabkb_service.operations.reports import report_in_words
 from adabkb_service.operations.words import wording
+from adabkb_service.operations.words.state_in_words import REASONS
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.page.sparkline import sparkline
 from adabkb_service.storage import studies
@@ -151,6 +156,14 @@ def test_the_page_of_a_study_begins_with_the_best_point_and_what_is_running(api:
     assert all(name in first for name in best["parameters"])
     assert 'class="conditions"' in first
     assert 'id="open-now"' in first
+
+
+def test_every_reason_for_no_point_has_its_sentence(api: httpx.Client) -> None:
+    reasons = {reason for each in get_args(NoTrialReason) for reason in get_args(each) or (each,)}
+    assert set(REASONS) == reasons
+    text = html.unescape(api.get("/studies/digits", headers=BROWSER).text)
+    assert json.dumps(REASONS) in text
+    assert json.dumps(report_in_words.REASONS) in text  # for a recommendation without a model's point
 
 
 def test_a_sparkline_steps_down_to_the_best_result() -> None:

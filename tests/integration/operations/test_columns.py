@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adabkb_service.operations.words.columns_in_words import aligned, rounded
+from adabkb_service.operations.words.columns_in_words import aligned, errors, rounded
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,18 @@ def test_numbers_of_a_column_have_equally_many_decimals(texts: list[str], expect
 def test_results_of_a_column_are_rounded_to_the_same_number_of_decimals(texts: list[str], expected: list[str]) -> None:
     """Unless a small one would have fewer than three digits, or one has an exponent."""
     assert rounded(texts) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0.5, 1.254, None, 0.133], ["0.50", "1.25", "", "0.13"]),
+        ([150.0, 12.0, 0.0], ["150", "12", "0"]),
+        ([1e-7, 0.5], ["1e\N{MINUS SIGN}7", "0.5"]),
+        ([], []),
+    ],
+)
+def test_the_smallest_standard_error_of_a_column_has_two_digits(
+    values: list[float | None], expected: list[str]
+) -> None:
+    assert errors(values) == expected

@@ -3,13 +3,14 @@ in the browser."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.operations.words import wording
-from adabkb_service.operations.words.values_in_words import figure
+from adabkb_service.operations.words.values_in_words import LARGE, figure
 
 MAX_DIGITS = 5
 """The maximum number of digits of a number to which zeros are appended, or which is rounded to the decimals of its
@@ -28,8 +29,13 @@ def results(study: Study, name: str | None, values: Sequence[float | None]) -> l
 
 
 def errors(values: Sequence[float | None]) -> list[str]:
-    """Format standard errors; unknown ones are empty."""
-    return rounded(["" if value is None else figure(value, 2) for value in values])
+    """Format standard errors with the decimals that give the smallest one two digits; unknown ones are empty. If these
+    are many decimals, each error has two digits."""
+    known = [value for value in values if value is not None]
+    places = max((1 - math.floor(math.log10(value)) for value in known if value > 0.0), default=0)
+    if places > MAX_DIGITS or max(known, default=0.0) >= LARGE:
+        return ["" if value is None else figure(value, 2) for value in values]
+    return ["" if value is None else _fixed(value, max(places, 0)) for value in values]
 
 
 def settings(parameter: Parameter, points: Sequence[Mapping[str, object]]) -> list[str | None]:
@@ -82,8 +88,12 @@ def _with_decimals(text: str, decimals: int) -> str:
         return text
     known = found["decimals"] or ""
     if len(known) > decimals:
-        return f"{_number(text):,.{decimals}f}".replace(",", SPACE).replace("-", MINUS)
+        return _fixed(_number(text), decimals)
     return f"{found['whole']}.{known.ljust(decimals, '0')}" if decimals else found["whole"]
+
+
+def _fixed(value: float, decimals: int) -> str:
+    return f"{value:,.{decimals}f}".replace(",", SPACE).replace("-", MINUS)
 
 
 def _number(text: str) -> float:
