@@ -25,7 +25,8 @@ EXPONENT = re.compile(r"[\N{MINUS SIGN}-]?\d.*e.*")
 def results(study: Study, name: str | None, values: Sequence[float | None]) -> list[str]:
     """Format results of a metric, or of the objective: with the digits that the study specifies, otherwise all with the
     same number of decimals."""
-    return rounded([wording.number(study, name, value) for value in values])
+    texts = [wording.number(study, name, value) for value in values]
+    return texts if wording.quantity(study, name).digits is not None else rounded(texts)
 
 
 def errors(values: Sequence[float | None]) -> list[str]:
