@@ -261,6 +261,9 @@ class PointValueBody(Body):
             "study's plates, or your own number for an earlier plate"
         ),
     ] = None
+    attributes: Annotated[Attributes, Field(description="values by name, such as a note. The model ignores them")] = (
+        Field(default_factory=dict)
+    )
     trial: None = None
 
 

@@ -46,7 +46,7 @@ def correct(
 def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft, _: Points) -> Outcome[Corrected]:
     was = draft.observation(seq)
     if "attributes" in changes:
-        _annotate(draft, was, changes["attributes"])
+        annotate_result(draft, was, changes["attributes"])
     changes = {name: value for name, value in changes.items() if name != "attributes"}
     metrics = metrics_of(draft.study.definition)
     quantities = definition_of(draft.study.definition).quantities
@@ -61,8 +61,12 @@ def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft
     return Outcome(Corrected(observation=corrected, study=lifecycle.summary(draft.study)))
 
 
-def _annotate(draft: Draft, was: ObservationRow, changes: dict[str, Any]) -> None:
-    """Record changes of the attributes of a result without a trial."""
+def annotate_result(draft: Draft, was: ObservationRow, changes: dict[str, Any]) -> None:
+    """Record changes of the attributes of a result without a trial.
+
+    Raises:
+        Invalid: the attributes are too many or too large, or the result is that of a trial.
+    """
     error = attributes.error_in(attributes.merged(was.attributes, changes))
     if was.trial is not None:
         error = f"are those of trial {was.trial}; set them there"

@@ -17,7 +17,7 @@ from adabkb_service.contract.requests import (
 )
 from adabkb_service.contract.stored import definition_of, is_edited
 from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict, TrialFinished, shortened, shown
-from adabkb_service.operations.correct import record_change
+from adabkb_service.operations.correct import annotate_result, record_change
 from adabkb_service.operations.queue import add_trial
 from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
@@ -60,13 +60,19 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
         case PointFailureBody():
             return _record_own_failure(draft, result)
         case PointValueBody():
-            metrics = checked_metrics(metrics_of(draft.study.definition), result)
-            parameters = feasible_point(draft.space, result.parameters, "/parameters", is_measured=True)
-            if result.plate is not None:
-                plates.check_result(draft, parameters, result.plate)
-            return Recorded(None, _observe(draft, None, None, parameters, result, metrics, result.plate))
+            return _record_own_value(draft, result)
         case TrialValueBody():
             return _record_value(draft, result)
+
+
+def _record_own_value(draft: Draft, result: PointValueBody) -> Recorded:
+    metrics = checked_metrics(metrics_of(draft.study.definition), result)
+    parameters = feasible_point(draft.space, result.parameters, "/parameters", is_measured=True)
+    if result.plate is not None:
+        plates.check_result(draft, parameters, result.plate)
+    stored = _observe(draft, None, None, parameters, result, metrics, result.plate)
+    annotate_result(draft, stored, result.attributes)
+    return Recorded(None, draft.observation(stored.seq))
 
 
 def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:

@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse
 from adabkb_service.access.caller import ANYBODY
 from adabkb_service.operations.words import definition_in_words, events_in_words, wording
 from adabkb_service.operations.words.digits import difference
-from adabkb_service.operations.words.state_in_words import state_in_words
+from adabkb_service.operations.words.state_in_words import REASONS, state_in_words
 from adabkb_service.operations.words.values_in_words import figure, shown, size
 from adabkb_service.page.assets import digest
 from adabkb_service.page.described import described
@@ -74,6 +74,7 @@ def _environment() -> Environment:
         "described": described,
         "events_in_words": events_in_words,
         "sparkline": sparkline,
+        "reasons": REASONS,
         "state_in_words": state_in_words,
         "wording": wording,
         "definition": definition_in_words,

@@ -177,6 +177,7 @@ def get_study(
         may=may,
         has_curves=has_curves,
         is_loading=service.is_loading,
+        shortcomings=report_in_words.REASONS,
     )
 
 
@@ -230,7 +231,7 @@ def get_results(
     ]
     context: dict[str, Any] = {
         "runs": runs,
-        "values": columns_in_words.results(study, [each.result.value if each.result else None for each in found.lines]),
+        **_numbers(study, [each.result for each in found.lines]),
         "settings": {each.name: columns_in_words.parameter_values(each, runs) for each in study.parameters},
         "chosen": {"kind": kind, "worker": worker, "sort": sort, "order": order},
         "number": number,
@@ -238,6 +239,19 @@ def get_results(
         "may": sharing.right(service, caller, study_id),
     }
     return page(request, "results.html", study=study, found=found, **context)
+
+
+def _numbers(study: answers.Study, results: list[answers.Observation | None]) -> dict[str, Any]:
+    """Return the numbers of a page of the table of results, by column."""
+    metrics = [(each.metrics if each else None) or {} for each in results]
+    return {
+        "values": columns_in_words.results(study, None, [each.value if each else None for each in results]),
+        "errors": columns_in_words.errors([each.std_error if each else None for each in results]),
+        "metrics": {
+            name: columns_in_words.results(study, name, [each.get(name) for each in metrics])
+            for name in wording.measured(study)
+        },
+    }
 
 
 @data.post("/studies/{study_id}/sheet")

@@ -44,7 +44,7 @@ interface Role {
 }
 
 /** A row of somebody's table: its line, its cells, what they show, what is wrong with them by their columns, the result
- * for the API, and why it is left out.
+ * for the API, why it is left out, and whether the experiment failed.
  */
 interface PastedRow {
   line: number;
@@ -53,6 +53,7 @@ interface PastedRow {
   faults: { i: number; text: string }[];
   item: Record<string, any> | null;
   left: string;
+  isFailed: boolean;
 }
 
 interface DrawnChart {

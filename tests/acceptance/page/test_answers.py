@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 from collections.abc import Iterator
+from typing import get_args
 
 import httpx
 import pytest
 
-from adabkb_service.contract.answers import Study
+from adabkb_service.contract.answers import NoTrialReason, Study
 from adabkb_service.contract.parameters import FloatParameter, IntParameter
-from adabkb_service.operations.words import wording
+from adabkb_service.contract.quantities import Quantity
+from adabkb_service.operations.reports import report_in_words
+from adabkb_service.operations.words import columns_in_words, wording
+from adabkb_service.operations.words.state_in_words import REASONS
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.page.sparkline import sparkline
 from adabkb_service.storage import studies
@@ -144,6 +150,14 @@ def test_a_result_and_its_error_have_the_same_decimals(api: httpx.Client) -> Non
     assert wording.observed(known, None, 98.2231, None) == "98.223"
 
 
+def test_a_column_of_results_has_the_digits_that_the_study_asks_for(api: httpx.Client) -> None:
+    study = Study.model_validate(api.get("/v1/studies/digits").json())
+    values = [98.22314, 100.5, None]
+    assert columns_in_words.results(study, None, values) == ["98.22", "100.50", "–"]
+    asked = study.model_copy(update={"quantities": {"value": Quantity(digits=4)}})
+    assert columns_in_words.results(asked, None, values) == ["98.2231", "100.5000", "–"]
+
+
 def test_the_page_of_a_study_begins_with_the_best_point_and_what_is_running(api: httpx.Client) -> None:
     text = api.get("/studies/digits", headers=BROWSER).text
     first = text[: text.index('id="assessment"')]
@@ -151,6 +165,14 @@ def test_the_page_of_a_study_begins_with_the_best_point_and_what_is_running(api:
     assert all(name in first for name in best["parameters"])
     assert 'class="conditions"' in first
     assert 'id="open-now"' in first
+
+
+def test_every_reason_for_no_point_has_its_sentence(api: httpx.Client) -> None:
+    reasons = {reason for each in get_args(NoTrialReason) for reason in get_args(each) or (each,)}
+    assert set(REASONS) == reasons
+    text = html.unescape(api.get("/studies/digits", headers=BROWSER).text)
+    assert json.dumps(REASONS) in text
+    assert json.dumps(report_in_words.REASONS) in text  # for a recommendation without a model's point
 
 
 def test_a_sparkline_steps_down_to_the_best_result() -> None:

@@ -154,7 +154,7 @@ def test_a_trial_is_repeated_annotated_and_followed_by_the_next(browser: Browser
         expect(outcome).to_contain_text("Other results at this point: 3.5 of trial 1. Mean of the 2 that count: 4.")
         expect(outcome).to_contain_text("This one is 1.0 more than the first.")
         page.goto("/studies/rows/results")
-        expect(page.locator("#rows tbody tr", has_text="repeat")).to_have_count(2)
+        expect(page.locator("#rows tbody tr", has_text="repetition")).to_have_count(2)
         expect(page.locator("#rows").get_by_text("1 of 2 here, mean 4")).to_have_count(2)
     repeated = checked(api.get("/v1/studies/rows/trials/2"))
     assert (repeated["parameters"], repeated["value"]) == (trial["parameters"], 4.5)

@@ -12,6 +12,7 @@ from adabkb_client import _values as numbers
 from adabkb_service import page
 from adabkb_service.contract.quantities import titled, with_unit
 from adabkb_service.operations.words import digits
+from adabkb_service.operations.words.columns_in_words import rounded
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.operations.words.wording import duration, elapsed
 from tests.packages import NODE
@@ -61,6 +62,14 @@ TIMES = [
     (90_061.0, "1 d 1 h"),
 ]
 DURATIONS = [(90.0, "90 s"), (5400.0, "90 min"), (28800.0, "8 h"), (172800.0, "2 d")]
+COLUMNS: list[tuple[list[float | None], list[str]]] = [
+    ([82.456789, 9.12345, None, 100.0], ["82.46", "9.12", "–", "100.00"]),
+    ([69.0, 36.4], ["69.0", "36.4"]),
+    ([-0.5, 12.0], ["\N{MINUS SIGN}0.5", "12.0"]),
+    ([0.0012345, 12.3456], ["0.0012345", "12.346"]),
+    ([1e-5, 0.123456], ["1e\N{MINUS SIGN}5", "0.12346"]),
+    ([3.0, 4.0], ["3", "4"]),
+]
 TYPED = [
     ("82,4", 82.4),
     ("82.4", 82.4),
@@ -79,6 +88,7 @@ CASES: dict[str, Sequence[tuple[Any, ...]]] = {
     "titled": TITLES,
     "shown": VALUES,
     "inLargestUnit": DURATIONS,
+    "column": COLUMNS,
 }
 """Name of a function in ``words.js`` -> its arguments and what it returns."""
 
@@ -90,6 +100,7 @@ def test_the_server_and_the_client_write_numbers_so() -> None:
     assert [with_unit(number, unit) for number, unit, _ in UNITS] == [case[-1] for case in UNITS]
     assert [titled(name, label, unit) for name, label, unit, _ in TITLES] == [case[-1] for case in TITLES]
     assert [shown(value) for value, _ in VALUES] == [case[-1] for case in VALUES]
+    assert [rounded([figure(each) for each in values]) for values, _ in COLUMNS] == [case[-1] for case in COLUMNS]
     assert [duration(seconds) for seconds, _ in DURATIONS] == [case[-1] for case in DURATIONS]
     assert [elapsed(seconds) for seconds, _ in TIMES] == [case[-1] for case in TIMES]
 

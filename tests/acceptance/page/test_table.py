@@ -208,15 +208,15 @@ def looked_at(page: Page, table: str) -> None:
 def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
     browser: Browser, lab: str, api: httpx.Client
 ) -> None:
-    """Names with units, decimal commas, uncertainties, lines without a result, and unused columns."""
+    """Names with units, decimal commas, uncertainties, lines without a result, failures, notes, and unused columns."""
     checked(api.post("/v1/studies", json={"id": "notes", **STUDY}))
     with tab(browser, lab, size=PHONE, refused=REFUSALS) as page:
         page.goto("/studies/notes")
         looked_at(
             page,
-            "no\tT (°C)\tSolvent\tyield\t±\twho\n"
-            "1\t80,5\t1,4-Dioxane\t82,4\t1,5\tann\n2\t60\tDMF\tn.d.\t\tann\n"
-            "3\t61\tDMF\t55 ± 2\t\tben\n4\t60 °C\twater\t12,5 %\t\t\n",
+            "no\tT (°C)\tSolvent\tyield\t±\twho\tRemark\n"
+            "1\t80,5\t1,4-Dioxane\t82,4\t1,5\tann\tturbid\n2\t60\tDMF\tn.d.\t\tann\n"
+            "3\t61\tDMF\t55 ± 2\t\tben\n4\t60 °C\twater\t12,5 %\t\t\n5\t70\twater\tfailed\t\tben\tleak\n",
         )
         expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text(
             "No column is assigned to Bath temperature [°C] yet"
@@ -225,19 +225,25 @@ def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
         page.get_by_role("button", name="Back").click()  # the columns stay as they were assigned
         page.get_by_role("button", name="Check first").click()
         expect(page.locator("#paste-said")).to_have_text(
-            "3 results will be added. 1 line has no result that counts and is left out."
+            "3 results and 1 failed experiment will be added. 1 line has no result that counts and is left out."
         )
+        expect(page.locator("#paste-columns")).to_contain_text("Note from “Remark”")
         assert accessible(page) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         expect(page.locator("#paste-table tbody tr").first).to_contain_text("80.5")
-        page.get_by_role("button", name="Add 3 results").click()
-        expect(page.get_by_text("Stored: 3 results.")).to_be_visible()
-        expect(page.locator("#rows tbody tr")).to_have_count(3)
+        page.get_by_role("button", name="Add 3 results and 1 failed experiment").click()
+        expect(page.get_by_text("Stored: 3 results and 1 failed experiment.")).to_be_visible()
+        expect(page.locator("#rows tbody tr")).to_have_count(4)
+        expect(page.locator("#rows tbody tr", has_text="leak")).to_contain_text("failed")
+        expect(page.locator("#rows .noted", has_text="turbid")).to_have_count(1)
         stored = checked(api.get("/v1/studies/notes/observations"))["items"]
         told = [(*each["parameters"].values(), each["value"], each["std_error"]) for each in stored]
         assert told == [(80.5, "1,4-dioxane", 82.4, 1.5), (61, "DMF", 55, 2), (60, "water", 12.5, None)]
         page.get_by_role("button", name="Undo").click()
+        expect(page.locator("#rows tbody tr", has_text="leak")).to_have_count(0)
         expect(page.locator("#rows .discounted")).to_have_count(3)
+        only(page, "withdrawn", ["1"])
+        page.get_by_label("Show").select_option("")
         looked_at(page, "Temp,Solv,value\n50,DMF,40\n")
         expect(page.locator("#paste-columns")).to_contain_text("Bath temperature [°C] from “Temp”, solvent from “Solv”")
         page.get_by_role("button", name="Cancel").click()
@@ -263,6 +269,7 @@ def test_a_file_that_is_saved_gives_the_same_results_in_a_new_study(
 ) -> None:
     filled(api)
     exact = {"parameters": {"temperature": 0.1 + 0.2 + 20, "solvent": "water"}, "value": 1e-7 + 1 / 3, "std_error": 0.1}
+    exact["attributes"] = {"note": '=twice as much; "old" flask'}
     checked(api.post("/v1/studies/suzuki/observe", json=exact))
     checked(api.post("/v1/studies", json={"id": "again", **STUDY}))
     with tab(browser, lab) as page:
@@ -275,18 +282,23 @@ def test_a_file_that_is_saved_gives_the_same_results_in_a_new_study(
         page.get_by_role("button", name="Paste or open a table").click()
         page.get_by_label("File:").set_input_files(file)
         expect(page.locator("#paste-said")).to_have_text(
-            "6 results will be added. 3 lines have no result that counts and are left out."
+            "6 results and 1 failed experiment will be added. 2 lines have no result that counts and are left out."
         )
-        page.get_by_role("button", name="Add 6 results").click()
-        expect(page.get_by_text("Stored: 6 results.")).to_be_visible()
+        page.get_by_role("button", name="Add 6 results and 1 failed experiment").click()
+        expect(page.get_by_text("Stored: 6 results and 1 failed experiment.")).to_be_visible()
     assert results(api, "again") == results(api, "suzuki")
+    (failed,) = checked(api.get("/v1/studies/again/trials?state=failed"))["items"]
+    assert failed["reason"] == "the flask broke"
 
 
 def results(api: httpx.Client, study: str) -> list[Any]:
     """The results of a study that count, regardless of their trials and their order."""
     items = checked(api.get(f"/v1/studies/{study}/observations"))["items"]
     counting = [each for each in items if not each["excluded"]]
-    return sorted((sorted(each["parameters"].items()), each["value"], each["std_error"] or 0) for each in counting)
+    return sorted(
+        (sorted(each["parameters"].items()), each["value"], each["std_error"] or 0, *each.get("attributes", {}).items())
+        for each in counting
+    )
 
 
 def test_a_file_that_is_none_is_refused_and_a_large_one_is_stored_whole(

@@ -71,9 +71,9 @@ def test_numbers_have_units_and_end_at_natural_bounds(browser: Browser, site: st
     with tab(browser, site) as page:
         page.goto("/studies/reading")
         drawn(page, "history", "slices", "importance", "validation")
-        expect(page.locator("#figures")).to_contain_text("Best Yield")
+        expect(page.locator("#figures")).to_contain_text("Best result: Yield")
         expect(page.locator("#figures .main strong")).to_have_text(re.compile(r"^\d\d\.\d$"))
-        expect(page.locator("#assessment")).to_contain_text(re.compile(r"The best Yield of 8 results is \d\d\.\d\s%"))
+        expect(page.locator("#assessment")).to_contain_text(re.compile(r"Yield: the best of 8 results is \d\d\.\d\s%"))
         expect(page.locator("#recommendation")).to_contain_text("Yield [%]")
         expect(page.locator("#recommendation")).to_contain_text("t [h]")
         expect(page.locator("#history-said")).to_contain_text("% ")

@@ -194,20 +194,22 @@ def test_results_without_a_trial_have_attributes(database: Database, clock: Manu
     create(running, definition())
     observe(running, "s", Value(1.0, parameters={"x": 0.5, "y": 1.0}))
     observe(running, "s", Value(2.0, parameters={"x": 0.6, "y": 1.0}))
+    observe(running, "s", Value(4.0, parameters={"x": 0.7, "y": 1.0}, attributes={"note": "cloudy"}))
     correct(running, "s", 1, {"attributes": {"note": "turbid", "by": {"ann": 1}}})
     correct(running, "s", 1, {"attributes": {"by": {"bob": 2}}, "value": 3.0})
     before = get(running, "s").revision
     correct(running, "s", 1, {"attributes": {"note": "turbid"}})
     assert get(running, "s").revision == before
-    first, second = list_observations(running, "s", 0, 10).items
+    first, second, third = list_observations(running, "s", 0, 10).items
     assert (first.value, first.attributes) == (3.0, {"note": "turbid", "by": {"ann": 1, "bob": 2}})
     assert "attributes" not in json.loads(second.model_dump_json())
+    assert third.attributes == {"note": "cloudy"}
     with database.reading() as connection:
         told = list(rows(connection, row(running, "s")))
-    assert [each.get("note") for each in told] == ["turbid", None]
+    assert [each.get("note") for each in told] == ["turbid", None, "cloudy"]
     trial = suggest(running, "s", Ask()).view.trials[0].number
     observe(running, "s", Value(1.0, trial))
-    for seq, changes, message in ((3, {"note": "x"}, f"are those of trial {trial}"), (1, {"a:b": 1}, "colon")):
+    for seq, changes, message in ((4, {"note": "x"}, f"are those of trial {trial}"), (1, {"a:b": 1}, "colon")):
         with pytest.raises(Invalid, match=message):
             correct(running, "s", seq, {"attributes": changes})
     assert_log_is_complete(database, clock, running)

@@ -143,7 +143,7 @@ def test_sentences_use_names_and_units_and_respect_natural_bounds(running: Servi
         (trial,) = suggest(running, "s", Ask()).view.trials
         observe(running, "s", Value(min(100.0, 99.9 - (trial.parameters["x"] - 2) ** 2), trial.number))
     assessed = assessment(running, "s")
-    assert "The best Yield of 12 results is " in assessed.progress.text
+    assert "Yield: the best of 12 results is " in assessed.progress.text
     assert re.search(r"is \d+\.\d\s%", assessed.progress.text)
     assert assessed.latest is not None
     assert "%" in assessed.latest.text

@@ -149,7 +149,7 @@ class Ledger:
             self.faults.append(f"event {event.seq} fails trial {trial.number}, which was {trial.state}")
         values = {"state": "failed", "reason": payload["reason"], "finished_at": event.created_at}
         self._move(trial, failed_attempt=payload["attempt"], seconds=payload.get("seconds"), **values)
-        self.failures += 1
+        self.failures += trial.origin != "own"
 
     def _withdrawn(self, event: EventRow) -> None:
         trial = self._trial(event)

@@ -222,7 +222,7 @@ def _progress(facts: _Facts, expected: Prediction | None) -> answers.Progress:
 
 def _latest(facts: _Facts, trial: Trial) -> answers.LatestTrial:
     return answers.LatestTrial(
-        text=words.latest(trial, facts.digits, facts.names),
+        text=words.latest(trial, facts.digits, facts.names, is_early=facts.has_few_results),
         trial=trial.number,
         state=trial.state,
         origin=trial.origin,

@@ -132,7 +132,7 @@ def _of_best(
     label = names.quantity().label
     told = f"The best of {results} results is {value}{at}"
     if label is not None:
-        told = f"The best {shortened(label, MAX_NAME_LENGTH)} of {results} results is {value}{at}"
+        told = f"{shortened(label, MAX_NAME_LENGTH)}: the best of {results} results is {value}{at}"
     if results == 1:
         told = f"The only result is {value}{at}"
     if at_best.is_early and results > 1:
@@ -149,12 +149,14 @@ def _of_best(
         yield f"The model prefers another point, where it expects {digits.estimate(*at_best.preferred)}."
 
 
-def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels) -> str:
-    """Return why the point of a trial was chosen, and the trial's outcome."""
+def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels, *, is_early: bool) -> str:
+    """Return why the point of a trial was chosen, what the model expected there, and the trial's outcome. With too few
+    results to rely on the model (``is_early``), its expectation is left out."""
     why = PHASES[trial.phase] if trial.origin == "policy" else ORIGINS[trial.origin]
     found = [f"Trial {trial.number} {why}."]
-    if trial.phase != "sample" and trial.expected is not None and (told := _expected(trial.expected, digits, names)):
-        found.append(f"The model expected {told} there.")
+    if trial.expected is not None and trial.phase != "sample" and not is_early:
+        told = _expected(trial.expected, digits, names)
+        found.append(f"The model expected {told} there." if told else "")
     if trial.state == "failed":
         found.append("It failed.")
     elif trial.value is not None and "" in digits:

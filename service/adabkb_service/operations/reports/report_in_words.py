@@ -185,11 +185,11 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
     if not study.objectives:
         cells += [
             _measured(study, None, result.value if result else None),
-            figure(result.std_error if result else None, 3),
+            figure(result.std_error if result else None),
         ]
     metrics, errors = (result.metrics or {}, result.std_errors or {}) if result else ({}, {})
     for name in wording.measured(study):
-        cells += [_measured(study, name, metrics.get(name)), figure(errors.get(name), 3)]
+        cells += [_measured(study, name, metrics.get(name)), figure(errors.get(name))]
     cells += [_value(each.name, point) for each in study.parameters if each.kind != "fixed"]
     told = [] if trial is None else [trial.reason, trial.attributes.get("note")]
     if trial is None and result is not None:

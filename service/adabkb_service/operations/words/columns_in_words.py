@@ -1,23 +1,42 @@
-"""Columns of tables: numbers aligned at their decimal points."""
+"""Columns of tables: numbers whose decimal points are below each other. ``column`` in ``assets/words.js`` does the same
+in the browser."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.operations.words import wording
+from adabkb_service.operations.words.values_in_words import LARGE, figure
 
 MAX_DIGITS = 5
-"""The maximum number of digits of a number to which zeros are appended."""
+"""The maximum number of digits of a number to which zeros are appended, or which is rounded to the decimals of its
+column."""
+FEWEST = 3
+"""The minimum number of digits of a number that is rounded to the decimals of its column."""
+MINUS, SPACE = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
 NUMBER = re.compile(r"(?P<whole>[\N{MINUS SIGN}-]?\d[\d\N{NARROW NO-BREAK SPACE}]*)(\.(?P<decimals>\d+))?")
 EXPONENT = re.compile(r"[\N{MINUS SIGN}-]?\d.*e.*")
 
 
-def results(study: Study, values: Sequence[float | None]) -> list[str]:
-    """Format results of the objective."""
-    return aligned([wording.number(study, None, value) for value in values])
+def results(study: Study, name: str | None, values: Sequence[float | None]) -> list[str]:
+    """Format results of a metric, or of the objective: with the digits that the study specifies, otherwise all with the
+    same number of decimals."""
+    texts = [wording.number(study, name, value) for value in values]
+    return texts if wording.quantity(study, name).digits is not None else rounded(texts)
+
+
+def errors(values: Sequence[float | None]) -> list[str]:
+    """Format standard errors with the decimals that give the smallest one two digits; unknown ones are empty. If these
+    are many decimals, each error has two digits."""
+    known = [value for value in values if value is not None]
+    places = max((1 - math.floor(math.log10(value)) for value in known if value > 0.0), default=0)
+    if places > MAX_DIGITS or max(known, default=0.0) >= LARGE:
+        return ["" if value is None else figure(value, 2) for value in values]
+    return ["" if value is None else _fixed(value, max(places, 0)) for value in values]
 
 
 def parameter_values(parameter: Parameter, points: Sequence[Mapping[str, object]]) -> list[str | None]:
@@ -30,15 +49,53 @@ def parameter_values(parameter: Parameter, points: Sequence[Mapping[str, object]
 
 def aligned(texts: Sequence[str]) -> list[str]:
     """Append zeros to the numbers of a column, so that all have the same number of decimals. If one of them would have
-    too many digits, or has an exponent, the texts stay as they are. Texts that are not numbers never change."""
-    numbers = [found for text in texts if (found := NUMBER.fullmatch(text))]
-    decimals = max((len(found["decimals"] or "") for found in numbers), default=0)
-    digits = decimals + max((sum(map(str.isdigit, found["whole"])) for found in numbers), default=0)
-    if not decimals or digits > MAX_DIGITS or any(map(EXPONENT.fullmatch, texts)):
+    too many digits, or has an exponent, the texts stay as they are. Other texts always do."""
+    whole, decimals = _digits(texts)
+    if not decimals or whole + decimals > MAX_DIGITS or any(map(EXPONENT.fullmatch, texts)):
         return list(texts)
     return [_with_decimals(text, decimals) for text in texts]
 
 
+def rounded(texts: Sequence[str]) -> list[str]:
+    """Align the numbers of a column. If one of them would have too many digits, round all to fewer decimals, unless a
+    small one would be left with too few digits."""
+    whole, decimals = _digits(texts)
+    fewer = max(MAX_DIGITS - whole, 0)
+    if decimals <= fewer or any(map(EXPONENT.fullmatch, texts)):
+        return aligned(texts)
+    if any(_is_too_small(text, fewer) for text in texts):
+        return list(texts)
+    return [_with_decimals(text, fewer) for text in texts]
+
+
+def _digits(texts: Sequence[str]) -> tuple[int, int]:
+    """Return the maximum numbers of digits before and after the decimal points of the numbers."""
+    numbers = [found for text in texts if (found := NUMBER.fullmatch(text))]
+    whole = max((sum(map(str.isdigit, found["whole"])) for found in numbers), default=0)
+    return whole, max((len(found["decimals"] or "") for found in numbers), default=0)
+
+
+def _is_too_small(text: str, decimals: int) -> bool:
+    """Return whether a number loses digits with so few decimals, and has fewer than ``FEWEST`` left."""
+    found = NUMBER.fullmatch(text)
+    if found is None or len(found["decimals"] or "") <= decimals:
+        return False
+    return abs(_number(text)) < 10.0 ** (FEWEST - 1 - decimals)
+
+
 def _with_decimals(text: str, decimals: int) -> str:
     found = NUMBER.fullmatch(text)
-    return text if found is None else f"{found['whole']}.{(found['decimals'] or '').ljust(decimals, '0')}"
+    if found is None:
+        return text
+    known = found["decimals"] or ""
+    if len(known) > decimals:
+        return _fixed(_number(text), decimals)
+    return f"{found['whole']}.{known.ljust(decimals, '0')}" if decimals else found["whole"]
+
+
+def _fixed(value: float, decimals: int) -> str:
+    return f"{value:,.{decimals}f}".replace(",", SPACE).replace("-", MINUS)
+
+
+def _number(text: str) -> float:
+    return float(text.replace(MINUS, "-").replace(SPACE, ""))

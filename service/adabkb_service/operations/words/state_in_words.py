@@ -16,7 +16,10 @@ REASONS: Mapping[str, str] = {
     "failures": "Paused, because too many trials in a row failed. Remove the cause, then resume.",
     "pending_limit": "No new point until an unfinished trial has its result.",
     "paused": "Paused: no new points are issued. Results are still accepted.",
+    "fixed_exhausted": "Every point with these fixed values has been issued.",
+    "plate_full": "The plate is full. The next request begins a new one.",
 }
+"""Why there are no new points, or fewer than requested."""
 
 
 def state_in_words(study: Study) -> str:

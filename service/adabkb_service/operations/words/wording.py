@@ -35,15 +35,16 @@ STATES: Mapping[str, str] = {
 }
 PHASES: Mapping[str, str] = {
     "start": "first points",
-    "search": "search",
-    "polish": "polish",
-    "repeat": "repeat",
-    "explore": "explore",
-    "restart": "restart",
-    "sample": "baseline",
+    "search": "promising",
+    "polish": "near the best",
+    "repeat": "repetition",
+    "explore": "uncertain region",
+    "restart": "elsewhere",
+    "sample": "without a model",
 }
+"""Phase of a trial -> its purpose."""
 ORIGINS: Mapping[str, str] = {
-    "policy": "search",
+    "policy": PHASES["search"],
     "fallback": "quasi-random",
     "queued": "queued by a person",
     "own": "chosen by a person",
@@ -51,6 +52,8 @@ ORIGINS: Mapping[str, str] = {
 """Origin -> purpose, for trials without a phase."""
 OWN_POINT = "own point"
 """Purpose of a result without a trial, and of a failed trial that was never issued."""
+PURPOSES: Mapping[str, str] = {**PHASES, "fallback": ORIGINS["fallback"], "own": "own or queued"}
+"""Purposes by which the chart of results groups them."""
 KINDS: Mapping[str, str] = {
     "": "everything",
     "counting": "results that count",

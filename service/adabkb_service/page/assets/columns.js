@@ -1,5 +1,5 @@
-// What the columns of somebody's table are: parameters, results, standard errors. It is guessed from their names, and
-// the person may say otherwise.
+// What the columns of somebody's table are: parameters, results, standard errors, notes. It is guessed from their
+// names, and the person may say otherwise.
 
 import { numeral, shown, titled } from "./words.js";
 
@@ -21,6 +21,22 @@ const OF_ERRORS = [
   "uncertainty",
   "fehler",
 ];
+const OF_NOTES = [
+  "note",
+  "notes",
+  "comment",
+  "comments",
+  "remark",
+  "remarks",
+  "anmerkung",
+  "anmerkungen",
+  "bemerkung",
+  "bemerkungen",
+  "kommentar",
+  "kommentare",
+  "notiz",
+  "notizen",
+];
 const MIN_ABBREVIATION = 3; // letters of a name, such as Temp
 /** Texts of cells without a measurement. */
 const NOTHING = new Set([
@@ -37,9 +53,10 @@ const NOTHING = new Set([
   "n/a",
   "n/d",
   "notdetermined",
-  "failed",
   "?",
 ]);
+/** Texts of cells of failed experiments. */
+const FAILED = new Set(["failed", "fail", "failure", "fehlgeschlagen", "misslungen"]);
 
 /** A name without case, spaces, units and signs.
  * @param {string} name
@@ -65,16 +82,22 @@ function abbreviates(short, name) {
   return isWordByWord || plain(name).startsWith(plain(short));
 }
 
+/** @type {(cell: string) => string} */
+const bare = (cell) =>
+  cell
+    .trim()
+    .toLowerCase()
+    .replace(/[\s.]+/g, "");
+
 /** Whether a cell states that there is no result.
  * @param {string} cell
  */
-export const isNothing = (cell) =>
-  NOTHING.has(
-    cell
-      .trim()
-      .toLowerCase()
-      .replace(/[\s.]+/g, ""),
-  );
+export const isNothing = (cell) => NOTHING.has(bare(cell));
+
+/** Whether a cell states that the experiment failed.
+ * @param {string} cell
+ */
+export const isFailure = (cell) => FAILED.has(bare(cell));
 
 /** The possible roles of a column in a study: a key, a label, how its cells are read, and where the value goes.
  * @param {Pick<ShownStudy, "parameters" | "metrics" | "objectives" | "quantities" | "plates">} study
@@ -133,7 +156,9 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       names: [`std_errors.${name}`, `± ${name}`, `${name} ±`],
     })),
     ...(plates ? [{ key: "plate", label: "Plate", field: "plate", read: number, names: ["plate"] }] : []),
-    { key: "state", label: "State (only completed rows count)", names: ["state", "status"] },
+    { key: "note", label: "Note", group: "attributes", field: "note", read: text, names: ["note"] },
+    { key: "reason", label: "Why it failed", field: "reason", names: ["reason"] },
+    { key: "state", label: "State (completed or failed; others are left out)", names: ["state", "status"] },
     { key: "excluded", label: "Excluded (these rows are left out)", names: ["excluded"] },
   ];
 }
@@ -175,6 +200,7 @@ export function guess(header, known) {
         ),
       );
     else if (OF_RESULTS.includes(plain(name))) found[i] = take(known.find((role) => role.key === "value"));
+    else if (OF_NOTES.includes(plain(name))) found[i] = take(known.find((role) => role.key === "note"));
   });
   header.forEach((title, i) => {
     const name = withoutUnit(title);
@@ -201,6 +227,9 @@ export function number(cell, unit) {
   if (!Number.isFinite(value)) throw new Error(`“${cell}” is not a number.`);
   return value;
 }
+
+/** @param {string} cell */
+const text = (cell) => cell.trim();
 
 /** A result, perhaps with its standard error: “82.4 ± 1.5”.
  * @param {string} cell

@@ -2,7 +2,7 @@
 
 import { byId, made, one } from "./elements.js";
 import { Scale } from "./scale.js";
-import { inUnit, measured } from "./words.js";
+import { column, inUnit, measured } from "./words.js";
 
 const MAX_ROWS = 200;
 
@@ -18,15 +18,22 @@ export async function listCompromises(data) {
   const rows = [...observed].sort((a, b) => sign * (a.metrics[first.metric] - b.metrics[first.metric]));
   const plain = (/** @type {string} */ name) => ({ digits: quantities[name]?.digits });
   const cell = (/** @type {string} */ text, isNumber = true) => made("td", { className: isNumber ? "num" : "" }, text);
+  const shown = rows.slice(0, MAX_ROWS);
+  const columns = objectives.map(({ metric }) =>
+    column(
+      shown.map((each) => each.metrics[metric]),
+      quantities[metric],
+    ),
+  );
   one(table, "tbody", HTMLElement).replaceChildren(
-    ...rows.slice(0, MAX_ROWS).map((each) => {
+    ...shown.map((each, i) => {
       const link = made("a", {}, each.trial === null ? "own" : String(each.trial));
       link.href = each.trial === null ? `${data.page}/results/${each.observation}` : data.trialPage(each.trial);
       return made(
         "tr",
         {},
         made("th", { scope: "row", className: "num" }, link),
-        ...objectives.map(({ metric }) => cell(measured(each.metrics[metric], plain(metric)))),
+        ...columns.map((texts) => cell(texts[i])),
         ...scales.map((scale) => cell(scale.setting(each.parameters[scale.name]), scale.isNumeric)),
       );
     }),

@@ -1,23 +1,23 @@
 // The results in order, the best so far, what the model recommends, and how much better a point may still be.
 
 import { Chart, colours, common, numbers, roomForLegend } from "./charts.js";
-import { byId } from "./elements.js";
+import { byId, dataOf } from "./elements.js";
 import { conditions } from "./scale.js";
 import { counted, difference, figure, inUnit, measured, plusMinus, within } from "./words.js";
 
-/** For each phase: its name, a symbol and a colour that stays apart from the others for everybody.
- * @type {Record<string, [string, string, string]>}
+/** For each phase: a symbol, and a colour that stays apart from the others for everybody.
+ * @type {Record<string, [string, string]>}
  */
 const PHASES = {
-  start: ["first points", "circle", "#8b9199"],
-  search: ["search", "circle", "#2f7fc1"],
-  repeat: ["repeat", "arrow", "#b5483a"],
-  polish: ["polish", "diamond", "#13a07a"],
-  explore: ["explore", "triangle", "#dd8f00"],
-  restart: ["restart", "rect", "#c66a9b"],
-  sample: ["baseline", "circle", "#dd8f00"],
-  fallback: ["quasi-random", "rect", "#8b9199"],
-  own: ["own or queued", "roundRect", "#9a8cf0"],
+  start: ["circle", "#8b9199"],
+  search: ["circle", "#2f7fc1"],
+  repeat: ["arrow", "#b5483a"],
+  polish: ["diamond", "#13a07a"],
+  explore: ["triangle", "#dd8f00"],
+  restart: ["rect", "#c66a9b"],
+  sample: ["circle", "#dd8f00"],
+  fallback: ["rect", "#8b9199"],
+  own: ["roundRect", "#9a8cf0"],
 };
 
 /** @type {Record<string, string>} */
@@ -183,12 +183,14 @@ function aboutCell([first, last, low, high, count], quantity) {
  */
 function results(all, ink, isShown = () => true) {
   const history = { results: all.results.filter((each) => each.excluded || each.beyond || isShown(each)) };
+  /** @type {Record<string, string>} */
+  const names = JSON.parse(dataOf(byId("history-expected", HTMLElement), "purposes"));
   /** @type {ChartOption[]} */
-  const groups = Object.entries(PHASES).map(([phase, [name, symbol, color]]) => {
+  const groups = Object.entries(PHASES).map(([phase, [symbol, color]]) => {
     const found = history.results.filter((each) => !each.excluded && !each.beyond && purpose(each) === phase);
     return {
       type: "scatter",
-      name,
+      name: names[phase],
       symbol,
       symbolSize: 8,
       z: 3,

@@ -65,8 +65,8 @@ const ACTIONS = {
       trials.length
         ? `${studyPage(study.id)}/${trials.length > 1 ? "results?kind=open" : `trials/${trials[0].number}`}`
         : "",
-    says: (answer) =>
-      answer.trials.length ? reserved(answer) : `No point now: ${answer.reason.replaceAll("_", " ")}.`,
+    says: (answer, _, element) =>
+      answer.trials.length ? reserved(answer) : JSON.parse(dataOf(element, "reasons"))[answer.reason],
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },

@@ -3,7 +3,7 @@
 
 import { call } from "./calls.js";
 import { messageOf, problemOf } from "./caught.js";
-import { guess, isNothing, roles, withError } from "./columns.js";
+import { guess, isFailure, isNothing, roles, withError } from "./columns.js";
 import { byId, dataOf, every, holder, made, one } from "./elements.js";
 import { clearProblem, tellProblem } from "./forms.js";
 import { read, written } from "./table.js";
@@ -17,6 +17,7 @@ const MAX_FAULTS = 8;
 const MAX_SHOWN = 12;
 const BATCH = 500;
 const MAX_UNDONE = 100;
+const REMOVED = "the table was removed again";
 
 /** Let the form import a table of results of a study.
  * @param {HTMLFormElement} form
@@ -89,7 +90,7 @@ export function takeTables(form, data) {
     const told = [
       bad.length
         ? `${good.length} of ${counted(good.length + bad.length, "line")} can be added.`
-        : `${counted(good.length, "result")} will be added.`,
+        : `${inWords(good)} will be added.`,
     ];
     if (left)
       told.push(
@@ -101,7 +102,7 @@ export function takeTables(form, data) {
     part.skipLine.hidden = !bad.length;
     one(part.skipLine, "span", HTMLElement).textContent =
       `Leave out ${bad.length === 1 ? "the line that does" : `the ${bad.length} lines that do`} not fit`;
-    part.go.textContent = `Add ${counted(good.length, "result")}`;
+    part.go.textContent = `Add ${inWords(good)}`;
     part.go.disabled = !good.length || (bad.length > 0 && !part.skip.checked);
     clearProblem(form);
     if (bad.length && !part.skip.checked) tellProblem(form, new Error(faultsOf(bad)));
@@ -156,27 +157,44 @@ export function takeTables(form, data) {
     const rows = turn.rows.filter((row) => row.item && !row.faults.length);
     /** @type {number[]} */
     const seqs = [];
+    /** @type {number[]} */
+    const failed = []; // trials
     for (let start = 0; start < rows.length; start += BATCH) {
       const some = rows.slice(start, start + BATCH);
       const answer = await call("POST", `${data.api}/observations`, { items: some.map((row) => row.item) });
-      /** @type {{ observation?: { seq: number } | null }[]} */
+      /** @type {{ observation?: { seq: number } | null, trial?: { number: number } | null }[]} */
       const stored = answer.items;
       seqs.push(...stored.flatMap(({ observation }) => (observation ? [observation.seq] : [])));
-      part.said.textContent = `Stored: ${seqs.length} of ${rows.length}.`;
+      failed.push(...stored.flatMap(({ trial }) => (trial ? [trial.number] : [])));
+      part.said.textContent = `Stored: ${seqs.length + failed.length} of ${rows.length}.`;
     }
     part.text.value = "";
     dialog.close();
     const undo = async () => {
-      for (const seq of seqs)
-        await call("PATCH", `${data.api}/observations/${seq}`, {
-          excluded: true,
-          reason: "the table was removed again",
-        });
+      try {
+        for (const seq of seqs)
+          await call("PATCH", `${data.api}/observations/${seq}`, { excluded: true, reason: REMOVED });
+        for (const number of failed) {
+          await call("POST", `${data.api}/trials/${number}/retry`, { reason: REMOVED });
+          await call("POST", `${data.api}/trials/${number}/withdraw`, { reason: REMOVED });
+        }
+      } catch (error) {
+        say(messageOf(error));
+      }
       changed();
     };
-    say(`Stored: ${counted(seqs.length, "result")}.`, seqs.length <= MAX_UNDONE && undo);
+    say(`Stored: ${inWords(rows)}.`, rows.length <= MAX_UNDONE && undo);
     changed();
   }
+}
+
+/** How many results and failed experiments rows have.
+ * @param {PastedRow[]} rows
+ */
+function inWords(rows) {
+  const failed = rows.filter((row) => row.isFailed).length;
+  const told = failed < rows.length || !failed ? [counted(rows.length - failed, "result")] : [];
+  return [...told, ...(failed ? [counted(failed, "failed experiment")] : [])].join(" and ");
 }
 
 const changed = () => document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true }));
@@ -219,7 +237,7 @@ function missing(known, keys) {
  */
 function understood({ line, cells }, columns, header) {
   /** @type {PastedRow} */
-  const row = { line, cells, shows: [], faults: [], item: null, left: "" };
+  const row = { line, cells, shows: [], faults: [], item: null, left: "", isFailed: false };
   /** @type {Record<string, any>} */
   const item = { parameters: Object.create(null) };
   let lacking = 0;
@@ -232,18 +250,15 @@ function understood({ line, cells }, columns, header) {
     const remedy = "Put tabs or semicolons between cells if commas are decimal.";
     row.faults.push({ i: -1, text: `Line ${line}: ${counts}. ${remedy}` });
   }
+  const cellOf = (/** @type {string} */ key) => cells[columns.findIndex((role) => role?.key === key)] ?? "";
+  const state = cellOf("state").toLowerCase();
+  row.isFailed = isFailure(state) || columns.some((role, i) => (role?.isResult ?? false) && isFailure(cells[i] ?? ""));
+  if (cellOf("excluded").toLowerCase() === "true") row.left = "excluded";
+  else if (!row.isFailed && !["", "complete", "completed"].includes(state)) row.left = state;
   columns.forEach((role, i) => {
     const cell = cells[i] ?? "";
     row.shows[i] = cell;
-    if (!role) return;
-    if (role.key === "state" || role.key === "excluded") {
-      const isLeft =
-        role.key === "state"
-          ? !["", "complete", "completed"].includes(cell.toLowerCase())
-          : cell.toLowerCase() === "true";
-      if (isLeft) row.left ||= role.key === "state" ? cell.toLowerCase() : "excluded";
-      return;
-    }
+    if (!role || (row.isFailed && role.group !== "parameters")) return;
     if (isNothing(cell)) {
       if (role.isResult) lacking += 1;
       else if (cell !== "" && role.group === "parameters") attempt(role, cell, i);
@@ -282,7 +297,10 @@ function understood({ line, cells }, columns, header) {
       );
     }
   }
-  if (lacking && lacking === columns.filter((role) => role?.isResult).length) row.left ||= "no result";
+  if (row.isFailed) {
+    const told = [cellOf("reason"), cellOf("note")].filter((cell) => !isNothing(cell));
+    Object.assign(item, { status: "failed", ...(told.length ? { reason: told.join("; ") } : {}) });
+  } else if (lacking && lacking === columns.filter((role) => role?.isResult).length) row.left ||= "no result";
   else if (lacking) item.partial = true;
   if (row.left) row.faults = [];
   else row.item = item;
@@ -450,7 +468,8 @@ function drawn(row, header, keys, mend) {
   line.className = row.left ? "left" : row.faults.length ? "faulty" : "";
   const number = made("th", {}, String(row.line));
   number.scope = "row";
-  if (row.left) number.append(made("small", {}, ` ${row.left}`));
+  const state = row.left || (row.isFailed ? "failed" : "");
+  if (state) number.append(made("small", {}, ` ${state}`));
   line.append(number);
   header.forEach((_, i) => {
     const cell = made("td", {}, row.shows[i] ?? "");

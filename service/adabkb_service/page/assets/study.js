@@ -16,16 +16,6 @@ import { difference, figure, measured, plusMinus } from "./words.js";
 const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
 
-/** @type {Record<string, string>} */
-const SHORTCOMINGS = {
-  context_needed: "Fill in the context to see its best point.",
-  nothing_feasible: "No result satisfies all bounds yet: these points come closest.",
-  nothing_certain: "Some results satisfy all bounds, but the model is not sure enough of any evaluated point.",
-  model_loading: "The server has just started and is loading the model.",
-  model_busy: "The model is busy. Its point appears with the next result.",
-  model_failed: "The model has failed. The message at the top of the page says why.",
-};
-
 const page = byId("study", HTMLElement);
 const data = new StudyData(dataOf(page, "study"));
 
@@ -65,7 +55,7 @@ async function recommend() {
   const table = byId("recommendation", HTMLTableElement);
   const { model, observed, reason } = await data.recommendation();
   const shortcoming = byId("shortcoming", HTMLElement);
-  shortcoming.textContent = SHORTCOMINGS[reason ?? ""] ?? "";
+  shortcoming.textContent = JSON.parse(dataOf(shortcoming, "reasons"))[reason ?? ""] ?? "";
   shortcoming.hidden = shortcoming.textContent === "";
   for (const row of every(table, "[data-parameter]", HTMLElement)) {
     const name = dataOf(row, "parameter");

@@ -9,7 +9,8 @@ export function written({ header, rows }) {
 }
 
 /** The header and the rows of a table, each with the line that it begins in. Cells have tabs between them, as a
- * spreadsheet copies them, else semicolons, else commas; quotation marks are as in CSV.
+ * spreadsheet copies them, else semicolons, else commas; quotation marks are as in CSV. In a saved table, a cell that
+ * looks like a formula has a leading quotation mark.
  * @param {string} text
  */
 export function read(text) {
@@ -33,7 +34,7 @@ export function read(text) {
     } else cells[cells.length - 1] += sign;
   }
   const [header, ...others] = rows
-    .map((row) => ({ line: row.line, cells: row.cells.map((cell) => cell.trim()) }))
+    .map((row) => ({ line: row.line, cells: row.cells.map((cell) => cell.trim().replace(/^'(?='*[=+\-@])/, "")) }))
     .filter((row) => row.cells.some((cell) => cell !== ""));
   return { header: header?.cells ?? [], rows: others };
 }

@@ -77,6 +77,31 @@ export function measured(value, { digits, unit } = {}) {
   return inUnit(fixed(value, digits), unit);
 }
 
+const [MAX_DIGITS, FEWEST] = [5, 3]; // of a number in a column; of one that is rounded to its decimals
+
+/** Numbers of a quantity in a column, without the unit: with the digits that the study asks for, otherwise all with the
+ * same number of decimals, as the server's `columns_in_words.results` writes them.
+ * @param {(number | null | undefined)[]} values
+ * @param {Quantity} [quantity]
+ */
+export function column(values, { digits } = {}) {
+  const texts = values.map((value) => measured(value, { digits }));
+  if (digits !== undefined || texts.some((text) => text.includes("e"))) return texts;
+  const parts = texts.map((text) => text.split("."));
+  const size = (/** @type {string} */ text) => text.replace(/\D/g, "").length;
+  const most = Math.max(0, ...parts.map(([, decimals = ""]) => decimals.length));
+  const places = Math.min(most, Math.max(MAX_DIGITS - Math.max(0, ...parts.map(([whole]) => size(whole))), 0));
+  const isTooSmall = parts.some(
+    ([, decimals = ""], i) => decimals.length > places && Math.abs(values[i] ?? 0) < 10 ** (FEWEST - 1 - places),
+  );
+  if (isTooSmall) return texts;
+  return parts.map(([whole, decimals = ""], i) => {
+    if (size(whole) === 0) return whole;
+    if (decimals.length > places) return fixed(values[i] ?? 0, places);
+    return places ? `${whole}.${decimals.padEnd(places, "0")}` : whole;
+  });
+}
+
 /** A mean with its standard deviation, which has two digits; both have the same number of decimals, at most one more
  * than the quantity.
  * @param {number} mean

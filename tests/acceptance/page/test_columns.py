@@ -1,0 +1,52 @@
+"""What the scripts of the page take the columns and the cells of a pasted table for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adabkb_service import page
+from tests.packages import NODE
+
+ASSETS = Path(page.__file__).parent / "assets"
+STUDY = {
+    "parameters": [
+        {"name": "temperature", "label": "Bath temperature", "kind": "float", "low": 20, "high": 120},
+        {"name": "note", "kind": "categorical", "choices": ["a", "b"]},
+    ],
+    "quantities": {"value": {"label": "Yield", "unit": "%"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("header", "keys"),
+    [
+        (["Temp", "Ausbeute", "±", "Bemerkungen"], ["parameter:temperature", "value", "std_error", "note"]),
+        (["Yield [%]", "Comments", "remark", "who"], ["value", "note", "", ""]),
+        (["note", "Note", "status", "reason"], ["parameter:note", "note", "state", "reason"]),
+    ],
+)
+def test_columns_are_recognized_by_their_names(header: list[str], keys: list[str]) -> None:
+    found = run(f"columns.guess({json.dumps(header)}, columns.roles({json.dumps(STUDY)}))")
+    assert found == keys
+
+
+def test_cells_of_failed_experiments_are_told_from_those_without_a_result() -> None:
+    cells = ["failed", " Fail. ", "fehlgeschlagen", "n.d.", "", "–", "0", "completed"]
+    assert run(f"{json.dumps(cells)}.map(columns.isFailure)") == [True] * 3 + [False] * 5
+    assert run(f"{json.dumps(cells)}.map(columns.isNothing)") == [False] * 3 + [True] * 3 + [False] * 2
+
+
+def run(expression: str) -> Any:
+    """The value of an expression of the script ``columns``."""
+    program = f"""
+    const columns = await import({json.dumps((ASSETS / "columns.js").as_uri())});
+    console.log(JSON.stringify({expression}));
+    """
+    command = [str(NODE), "--input-type=module", "-e", program]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8")
+    return json.loads(done.stdout)
