@@ -45,7 +45,7 @@ def test_a_trial_is_renewed_released_failed_and_retried(study: Study) -> None:
     assert adabkb("trial", "heartbeat", study.id, "1", "--lease-seconds", "1000").startswith(
         "Trial 1 is leased until 20"
     )
-    assert adabkb("trial", "release", study.id, "1", "--attempt", "1") == "Trial 1 will be issued again.\n"
+    assert adabkb("trial", "release", study.id, "1", "--attempt", "1") == "Trial 1 is released.\n"
     assert adabkb("trial", "list", study.id, "--state", "failed") == f"Study {study.id} has no failed trials.\n"
     adabkb("trial", "suggest", study.id)
     assert "lease_lost" in adabkb("trial", "release", study.id, "1", "--attempt", "1", code=1)
