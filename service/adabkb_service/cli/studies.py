@@ -143,7 +143,7 @@ def update(
     failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
     pending_limit: Annotated[str | None, _limit("maximum number of trials without a result")] = None,
     no_gain_for: Annotated[str | None, _limit("results without a gain that end the study")] = None,
-    gap_share_below: Annotated[str | None, _limit("final gap as a share of the results' range")] = None,
+    gap_share_below: Annotated[str | None, _limit("gap that ends it, as a share of the range")] = None,
     title: Annotated[str | None, typer.Option(help="what people call the study", show_default=False)] = None,
     description: Annotated[str | None, typer.Option(help="what the study is about", show_default=False)] = None,
     tag: Annotated[
@@ -208,7 +208,7 @@ def update(
     """Change the settings of a study, or edit its space.
 
     A LIMIT is a number or "none", which also removes texts, constraints, mixtures, beliefs and the baseline. Options
-    from --tag on may be repeated; all but parameters replace older ones. A stopping rule replaces the other.
+    from --tag on may be repeated; all but parameters replace older ones. One stopping rule removes the other.
 
     \b
     adabkb study update svm --budget 100 --tolerance none
