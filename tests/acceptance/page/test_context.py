@@ -71,7 +71,7 @@ def test_the_page_asks_for_the_context_and_shows_the_best_point_of_it(
     gluing(api)
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/studies/gluing")
-        expect(page.get_by_text("Fill in the context to see its best point.")).to_be_visible()
+        expect(page.get_by_text("The best point depends on the context. Give a context to see it.")).to_be_visible()
         best = page.locator("#best-context")
         best.get_by_label("humidity").fill("0,5")
         best.get_by_role("button", name="Show the best point").click()
@@ -80,7 +80,7 @@ def test_the_page_asks_for_the_context_and_shows_the_best_point_of_it(
         best.get_by_role("button", name="Show the best point").click()
         expect(page.locator("[data-parameter=humidity] [data-by=model]")).to_have_text("0.5")
         expect(page.locator("[data-parameter=machine] [data-by=observed]")).to_have_text("A")
-        expect(page.get_by_text("Fill in the context to see its best point.")).to_be_hidden()
+        expect(page.get_by_text("The best point depends on the context. Give a context to see it.")).to_be_hidden()
         drawn(page, "history", "slices")
         assert accessible(page) == []
         page.get_by_role("button", name="Next experiment").first.click()

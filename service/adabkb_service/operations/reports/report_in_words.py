@@ -32,7 +32,7 @@ MAX_WORKERS = 6
 """The maximum number of workers that a summary names."""
 REASONS = {
     "no_results": "There are no results yet.",
-    "context_needed": "The best point depends on the context; request it for a context.",
+    "context_needed": "The best point depends on the context. Give a context to see it.",
     "nothing_feasible": "No result satisfies all bounds yet: these points come closest.",
     "nothing_certain": "Some results satisfy all bounds, but the model is not sure enough of any evaluated point.",
     "model_loading": "The server has just started and is loading the model, so its point is missing.",
