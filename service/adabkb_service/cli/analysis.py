@@ -140,7 +140,7 @@ def partition(
     metric: OfMetric = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the cells of the partition with their predictions, in order of creation."""
+    """List the cells of the partition with their predictions. They are in order of creation."""
     found = server.items(StudyCalls(study).partition(status, metric))
     rows = [
         [cell["key"], str(cell["depth"]), cell["status"], f"{cell['mean']:.6g}", f"{cell['std']:.2g}", _index(cell)]

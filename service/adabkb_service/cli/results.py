@@ -208,7 +208,7 @@ def model(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 
 
 def tree(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """List the cells of the partition without predictions, in order of creation."""
+    """List the cells of the partition without predictions. They are in order of creation."""
     _list(server.items(StudyCalls(study).tree()), f"The tree of study {study} is empty.", as_json=as_json)
 
 

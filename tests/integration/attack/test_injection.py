@@ -106,8 +106,9 @@ def test_texts_are_stored_shown_and_exported_unchanged(attacked: tuple[httpx.Cli
         copy = {**definition, "id": "copy"}
         client.post("/v1/studies", json=copy)
         report = ours.study("copy").import_results(str(file))
-        assert report.stored == len(TEXTS), report
+        assert report.stored == 2 * len(TEXTS), report  # a result and a failure with each
         assert [each.parameters[name] for each in ours.study("copy").observations()] == TEXTS
+        assert [trial.reason for trial in ours.study("copy").trials(state="failed")] == TEXTS
 
 
 def tables(url: str) -> None:
