@@ -107,7 +107,7 @@ def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> Non
     assert "hypervolume: 1, up to near=4.0 far=2.0" in said
     assert "on the front" in adabkb("study", "recommendation", "s", *at)
     results = adabkb("result", "list", "s", *at).splitlines()
-    assert results[0].split()[:4] == ["seq", "trial", "near", "far"]
+    assert results[0].split()[:4] == ["observation", "trial", "near", "far"]
     assert results[1].split()[:4] == ["1", "1", "3", "1"]
     assert "near=" in adabkb("model", "predict", "s", "x=1", *at)
     assert "far lower" in adabkb("model", "slice", "s", "x", *at)
