@@ -74,6 +74,8 @@ class _IO:
         self._calling_back = asyncio.Lock()
 
     async def lease(self, wait: float) -> AsyncLeasedTrial | None:
+        if not self._state.may_take():
+            return None
         self._idle += 1
         try:
             async with self._asking:
@@ -86,7 +88,7 @@ class _IO:
                 leased = AsyncLeasedTrial(self._study, self._spare.pop())
                 self._state.took(leased)
                 return leased
-        finally:
+        finally:  # at once, before the next task asks, which would lease a trial for this one
             self._idle -= 1
 
     async def _ask(self, wait: float) -> None:

@@ -128,10 +128,12 @@ class _Crew:
 
     def lease(self, wait: float) -> LeasedTrial | None:
         """Request a trial, for which the server may wait; None if this run needs no further one."""
+        if not self.state.may_take():
+            return None
         with self._lock:
             self._idle += 1
-        try:
-            with self._asking:
+        with self._asking:
+            try:
                 if not self.state.may_take():
                     return None
                 if not self._spare:
@@ -141,9 +143,9 @@ class _Crew:
                 trial = self._spare.pop()
                 self.state.took(trial)
                 return trial
-        finally:
-            with self._lock:
-                self._idle -= 1
+            finally:  # before the next thread asks, which would lease a trial for this one
+                with self._lock:
+                    self._idle -= 1
 
     def _ask(self, wait: float) -> None:
         """Lease trials for the idle threads; none if the run ends meanwhile."""
