@@ -74,7 +74,7 @@ class _IO:
         self._calling_back = asyncio.Lock()
 
     async def lease(self, wait: float) -> AsyncLeasedTrial | None:
-        if not self._state.may_take():
+        if not self._state.may_take():  # then no other task should ask for a trial for this one
             return None
         self._idle += 1
         try:

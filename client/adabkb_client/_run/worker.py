@@ -128,7 +128,7 @@ class _Crew:
 
     def lease(self, wait: float) -> LeasedTrial | None:
         """Request a trial, for which the server may wait; None if this run needs no further one."""
-        if not self.state.may_take():
+        if not self.state.may_take():  # then no other thread should ask for a trial for this one
             return None
         with self._lock:
             self._idle += 1

@@ -84,11 +84,11 @@ def _queue(
     check_offered(draft.space, point, pointer)
     if plate is not None:
         plates.check_trials(study, point, plate, pointer, times)
-    check_takes_trials(study)
+    _check_takes_trials(study)
     return [add_trial(draft, point, plate, is_first=not index) for index in range(times)]
 
 
-def check_takes_trials(study: StudyRow) -> None:
+def _check_takes_trials(study: StudyRow) -> None:
     """Check that a study takes a trial that a user adds.
 
     Raises:

@@ -1,5 +1,5 @@
-"""Columns of tables: numbers whose decimal points are below each other. ``column`` in ``assets/words.js`` does the same
-in the browser."""
+"""Columns of tables: numbers aligned at their decimal points. ``column`` in ``assets/words.js`` does the same in the
+browser."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parameter_values(parameter: Parameter, points: Sequence[Mapping[str, object]
 
 def aligned(texts: Sequence[str]) -> list[str]:
     """Append zeros to the numbers of a column, so that all have the same number of decimals. If one of them would have
-    too many digits, or has an exponent, the texts stay as they are. Other texts always do."""
+    too many digits, or has an exponent, the texts stay as they are. Texts that are not numbers never change."""
     whole, decimals = _digits(texts)
     if not decimals or whole + decimals > MAX_DIGITS or any(map(EXPONENT.fullmatch, texts)):
         return list(texts)
