@@ -155,9 +155,9 @@ class Client(Connected[Transport]):
             parameters: the search space.
             direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
             update: if the study exists and differs only in settings that ``Study.update`` can change, change them.
-            settings: see ``StudySettings``; among them ``budget`` (the number of trials; None means no limit),
-                ``seed``, ``constraints``, ``early_stopping``, ``stop``, ``noise_std``, ``metrics``,
-                ``outcome_constraints``, ``objectives`` and ``prior``.
+            settings: see ``StudySettings``; among them ``budget`` (the number of trials, where a stopped trial counts
+                as the share of its steps; None means no limit), ``seed``, ``constraints``, ``early_stopping``,
+                ``stop``, ``noise_std``, ``metrics``, ``outcome_constraints``, ``objectives`` and ``prior``.
 
         Returns:
             The study.

@@ -370,7 +370,8 @@ class Study(StudyMethods, Connected[Transport]):
             function: called with the parameters by name, by ``workers`` workers in parallel; returns the value, or a
                 dict such as ``{"value": 0.1, "std_error": 0.01}`` or ``{"value": 0.1, "metrics": {"latency_ms": 12}}``.
                 An exception fails the trial and is logged, unless it is a programming error: see Raises.
-            n_trials: the maximum number of trials that this run evaluates, including failed ones. None means no limit.
+            n_trials: the maximum number of trials that this run evaluates, including failed and stopped ones. None
+                means no limit.
             timeout: seconds after which this run starts no further trial. Running evaluations are finished, and trials
                 that a cluster has not started are released. None means no limit.
             workers: number of threads or processes that evaluate, or of parallel evaluations on the cluster.
