@@ -39,12 +39,12 @@ TOLERANCE = Decimal("1e-6")
 
 
 def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **settings: Unpack[StudySettings]) -> Study:
-    """Create a study on a server from an Optuna study. Its complete trials become results that do not count toward the
-    budget.
+    """Create a study on a server from an Optuna study. Its complete trials become results and its failed ones failures,
+    which do not count towards the budget.
 
-    The call may be repeated: an existing study is opened, and each result is stored once. Trials that failed, were
-    pruned or violate a constraint are skipped; the logger "adabkb_client" warns about invalid ones, such as those with
-    infinite values.
+    The call may be repeated: an existing study is opened, and each trial is stored once. Trials that were pruned,
+    violate a constraint, or failed before all their parameters were known are skipped; the logger "adabkb_client"
+    warns about invalid ones, such as those with infinite values.
 
     Args:
         optuna_study: a study with one objective, whose complete trials have the same parameters with the same ranges.

@@ -35,16 +35,20 @@ def test_results_survive_a_round_trip(client: Client, tmp_path: Path, caplog: py
     theirs.optimize(objective, n_trials=12, catch=ValueError)
     study = to_server(theirs, client, "there", budget=5)
     assert "trial 4, value: must be finite" in caplog.text
-    assert (study.info().counts.observations, study.info().counts.trials) == (9, 0)
+    counts = study.info().counts
+    assert (counts.observations, counts.trials, counts.own_failures) == (9, 1, 1)
     to_server(theirs, client, "there", budget=5)
-    assert study.info().counts.observations == 9, "it can be repeated"
+    assert study.info().counts == counts, "it can be repeated"
     back = to_optuna(study, storage=f"sqlite:///{tmp_path}/optuna.db")
     sent = [trial for trial in theirs.trials if trial.state == TrialState.COMPLETE and trial.number != 4]
-    assert [trial.value for trial in back.trials] == [trial.value for trial in sent]
-    assert [trial.params for trial in back.trials] == [trial.params for trial in sent]
+    complete = back.get_trials(states=[TrialState.COMPLETE])
+    assert [trial.value for trial in complete] == [trial.value for trial in sent]
+    assert [trial.params for trial in complete] == [trial.params for trial in sent]
+    [failed] = back.get_trials(states=[TrialState.FAIL])
+    assert failed.params == theirs.trials[2].params
     assert back.best_value == max(trial.value or 0 for trial in sent)
     kept = {name: each for name, each in sent[0].distributions.items() if name not in ("deep", "same")}
-    assert kept.items() <= back.trials[0].distributions.items()
+    assert kept.items() <= complete[0].distributions.items()
     assert to_server(back, client, "again").info().parameters[:-2] == study.info().parameters[:-2]
     with pytest.raises(ValueError, match="the storage has a study 'there' already; give another study_name="):
         to_optuna(study, storage=f"sqlite:///{tmp_path}/optuna.db")
