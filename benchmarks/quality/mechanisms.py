@@ -30,7 +30,7 @@ NEVER = 10**9
 """A number of steps or results that is never reached."""
 ONE_WIDTH = (1.5, 1.5, 1.5, 1.5)
 """A cycle of equal confidence widths, the middle ones."""
-WIDTHS = ("EARLY_BETAS", "BETAS", "EARLY_BETAS_OF_CHOICES", "BETAS_OF_CHOICES")
+WIDTHS = ("EARLY_BETAS", "EARLY_BETAS_OF_MANY", "BETAS", "EARLY_BETAS_OF_CHOICES", "BETAS_OF_CHOICES")
 """The cycles of ``betas``."""
 
 
@@ -184,15 +184,17 @@ MECHANISMS = (
         "widths in turn",
         "one width, by the theorem",
         "the width is 1.5 in every step",
-        tuple(
-            (betas, name, ONE_WIDTH) for name in ("BETAS", "EARLY_BETAS", "BETAS_OF_CHOICES", "EARLY_BETAS_OF_CHOICES")
-        ),
+        tuple((betas, name, ONE_WIDTH) for name in WIDTHS),
     ),
     Mechanism(
         "other widths in the first steps",
         "one width, by the theorem",
         "the first steps have the later widths",
-        ((betas, "EARLY_BETAS", betas.BETAS), (betas, "EARLY_BETAS_OF_CHOICES", betas.BETAS_OF_CHOICES)),
+        (
+            (betas, "EARLY_BETAS", betas.BETAS),
+            (betas, "EARLY_BETAS_OF_MANY", betas.BETAS),
+            (betas, "EARLY_BETAS_OF_CHOICES", betas.BETAS_OF_CHOICES),
+        ),
     ),
     Mechanism(
         "other widths where there are categories",

@@ -148,11 +148,13 @@ def suggestions_within(
             continue
         step = step_of(state, out)
         seen = for_step(search.view, state.problem.seed, step)
-        beta = _beta(state, step, of_rows=bool(within.catalogues))
+        untried = None if within.catalogues else _untried_choices(state, out, within)
+        beta = betas.UNTRIED if untried is not None else _beta(state, step, of_rows=bool(within.catalogues))
+        only = untried if step % betas.UNTRIED_CHOICES_EVERY == 0 else None
         is_guided = (step and trust_of(seen)) or favored_rows(seen, within.catalogues)
         point = None if is_guided else _first_of_catalogue(state, within, out)
         if point is None:
-            point = within.exact(_largest(state, seen, beta, best_within(state, seen, within), out, within))
+            point = within.exact(_largest(state, seen, beta, best_within(state, seen, within), out, within, only))
         phase = _phase(state, best_row(state, seen), point, beta)
         yield Suggestion(state, point, None, 0, {}, capped=False, phase=phase, trust=trust_of(seen))
         out = out.with_pending(point)
@@ -254,7 +256,8 @@ def _decide(state: State, view: View, out: Issued) -> Suggestion[State]:
 
 def _beta(state: State, step: int, *, of_rows: bool = False) -> float:
     """Return the confidence width of a step of the search."""
-    return betas.beta(step, has_choices=_has_choices(state), several=state.problem.has_several, of_rows=of_rows)
+    domain, several = state.problem.domain, state.problem.has_several
+    return betas.beta(step, domain.dimension, has_choices=_has_choices(state), several=several, of_rows=of_rows)
 
 
 def _has_choices(state: State) -> bool:
@@ -291,7 +294,7 @@ def _decide_restart(state: State, restart: Restart, view: View, out: Issued) -> 
     equal, and if the largest bound is near the best point of the study; else where the bound is largest."""
     view, domain = for_step(view, state.problem.seed, step_of(state, out)), state.problem.domain
     size = restart.size(out.pending, domain)
-    beta = betas.beta(size)
+    beta = betas.beta(size, domain.dimension)
     tolerance = 0.0 if state.problem.space.constraints else TOLERANCE  # a centroid is never at an edge
     if size >= RANDOM_POINTS and not _knows_nothing(view, state.record.values[restart.rows]):
         target = _largest(state, view, beta, restart.best, out)
@@ -356,9 +359,9 @@ def _knows_nothing(view: View, values: Array) -> bool:
     return isinstance(view, Surrogate) and len(values) > 1 and bool(values.min() == values.max())
 
 
-def _untried_choices(state: State, out: Issued) -> Callable[[Array], Bools] | None:
+def _untried_choices(state: State, out: Issued, within: Slice | None = None) -> Callable[[Array], Bools] | None:
     """Return a function that tells which positions, (k, d), have an untried choice; None before the first point, if all
-    choices are tried, and after the early steps.
+    choices are tried, and after the early steps. In a slice, only its free axes count.
 
     In the first steps, choices with descriptors do not count: the descriptors say which of them are worth trying.
     """
@@ -366,7 +369,8 @@ def _untried_choices(state: State, out: Issued) -> Callable[[Array], Bools] | No
     if not _looks_for_choices(state, step):
         return None
     is_unrestricted = step < (betas.EARLY_STEPS if domain.is_listed else betas.UNRESTRICTED_STEPS)
-    axes = [axis for axis in domain.choices if not (is_unrestricted and axis in domain.described)]
+    free = (within or domain.whole).free
+    axes = [axis for axis in domain.choices if free[axis] and not (is_unrestricted and axis in domain.described)]
     return domain.untried_choices(np.concatenate([state.record.positions, out.positions]), axes)
 
 

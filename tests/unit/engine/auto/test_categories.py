@@ -13,7 +13,9 @@ from adabkb_service.engine.auto.domain.tree import whole
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.conditions import Condition
+from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.record import holds
+from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from tests.unit.engine.auto.drive import Run, run
 
@@ -63,6 +65,44 @@ def test_every_choice_is_tried_or_excluded_early(
         assert state.surrogate.ucb(at[untried(at)], betas.UNTRIED).max() < best
 
 
+@pytest.mark.parametrize("own", [0, 1])
+def test_every_choice_is_tried_or_excluded_on_plates(own: int) -> None:
+    """Also if each second point has a value in common with the one before, whatever the number of earlier results."""
+    space = Space((*AMOUNTS, LIGANDS))
+    domain = Domain(space)
+    for seed in range(3):
+        evaluate, state = Laboratory(space, seed), auto.start(space, Config(), seed)
+        for k in range(own):
+            point = domain.exact(np.random.default_rng([seed, k]).random(3))
+            state = auto.observe(state, point, evaluate(point)).state
+        for _ in range(domain.most_choices):
+            first = auto.suggest(state, np.zeros((0, 3)))
+            on_plate = Slice(space, {"x": space.decode(first.point)["x"]})
+            second = next(auto.suggestions_within(first.state, on_plate, first.point[None]))
+            state = second.state
+            for point in (first.point, second.point):
+                state = auto.observe(state, point, evaluate(point)).state
+        untried = domain.untried_choices(state.record.positions)
+        if untried is None:
+            continue
+        at = domain.snap(np.random.default_rng(seed).random((2000, 3)))
+        best = state.surrogate.mean(state.record.positions).max()
+        assert state.surrogate.ucb(at[untried(at)], betas.UNTRIED).max() < best
+
+
+def test_choices_that_constraints_exclude_do_not_count_as_untried() -> None:
+    """Otherwise the search would stay wide for choices that it can never suggest."""
+    space = Space((*AMOUNTS, SOLVENTS), constraints=(Constraint('solvent not in ["b", "c"] or x > 2'),))
+    domain = Domain(space)
+    assert [domain.index(2, position) for position in domain.choices[2]] == [0, 3, 4, 5, 6, 7]
+    assert domain.most_choices == 6
+    points = np.column_stack([np.zeros((6, 2)), domain.choices[2]])
+    assert domain.untried_choices(points) is None
+    untried = domain.untried_choices(points[1:])
+    assert untried is not None
+    assert untried(points).tolist() == [True, False, False, False, False, False]
+
+
 def test_evaluated_cells_have_one_choice_of_each_category() -> None:
     """A suggestion in the cell has the same choices, so the centroid's choices are those of the whole cell."""
     space = Space((*AMOUNTS, SOLVENTS, BASES))
@@ -86,7 +126,7 @@ def test_small_space_suggests_the_point_with_the_largest_bound() -> None:
         step = state.record.size
         if step >= 2 * domain.most_choices:  # every choice is tried
             free = np.array([each for each in domain.whole.points if not holds(state.record.positions, each)])
-            bounds = state.surrogate.ucb(free, betas.beta(step, has_choices=True))
+            bounds = state.surrogate.ucb(free, betas.beta(step, 3, has_choices=True))
             assert suggestion.point.tolist() == free[np.argmax(bounds)].tolist()
         level = domain.index(2, suggestion.point[2])
         levels.append(level)

@@ -121,17 +121,20 @@ def test_is_nearest_to_failed_compares_distances() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "early", "late"),
+    ("dimension", "options", "steps", "early", "late"),
     [
-        ({}, [1.5, 3.0, 1.5, 3.0], [0.5, 1.5, 1.5, 3.0]),
-        ({"has_choices": True}, [3.0] * 4, [0.5, 1.5, 3.0, 3.0]),
-        ({"several": True}, [0.5] * 4, [0.5] * 4),
-        ({"of_rows": True}, [3.0] * 4, [0.5, 1.5, 1.5, 3.0]),
+        (2, {}, 20, [1.5, 3.0, 1.5, 3.0], [0.5, 1.5, 1.5, 3.0]),
+        (3, {}, 12, [3.0] * 4, [0.5, 1.5, 1.5, 3.0]),
+        (2, {"has_choices": True}, 20, [3.0] * 4, [0.5, 1.5, 3.0, 3.0]),
+        (3, {"several": True}, 12, [0.5] * 4, [0.5] * 4),
+        (3, {"of_rows": True}, 20, [3.0] * 4, [0.5, 1.5, 1.5, 3.0]),
     ],
 )
-def test_confidence_widths_alternate(options: dict[str, bool], early: list[float], late: list[float]) -> None:
-    assert [betas.beta(step, **options) for step in range(4)] == early
-    assert [betas.beta(step, **options) for step in range(16, 24)] == early + late
+def test_confidence_widths_alternate(
+    dimension: int, options: dict[str, bool], steps: int, early: list[float], late: list[float]
+) -> None:
+    assert [betas.beta(step, dimension, **options) for step in range(4)] == early
+    assert [betas.beta(step, dimension, **options) for step in range(steps - 4, steps + 4)] == early + late
 
 
 def test_phase_describes_the_purpose_of_a_suggestion() -> None:
@@ -148,7 +151,7 @@ def test_phase_describes_the_purpose_of_a_suggestion() -> None:
             expected = "polish"
         else:
             away = suggestion.point - state.record.positions[np.argmax(state.record.values)]
-            is_wide = betas.beta(step) >= 2.0
+            is_wide = betas.beta(step, 2) >= 2.0
             expected = "polish" if (away**2).sum() < 2 * 0.05**2 else "explore" if is_wide else "search"
         assert suggestion.phase == expected
         seen.add(expected)

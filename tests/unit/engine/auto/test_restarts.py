@@ -233,7 +233,7 @@ def test_state_restored_during_restarts_continues_identically(space: Space, obje
 
 
 def test_state_restored_with_irrelevant_axes_continues_identically() -> None:
-    original = run(unit_space(12), of_two_axes, 100)
+    original = run(unit_space(12), of_two_axes, 110)
     assert original.state.restarted_at is not None
     assert not original.state.relevant_axes.all()
     restored = original.restored()

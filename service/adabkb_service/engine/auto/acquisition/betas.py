@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 EARLY_STEPS = 20
-"""The steps before this one use ``EARLY_BETAS``."""
+"""The number of early steps. Too little is known for exploitation."""
 EARLY_BETAS = (1.5, 3.0)
-"""Widths of the early steps, in turn. Too little is known for exploitation."""
+"""Widths of the early steps, in turn."""
+FEW = 2
+"""With more parameters than this, and none categorical, the early steps are wider, but fewer."""
+EARLY_STEPS_OF_MANY, EARLY_BETAS_OF_MANY = 12, (3.0,)
+"""The number and the widths of these steps."""
 BETAS = (0.5, 1.5, 1.5, 3.0)
 """Widths of the later steps, in turn."""
 EARLY_BETAS_OF_CHOICES, BETAS_OF_CHOICES = (3.0,), (0.5, 1.5, 3.0, 3.0)
@@ -32,23 +36,28 @@ BETA_OF_OBJECTIVES = 0.5
 """Width with several objectives, which rarely reach their upper bounds all at once."""
 
 
-def beta(step: int, *, has_choices: bool = False, several: bool = False, of_rows: bool = False) -> float:
+def beta(
+    step: int, dimension: int, *, has_choices: bool = False, several: bool = False, of_rows: bool = False
+) -> float:
     """Return the width of a step of the search, or of a restart.
 
     Args:
         step: the number of the step.
+        dimension: the number of parameters.
         has_choices: whether the space has categorical parameters.
         several: whether there are several objectives.
         of_rows: whether the step searches rows of a catalogue.
     """
     if several:
         return BETA_OF_OBJECTIVES
-    if step >= EARLY_STEPS:
-        return later_beta(step, has_choices=has_choices)
+    steps, widths = EARLY_STEPS, EARLY_BETAS
     if of_rows:
-        return BETA_OF_ROWS
-    widths = EARLY_BETAS_OF_CHOICES if has_choices else EARLY_BETAS
-    return widths[step % len(widths)]
+        widths = (BETA_OF_ROWS,)
+    elif has_choices:
+        widths = EARLY_BETAS_OF_CHOICES
+    elif dimension > FEW:
+        steps, widths = EARLY_STEPS_OF_MANY, EARLY_BETAS_OF_MANY
+    return widths[step % len(widths)] if step < steps else later_beta(step, has_choices=has_choices)
 
 
 def later_beta(step: int, *, has_choices: bool = False) -> float:

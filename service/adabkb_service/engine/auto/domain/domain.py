@@ -99,20 +99,29 @@ class Domain:
         return bool(self.whole.catalogues)
 
     @cached_property
-    def choices(self) -> dict[int, int]:
-        """Axis -> number of choices, for each categorical axis that is always active. Catalogues are left out, since
-        most of their rows are never tried."""
+    def choices(self) -> dict[int, Array]:
+        """Axis -> positions of its choices, for each categorical axis that is always active. Choices that the
+        constraints are proved to exclude are left out. Catalogues, too, since most of their rows are never tried."""
         is_choice = self.categorical & [not isinstance(axis, CatalogueAxis) for axis in self.space.axes]
         return {
-            axis: size
+            axis: self._possible(axis, size)
             for axis, size in enumerate(self.sizes)
             if size is not None and is_choice[axis] and axis not in self.activity.conditional
         }
 
+    def _possible(self, axis: int, size: int) -> Array:
+        """Return the positions of those of the choices of an axis that may have feasible points."""
+        positions = np.array([self.position(axis, index) for index in range(size)])
+        if self.whole.feasible is None:
+            return positions
+        lows, highs = np.zeros((size, self.dimension)), np.ones((size, self.dimension))
+        lows[:, axis] = highs[:, axis] = positions
+        return positions[self.whole.feasible.may_hold(lows, highs)]
+
     @cached_property
     def most_choices(self) -> int:
-        """The largest of these numbers; 0 without such an axis."""
-        return max(self.choices.values(), default=0)
+        """The largest number of choices of an axis in ``choices``; 0 without such an axis."""
+        return max(map(len, self.choices.values()), default=0)
 
     @cached_property
     def described(self) -> frozenset[int]:
@@ -121,9 +130,9 @@ class Domain:
 
     def untried_choices(self, positions: Array, axes: Iterable[int] | None = None) -> Callable[[Array], Bools] | None:
         """Return a function that tells which positions, (m, d), have a choice that none of the given positions, (k, d),
-        has; None if all choices are tried. If ``axes`` is given, only these axes count."""
+        has; None if all of ``choices`` are tried. If ``axes`` is given, only these axes count."""
         tried = {axis: np.unique(positions[:, axis]) for axis in (self.choices if axes is None else axes)}
-        open_axes = [axis for axis, found in tried.items() if len(found) < self.choices[axis]]
+        open_axes = [axis for axis, found in tried.items() if not np.isin(self.choices[axis], found).all()]
         if not open_axes:
             return None
         return lambda others: np.any([~np.isin(others[:, axis], tried[axis]) for axis in open_axes], axis=0)
