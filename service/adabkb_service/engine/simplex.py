@@ -174,12 +174,13 @@ class Simplex:
         return found
 
     def given_way(self, positions: Array, chosen: Sequence[int]) -> Array:
-        """Positions (k, d) in which the shares along the axes ``chosen`` stay, and the other present shares change so
-        that the sum is the total, as far as their bounds allow."""
+        """Positions (k, d) in which the shares along the axes ``chosen`` stay, and the other present shares keep their
+        proportions, so that the sum is the total, as far as their bounds allow."""
         values = self.values(positions)
         kept = np.isin(self.axes, chosen)
         low, high = (np.where(kept, values, ends) for ends in self.ends(self.present(values)))
-        return self.put(positions, shifted(values, low, high, self.mixture.total))
+        scaled = _scaled(values, low, high, self.mixture.total)
+        return self.put(positions, shifted(scaled, low, high, self.mixture.total))
 
     def projected(self, values: Array) -> Array:
         """The mixtures, (k, n), that are nearest to shares (k, n). At least one mixture must exist."""
@@ -320,13 +321,30 @@ def shifted(values: Array, low: Array, high: Array, total: float) -> Array:
     ``total``."""
     shifts = np.sort(np.concatenate([low - values, high - values], axis=1), axis=1)
     sums = np.clip(values[:, None, :] + shifts[:, :, None], low[:, None, :], high[:, None, :]).sum(axis=2)
-    before = np.clip((sums <= total).sum(axis=1) - 1, 0, shifts.shape[1] - 2)
-    rows = np.arange(len(values))
-    start, end = shifts[rows, before], shifts[rows, before + 1]
+    found: Array = np.clip(values + _reaching(shifts, sums, total), low, high)
+    return found
+
+
+def _scaled(values: Array, low: Array, high: Array, total: float) -> Array:
+    """The numbers (k, n) within bounds, (k, n) each, that are the same multiple of ``values`` (k, n), none of them
+    negative, and whose sum in each row is ``total`` or the nearest to it. A value of 0 stays at its lower bound."""
+    ends = np.concatenate([low, high], axis=1)
+    divisors = np.concatenate([values, values], axis=1)
+    multiples = np.sort(np.divide(ends, divisors, out=np.zeros_like(ends), where=divisors > 0.0), axis=1)
+    sums = np.clip(values[:, None, :] * multiples[:, :, None], low[:, None, :], high[:, None, :]).sum(axis=2)
+    found: Array = np.clip(values * _reaching(multiples, sums, total), low, high)
+    return found
+
+
+def _reaching(steps: Array, sums: Array, total: float) -> Array:
+    """(k, 1) the step in each row at which the sum is ``total``, from sorted steps (k, m) and their sums (k, m), which
+    grow linearly between steps; the first or the last step if the total is out of reach."""
+    before = np.clip((sums <= total).sum(axis=1) - 1, 0, steps.shape[1] - 2)
+    rows = np.arange(len(steps))
+    start, end = steps[rows, before], steps[rows, before + 1]
     width = sums[rows, before + 1] - sums[rows, before]
     share = np.where(width > 0.0, (total - sums[rows, before]) / np.where(width > 0.0, width, 1.0), 0.0)
-    shift = start + np.clip(share, 0.0, 1.0) * (end - start)
-    found: Array = np.clip(values + shift[:, None], low, high)
+    found: Array = (start + np.clip(share, 0.0, 1.0) * (end - start))[:, None]
     return found
 
 

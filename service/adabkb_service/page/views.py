@@ -400,9 +400,9 @@ async def get_forbidden(
     study_id: StudyId,
     reading: ReadingDep,
     overview: OverviewDep,
-    parameter: Annotated[list[str], Query(min_length=2, max_length=2)],
+    parameter: Annotated[list[str], Query(min_length=1, max_length=2)],
 ) -> Response:
-    """The regions of two parameters that the constraints exclude."""
+    """The values of one or two parameters that the constraints exclude."""
     return await reading(lambda *_: _json(overview.forbidden(study_id, parameter)), study_id)
 
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from adabkb_service import page
 from tests.acceptance.page.studies import HOSTILE, checked, tuned
@@ -279,7 +279,7 @@ def test_a_chart_is_walked_through_by_the_keyboard(browser: Browser, site: str) 
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
         spoken = page.locator("#history [role=status]")
-        second = re.match(r"result \d+, trial (\d+)", spoken.inner_text())
+        second = re.match(r"trial (\d+)", spoken.inner_text())
         assert second
         page.keyboard.press("ArrowDown")
         expect(spoken).not_to_have_text(second.string)
@@ -382,3 +382,68 @@ def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, si
         expect(page.locator("#rows tbody tr").first).to_contain_text("0.5")
         page.goto("/")
         expect(page.get_by_role("row", name="traded")).to_contain_text("2 objectives")
+
+
+def option_of(page: Page, chart: str) -> dict[str, Any]:
+    """The option of a drawn chart."""
+    found: dict[str, Any] = page.evaluate(
+        "(chart) => echarts.getInstanceByDom(document.querySelector(`#${chart} .plot`)).getOption()", chart
+    )
+    return found
+
+
+def bounded_and_conditional(api: httpx.Client) -> None:
+    """A study with a bound, a failed trial, a result of a user's own point, and a parameter that only one choice
+    uses."""
+    parameters = [
+        {"name": "optimizer", "kind": "categorical", "choices": ["sgd", "adam"]},
+        {"name": "lr", "kind": "float", "low": 1e-5, "high": 0.1, "scale": "log"},
+        {"name": "momentum", "kind": "float", "low": 0, "high": 1, "when": {"optimizer": ["sgd"]}},
+    ]
+    definition = {"id": "net", "direction": "minimize", "parameters": parameters, "seed": 1}
+    bounds = [{"metric": "ms", "upper": 20}]
+    checked(api.post("/v1/studies", json={**definition, "outcome_constraints": bounds}))
+
+    for number in (1, 2):
+        checked(api.post("/v1/studies/net/suggest", json={}))
+        told = {"value": 5, "metrics": {"ms": 10}} if number == 1 else {"status": "failed"}
+        checked(api.post("/v1/studies/net/observe", json={"trial": number, **told}))
+    own = [("adam", 0.001, 0.2, 10), ("adam", 0.0001, 0.1, 50), ("adam", 0.01, 0.3, 5), ("adam", 0.002, 0.15, 30)]
+    for choice, rate, value, ms in own:
+        measured = {"parameters": {"optimizer": choice, "lr": rate}, "value": value, "metrics": {"ms": ms}}
+        checked(api.post("/v1/studies/net/observe", json=measured))
+    checked(api.post("/v1/studies/net/suggest", json={}))
+    checked(api.post("/v1/studies/net/observe", json={"trial": 3, "value": 4, "metrics": {"ms": 10}}))
+
+
+def test_charts_of_a_study_with_a_bound_and_a_condition(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Results that violate the bound are not among the best; a parameter that is not used has no value; failed trials
+    have no result; trials keep their numbers; slices pass through the point that the caption names."""
+    bounded_and_conditional(api)
+    with tab(browser, site) as page:
+        page.goto("/studies/net?charts=history,parallel,slices")
+        drawn(page, "parallel", "history", "slices")
+        lines, beyond = option_of(page, "parallel")["series"]
+        assert [each["value"][-1] for each in beyond["data"]] == [0.1, 0.15]
+        assert {each["value"][-1] for each in lines["data"] if "lineStyle" in each} == {0.2, 0.3, 4, 5}
+        assert all(each["value"][2] < 0 for each in beyond["data"]), "momentum is below its axis"
+        said = page.locator("#parallel-said")
+        expect(said).to_contain_text("2 results beyond a bound, 2 of them better than the best of the others")
+        option = option_of(page, "history")
+        by_name = {each["name"]: each for each in option["series"] if "name" in each}
+        (failure,) = by_name["failed trial, below the axis"]["data"]
+        assert failure["value"][0] == 2
+        assert [x for x, _ in by_name["best so far"]["data"]] == [1, 3, 7], "four own results are between trials 2 and 3"
+        assert option["xAxis"][0]["name"] == "trial"
+        expect(page.locator("#history-said")).to_contain_text(
+            "1 failed trial below the axis; the best is 0.2, own result 2"
+        )
+        best = checked(api.get("/v1/studies/net/recommendation"))["model"]["parameters"]
+        assert best["optimizer"] == "adam"
+        expect(page.locator("#slices-said")).to_contain_text("pass through, optimizer adam")
+        slices = option_of(page, "slices")
+        crossed = {
+            axis["name"]: slices["series"][2 * i + 1]["markLine"]["data"] for i, axis in enumerate(slices["xAxis"])
+        }
+        assert crossed["momentum, for optimizer sgd"] == []
+        assert len(crossed["optimizer"]) == len(crossed["lr (log)"]) == 1

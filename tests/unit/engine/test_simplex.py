@@ -14,7 +14,7 @@ from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.feasible import Feasible
 from adabkb_service.engine.mixtures import Mixture
 from adabkb_service.engine.shares import problems
-from adabkb_service.engine.simplex import Simplex, simplex
+from adabkb_service.engine.simplex import Simplex, simplex, with_shares_given_way
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 
@@ -134,6 +134,17 @@ def test_fixed_shares_are_kept_and_the_others_sum_to_the_rest() -> None:
     assert simplex_of("both", c0=0.1).is_empty, "below the minimum share"
     assert not simplex_of("both", c0=0.0).is_empty
     assert simplex_of("bounded", c2=0.9, c3=0.1).is_empty, "the first share is at least 0.1"
+
+
+def test_shares_keep_their_proportions_when_one_changes() -> None:
+    """As far as their bounds allow; then the others change further."""
+    axes = (FloatAxis("water", 0.0, 100.0), FloatAxis("oil", 0.0, 100.0), FloatAxis("soap", 5.0, 20.0))
+    space = Space(axes, mixtures=(Mixture(("water", "oil", "soap"), 100.0),))
+    at = [{"water": 60.0, "oil": 30.0, "soap": 10.0}] * 3
+    points = [{**point, "oil": oil} for point, oil in zip(at, (0.0, 65.0, 90.0), strict=True)]
+    found = [list(point.values()) for point in with_shares_given_way(space, points, ["oil"])]
+    expected = [[600 / 7, 0.0, 100 / 7], [30.0, 65.0, 5.0], [5.0, 90.0, 5.0]]
+    assert found == [pytest.approx(each, abs=1e-6) for each in expected]
 
 
 def test_cells_without_a_mixture_are_detected() -> None:

@@ -183,7 +183,7 @@ class Overview:
             return {"count": study.observations, "records": self._records.of(connection, study)}
 
     def forbidden(self, study_id: str, names: Sequence[str]) -> list[bool]:
-        """Return, for each point of a slice along two parameters, whether it violates a constraint or a mixture.
+        """Return, for each point of a slice along one or two parameters, whether it violates a constraint or a mixture.
 
         Raises:
             StudyNotFound: the study does not exist.

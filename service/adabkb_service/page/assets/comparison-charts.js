@@ -5,7 +5,7 @@ import { messageOf } from "./caught.js";
 import { apart, Chart, colours, common, numbers } from "./charts.js";
 import { StudyData } from "./data.js";
 import { byId } from "./elements.js";
-import { counted, figure, inUnit, measured, plusMinus, shown } from "./words.js";
+import { counted, figure, inUnit, measured, numbered, plusMinus, shown } from "./words.js";
 
 /**
  * @typedef {object} Compared
@@ -191,7 +191,7 @@ function points(all, readable) {
         data: results.map((result) => ({
           value: [result.seq, result.value],
           page: result.trial ? each.data.trialPage(result.trial) : `${each.data.page}/results/${result.seq}`,
-          words: `${each.id}\nresult ${result.seq}: ${measured(result.value, each.study.quantity)}`,
+          words: `${each.id}\n${numbered(result)}: ${measured(result.value, each.study.quantity)}`,
         })),
       };
     });

@@ -265,7 +265,7 @@ export class StudyData {
     return { ...slice, predictions: slice.predictions.map((/** @type {any} */ each) => cut(told(each), quantity)) };
   }
 
-  /** Which points of the slice along two parameters the constraints and mixtures forbid; null if there are none.
+  /** Which points of the slice along one or two parameters the constraints and mixtures forbid; null if there are none.
    * @param {string[]} names
    * @returns {Promise<boolean[] | null>}
    */

@@ -3,7 +3,7 @@
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions } from "./scale.js";
-import { counted, figure, plusMinus, titled } from "./words.js";
+import { counted, figure, numbered, plusMinus, titled } from "./words.js";
 
 /** @param {import("./data.js").StudyData} data */
 export function frontChart(data) {
@@ -142,7 +142,7 @@ function told(point, names, { quantities = {}, parameters }) {
   const result = point?.result;
   return result
     ? [
-        `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}`,
+        numbered(result),
         ...names.map((name) => line(name, result.metrics[name], result.std_errors?.[name])),
         ...conditions(parameters, result.parameters),
       ].join("\n")

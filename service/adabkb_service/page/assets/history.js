@@ -2,8 +2,9 @@
 
 import { Chart, colours, common, numbers, roomForLegend } from "./charts.js";
 import { byId, dataOf } from "./elements.js";
+import { Order } from "./order.js";
 import { conditions } from "./scale.js";
-import { counted, difference, figure, inUnit, measured, plusMinus, within } from "./words.js";
+import { counted, difference, figure, inUnit, measured, numbered, plusMinus, within } from "./words.js";
 
 /** For each phase: a symbol, and a colour that stays apart from the others for everybody.
  * @type {Record<string, [string, string]>}
@@ -29,8 +30,11 @@ const PURPOSES = { policy: "search", fallback: "fallback" };
 const purpose = (result) => result.phase ?? PURPOSES[result.origin ?? ""] ?? "own";
 
 const TOP = 56; // of the grid, in pixels, below one line of the legend and the name of the axis
+const STRIP = 20; // height of the strip of failed trials, in pixels
 const MAX_CONDITIONS = 12; // in a tooltip
 const CLOUD = "results, darker where there are more";
+const FAILED = "failed trial, below the axis";
+const CROSS = "path://M0 0L10 10M10 0L0 10";
 
 /** @param {import("./data.js").StudyData} data */
 export function historyChart(data) {
@@ -49,20 +53,31 @@ export function historyChart(data) {
     const density = isDense ? await data.density() : null;
     const ink = colours();
     const counting = history.results.filter((each) => !each.excluded);
+    const lost = isDense ? [] : failed;
+    const order = new Order(history, lost);
+    const below = history.count > 60 ? 56 : 28;
+    const end = Math.max(order.end, ...lost.map((each) => order.ofTrial(each.number))) + 1;
     const canBeLog = counting.every((each) => each.value > 0);
     isLog.disabled = !canBeLog;
     hasExpected.disabled = isDense;
     /** @type {ChartOption} */
     const option = {
       ...common(ink),
-      grid: { left: 8, right: 16, top: TOP, bottom: history.count > 60 ? 56 : 28, containLabel: true },
+      grid: { left: 8, right: 16, top: TOP, bottom: below, containLabel: true },
       xAxis: numbers(ink, {
-        name: "result",
+        name: order.title,
         nameLocation: "middle",
-        nameGap: 26,
+        nameGap: 26 + (lost.length ? STRIP : 0),
         min: 0,
-        max: history.count + 1,
+        max: end,
         minInterval: 1,
+        axisLabel: {
+          color: ink.muted,
+          margin: 8 + (lost.length ? STRIP : 0),
+          hideOverlap: true,
+          showMaxLabel: false,
+          formatter: (/** @type {number} */ at) => order.label(at),
+        },
         splitLine: { show: false },
       }),
       yAxis: numbers(ink, {
@@ -81,18 +96,27 @@ export function historyChart(data) {
           : [],
       series: [
         ...(density
-          ? [cloud(density, ink), ...results(history, ink, ({ value }) => value < density.low || value > density.high)]
-          : [...expected(hasExpected.checked ? counting : [], ink), ...errors(counting), ...results(history, ink)]),
+          ? [
+              cloud(density, ink),
+              ...results(history, order, ink, ({ value }) => value < density.low || value > density.high),
+            ]
+          : [
+              ...expected(hasExpected.checked ? counting : [], order, ink),
+              ...errors(counting, order),
+              ...results(history, order, ink),
+            ]),
         ...bands(study, history, recommendation, data.shown(), ink),
-        ...(isDense ? [] : failures(failed, history, ink)),
-        bestSoFar(study, history, ink),
+        ...(lost.length ? [failures(lost, order, counting[0]?.value ?? 0, ink)] : []),
+        bestSoFar(study, history, order, ink),
       ],
     };
     option.legend.data = option.series
       .filter((/** @type {ChartOption} */ { type, name, data: all, markArea }) =>
-        type === "custom" ? name === CLOUD && all.length : all.length || markArea,
+        type === "custom" ? name === CLOUD || name === FAILED : all.length || markArea,
       )
-      .map((/** @type {ChartOption} */ { name, markArea }) => (markArea ? { name, icon: "rect" } : name));
+      .map((/** @type {ChartOption} */ { name, markArea }) =>
+        name === FAILED ? { name, icon: CROSS } : markArea ? { name, icon: "rect" } : name,
+      );
     option.grid.top += roomForLegend(
       "history",
       option.legend.data.map((/** @type {string | { name: string }} */ each) =>
@@ -134,7 +158,7 @@ export function historyChart(data) {
       each.expected?.ucb,
       each.observed_at,
     ]);
-    return { option, header, rows, said: said(study, history, density) };
+    return { option, header, rows, said: said(study, history, density, lost.length) };
   };
   return new Chart("history", make, {
     select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)),
@@ -178,10 +202,12 @@ function aboutCell([first, last, low, high, count], quantity) {
 
 /** The results, by their purposes.
  * @param {ResultHistory} all
+ * @param {Order} order
  * @param {Colours} ink
  * @param {(result: Result) => boolean} isShown
  */
-function results(all, ink, isShown = () => true) {
+function results(all, order, ink, isShown = () => true) {
+  const point = (/** @type {Result} */ result) => ({ value: [order.of(result), result.value], result });
   const history = { results: all.results.filter((each) => each.excluded || each.beyond || isShown(each)) };
   /** @type {Record<string, string>} */
   const names = JSON.parse(dataOf(byId("history-expected", HTMLElement), "purposes"));
@@ -211,7 +237,7 @@ function results(all, ink, isShown = () => true) {
   groups.push({
     type: "scatter",
     name: "excluded",
-    symbol: "path://M0 0L10 10M10 0L0 10",
+    symbol: CROSS,
     symbolSize: 9,
     itemStyle: hollow(ink.muted),
     data: excluded.map(point),
@@ -221,8 +247,6 @@ function results(all, ink, isShown = () => true) {
 
 /** @param {string} color */
 const hollow = (color) => ({ color: "none", borderColor: color, borderWidth: 1.5 });
-/** @param {Result} result */
-const point = (result) => ({ value: [result.seq, result.value], result });
 
 /** The largest possible value, limited by the natural bounds.
  * @param {ShownStudy} study
@@ -266,33 +290,38 @@ function bands(study, { records }, recommendation, metric, ink) {
   ];
 }
 
-/** Failed trials, at the lower edge, each after the results known at that time.
+/** Failed trials, in a strip below the axis: they have no result.
  * @param {TimelineTrial[]} failed
- * @param {ResultHistory} history
+ * @param {Order} order
+ * @param {number} level any value on the axis
  * @param {Colours} ink
- * @returns {ChartOption[]}
+ * @returns {ChartOption}
  */
-function failures(failed, { results: found }, ink) {
-  if (!failed.length) return [];
-  const times = found.map((each) => [Date.parse(each.observed_at), each.seq]).sort((a, b) => a[0] - b[0]);
-  const behind = (/** @type {string | null} */ at) =>
-    times.findLast(([time]) => time <= Date.parse(at ?? ""))?.[1] ?? 0;
-  const lowest = Math.min(...found.map((each) => each.value));
-  return [
-    {
-      type: "scatter",
-      name: "failed trial",
-      symbol: "path://M0 0L10 10M10 0L0 10",
-      symbolSize: 8,
-      z: 4,
-      itemStyle: hollow(ink.bad),
-      data: failed.map((each) => ({
-        value: [behind(each.finished_at) + 0.5, lowest],
-        failed: each,
-        result: { trial: each.number },
-      })),
+function failures(failed, order, level, ink) {
+  return {
+    type: "custom",
+    name: FAILED,
+    z: 4,
+    itemStyle: hollow(ink.bad),
+    encode: { x: 0, y: 1 },
+    data: failed.map((each) => ({
+      value: [order.ofTrial(each.number), level],
+      failed: each,
+      result: { trial: each.number },
+    })),
+    renderItem: (
+      /** @type {{ coordSys: { y: number, height: number } }} */ { coordSys },
+      /** @type {Canvas} */ api,
+    ) => {
+      const [x] = api.coord([api.value(0), level]);
+      const y = coordSys.y + coordSys.height + STRIP / 2 + 2;
+      return {
+        type: "path",
+        shape: { pathData: "M0 0L10 10M10 0L0 10", x: x - 4, y: y - 4, width: 8, height: 8 },
+        style: { fill: "none", stroke: ink.bad, lineWidth: 1.5 },
+      };
     },
-  ];
+  };
 }
 
 /** A failed trial in words.
@@ -303,13 +332,14 @@ const aboutFailure = ({ number, worker }) => `trial ${number} failed${worker ? `
 /** The line of the best so far, and the bounds.
  * @param {ShownStudy} study
  * @param {ResultHistory} history
+ * @param {Order} order
  * @param {Colours} ink
  */
-function bestSoFar(study, { records, count }, ink) {
+function bestSoFar(study, history, order, ink) {
   const bounds = Object.entries({ "at least": study.bounds?.lower, "at most": study.bounds?.upper });
-  const line = records.map(([seq, value]) => [seq, value]);
+  const line = order.isThinned ? history.records.map(([...record]) => record) : inOrder(study, history, order);
   const best = line.at(-1)?.[1];
-  if (best !== undefined) line.push([count, best]);
+  if (best !== undefined) line.push([order.end, best]);
   return {
     type: "line",
     name: "best so far",
@@ -334,11 +364,31 @@ function bestSoFar(study, { records, count }, ink) {
   };
 }
 
+/** The places and values of the results that are better than all before them along the axis. Trials may end in another
+ * order than they began.
+ * @param {ShownStudy} study
+ * @param {ResultHistory} history
+ * @param {Order} order
+ */
+function inOrder({ direction }, { results: found, records }, order) {
+  if (!direction || !records.length) return [];
+  const merit = (/** @type {number} */ value) => (direction === "minimize" ? -value : value);
+  const limit = merit(records[records.length - 1][1]); // results that are better than it do not count
+  /** @type {[number, number][]} */
+  const line = [];
+  const counting = found.filter((each) => !each.excluded && !each.beyond && merit(each.value) <= limit);
+  for (const each of counting.sort((a, b) => order.of(a) - order.of(b))) {
+    const best = line.at(-1)?.[1];
+    if (best === undefined || merit(each.value) > merit(best)) line.push([order.of(each), each.value]);
+  }
+  return line;
+}
+
 /** Bars from one value to another at results.
  * @param {string} name
  * @param {string} color
  * @param {number} width
- * @param {[seq: number, low: number, high: number][]} data
+ * @param {[place: number, low: number, high: number][]} data
  * @returns {ChartOption}
  */
 function bars(name, color, width, data) {
@@ -364,21 +414,25 @@ function bars(name, color, width, data) {
 
 /** The model's predictions of results.
  * @param {Result[]} found
+ * @param {Order} order
  * @param {Colours} ink
  */
-function expected(found, ink) {
+function expected(found, order, ink) {
   /** @type {[number, number, number][]} */
-  const known = found.flatMap((each) => (each.expected ? [[each.seq, each.expected.lcb, each.expected.ucb]] : []));
+  const known = found.flatMap((each) =>
+    each.expected ? [[order.of(each), each.expected.lcb, each.expected.ucb]] : [],
+  );
   return known.length ? [bars("expected", ink.muted, 3, known)] : [];
 }
 
 /** The standard errors of results.
  * @param {Result[]} found
+ * @param {Order} order
  */
-function errors(found) {
+function errors(found, order) {
   /** @type {[number, number, number][]} */
-  const known = found.flatMap(({ seq, value, std_error: error }) =>
-    error ? [[seq, value - error, value + error]] : [],
+  const known = found.flatMap((each) =>
+    each.std_error ? [[order.of(each), each.value - each.std_error, each.value + each.std_error]] : [],
   );
   return known.length ? [bars("standard error", "#2f7fc1", 1.5, known)] : [];
 }
@@ -389,9 +443,7 @@ function errors(found) {
  */
 function told(result, { quantity, parameters }) {
   if (!result) return "";
-  const lines = [
-    `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}${result.worker ? `, ${result.worker}` : ""}`,
-  ];
+  const lines = [`${numbered(result)}${result.worker ? `, ${result.worker}` : ""}`];
   const kept = result.outside ? " (outside the space)" : result.excluded ? " (excluded)" : "";
   lines.push(`${plusMinus(result.value, result.std_error, quantity)}${kept}`);
   if (result.beyond) lines.push(`violates its bound: ${result.beyond.join(", ")}`);
@@ -403,13 +455,17 @@ function told(result, { quantity, parameters }) {
  * @param {ShownStudy} study
  * @param {ResultHistory} history
  * @param {Density | null} density
+ * @param {number} failed
  */
-function said(study, { count, records, results: found }, density) {
+function said(study, { count, records, results: found }, density, failed) {
   const best = records.at(-1);
-  const trial = best && found.find(({ seq }) => seq === best[0])?.trial;
-  const parts = [counted(count, "result")];
+  const result = best && found.find(({ seq }) => seq === best[0]);
+  const excluded = found.filter((each) => each.excluded).length;
+  const parts =
+    density || !excluded ? [counted(count, "result")] : [`${counted(count, "result")}, ${excluded} excluded`];
+  if (failed) parts.push(`${counted(failed, "failed trial")} below the axis`);
   if (best)
-    parts.push(`the best is ${measured(best[1], study.quantity)}, ${trial ? `trial ${trial}` : `result ${best[0]}`}`);
+    parts.push(`the best is ${measured(best[1], study.quantity)}, ${result ? numbered(result) : `result ${best[0]}`}`);
   if (study.gap !== null) {
     const gain = best ? Math.abs(farthest(study, best[1], study.gap) - best[1]) : study.gap;
     parts.push(`further trials will probably gain less than ${inUnit(difference(gain), study.quantity.unit)}`);

@@ -1,18 +1,17 @@
-// What the model has found out: importances, slices with bands, two parameters at once, and all results in parallel.
+// What the model has found out: importances, slices with bands, and two parameters at once.
 
-import { Chart, colours, common, isLight, numbers, RAMP, ramp } from "./charts.js";
+import { Chart, colours, common, numbers, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions } from "./scale.js";
-import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
+import { figure, inUnit, numbered, plusMinus, shown } from "./words.js";
 
 const CONSTANT = "The model predicts the same everywhere so far.";
-const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
+export const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
 const PREDICTED = /** @type {const} */ (["mean", "std", "lcb", "ucb"]);
 const MAX_SLICES = 6;
 const MAX_NAMED = 8; // conditions in a sentence
 const CHARACTER = 7; // pixels of the width of one, about
 const MAX_BARS = 20;
-const MAX_THICK = 5; // lines of results
 /** @type {Record<string, string>} */
 const COLOURS = { mean: "expected", std: "uncertainty", feasible_probability: "probability of satisfying all bounds" };
 
@@ -104,89 +103,6 @@ function whiskers(drawn, ink) {
   };
 }
 
-/** @type {(name: string, unit: string | undefined) => string} */
-const inTwoLines = (name, unit) => (unit ? `${name}\n[${unit}]` : name);
-
-/** @param {import("./data.js").StudyData} data */
-export function parallelChart(data) {
-  return new Chart("parallel", async () => {
-    const [study, history, scales] = await Promise.all([data.study(), data.history(), data.axes()]);
-    const found = history.results.filter((each) => !each.excluded);
-    if (!found.length) return { empty: "No results yet." };
-    if (!scales.length) return { empty: ONLY_ROWS };
-    const ink = colours();
-    const values = found.map((each) => each.value);
-    const isNarrow = byId("parallel", HTMLElement).clientWidth < 560;
-    /** @type {ChartOption[]} */
-    const axes = scales.map((scale, dim) => {
-      const { low: min, high: max } = scale.parameter;
-      const kind = scale.isNumeric
-        ? { type: scale.isLog ? "log" : "value", min, max }
-        : { type: "category", data: scale.choices.map((choice) => shown(choice).slice(0, 14)) };
-      return { dim, name: inTwoLines(scale.title, scale.parameter.unit), ...kind };
-    });
-    const { label = "result", unit } = study.quantity;
-    axes.push({ dim: scales.length, name: inTwoLines(label, unit), type: "value", scale: true });
-    const worstFirst = [...found].sort((a, b) =>
-      study.direction === "minimize" ? b.value - a.value : a.value - b.value,
-    );
-    const line = (/** @type {Result} */ each) => [
-      ...scales.map((scale) => scale.position(each.parameters[scale.name])),
-      each.value,
-    ];
-    /** @type {ChartOption} */
-    const option = {
-      ...common(ink),
-      parallel: {
-        left: isNarrow ? 110 : 60,
-        right: isNarrow ? 24 : 60,
-        top: 58,
-        bottom: 56,
-        layout: isNarrow ? "vertical" : "horizontal",
-        parallelAxisDefault: {
-          nameLocation: isNarrow ? "start" : "end",
-          nameTextStyle: { color: ink.muted, lineHeight: 15 },
-          nameGap: 18,
-          nameTruncate: { maxWidth: isNarrow ? 84 : 110 },
-          axisLabel: {
-            color: ink.ink,
-            textBorderColor: ink.surface,
-            textBorderWidth: 3,
-            formatter: (/** @type {unknown} */ at) => (typeof at === "number" ? figure(at, 3) : at),
-            hideOverlap: true,
-          },
-          axisLine: { lineStyle: { color: ink.muted } },
-        },
-      },
-      parallelAxis: axes,
-      visualMap: ramp(ink, values, {
-        dimension: scales.length,
-        isReversed: study.direction === "minimize",
-        name: study.quantity.unit ?? "result",
-        colours: isLight(ink.ink) ? RAMP.slice(3) : RAMP, // the darkest are not seen on a dark ground
-      }),
-      series: [
-        {
-          type: "parallel",
-          lineStyle: { width: 1.2, opacity: 0.45 },
-          data: worstFirst.map((each, i) => ({
-            value: line(each),
-            ...(i >= worstFirst.length - MAX_THICK ? { lineStyle: { width: 3, opacity: 1 } } : {}),
-          })),
-        },
-      ],
-    };
-    option.tooltip = { show: false };
-    const lines = `${counted(found.length, "result")} across ${counted(scales.length, "parameter")}`;
-    return {
-      option,
-      header: [...scales.map((scale) => scale.name), "value"],
-      rows: found.map((each) => [...scales.map((scale) => each.parameters[scale.name]), each.value]),
-      said: `${lines}; bright lines are the better ones.`,
-    };
-  });
-}
-
 /** @param {import("./data.js").StudyData} data */
 export function slicesChart(data) {
   return new Chart("slices", async () => {
@@ -197,7 +113,11 @@ export function slicesChart(data) {
     const drawn = [...scales]
       .sort((a, b) => (weight.get(b.name) ?? 0) - (weight.get(a.name) ?? 0))
       .slice(0, MAX_SLICES);
-    const slices = await Promise.all(drawn.map((scale) => data.slice([scale.name])));
+    const slices = await Promise.all(drawn.map((scale) => possible(data, scale.name)));
+    const through = await crossing(data, drawn, slices);
+    const isMoved = slices.map(({ at }) =>
+      Object.entries(at).some(([name, value]) => name in through && shown(value) !== shown(through[name])),
+    );
     const ink = colours();
     const [low, high] = extent(slices, (await data.history()).results);
     const width = byId("slices", HTMLElement).clientWidth;
@@ -223,7 +143,7 @@ export function slicesChart(data) {
         gridIndex: i,
         nameLocation: "middle",
         nameGap: isCrowded && !scale.isNumeric ? 44 : 26,
-        nameTextStyle: { color: ink.ink },
+        nameTextStyle: { color: isMoved[i] ? ink.muted : ink.ink },
       });
       option.yAxis.push(
         numbers(ink, {
@@ -231,11 +151,17 @@ export function slicesChart(data) {
           min: low,
           max: high,
           ...(column === 0 ? { name: study.quantity.title, nameTextStyle: { color: ink.muted, align: "left" } } : {}),
-          axisLabel: { color: ink.muted, formatter: (/** @type {number} */ at) => figure(at, 3), hideOverlap: true },
+          axisLabel: {
+            color: ink.muted,
+            formatter: (/** @type {number} */ at) => figure(at, 3),
+            hideOverlap: true,
+            showMinLabel: false,
+            showMaxLabel: false,
+          },
         }),
       );
-      const recommended = slices.find(({ at }) => scale.name in at)?.at[scale.name];
-      option.series.push(...bandAndMean(scale, slices[i], i, ink, scale.position(recommended)));
+      const at = isMoved[i] ? NaN : scale.position(through[scale.name]);
+      option.series.push(...bandAndMean(scale, slices[i], i, ink, isMoved[i] ? ink.muted : ink.accent, at));
     });
     option.tooltip = {
       ...option.tooltip,
@@ -251,15 +177,12 @@ export function slicesChart(data) {
       },
     };
     const rows = slices.flatMap((slice, i) =>
-      slice.axes[0].values.map((value, k) => [
-        drawn[i].name,
-        value,
-        ...PREDICTED.map((name) => slice.predictions[k][name]),
-      ]),
+      slice.values.map((value, k) => [drawn[i].name, value, ...PREDICTED.map((name) => slice.predictions[k][name])]),
     );
     const left = scales.length - drawn.length;
-    const through = conditions(study.parameters, Object.assign({}, ...slices.map(({ at }) => at)));
-    const point = [...through.slice(0, MAX_NAMED), ...(through.length > MAX_NAMED ? ["…"] : [])].join(", ");
+    const point = conditions(study.parameters, through);
+    const names = [...point.slice(0, MAX_NAMED), ...(point.length > MAX_NAMED ? ["…"] : [])].join(", ");
+    const isMixed = drawn.some(({ name }) => study.mixtures?.some(({ parameters }) => parameters.includes(name)));
     return {
       option,
       header: ["parameter", "value", ...PREDICTED],
@@ -267,7 +190,12 @@ export function slicesChart(data) {
       height: 30 + 230 * Math.ceil(drawn.length / columns),
       said: [
         "Line: the model's expectation.",
-        ...(through.length ? [`Dashed: the point that all slices pass through, ${point}.`] : []),
+        ...(point.length ? [`Dashed: the point that the slices pass through, ${names}.`] : []),
+        ...(isMoved.includes(true) ? ["Grey: a parameter that is not used at that point."] : []),
+        ...(isMixed
+          ? ["Along a component, the other components keep their proportions as far as their limits allow."]
+          : []),
+        ...(slices.some(({ isCut }) => isCut) ? ["Values that the constraints exclude there are left out."] : []),
         `Band: interval for ${study.quantity.label ?? "the objective"}.`,
         ...(left > 0 ? [`The ${drawn.length} parameters that matter most of ${scales.length}.`] : []),
       ].join(" "),
@@ -275,9 +203,44 @@ export function slicesChart(data) {
   });
 }
 
+/** A slice along a parameter, without the values that the constraints and mixtures exclude.
+ * @typedef {{ at: Point, values: unknown[], predictions: Prediction[], isCut: boolean }} PossibleSlice
+ * @param {import("./data.js").StudyData} data
+ * @param {string} name
+ * @returns {Promise<PossibleSlice>}
+ */
+async function possible(data, name) {
+  const [{ at, axes, predictions }, forbidden] = await Promise.all([data.slice([name]), data.forbidden([name])]);
+  const isPossible = (/** @type {unknown} */ _, /** @type {number} */ k) => !forbidden?.[k];
+  return {
+    at,
+    values: axes[0].values.filter(isPossible),
+    predictions: predictions.filter(isPossible),
+    isCut: forbidden?.includes(true) ?? false,
+  };
+}
+
+/** The point that the slices pass through. Along a parameter that is not used there, a slice passes through another
+ * point, at which it is used.
+ * @param {import("./data.js").StudyData} data
+ * @param {import("./scale.js").Scale[]} drawn
+ * @param {PossibleSlice[]} slices
+ * @returns {Promise<Point>}
+ */
+async function crossing(data, drawn, slices) {
+  const always = slices.filter((_, i) => !drawn[i].parameter.when).map(({ at }) => at);
+  if (always.length === slices.length && always.length > 1) return Object.assign({}, ...always);
+  const recommended = data.context ? null : (await data.recommendation().catch(() => null))?.model;
+  return Object.assign(
+    {},
+    recommended?.parameters,
+    ...(recommended || always.length ? always : slices.map(({ at }) => at)),
+  );
+}
+
 /** The range over which slices are drawn: it includes the bands, but not so much that means and results become
  * indistinguishable.
- * @param {Slice[]} slices
+ * @param {PossibleSlice[]} slices
  * @param {Result[]} results
  */
 function extent(slices, results) {
@@ -299,20 +262,21 @@ function extent(slices, results) {
  * @param {Point} at
  */
 function named(scale, at) {
-  const needed = Object.keys(scale.parameter.when ?? {}).map((name) => `${name} = ${shown(at[name])}`);
-  return [scale.axisName, ...needed].join(", ");
+  const needed = Object.keys(scale.parameter.when ?? {}).map((name) => `${name} ${shown(at[name])}`);
+  return needed.length ? `${scale.axisName}, for ${needed.join(", ")}` : scale.axisName;
 }
 
 /** The band as pieces from value to value, and the line of the mean; bars and points where there is nothing between
  * values.
  * @param {import("./scale.js").Scale} scale
- * @param {Slice} slice
+ * @param {PossibleSlice} slice
  * @param {number} i of the grid
  * @param {Colours} ink
- * @param {number} recommended where the others' slices pass; NaN if there are none
+ * @param {string} color
+ * @param {number} crossed where the others' slices pass; NaN if they do not
  */
-function bandAndMean(scale, slice, i, ink, recommended) {
-  const at = slice.axes[0].values.map((value) => scale.position(value));
+function bandAndMean(scale, slice, i, ink, color, crossed) {
+  const at = slice.values.map((value) => scale.position(value));
   const rows = slice.predictions.map((each, k) => [at[k], each.lcb, each.ucb]);
   const isLine = scale.isNumeric && at.length > 12;
   const band = {
@@ -332,7 +296,7 @@ function bandAndMean(scale, slice, i, ink, recommended) {
         return {
           type: "line",
           shape: { x1: x, y1: bottom, x2: x, y2: top },
-          style: { stroke: ink.accent, lineWidth: 6, opacity: 0.3 },
+          style: { stroke: color, lineWidth: 6, opacity: 0.3 },
         };
       if (k + 1 === rows.length) return null;
       const next = api.coord([rows[k + 1][0], rows[k + 1][1]]);
@@ -340,7 +304,7 @@ function bandAndMean(scale, slice, i, ink, recommended) {
       return {
         type: "polygon",
         shape: { points: [[x, bottom], next, above, [x, top]] },
-        style: { fill: ink.accent, opacity: 0.18 },
+        style: { fill: color, opacity: 0.18 },
       };
     },
   };
@@ -350,15 +314,16 @@ function bandAndMean(scale, slice, i, ink, recommended) {
     yAxisIndex: i,
     symbol: isLine ? "none" : "circle",
     symbolSize: 7,
-    lineStyle: { color: ink.accent, width: isLine ? 2.5 : 0 },
-    itemStyle: { color: ink.accent },
+    lineStyle: { color, width: isLine ? 2.5 : 0 },
+    itemStyle: { color },
     data: slice.predictions.map((each, k) => [at[k], each.mean]),
     markLine: {
       silent: true,
       symbol: "none",
+      precision: 15, // of two digits, small numbers would become 0
       label: { show: false },
       lineStyle: { color: ink.warn, type: "dashed", width: 1.5 },
-      data: Number.isNaN(recommended) ? [] : [{ xAxis: recommended }],
+      data: Number.isNaN(crossed) ? [] : [{ xAxis: crossed }],
     },
   };
   return [band, mean];
@@ -408,9 +373,15 @@ export function contourChart(data, name) {
         ),
       };
       if (isFeasibility) Object.assign(option.visualMap, { min: 0, max: 1, text: [`1 ${COLOURS[colour.value]}`, "0"] });
+      const giving = (study.mixtures ?? [])
+        .map((each) => each.parameters)
+        .filter((names) => names.includes(x.name) || names.includes(y.name))
+        .flat();
+      const others = scales.filter((scale) => scale !== x && scale !== y && !giving.includes(scale.name));
+      const isNear = nearby(others, slice.at);
       option.series = [
         rectangles(cells, (k) => (forbidden?.[k] ? hatched(ink) : {})),
-        points(history.results, x, y, ink),
+        points(history.results, x, y, ink, isNear),
       ];
       option.tooltip = {
         ...option.tooltip,
@@ -435,10 +406,6 @@ export function contourChart(data, name) {
         each.ucb,
         each.feasible_probability,
       ]);
-      const giving = (study.mixtures ?? [])
-        .map((each) => each.parameters)
-        .filter((names) => names.includes(x.name) || names.includes(y.name))
-        .flat();
       const rest = conditions(
         study.parameters.filter(({ name }) => !giving.includes(name)),
         slice.at,
@@ -452,6 +419,7 @@ export function contourChart(data, name) {
             ? `At ${[...rest.slice(0, MAX_NAMED), ...(rest.length > MAX_NAMED ? ["…"] : [])].join(", ")}.`
             : `From ${slice.results} results.`,
           ...(giving.length ? ["The other shares adjust."] : []),
+          ...(history.results.every(isNear) ? [] : [NEAR_IN_WORDS]),
           ...(forbidden ? ["Hatched: excluded by the constraints."] : []),
         ].join(" "),
       };
@@ -525,19 +493,21 @@ export function hatched(ink) {
   };
 }
 
-/** The results that count, over two parameters.
+/** The results that count, over two parameters: full near the plane that is drawn, otherwise small and faint.
  * @param {Result[]} found
  * @param {Across} x
  * @param {Across} y
  * @param {Colours} ink
+ * @param {(result: Result) => boolean} isNear
  * @returns {ChartOption}
  */
-export function points(found, x, y, ink) {
+export function points(found, x, y, ink, isNear) {
   const placed = found
     .filter((each) => !each.excluded)
     .map((result) => ({
       value: [x.position(result.parameters[x.name]), y.position(result.parameters[y.name])],
       result,
+      ...(isNear(result) ? {} : { symbolSize: 4, itemStyle: { opacity: 0.45 } }),
     }));
   return {
     type: "scatter",
@@ -549,12 +519,24 @@ export function points(found, x, y, ink) {
   };
 }
 
+const NEAR = 0.1; // of a range
+export const NEAR_IN_WORDS = "Small points: results that are more than 10% of a range, or another choice, from here.";
+
+/** Whether a result is near a point in some parameters: the same choices, and numbers within a tenth of their ranges.
+ * @param {import("./scale.js").Scale[]} others
+ * @param {Point} through
+ * @returns {(result: Result) => boolean}
+ */
+export const nearby =
+  (others, through) =>
+  ({ parameters }) =>
+    others.every((scale) => !(scale.distance(parameters[scale.name], through[scale.name]) > NEAR));
+
 /** A result in words.
  * @param {Result} result
  * @param {ShownStudy} study
  */
 export function aboutResult(result, { quantity, parameters }) {
-  const name = `result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}`;
   const value = plusMinus(result.value, result.std_error, quantity);
-  return [name, value, ...conditions(parameters, result.parameters)].join("\n");
+  return [numbered(result), value, ...conditions(parameters, result.parameters)].join("\n");
 }

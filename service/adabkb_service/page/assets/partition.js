@@ -3,7 +3,7 @@
 
 import { Chart, colours, ramp } from "./charts.js";
 import { byId } from "./elements.js";
-import { aboutResult, chosen, hatched, plane, points, rectangles } from "./learned.js";
+import { aboutResult, chosen, hatched, nearby, plane, points, rectangles } from "./learned.js";
 import { figure, inUnit, plusMinus, shown } from "./words.js";
 
 const PLAY_MILLISECONDS = 140;
@@ -82,7 +82,10 @@ export function partitionChart(data) {
       if (!leaves.length) option.visualMap = [];
       const seen = history.results.filter((each) => each.seq <= now);
       if (withPoints.checked && y)
-        option.series.push(points(seen, x, y, ink), star(through, x, y, now === end && recommendation.model !== null));
+        option.series.push(
+          points(seen, x, y, ink, nearby(others, through)),
+          star(through, x, y, now === end && recommendation.model !== null),
+        );
       option.tooltip = {
         ...option.tooltip,
         formatter: (/** @type {ChartPoint} */ { seriesIndex, dataIndex, data: point }) =>

@@ -65,6 +65,18 @@ export class Scale {
     return Number.isNaN(position) || Number.isNaN(first) || (first <= position && position <= last);
   }
 
+  /** The distance between two values: a share of the range or, between choices, 0 or 1; NaN if one is absent.
+   * @param {unknown} one
+   * @param {unknown} other
+   */
+  distance(one, other) {
+    const places = [this.position(one), this.position(other)];
+    if (!this.isNumeric) return Number.isNaN(places[0] + places[1]) ? NaN : Number(places[0] !== places[1]);
+    const { low = 0, high = 1 } = this.parameter;
+    const [a, b, from, to] = [...places, low, high].map((at) => (this.isLog ? Math.log(at) : at));
+    return Math.abs(a - b) / (to - from);
+  }
+
   /** The middles between neighbouring values, and the ends.
    * @param {unknown[]} values
    */

@@ -1,7 +1,7 @@
 // Each result next to its prediction from the others.
 
 import { Chart, colours, common, numbers } from "./charts.js";
-import { counted, figure, inUnit, measured, plusMinus, titled } from "./words.js";
+import { counted, figure, inUnit, measured, numbered, plusMinus, titled } from "./words.js";
 
 const REASONS = {
   too_few_results: "Too few results: at least four are needed.",
@@ -14,19 +14,21 @@ export function validationChart(data) {
   return new Chart(
     "validation",
     async () => {
-      const [found, { quantity }] = await Promise.all([data.validation(), data.study()]);
+      const [found, { quantity }, history] = await Promise.all([data.validation(), data.study(), data.history()]);
       if (found.reason) return { empty: REASONS[found.reason] };
       const ink = colours();
       const [low, high] = extent(found.items);
+      const results = new Map(history.results.map((each) => [each.seq, each])); // of a large study, only some
       const isInside = (/** @type {Validation["items"][0]} */ each) => each.lcb <= each.value && each.value <= each.ucb;
-      /** @type {(name: string, color: string, items: Validation["items"]) => ChartOption[]} */
-      const group = (name, color, items) => [
+      /** @type {(name: string, color: string, items: Validation["items"], symbol?: string) => ChartOption[]} */
+      const group = (name, color, items, symbol = "circle") => [
         {
           type: "scatter",
           name,
-          symbolSize: 8,
+          symbol,
+          symbolSize: symbol === "circle" ? 8 : 11,
           z: 4,
-          itemStyle: { color },
+          itemStyle: symbol === "circle" ? { color } : { color: "none", borderColor: color, borderWidth: 1.8 },
           data: items.map((each) => ({ value: [each.value, each.mean], each })),
         },
         bars(items, color),
@@ -56,6 +58,7 @@ export function validationChart(data) {
             "outside",
             ink.bad,
             found.items.filter((each) => !isInside(each)),
+            "diamond",
           ),
           {
             type: "line",
@@ -69,12 +72,12 @@ export function validationChart(data) {
           },
         ],
       };
-      option.legend.data = ["in its interval", "outside"];
+      option.legend.data = found.items.every(isInside) ? ["in its interval"] : ["in its interval", "outside"];
       option.tooltip = {
         ...option.tooltip,
         formatter: (/** @type {{ data: { each: Validation["items"][0] } }} */ { data: { each } }) =>
           [
-            `result ${each.observation}`,
+            numberOf(results.get(each.observation), each.observation),
             `measured ${measured(each.value, quantity)}`,
             `predicted ${plusMinus(each.mean, each.std, quantity)}`,
             `90% ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`,
@@ -97,6 +100,11 @@ export function validationChart(data) {
     { select: ({ data: { each } }) => location.assign(`${data.page}/results/${each.observation}`) },
   );
 }
+
+/** @param {Result | undefined} result
+ * @param {number} seq
+ */
+const numberOf = (result, seq) => (result ? numbered(result) : `result ${seq}`);
 
 /** @param {Colours} ink */
 const label = (ink) => ({

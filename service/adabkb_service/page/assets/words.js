@@ -138,6 +138,11 @@ export function inLargestUnit(seconds) {
  */
 export const counted = (count, thing) => `${grouped(count)} ${thing}${count === 1 ? "" : "s"}`;
 
+/** A result by the number of its trial or, without a trial, by its own.
+ * @param {{ trial: number | null, seq: number }} result
+ */
+export const numbered = ({ trial, seq }) => (trial === null ? `own result ${seq}` : `trial ${trial}`);
+
 /** What a column or an axis is called: the label, or else the name, with the unit.
  * @param {string} name
  * @param {string | null | undefined} label

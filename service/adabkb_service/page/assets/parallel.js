@@ -1,0 +1,173 @@
+// All results at once: a line for each, across an axis for each parameter.
+
+import { Chart, colours, common, isLight, RAMP, ramp } from "./charts.js";
+import { byId } from "./elements.js";
+import { ONLY_ROWS } from "./learned.js";
+import { counted, figure, shown } from "./words.js";
+
+const MAX_THICK = 5; // lines of results
+const MARGIN = 0.15; // share of an axis between its values and the place of lines without a value
+
+/** @type {(name: string, unit: string | undefined) => string} */
+const inTwoLines = (name, unit) => (unit ? `${name}\n[${unit}]` : name);
+
+/** @param {import("./data.js").StudyData} data */
+export function parallelChart(data) {
+  return new Chart("parallel", async () => {
+    const [study, history, scales] = await Promise.all([data.study(), data.history(), data.axes()]);
+    const found = history.results.filter((each) => !each.excluded);
+    if (!found.length) return { empty: "No results yet." };
+    if (!scales.length) return { empty: ONLY_ROWS };
+    const ink = colours();
+    const isNarrow = byId("parallel", HTMLElement).clientWidth < 560;
+    const drawn = scales.map((scale) => new Across(scale, found));
+    const { label = "result", unit } = study.quantity;
+    const axes = [
+      ...drawn.map((each, dim) => ({ dim, ...each.axis })),
+      { dim: scales.length, name: inTwoLines(label, unit), type: "value", scale: true },
+    ];
+    const line = (/** @type {Result} */ each) => [...drawn.map((axis) => axis.position(each)), each.value];
+    const isLess = study.direction === "minimize";
+    const worstFirst = found
+      .filter((each) => !each.beyond)
+      .sort((a, b) => (isLess ? b.value - a.value : a.value - b.value));
+    const beyond = found.filter((each) => each.beyond);
+    const thick = study.direction ? MAX_THICK : 0; // a number without a direction has no best
+    /** @type {ChartOption} */
+    const option = {
+      ...common(ink),
+      legend: { show: false },
+      parallel: {
+        left: isNarrow ? 110 : 60,
+        right: isNarrow ? 24 : 60,
+        top: 58,
+        bottom: 56,
+        layout: isNarrow ? "vertical" : "horizontal",
+        parallelAxisDefault: {
+          nameLocation: isNarrow ? "start" : "end",
+          nameTextStyle: { color: ink.muted, lineHeight: 15 },
+          nameGap: 18,
+          nameTruncate: { maxWidth: isNarrow ? 84 : 110 },
+          axisLabel: {
+            color: ink.ink,
+            textBorderColor: ink.surface,
+            textBorderWidth: 3,
+            formatter: (/** @type {unknown} */ at) => (typeof at === "number" ? figure(at, 3) : at),
+            hideOverlap: true,
+          },
+          axisLine: { lineStyle: { color: ink.muted } },
+        },
+      },
+      parallelAxis: axes,
+      visualMap: worstFirst.length
+        ? ramp(
+            ink,
+            worstFirst.map((each) => each.value),
+            {
+              dimension: scales.length,
+              isReversed: isLess,
+              name: study.quantity.unit ?? "result",
+              colours: isLight(ink.ink) ? RAMP.slice(3) : RAMP, // the darkest are not seen on a dark ground
+            },
+          )
+        : [],
+      series: [
+        {
+          type: "parallel",
+          name: "results",
+          lineStyle: { width: 1.2, opacity: 0.45 },
+          data: worstFirst.map((each, i) => ({
+            value: line(each),
+            ...(i >= worstFirst.length - thick ? { lineStyle: { width: 3, opacity: 1 } } : {}),
+          })),
+        },
+        {
+          type: "parallel",
+          name: "violate a bound",
+          lineStyle: { color: ink.muted, width: 1, type: "dashed", opacity: 0.5 },
+          data: beyond.map((each) => ({ value: line(each) })),
+        },
+      ],
+    };
+    option.tooltip = { show: false };
+    return {
+      option,
+      header: [...scales.map((scale) => scale.name), "value", "violates"],
+      rows: found.map((each) => [
+        ...scales.map((scale) => each.parameters[scale.name]),
+        each.value,
+        each.beyond?.join(" "),
+      ]),
+      said: said(study, scales.length, worstFirst, beyond),
+    };
+  });
+}
+
+/** The axis of a parameter, with a place for the results in which it has no value that can be drawn. */
+class Across {
+  /**
+   * @param {import("./scale.js").Scale} scale
+   * @param {Result[]} found
+   */
+  constructor(scale, found) {
+    this.scale = scale;
+    this.isMissed = found.some((each) => Number.isNaN(scale.position(each.parameters[scale.name])));
+    this.missed = scale.parameter.when ? "not used" : "other";
+    const { low = 0, high = 1 } = scale.parameter;
+    this.ends = [low, high];
+    this.place = scale.isLog ? low * (low / high) ** MARGIN : low - MARGIN * (high - low);
+  }
+
+  /** The position of a result; a category is its index.
+   * @param {Result} result
+   */
+  position(result) {
+    const at = this.scale.position(result.parameters[this.scale.name]);
+    if (this.scale.isNumeric) return Number.isNaN(at) ? this.place : at;
+    return Number.isNaN(at) ? this.scale.choices.length : at;
+  }
+
+  /** @returns {ChartOption} */
+  get axis() {
+    const { scale, isMissed, missed, place } = this;
+    const name = inTwoLines(scale.title, scale.parameter.unit);
+    if (!scale.isNumeric) {
+      const texts = scale.choices.map((choice) => shown(choice).slice(0, 14));
+      return { name, type: "category", data: isMissed ? [...texts, missed] : texts };
+    }
+    const [low, high] = this.ends;
+    const type = scale.isLog ? "log" : "value";
+    if (!isMissed) return { name, type, min: low, max: high };
+    const middle = scale.isLog ? Math.sqrt(low * high) : (low + high) / 2;
+    const formatter = (/** @type {number} */ at) => (at < low ? missed : figure(at, 3));
+    const customValues = [place, low, middle, high];
+    return { name, type, min: place, max: high, axisTick: { customValues }, axisLabel: { customValues, formatter } };
+  }
+}
+
+/** The chart in words.
+ * @param {ShownStudy} study
+ * @param {number} axes
+ * @param {Result[]} worstFirst those that satisfy all bounds
+ * @param {Result[]} beyond the others
+ */
+function said({ direction }, axes, worstFirst, beyond) {
+  const count = worstFirst.length + beyond.length;
+  const parts = [`${counted(count, "result")} across ${counted(axes, "parameter")}`];
+  const best = worstFirst.at(-1)?.value;
+  if (!direction) parts.push("bright lines have the larger numbers");
+  else if (worstFirst.length > MAX_THICK)
+    parts.push(`the best ${MAX_THICK} are thick; bright lines are the better ones`);
+  else if (worstFirst.length) parts.push("bright lines are the better ones");
+  if (beyond.length) {
+    const better = beyond.filter(
+      ({ value }) => best === undefined || (direction === "minimize" ? value < best : value > best),
+    );
+    const among =
+      direction && better.length && best !== undefined
+        ? `, ${better.length} of them better than the best of the others`
+        : "";
+    parts.push(`dashed: ${counted(beyond.length, "result")} beyond a bound${among}`);
+  }
+  return `${parts.join("; ")}.`;
+}
