@@ -167,6 +167,8 @@ def get_study(
     cursor = encoded(max(study.revision - FEED, 0))
     may = sharing.right(service, caller, study_id)
     has_curves = overview.has_curves(study_id)
+    has_only_failures = study.counts.failed and not study.counts.observations
+    lost = overview.table(study_id, "failed", "", Sort("when"), 0, 1).lines if has_only_failures else []
     return page(
         request,
         "study.html",
@@ -176,6 +178,8 @@ def get_study(
         cursor=cursor,
         may=may,
         has_curves=has_curves,
+        ended=overview.ended(study_id) if study.reason == "budget" else None,
+        lost=lost[0].trial if lost else None,
         is_loading=service.is_loading,
         shortcomings=report_in_words.REASONS,
     )

@@ -68,6 +68,12 @@ def has_changed_results(connection: Connection, study_id: str, after: int) -> bo
     return connection.execute(query.limit(1)).first() is not None
 
 
+def has_new_trials(connection: Connection, study_id: str, after: int) -> bool:
+    """Whether an event with a seq above ``after`` created a trial."""
+    query = _after(study_id, after).where(events.c.kind.in_(("suggested", "queued"))).with_only_columns(events.c.seq)
+    return connection.execute(query.limit(1)).first() is not None
+
+
 def count(connection: Connection, study_id: str | None = None) -> int:
     """The number of events of a study, or of all studies if None."""
     query = select(func.count()).select_from(events)

@@ -134,9 +134,14 @@ def pauses_and_changes_the_limits(page: Page) -> None:
     dialog.get_by_label("Budget, in trials").fill("9")
     dialog.get_by_role("button", name="Save").click()
     expect(page.locator("#figures")).to_contain_text("of 9")
-    page.get_by_role("button", name="Complete").click()
-    expect(page.locator("#figures")).to_contain_text("of 2")
-    page.locator(".toast", has_text="No new points are issued").get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="End the study").click()
+    expect(page.locator("#figures .verdict")).to_contain_text("after 2 of 9 trials. A larger budget continues")
+    expect(page.locator("#figures")).to_contain_text("of 9")
+    page.get_by_role("button", name="Continue the study").click()
+    expect(page.locator("#figures .pill").first).to_have_text("running")
+    page.get_by_role("button", name="End the study").click()
+    page.locator(".toast", has_text="The study is ended").get_by_role("button", name="Undo").click()
+    expect(page.locator("#figures .pill").first).to_have_text("running")
     expect(page.locator("#figures")).to_contain_text("of 9")
 
 

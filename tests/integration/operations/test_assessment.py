@@ -235,6 +235,28 @@ def test_complete_and_paused_studies_give_the_reason(running: Service) -> None:
     assert assessment(running, "s").standing.startswith("Paused: no new points")
 
 
+def test_a_study_that_a_user_ended_has_not_used_up_its_budget(running: Service) -> None:
+    create(running, definition(budget=9))
+    trial = suggest(running, "s", Ask()).view.trials[0].number
+    observe(running, "s", Value(1.0, trial))
+    change(running, "s", {"budget": 1})
+    standing = assessment(running, "s").standing
+    assert standing.startswith("Ended by a user on ")
+    assert ", after 1 of 9 trials." in standing
+    change(running, "s", {"budget": 2})
+    trial = suggest(running, "s", Ask()).view.trials[0].number
+    observe(running, "s", Value(1.0, trial))
+    assert assessment(running, "s").standing.startswith("The budget is used up"), "its last trial was issued later"
+
+
+def test_a_study_with_only_failures_has_issued_trials(running: Service) -> None:
+    create(running, definition(failure_limit=5))
+    for text in ("The only trial has failed", "All 2 trials have failed"):
+        trial = suggest(running, "s", Ask()).view.trials[0].number
+        observe(running, "s", Failure(trial))
+        assert assessment(running, "s").standing == f"Running. {text}. The study pauses after 5 failures in a row."
+
+
 def test_increase_of_a_cost_budget_is_not_suggested(running: Service) -> None:
     create(running, definition(budget={"cost": 1.0}, cost="told"))
     trial = suggest(running, "s", Ask()).view.trials[0].number

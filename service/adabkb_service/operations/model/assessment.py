@@ -34,6 +34,7 @@ from adabkb_service.operations.words.state_in_words import state_in_words
 from adabkb_service.storage import trials
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle, render
+from adabkb_service.study.ending import ended_early
 
 if TYPE_CHECKING:
     from adabkb_service.inference.questions import Assessed
@@ -137,9 +138,11 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
     expected = None
     if model is not None and model.at_best is not None and facts.definition.algorithm.has_model:
         expected = render.prediction(model.at_best)
+    with service.database.reading() as connection:
+        ended = ended_early(connection, facts.row)
     return answers.Assessment(
         results=facts.results,
-        standing=state_in_words(facts.study),
+        standing=state_in_words(facts.study, ended),
         progress=_progress(facts, expected),
         latest=None if facts.trial is None else _latest(facts, facts.trial),
         findings=_findings(facts),

@@ -25,6 +25,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, grants, observations, overview, result_table, studies
 from adabkb_service.storage.rows import StudyState
 from adabkb_service.study import render
+from adabkb_service.study.ending import EndedEarly, ended_early
 
 MAX_RESULTS = 1500
 """The approximate number of results in a chart. Studies with more are thinned."""
@@ -218,6 +219,11 @@ class Overview:
             studies.get(connection, study_id)
             rows = overview.recent_trials(connection, study_id, RECENT)
         return [render.trial(row) for row in rows]
+
+    def ended(self, study_id: str) -> EndedEarly | None:
+        """Return how a user ended a study before its budget was used up; None if no user did."""
+        with self._service.database.reading() as connection:
+            return ended_early(connection, studies.get(connection, study_id))
 
     def has_curves(self, study_id: str) -> bool:
         """Return whether trials of a study report intermediate values."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.cost import CostBudget
+from adabkb_service.study.ending import EndedEarly
 
 REASONS: Mapping[str, str] = {
     "budget": "The budget is used up.",
@@ -22,17 +23,39 @@ REASONS: Mapping[str, str] = {
 """Why there are no new points, or fewer than requested."""
 
 
-def state_in_words(study: Study) -> str:
-    """Return the state of a study in one sentence."""
+def state_in_words(study: Study, ended: EndedEarly | None = None) -> str:
+    """Return the state of a study in one sentence.
+
+    Args:
+        study: the study.
+        ended: what a user did to end the study before its budget was used up; None if no user did.
+    """
     if study.model.status == "degraded":
         return (
             "The model has failed, so new points are spread evenly instead of chosen by it. Results are safe. The "
             "events show the error."
         )
+    if study.reason == "budget" and ended is not None:
+        return f"Ended by a user on {ended.at:%d %b %Y}{_after(ended)}. A larger budget continues the study."
     if study.reason == "budget" and not isinstance(study.budget, CostBudget):  # which cannot be changed
         return f"{REASONS['budget']} A larger one continues the study."
     if study.reason is not None:
         return REASONS[study.reason]
+    return _running(study)
+
+
+def _running(study: Study) -> str:
     if study.counts.active:
         return "Running. Results are coming in."
-    return "Running. No trial is being evaluated now." if study.counts.observations else "No trial has been issued yet."
+    if study.counts.observations:
+        return "Running. No trial is being evaluated now."
+    if not study.counts.failed:
+        return "No trial has been issued yet."
+    trials = "The only trial has" if study.counts.failed == 1 else f"All {study.counts.failed} trials have"
+    limit = study.failure_limit
+    return f"Running. {trials} failed." + (f" The study pauses after {limit} failures in a row." if limit else "")
+
+
+def _after(ended: EndedEarly) -> str:
+    trials = f"after {ended.trials} of" if ended.trials else "before the first of"
+    return f", {trials} {ended.budget} trials" if ended.budget else f", after {ended.trials} trials"

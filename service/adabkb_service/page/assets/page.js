@@ -155,8 +155,9 @@ const ACTIONS = {
   extend: {
     says: (answer) => `The trial is reserved until ${atClock(answer.trial.leased_until)}.`,
   },
+  continue: { says: () => "The study continues with the budget that it had." },
   finish: {
-    says: () => "No new points are issued: the study is complete once its open trials are.",
+    says: () => "The study is ended: it issues no new points.",
     undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
   },
   delete: {

@@ -1,0 +1,42 @@
+"""Studies that a user ended: the log tells a budget that was lowered to the number of issued trials from one that was
+used up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from adabkb_service.storage import events
+from adabkb_service.storage.rows import StudyRow
+
+MAX_UPDATES = 200
+"""The number of last updates of a study that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedEarly:
+    """What a user did to end a study."""
+
+    at: datetime
+    trials: int
+    """The budget that the user set: the number of trials issued at that time."""
+    budget: int | None
+    """The budget before; None for no limit."""
+
+
+def ended_early(connection: Connection, study: StudyRow) -> EndedEarly | None:
+    """Return how a user ended a study that is complete because of its budget. None if the budget was used up, so that
+    a trial was issued after the last change of the budget."""
+    if not isinstance(study.budget, int):
+        return None
+    log = events.of_kinds(connection, study.id, ["updated"], MAX_UPDATES)
+    changes = [each for each in log if "budget" in each.payload["changes"]]
+    if not changes or events.has_new_trials(connection, study.id, changes[-1].seq):
+        return None
+    (first,) = events.of_kinds(connection, study.id, ["created"], 1)
+    before = changes[-2].payload["changes"]["budget"] if len(changes) > 1 else first.payload["definition"].get("budget")
+    if before is not None and before <= study.budget:
+        return None
+    return EndedEarly(changes[-1].created_at, study.budget, before)
