@@ -29,7 +29,7 @@ LONG = 10
 """The outlook mentions a lack of improvement if it has lasted for at least this many results."""
 
 PHASES: Mapping[str | None, str] = {
-    "start": "covers the space, because there were too few results to learn from",
+    "start": "is one of the first points, which do not depend on the results",
     "search": "balances the model's prediction and its uncertainty",
     "repeat": "repeats a measurement that the other results contradict",
     "polish": "searches near the best point, in the parameters that matter",

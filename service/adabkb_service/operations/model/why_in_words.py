@@ -12,7 +12,7 @@ from adabkb_service.operations.words.labels import Labels
 from adabkb_service.storage.rows import EventRow
 
 PHASES: Mapping[str | None, str] = {
-    "start": "There were too few results to learn from, so the first points cover the space.",
+    "start": "It is one of the first points. There were too few results to learn from.",
     "search": "The search balanced the model's mean and its uncertainty.",
     "repeat": "The other results contradict the one at this point, so it is measured again.",
     "polish": "The search stayed near the best point, in the parameters that matter.",

@@ -35,13 +35,19 @@ export function importanceChart(data) {
       name,
       barGap: "10%",
       itemStyle: { color },
-      data: drawn.map((each) => each[field]),
+      data: drawn.map((each) => 100 * Math.min(each[field], each.total)), // both are estimates
     });
     /** @type {ChartOption} */
     const option = {
       ...common(ink),
-      grid: { left: 8, right: 24, top: 32, bottom: 8, containLabel: true },
-      xAxis: numbers(ink, { min: 0, max: 1 }),
+      grid: { left: 8, right: 24, top: 32, bottom: 32, containLabel: true },
+      xAxis: numbers(ink, {
+        min: 0,
+        max: 100,
+        name: "share of the variation [%]",
+        nameLocation: "middle",
+        nameGap: 26,
+      }),
       yAxis: {
         type: "category",
         data: drawn.map((each) => titles.get(each.name)),
@@ -62,12 +68,16 @@ export function importanceChart(data) {
     };
     const columns = /** @type {const} */ (["first_order", "first_order_error", "total", "total_error"]);
     const share = Math.round(100 * best.total);
+    const sum = sorted.reduce((all, each) => all + each.total, 0);
     return {
       option,
       header: ["parameter", ...columns],
       rows: sorted.map((each) => [each.name, ...columns.map((name) => each[name])]).reverse(),
-      said: `${titles.get(best.name)} matters most: ${share}% of the variance, from ${found.results} results.`,
-      height: Math.max(320, 60 + 38 * drawn.length),
+      said: [
+        `${titles.get(best.name)} matters most: ${share}% of the variation, from ${found.results} results.`,
+        ...(sum > 1 ? ["With all others, the shares add up to more than 100%, as parameters act together."] : []),
+      ].join(" "),
+      height: Math.max(320, 84 + 38 * drawn.length),
     };
   });
 }
@@ -78,8 +88,8 @@ export function importanceChart(data) {
 const sentence = (each) =>
   [
     each.name,
-    `alone ${plusMinus(each.first_order, each.first_order_error)}`,
-    `with all others ${plusMinus(each.total, each.total_error)}`,
+    `alone ${plusMinus(100 * Math.min(each.first_order, each.total), 100 * each.first_order_error, { unit: "%" })}`,
+    `with all others ${plusMinus(100 * each.total, 100 * each.total_error, { unit: "%" })}`,
   ].join("\n");
 
 /** The standard error of each total index.
@@ -91,12 +101,12 @@ function whiskers(drawn, ink) {
     type: "custom",
     silent: true,
     z: 5,
-    data: drawn.map((each, i) => [each.total - each.total_error, i, each.total + each.total_error]),
+    data: drawn.map((each, i) => [100 * (each.total - each.total_error), i, 100 * (each.total + each.total_error)]),
     encode: { x: [0, 2], y: 1 },
     renderItem: (/** @type {unknown} */ _, /** @type {Canvas} */ api) => {
       const height = api.size([0, 1])[1];
       const [low, y] = api.coord([Math.max(0, api.value(0)), api.value(1)]);
-      const [high] = api.coord([Math.min(1, api.value(2)), api.value(1)]);
+      const [high] = api.coord([Math.min(100, api.value(2)), api.value(1)]);
       const at = y + height * 0.2;
       return { type: "line", shape: { x1: low, y1: at, x2: high, y2: at }, style: { stroke: ink.ink, lineWidth: 1.5 } };
     },
