@@ -429,8 +429,8 @@ export function contourChart(data, name) {
             ? `At ${[...rest.slice(0, MAX_NAMED), ...(rest.length > MAX_NAMED ? ["…"] : [])].join(", ")}.`
             : `From ${slice.results} results.`,
           ...(giving.length ? ["The other shares adjust."] : []),
-          ...(history.results.every(isNear) ? [] : [NEAR_IN_WORDS]),
           ...(forbidden ? ["Hatched: excluded by the constraints."] : []),
+          ...(history.results.every(isNear) ? [] : [NEAR_IN_WORDS]),
         ].join(" "),
       };
     },
