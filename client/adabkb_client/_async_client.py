@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Self
 
 import httpx
 
 from adabkb_client import _client_calls as client_calls
+from adabkb_client._async_client_methods import AsyncClientMethods
 from adabkb_client._async_study import AsyncStudy
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
@@ -16,13 +17,11 @@ from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
 from adabkb_client._http.transport import Connected
 from adabkb_client._items import AsyncItems, as_it_is
-from adabkb_client._models import Deletion, Direction
-from adabkb_client._parameters import Parameter
-from adabkb_client._settings import StudySettings, naming_settings
+from adabkb_client._models import Deletion
 from adabkb_client._study_calls import StudyCalls
 
 
-class AsyncClient(Connected[AsyncTransport]):
+class AsyncClient(AsyncClientMethods, Connected[AsyncTransport]):
     """A connection to a server, for the tasks of one event loop. Close it, or use it in an ``async with`` block.
 
     ``await AsyncClient.local("study.db")`` needs no server: it starts one for a local file.
@@ -95,36 +94,6 @@ class AsyncClient(Connected[AsyncTransport]):
     async def deliver(self) -> Delivery:
         """Send the results that were kept while the server was down: see ``Client.deliver``."""
         return await self._transport.deliver()
-
-    @naming_settings
-    async def create_study(
-        self,
-        id: str | None,
-        parameters: Mapping[str, Parameter],
-        *,
-        direction: Direction | None = None,
-        update: bool = False,
-        **settings: Unpack[StudySettings],
-    ) -> AsyncStudy:
-        """Create a study, or open it if it exists with the same definition: see ``Client.create_study``::
-
-            study = await client.create_study(
-                "net", {"lr": Float(1e-5, 0.1, log=True), "layers": Int(1, 4), "units": Int(16, 512, step=16)},
-                direction="maximize", budget=50, seed=1,
-                constraints=["layers * units <= 1024"], early_stopping=MedianRule(max_steps=27),
-            )
-
-        Args:
-            id: the study's name; with None, the server chooses one.
-            parameters: the search space.
-            direction: "minimize" or "maximize"; None with several ``objectives``.
-            update: change settings of an existing study that ``AsyncStudy.update`` can change.
-            settings: see ``StudySettings``; among them ``budget`` (the number of trials), ``seed``, ``constraints``,
-                ``early_stopping``, ``stop``, ``noise_std``, ``metrics``, ``outcome_constraints``, ``objectives`` and
-                ``prior``.
-        """
-        steps = client_calls.create_study(id, parameters, direction=direction, update=update, **settings)
-        return AsyncStudy(self._transport, (await self._transport.perform(steps)).id)
 
     async def study(self, id: str) -> AsyncStudy:
         """Open a study.

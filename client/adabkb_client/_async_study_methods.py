@@ -6,7 +6,7 @@ Written by ``python -m tests.integration.client.methods``; change the procedures
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from os import PathLike
-from typing import Any, Literal, SupportsFloat, SupportsIndex, Unpack
+from typing import Any, Literal, Never, SupportsFloat, SupportsIndex
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
 from adabkb_client._http.async_transport import AsyncTransport
@@ -33,7 +33,7 @@ from adabkb_client._models import (
     Webhook,
 )
 from adabkb_client._parameters import Catalogue, Parameter
-from adabkb_client._settings import Belief, Mixture, StudyChanges, naming_settings
+from adabkb_client._settings import NOT_GIVEN, Belief, CostBudget, Mixture, Quantity, Stop, given
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._tables import Source
 from adabkb_client._values import Numbers
@@ -50,10 +50,13 @@ class AsyncStudyMethods:
         return await self._transport.perform(self._calls.info())
 
     async def best(self) -> Best | None:
-        """Return the best observation so far; None without results, and with several objectives."""
+        """Return the best result as it was measured; None without results, and with several objectives.
+
+        To choose the point to use, call ``recommendation`` by default: with noise, the best measured value is partly
+        luck. ``best()`` is its ``observed``, and equals ``info().best``. See ``front`` for several objectives.
+        """
         return await self._transport.perform(self._calls.best())
 
-    @naming_settings
     async def update(
         self,
         /,
@@ -64,7 +67,19 @@ class AsyncStudyMethods:
         mixtures: Sequence[Mixture] | None = None,
         prior: Mapping[str, Belief] | None = None,
         baseline: Mapping[str, Any] | None = None,
-        **changes: Unpack[StudyChanges],
+        budget: SupportsIndex | CostBudget | None = NOT_GIVEN,
+        tolerance: SupportsFloat | None = NOT_GIVEN,
+        stop: Stop | None = NOT_GIVEN,
+        lease_seconds: SupportsFloat = NOT_GIVEN,
+        max_attempts: SupportsIndex = NOT_GIVEN,
+        max_runtime_seconds: SupportsFloat | None = NOT_GIVEN,
+        failure_limit: SupportsIndex | None = NOT_GIVEN,
+        pending_limit: SupportsIndex | None = NOT_GIVEN,
+        title: str | None = NOT_GIVEN,
+        description: str | None = NOT_GIVEN,
+        tags: Mapping[str, str] = NOT_GIVEN,
+        quantities: Mapping[str, Quantity] = NOT_GIVEN,
+        **others: Never,
     ) -> StudyInfo:
         """Change settings, or edit the space.
 
@@ -77,11 +92,31 @@ class AsyncStudyMethods:
         Args:
             parameters: parameters that replace those of the same names or are added; the others stay.
             defaults: the values of added parameters in the existing trials.
-            constraints: the constraints on parameters that replace all former ones; an empty list removes them.
+            constraints: the constraints that replace all former ones, such as ``["a + b <= 1"]``: see
+                ``Client.create_study`` for the syntax. An empty list removes them.
             mixtures: the shares of a whole that replace all former mixtures; an empty list removes them.
             prior: the beliefs about the optimum that replace all former ones; an empty dict removes them.
             baseline: the current settings that replace all former ones; an empty dict removes them.
-            changes: the settings to change: see ``StudyChanges``.
+            budget: the maximum number of trials, such as ``50``, each counted once however often it is leased; or the
+                maximum total cost of the results, ``{"cost": 12.5}``. With early stopping, a stopped trial counts as
+                the share of its steps, so more trials may start. To limit the number of started trials, use
+                ``n_trials`` of ``run``.
+            tolerance: the study is complete once its gap is at most this, such as ``0.01``, in the objective's units.
+            stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}``,
+                ``{"gap_share_below": 0.01}`` or both.
+            lease_seconds: how long a trial stays with a worker that sends no heartbeat, such as ``600``, unless the
+                worker gives another duration.
+            max_attempts: the number of expired leases after which a trial fails, such as ``3``.
+            max_runtime_seconds: time limit of one attempt, such as ``7200``, regardless of heartbeats.
+            failure_limit: the number of failed trials in a row after which the study is paused, such as ``10``.
+            pending_limit: the maximum number of trials without a result, such as ``8``.
+            title: what people call the study, such as ``"Suzuki coupling"``, instead of its id. With None, it has no
+                title.
+            description: what the study is about, for people.
+            tags: strings by name, for searching studies, such as ``{"project": "solvents"}``.
+            quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
+                for a single objective, such as ``{"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}}``.
+            others: there are no other settings.
 
         Raises:
             Invalid: a value is invalid, or the study's space cannot be edited.
@@ -95,7 +130,21 @@ class AsyncStudyMethods:
                 mixtures=mixtures,
                 prior=prior,
                 baseline=baseline,
-                **changes,
+                **given(
+                    budget=budget,
+                    tolerance=tolerance,
+                    stop=stop,
+                    lease_seconds=lease_seconds,
+                    max_attempts=max_attempts,
+                    max_runtime_seconds=max_runtime_seconds,
+                    failure_limit=failure_limit,
+                    pending_limit=pending_limit,
+                    title=title,
+                    description=description,
+                    tags=tags,
+                    quantities=quantities,
+                    **others,
+                ),
             )
         )
 
@@ -382,8 +431,11 @@ class AsyncStudyMethods:
     async def recommendation(
         self, *, feasible_probability: float | None = None, context: Parameters | None = None
     ) -> Recommendation:
-        """Return the best point according to the model and the best observed one; with several objectives, the model's
-        front.
+        """Return the point to use: by default, take ``recommendation().model``.
+
+        ``model`` is the evaluated point that the model expects to be best, which noise affects least. ``observed`` is
+        the best result as it was measured, as in ``best()``. With several objectives, there is a ``front`` instead of
+        both.
 
         Args:
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by
@@ -402,6 +454,8 @@ class AsyncStudyMethods:
 
     async def front(self, *, feasible_probability: float | None = None, context: Parameters | None = None) -> Front:
         """Return the Pareto front of a study with several objectives, and the hypervolume over time.
+
+        It takes the place of ``best`` and ``recommendation``: by default, choose a point of its ``model``.
 
         Args:
             feasible_probability: required probability that the model's points satisfy the outcome constraints; by

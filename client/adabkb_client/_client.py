@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Self, Unpack
 import httpx
 
 from adabkb_client import _client_calls as client_calls
+from adabkb_client._client_methods import ClientMethods
 from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
 from adabkb_client._http.transport import Connected, Transport
 from adabkb_client._items import Items, as_it_is
 from adabkb_client._models import Deletion, Direction
-from adabkb_client._parameters import Parameter
-from adabkb_client._settings import StudySettings, naming_settings
+from adabkb_client._settings import StudySettings
 from adabkb_client._study import Study
 from adabkb_client._study_calls import StudyCalls
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from adabkb_client._run.define_by_run import DefinedByRun
 
 
-class Client(Connected[Transport]):
+class Client(ClientMethods, Connected[Transport]):
     """A connection to a server. Threads may share it; close it, or use it in a ``with`` block.
 
     ``Client.local("study.db")`` needs no running server: it starts one for the file.
@@ -129,46 +129,6 @@ class Client(Connected[Transport]):
             AdaBKBError: the server cannot be reached or refuses this client; unsent results remain in the outbox.
         """
         return self._transport.deliver()
-
-    @naming_settings
-    def create_study(
-        self,
-        id: str | None,
-        parameters: Mapping[str, Parameter],
-        *,
-        direction: Direction | None = None,
-        update: bool = False,
-        **settings: Unpack[StudySettings],
-    ) -> Study:
-        """Create a study, or open it if it exists with the same definition::
-
-            study = client.create_study(
-                "net", {"lr": Float(1e-5, 0.1, log=True), "layers": Int(1, 4), "units": Int(16, 512, step=16)},
-                direction="maximize", budget=50, seed=1,
-                constraints=["layers * units <= 1024"], early_stopping=MedianRule(max_steps=27),
-            )
-
-        Settings that ``Study.update`` can change are compared with their current values, and only if given.
-
-        Args:
-            id: the study's name; with None, the server chooses one.
-            parameters: the search space.
-            direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
-            update: if the study exists and differs only in settings that ``Study.update`` can change, change them.
-            settings: see ``StudySettings``; among them ``budget`` (the number of trials, where a stopped trial counts
-                as the share of its steps; None means no limit), ``seed``, ``constraints``, ``early_stopping``,
-                ``stop``, ``noise_std``, ``metrics``, ``outcome_constraints``, ``objectives`` and ``prior``.
-
-        Returns:
-            The study.
-
-        Raises:
-            Invalid: the definition is invalid; its ``pointers`` say where.
-            TypeError, ValueError: a parameter has an unknown kind, or a bound is not finite.
-            Conflict: a study with this id exists and has another definition, or other settings without ``update``.
-        """
-        steps = client_calls.create_study(id, parameters, direction=direction, update=update, **settings)
-        return Study(self._transport, self._transport.perform(steps).id)
 
     def define_by_run(
         self, id: str, *, direction: Direction | None = None, **settings: Unpack[StudySettings]

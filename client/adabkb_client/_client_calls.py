@@ -1,4 +1,7 @@
-"""The calls of a client that concern all studies, one procedure each; see ``_study_calls.py``."""
+"""The calls of a client that concern all studies, one procedure each; see ``_study_calls.py``.
+
+``python -m tests.integration.client.methods`` writes ``create_study`` of both clients.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
@@ -16,11 +19,36 @@ def create_study(
     id: str | None,
     parameters: Mapping[str, Parameter],
     *,
-    direction: Direction | None,
+    direction: Direction | None = None,
     update: bool = False,
     **settings: Unpack[StudySettings],
 ) -> Steps[StudyInfo]:
-    """Create a study, or open it if it exists with the same definition: see ``Client.create_study``."""
+    """Create a study, or open it if it exists with the same definition::
+
+        study = client.create_study(
+            "net", {"lr": Float(1e-5, 0.1, log=True), "layers": Int(1, 4), "units": Int(16, 512, step=16)},
+            direction="maximize", budget=50, seed=1,
+            constraints=["layers * units <= 1024"], early_stopping=MedianRule(max_steps=27),
+        )
+
+    All settings are optional, and None means no limit. Those that ``Study.update`` can change are compared with
+    their current values, and only if given.
+
+    Args:
+        id: the study's name; with None, the server chooses one.
+        parameters: the search space.
+        direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
+        update: if the study exists and differs only in settings that ``Study.update`` can change, change them.
+        settings: each of ``StudySettings``.
+
+    Returns:
+        The study.
+
+    Raises:
+        Invalid: the definition is invalid; its ``pointers`` say where.
+        TypeError, ValueError: a parameter has an unknown kind, or a bound is not finite.
+        Conflict: a study with this id exists and has another definition, or other settings without ``update``.
+    """
     body = {} if id is None else {"id": id}
     body |= _body(to_wire(parameters), direction, settings)
     for name, parameter in parameters.items():

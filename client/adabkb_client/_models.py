@@ -206,7 +206,8 @@ class Counts(Record):
 
 @dataclass(frozen=True, repr=False)
 class Best(Record):
-    """The best result, with its parameters and trial. With several objectives, there is none: see ``Study.front``.
+    """The best result as it was measured, with its parameters and trial. It may be partly luck: to choose the point to
+    use, call ``Study.recommendation`` by default. With several objectives, there is none: see ``Study.front``.
 
     In a study with outcome constraints, ``feasible`` says whether the result satisfies all of them. While none does,
     this is the result that violates them least, and ``violations`` says by how much.
@@ -222,7 +223,8 @@ class Best(Record):
 
 @dataclass(frozen=True, repr=False)
 class StudySummary(Record):
-    """The state of a study, as in every answer of suggest and observe.
+    """The state of a study, as in every answer of suggest and observe. ``best`` is the best result as it was measured;
+    ``Study.recommendation`` has the point to use.
 
     ``gap`` is a bound on what further trials can gain, in the objective's units: according to the model, with 90%
     probability, no point is better than the recommended one by more than this. The natural bounds of the objective
@@ -375,7 +377,8 @@ class FrontEstimate(Record):
 
 @dataclass(frozen=True, repr=False)
 class Recommendation(Record):
-    """The best point according to the model, and the best observation.
+    """The point to use: by default ``model``, the evaluated point that the model expects to be best. ``observed`` is
+    the best result as it was measured.
 
     Further trials will probably gain less than ``gap``, as in ``StudySummary``. ``model`` and ``observed`` are None
     before the first result. ``reason`` says why ``model`` is None: "no_results", "several_objectives", "context_needed"
@@ -411,7 +414,8 @@ class Event(Record):
 @dataclass(frozen=True, repr=False)
 class RunReport(Record):
     """The outcome of a run: the numbers of trials that this run has ``completed``, ``failed`` and ``stopped`` early,
-    and the ``reason`` for its end. ``Study.info().counts`` has the numbers of the whole study.
+    and the ``reason`` for its end. ``Study.info().counts`` has the numbers of the whole study. ``recommendation`` is
+    that of the whole study at the end of the run; its ``model`` is the point to use by default.
 
     ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely" if the study is complete; otherwise
     "n_trials", "timeout", "stopped" (by ``Study.stop``), or "fixed_exhausted" (all points with the ``fixed`` parameters

@@ -1,29 +1,14 @@
 """The settings of a study, which ``create_study`` and ``update`` accept as keyword arguments: names and types.
 
-Editors can complete them, and type checkers check their types. The server validates their values and combinations: see
-docs/http.md.
+The methods of the clients have them as arguments, with their documentation here: see ``_client_methods.py``. The server
+validates their values and combinations: see docs/http.md.
 """
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import (
-    Any,
-    Literal,
-    Required,
-    SupportsFloat,
-    SupportsIndex,
-    TypedDict,
-    TypeVar,
-    Unpack,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Required, SupportsFloat, SupportsIndex, TypedDict
 
 from adabkb_client._models import Direction
 from adabkb_client._values import shown
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class CostBudget(TypedDict):
@@ -214,29 +199,31 @@ class StudyChanges(TypedDict, total=False):
     """
 
     budget: SupportsIndex | CostBudget | None
-    """The maximum number of trials, each counted once however often it is leased; or the maximum total cost of the
-    results. With early stopping, a stopped trial counts as the share of its steps, so more trials may start. To limit
-    the number of started trials, use ``n_trials`` of ``run``."""
+    """The maximum number of trials, such as ``50``, each counted once however often it is leased; or the maximum total
+    cost of the results, ``{"cost": 12.5}``. With early stopping, a stopped trial counts as the share of its steps, so
+    more trials may start. To limit the number of started trials, use ``n_trials`` of ``run``."""
     tolerance: SupportsFloat | None
-    """The study is complete once its gap is at most this, in the objective's units."""
+    """The study is complete once its gap is at most this, such as ``0.01``, in the objective's units."""
     stop: Stop | None
-    """Rules that end the study before the budget is used up."""
+    """Rules that end the study before the budget is used up: ``{"no_gain_for": 20}``, ``{"gap_share_below": 0.01}`` or
+    both."""
     lease_seconds: SupportsFloat
-    """How long a trial stays with a worker that sends no heartbeat, unless the worker gives another duration."""
+    """How long a trial stays with a worker that sends no heartbeat, such as ``600``, unless the worker gives another
+    duration."""
     max_attempts: SupportsIndex
-    """The number of expired leases after which a trial fails."""
+    """The number of expired leases after which a trial fails, such as ``3``."""
     max_runtime_seconds: SupportsFloat | None
-    """Time limit of one attempt, regardless of heartbeats."""
+    """Time limit of one attempt, such as ``7200``, regardless of heartbeats."""
     failure_limit: SupportsIndex | None
-    """The number of failed trials in a row after which the study is paused."""
+    """The number of failed trials in a row after which the study is paused, such as ``10``."""
     pending_limit: SupportsIndex | None
-    """The maximum number of trials without a result."""
+    """The maximum number of trials without a result, such as ``8``."""
     title: str | None
-    """What people call the study, instead of its id. With None, it has no title."""
+    """What people call the study, such as ``"Suzuki coupling"``, instead of its id. With None, it has no title."""
     description: str | None
     """What the study is about, for people."""
     tags: Mapping[str, str]
-    """Strings by name, for searching studies."""
+    """Strings by name, for searching studies, such as ``{"project": "solvents"}``."""
     quantities: Mapping[str, Quantity]
     """Labels, units, digits and natural bounds of measured quantities by name, where "value" stands for a single
     objective, such as ``{"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}}``."""
@@ -260,41 +247,64 @@ class StudySettings(StudyChanges, total=False):
     """
 
     seed: SupportsIndex | None
-    """Studies with the same definition, seed and results suggest the same points. With None, the server draws a
-    seed."""
+    """Studies with the same definition, seed (such as ``1``) and results suggest the same points. With None, the server
+    draws a seed."""
     noise_std: SupportsFloat | None
-    """Standard deviation of a result, in the objective's units. With None, it is learned."""
+    """Standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are exact. With None,
+    it is learned."""
     constraints: Sequence[str]
-    """Constraints that every point satisfies, such as ``["x + y <= 1", "not (kind == 'a' and x > 0.5)"]``."""
+    """What every point satisfies: strings in Python syntax with the names of parameters, such as
+    ``["a + b <= 1", 'kernel == "rbf" or degree <= 3']``. All must hold. Each of these lines is a constraint:
+
+    - ``0.2 <= a + 2 * b <= 1``: ``+ - * / **``, ``abs``, ``min``, ``max``, ``sqrt``, ``log``, ``exp``;
+      compare by ``<= < >= >``
+    - ``layers * units <= 1024``
+    - ``solvent in ["DMF", "water"]``: compare choices by ``==``, ``!=``, ``in``, ``not in``
+    - ``not (kernel == "poly" and c > 10)``: join comparisons by ``and``, ``or``, ``not``
+    - ``kernel != "poly" or degree <= 3``: if ``kernel`` is "poly", then ``degree <= 3``
+    - ``"flow rate" <= 2 * area``: quote a name that is no identifier
+    """
     mixtures: Sequence[Mixture]
     """Shares of a whole, such as ``[Mixture(parameters=["water", "ethanol", "glycerol"], at_most=2)]``."""
     early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None
-    """The rule that ends a trial before its last step, based on its reports: a ``MedianRule``, an ``AshaRule`` or a
-    ``PatienceRule``, or a dict such as ``{"rule": "median", "max_steps": 27}``."""
+    """The rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``, ``AshaRule(27)`` or
+    ``PatienceRule(27, no_gain_for=5)``, or a dict such as ``{"rule": "median", "max_steps": 27}``."""
     metrics: Sequence[str]
-    """The metrics of each result in addition to its value."""
+    """The metrics of each result in addition to its value, such as ``["latency_ms"]``."""
     outcome_constraints: Sequence[OutcomeConstraint]
-    """Bounds of metrics; the best point must satisfy them."""
+    """Bounds of metrics, such as ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them."""
     objectives: Sequence[StudyObjective]
-    """Two to four objectives, instead of a ``direction``."""
+    """Two to four objectives, instead of a ``direction``, such as
+    ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``."""
     prior: Mapping[str, Belief]
-    """Beliefs about the position of the optimum, by parameter."""
+    """Beliefs about the position of the optimum, by parameter, such as ``{"lr": {"around": 0.001, "factor": 10}}``."""
     baseline: Mapping[str, Any]
-    """The current settings, by parameter: among equally good points, the recommendation changes the fewest of them."""
+    """The current settings, by parameter, such as ``{"temperature": 80}``: among equally good points, the
+    recommendation changes the fewest of them."""
     transfer_from: Sequence[str]
-    """Names of older studies whose results the model also uses, as far as they agree with the new ones."""
+    """Names of older studies, such as ``["net-2025"]``, whose results the model also uses, as far as they agree with
+    the new ones."""
     cost: Literal["told", "measured"] | None
-    """The source of the metric "cost": "told" (each result gives it) or "measured" (the duration of the attempt in
-    seconds)."""
+    """The source of the metric "cost": ``"told"`` (each result gives it) or ``"measured"`` (the duration of the attempt
+    in seconds)."""
     per_cost: bool
-    """Suggest points by expected gain per cost."""
+    """``True`` suggests points by expected gain per cost."""
     robust: bool
-    """Give less weight to results that the others contradict, and suggest their points again."""
+    """``True`` gives less weight to results that the others contradict, and suggests their points again."""
     plates: Mapping[str, Any] | None
     """Batches of trials that share some values, such as ``{"size": 24, "shared": ["temperature"]}``. Results of the
     same plate share an offset, whose size the model learns."""
     algorithm: Mapping[str, Any]
     """An algorithm other than ``auto``, with its constants, such as ``{"profile": "paper"}``: see docs/systems.md."""
+
+
+NOT_GIVEN: Any = ...
+"""The default of settings as arguments. None is a value: it means no limit."""
+
+
+def given(**settings: Any) -> dict[str, Any]:
+    """Return the settings that a program has given."""
+    return {name: value for name, value in settings.items() if value is not NOT_GIVEN}
 
 
 EXAMPLES = {
@@ -331,17 +341,3 @@ def check_settings(settings: Mapping[str, Any]) -> None:
             "constraints must be strings, which the server evaluates, such as "
             'constraints=["layers * units <= 1024"], not functions'
         )
-
-
-def naming_settings(method: Method) -> Method:
-    """Expand ``**settings: Unpack[...]`` in the signature of a method, so that notebooks can complete the settings."""
-    signature, parameters = inspect.signature(method), list[inspect.Parameter]()
-    for each in signature.parameters.values():
-        if get_origin(each.annotation) is not Unpack:
-            parameters.append(each)
-            continue
-        (settings,) = get_args(each.annotation)
-        for name, kind in get_type_hints(settings).items():
-            parameters.append(inspect.Parameter(name, each.KEYWORD_ONLY, annotation=kind, default=...))
-    method.__dict__["__signature__"] = signature.replace(parameters=parameters)
-    return method

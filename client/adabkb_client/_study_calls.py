@@ -32,7 +32,7 @@ from adabkb_client._models import (
     decode,
 )
 from adabkb_client._parameters import Catalogue, Parameter, named, to_wire
-from adabkb_client._settings import Belief, Mixture, StudyChanges, check_settings, naming_settings
+from adabkb_client._settings import Belief, Mixture, StudyChanges, check_settings
 from adabkb_client._tables import Source
 from adabkb_client._trial_calls import TrialCalls, result_of
 from adabkb_client._values import Numbers, encoded, plain, point, shown
@@ -48,10 +48,13 @@ class StudyCalls(TrialCalls):
         return decode(StudyInfo, (yield Call("GET", self._path)))
 
     def best(self) -> Steps[Best | None]:
-        """Return the best observation so far; None without results, and with several objectives."""
+        """Return the best result as it was measured; None without results, and with several objectives.
+
+        To choose the point to use, call ``recommendation`` by default: with noise, the best measured value is partly
+        luck. ``best()`` is its ``observed``, and equals ``info().best``. See ``front`` for several objectives.
+        """
         return (yield from self.info()).best
 
-    @naming_settings
     def update(
         self,
         /,
@@ -75,11 +78,12 @@ class StudyCalls(TrialCalls):
         Args:
             parameters: parameters that replace those of the same names or are added; the others stay.
             defaults: the values of added parameters in the existing trials.
-            constraints: the constraints on parameters that replace all former ones; an empty list removes them.
+            constraints: the constraints that replace all former ones, such as ``["a + b <= 1"]``: see
+                ``Client.create_study`` for the syntax. An empty list removes them.
             mixtures: the shares of a whole that replace all former mixtures; an empty list removes them.
             prior: the beliefs about the optimum that replace all former ones; an empty dict removes them.
             baseline: the current settings that replace all former ones; an empty dict removes them.
-            changes: the settings to change: see ``StudyChanges``.
+            changes: each of ``StudyChanges``.
 
         Raises:
             Invalid: a value is invalid, or the study's space cannot be edited.
@@ -426,8 +430,11 @@ class StudyCalls(TrialCalls):
     def recommendation(
         self, *, feasible_probability: float | None = None, context: Parameters | None = None
     ) -> Steps[Recommendation]:
-        """Return the best point according to the model and the best observed one; with several objectives, the model's
-        front.
+        """Return the point to use: by default, take ``recommendation().model``.
+
+        ``model`` is the evaluated point that the model expects to be best, which noise affects least. ``observed`` is
+        the best result as it was measured, as in ``best()``. With several objectives, there is a ``front`` instead of
+        both.
 
         Args:
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by
@@ -447,6 +454,8 @@ class StudyCalls(TrialCalls):
 
     def front(self, *, feasible_probability: float | None = None, context: Parameters | None = None) -> Steps[Front]:
         """Return the Pareto front of a study with several objectives, and the hypervolume over time.
+
+        It takes the place of ``best`` and ``recommendation``: by default, choose a point of its ``model``.
 
         Args:
             feasible_probability: required probability that the model's points satisfy the outcome constraints; by

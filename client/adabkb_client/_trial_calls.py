@@ -15,6 +15,7 @@ from adabkb_client._models import (
     CurvePoint,
     Parameters,
     Reported,
+    StudyInfo,
     Suggestions,
     Trial,
     TrialState,
@@ -114,21 +115,36 @@ class TrialCalls:
         if not answer.trials:
             nothing = StudyComplete if answer.study.state == "complete" else NoTrialAvailable
             raise nothing(self.id, answer.reason, answer.retry_after)
-        self._warn_of_missing_model(answer.trials)
+        yield from self._warn_of_missing_model(answer.trials)
         return list(answer.trials)
 
-    def _warn_of_missing_model(self, trials: Sequence[Trial]) -> None:
+    def _warn_of_missing_model(self, trials: Sequence[Trial]) -> Steps[None]:
         """Log a warning if the points of trials are quasi-random, unless those of the previous suggestion were, too."""
         quasi_random = [trial for trial in trials if trial.origin == "fallback"]
-        if quasi_random and not self._is_without_model:
+        is_new, self._is_without_model = bool(quasi_random) and not self._is_without_model, bool(quasi_random)
+        if is_new:
             log.warning(
-                "study %r: the model did not choose the point of trial %d, which is quasi-random: it has failed, or "
-                "did not answer in time. Further trials may be quasi-random, too; study.why(trial) says how each point "
-                "was chosen, and study.info().model has the error of a failed model",
+                "study %r: the model did not choose the point of trial %d, which is quasi-random: %s",
                 self.id,
                 quasi_random[0].number,
+                (yield from self._why_without_model()),
             )
-        self._is_without_model = bool(quasi_random)
+
+    def _why_without_model(self) -> Steps[str]:
+        """Say why the model chose no point, and what to do."""
+        try:
+            info = decode(StudyInfo, (yield Call("GET", self._path, retry_for=0.0)))
+        except AdaBKBError:  # the trials are leased, and must be returned
+            return "study.info().model says whether it has failed"
+        if info.model["error"] is not None:
+            return (
+                f"it has failed ({info.model['error']}). All points are quasi-random until it works again, which the "
+                "server tries after each result. If a result is wrong, correct or exclude it: study.correct(...)"
+            )
+        return (
+            "it did not answer in time (the server's suggestion_seconds). It chooses the next points if it answers in "
+            "time; a smaller count needs less time"
+        )
 
     def observe(
         self,

@@ -1,7 +1,8 @@
-"""Write the methods of both clients that perform the procedures of ``StudyCalls`` and ``Figures``.
+"""Write ``create_study``, and the methods of both clients that perform the procedures of ``StudyCalls`` and
+``Figures``.
 
 ``python -m tests.integration.client.methods`` writes them again. They are real methods, so every editor shows their
-arguments, types and documentation.
+arguments, types and documentation. The settings of a study are arguments, too, as jedi completes no ``**settings``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.integration.client import expanded
 
 PACKAGE = Path(__file__).parents[3] / "client" / "adabkb_client"
 PARTS = {"ask", "change", "deliver_reports", "settle", "suggest"}
@@ -27,12 +30,15 @@ class Methods:
     module: str
     name: str
     calls: str
-    """The attribute that has the procedures, and their class."""
-    calls_class: str
+    """The attribute or the module that has the procedures."""
+    calls_class: str | None
+    """The class of the attribute."""
     sources: tuple[str, ...]
     is_async: bool
     private: tuple[str, ...] = ()
     """Parts of calls that have private methods, too."""
+    only: tuple[str, ...] = ()
+    """The procedures that have methods; empty means all."""
 
     @property
     def file(self) -> Path:
@@ -40,12 +46,17 @@ class Methods:
         return PACKAGE / self.module
 
 
+CLIENT = ("_client_calls.py",)
 STUDY = ("_study_calls.py", "_trial_calls.py")
 ALL = (
+    Methods("_client_methods.py", "ClientMethods", "client_calls", None, CLIENT, False, only=("create_study",)),
+    Methods(
+        "_async_client_methods.py", "AsyncClientMethods", "client_calls", None, CLIENT, True, only=("create_study",)
+    ),
     Methods(
         "_study_methods.py",
         "StudyMethods",
-        "_calls",
+        "self._calls",
         "StudyCalls",
         STUDY,
         False,
@@ -54,14 +65,14 @@ ALL = (
     Methods(
         "_async_study_methods.py",
         "AsyncStudyMethods",
-        "_calls",
+        "self._calls",
         "StudyCalls",
         STUDY,
         True,
         ("settle", "deliver_reports"),
     ),
-    Methods("plots/_methods.py", "PlotMethods", "_figures", "Figures", ("plots/_figures.py",), False),
-    Methods("plots/_async_methods.py", "AsyncPlotMethods", "_figures", "Figures", ("plots/_figures.py",), True),
+    Methods("plots/_methods.py", "PlotMethods", "self._figures", "Figures", ("plots/_figures.py",), False),
+    Methods("plots/_async_methods.py", "AsyncPlotMethods", "self._figures", "Figures", ("plots/_figures.py",), True),
 )
 
 
@@ -73,21 +84,29 @@ def written(methods: Methods) -> str:
         for node in tree.body:
             if isinstance(node, ast.ImportFrom):
                 imports |= {each.name: f"from {node.module} import {each.name}" for each in node.names}
+            elif isinstance(node, ast.FunctionDef) and methods.calls_class is None:
+                node.args.args.insert(0, ast.arg("self"))
+                procedures.append(node)
             elif isinstance(node, ast.ClassDef):
                 procedures += [each for each in node.body if isinstance(each, ast.FunctionDef)]
     procedures = [each for each in procedures if _is_wanted(each, methods)]
     found = "\n\n".join(_method(each, methods) for each in procedures)
     transport = "AsyncTransport" if methods.is_async else "Transport"
     items = "AsyncItems" if methods.is_async else "Items"
+    study = "AsyncStudy" if methods.is_async else "Study"
     folder = "adabkb_client.plots" if "/" in methods.module else "adabkb_client"
     imports |= {
-        methods.calls_class: f"from {folder}.{Path(methods.sources[0]).stem} import {methods.calls_class}",
+        **expanded.imports(),
+        **_calls_import(methods, folder),
         transport: f"from adabkb_client._http.{'async_' * methods.is_async}transport import {transport}",
         items: f"from adabkb_client._items import {items}",
         "as_it_is": "from adabkb_client._items import as_it_is",
+        study: f"from adabkb_client._{'async_' * methods.is_async}study import {study}",
     }
     client = "asynchronous" if methods.is_async else "blocking"
-    text = f'''"""The methods of the {client} client that perform ``{methods.calls_class}``.
+    performed = methods.calls_class or methods.sources[0]
+    attribute = f"    {methods.calls.removeprefix('self.')}: {methods.calls_class}\n" if methods.calls_class else ""
+    text = f'''"""The methods of the {client} client that perform ``{performed}``.
 
 Written by ``python -m tests.integration.client.methods``; change the procedures instead.
 """
@@ -96,22 +115,34 @@ Written by ``python -m tests.integration.client.methods``; change the procedures
 
 
 class {methods.name}:
-    """One method for each procedure of ``{methods.calls_class}``."""
+    """One method for each procedure{" that takes settings" * bool(methods.only)} of ``{performed}``."""
 
     _transport: {transport}
-    {methods.calls}: {methods.calls_class}
-
+{attribute}
 {found}
 '''
-    typed = [each.args for each in procedures] + [each.returns for each in procedures]
-    typed += [decorator for each in procedures for decorator in each.decorator_list]
-    names = {node.id for part in typed if part for node in ast.walk(part) if isinstance(node, ast.Name)}
-    names = names - {"Steps", "Listing"} | {methods.calls_class, transport}
-    names |= {items, "as_it_is"} if items in found else set()
+    names = {methods.calls_class or methods.calls, transport, *_names(ast.parse(text.replace("%s", "")))}
+    names |= {name for name in (items, study, "as_it_is", "given") if f"{name}(" in found or f", {name}" in found}
     return _formatted(text.replace("%s", "\n".join(imports[name] for name in sorted(names & imports.keys()))))
 
 
+def _names(tree: ast.Module) -> Iterator[str]:
+    """Yield the names in the signatures of methods."""
+    for method in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)):
+        for part in (method.args, method.returns, *method.decorator_list):
+            yield from (node.id for node in ast.walk(part or ast.Module([], [])) if isinstance(node, ast.Name))
+
+
+def _calls_import(methods: Methods, folder: str) -> dict[str, str]:
+    module = Path(methods.sources[0]).stem
+    if methods.calls_class is None:
+        return {methods.calls: f"from {folder} import {module} as {methods.calls}"}
+    return {methods.calls_class: f"from {folder}.{module} import {methods.calls_class}"}
+
+
 def _is_wanted(procedure: ast.FunctionDef, methods: Methods) -> bool:
+    if methods.only:
+        return procedure.name in methods.only
     is_public = not procedure.name.startswith("_") and procedure.name not in PARTS
     return is_public or procedure.name in methods.private
 
@@ -120,7 +151,7 @@ def _method(procedure: ast.FunctionDef, methods: Methods) -> str:
     """Return a method with the arguments and the documentation of a procedure."""
     assert isinstance(procedure.returns, ast.Subscript)
     kind, result = ast.unparse(procedure.returns.value), ast.unparse(procedure.returns.slice)
-    call = f"self.{methods.calls}.{procedure.name}({', '.join(_passed(procedure.args))})"
+    call = f"{methods.calls}.{procedure.name}({', '.join(_passed(procedure))})"
     if kind == "Listing":
         items = (
             f"AsyncItems(self._transport, {call}, as_it_is)"
@@ -130,27 +161,35 @@ def _method(procedure: ast.FunctionDef, methods: Methods) -> str:
         return _text(procedure, "def", f"{'Async' * methods.is_async}Items[{result}]", f"return {items}")
     perform = f"self._transport.perform{'_in_threads' * (procedure.name in WITH_FILES and methods.is_async)}"
     done = f"{'await ' * methods.is_async}{perform}({call})"
+    if methods.calls_class is None:
+        study, info = f"{'Async' * methods.is_async}Study", done.replace(call, "steps")
+        body = f"steps = {call}\ninfo = {info}\nreturn {study}(self._transport, info.id)"
+        return _text(procedure, f"{'async ' * methods.is_async}def", study, body)
     return _text(procedure, f"{'async ' * methods.is_async}def", result, done if result == "None" else f"return {done}")
 
 
 def _text(procedure: ast.FunctionDef, begin: str, result: str, body: str) -> str:
     decorators = [f"@{ast.unparse(each)}" for each in procedure.decorator_list]
     name = procedure.name if procedure.name not in PARTS else f"_{procedure.name}"
-    documentation = ast.get_docstring(procedure, clean=True)
-    assert documentation, f"{procedure.name} is not documented"
+    settings = expanded.settings_of(procedure)
+    documentation = expanded.documentation(procedure, settings)
+    if begin == "async def":
+        documentation = documentation.replace(" = client.", " = await client.")
     lines = f'"""{documentation}\n"""' if "\n" in documentation else f'"""{documentation}"""'
-    head = [*decorators, f"{begin} {name}({ast.unparse(procedure.args)}) -> {result}:"]
+    head = [*decorators, f"{begin} {name}({ast.unparse(expanded.arguments(procedure, settings))}) -> {result}:"]
     inside = [*lines.split("\n"), *body.split("\n")]
     return "\n".join(f"    {line}" for line in (*head, *(f"    {line}" if line else "" for line in inside)))
 
 
-def _passed(arguments: ast.arguments) -> Iterator[str]:
+def _passed(procedure: ast.FunctionDef) -> Iterator[str]:
+    arguments = procedure.args
     yield from (each.arg for each in (*arguments.posonlyargs, *arguments.args) if each.arg != "self")
     if arguments.vararg:
         yield f"*{arguments.vararg.arg}"
     yield from (f"{each.arg}={each.arg}" for each in arguments.kwonlyargs)
-    if arguments.kwarg:
-        yield f"**{arguments.kwarg.arg}"
+    if settings := expanded.settings_of(procedure):
+        named = ", ".join(f"{each.name}={each.name}" for each in settings)
+        yield f"**given({named}, **{expanded.OTHERS})"
 
 
 def _formatted(text: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -84,10 +85,10 @@ trial, result, value, point, source = study.suggest(), study.observations()[0], 
 def mistakes(client: Client) -> None:
     """Never called: mypy reads it, and ``make lint`` fails if one of these mistakes is no error any more."""
     study = client.create_study("s", {"x": Float(0, 1)}, direction="minimise")  # type: ignore[arg-type]
-    client.create_study("s", {"x": Float(0, 1)}, direction="minimize", budgets=3)  # type: ignore[call-arg]
+    client.create_study("s", {"x": Float(0, 1)}, direction="minimize", budgets=3)  # type: ignore[arg-type]
     client.create_study("s", {"x": (0, 1)}, direction="minimize")  # type: ignore[dict-item]
     client.create_study("s", {"x": Float(0, 1)}, direction="minimize", stop={"no_gain": 5})  # type: ignore[arg-type]
-    study.update(seed=2)  # type: ignore[call-arg]
+    study.update(seed=2)  # type: ignore[arg-type]
     Int(16, 512, 16)  # type: ignore[call-arg, arg-type]
     MedianRule()  # type: ignore[call-arg]
     study.run(lambda x: x, n_trial=3)  # type: ignore[call-arg]
@@ -173,13 +174,27 @@ def test_an_editor_shows_no_names_of_the_machinery() -> None:
     assert {name for name in found if not name.startswith("_")} == {*adabkb_client.__all__, "errors", "mcp", "plots"}
 
 
+@pytest.mark.parametrize(
+    ("line", "settings"),
+    [
+        ('client.create_study("s", {}, direction="minimize", ', StudySettings),
+        ('other.create_study("s", {}, ', StudySettings),
+        ("client.study('s').update(", StudyChanges),
+    ],
+)
+def test_jedi_completes_each_setting_without_a_prefix(line: str, settings: type) -> None:
+    found = {each.name for each in jedi.Script(OPENED + line, path=Path(__file__)).complete()}
+    assert {f"{name}=" for name in settings.__annotations__} <= found
+
+
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
-def test_an_editor_that_completes_no_settings_shows_the_usual_ones(kind: type) -> None:
+def test_an_editor_shows_each_setting_with_an_example(kind: type) -> None:
     script = f"from adabkb_client import {kind.__name__}\n{kind.__name__}().create_study"
     (found,) = jedi.Script(script, path=Path(__file__)).help(2, len(kind.__name__) + 5)
-    usual = ("budget", "seed", "constraints", "early_stopping", "stop")
-    assert [name for name in usual if f"``{name}``" not in found.docstring()] == []
-    assert "MedianRule(max_steps=27)" in found.docstring()
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*|\n(?=\n {8}))*)", found.docstring(), re.MULTILINE)
+    examples = {name: "``" in entry for name, entry in entries if name in StudySettings.__annotations__}
+    assert examples.keys() == StudySettings.__annotations__.keys()
+    assert [name for name, has_example in examples.items() if not has_example] == ["description"]
 
 
 @pytest.mark.parametrize("methods", ALL, ids=lambda each: each.name)

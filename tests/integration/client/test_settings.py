@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from typing import Any
+import re
+from typing import Any, Never, get_type_hints
 
 import pytest
 from pydantic import BaseModel
@@ -14,12 +15,15 @@ from adabkb_client import (
     AsyncClient,
     AsyncStudy,
     Belief,
+    Categorical,
     Client,
     CostBudget,
     EarlyStopping,
     Float,
+    Int,
     MedianRule,
     OutcomeConstraint,
+    Parameter,
     PatienceRule,
     Quantity,
     Stop,
@@ -101,7 +105,7 @@ def test_a_study_returns_the_rule_with_which_it_was_created(client: Client, rule
 
 @pytest.mark.parametrize("settings", [StudySettings, StudyChanges])
 def test_the_documentation_names_all_settings(settings: type) -> None:
-    """Editors that do not expand the settings show it."""
+    """Editors show it for functions with ``**settings: Unpack[StudySettings]``."""
     documentation = inspect.getdoc(settings) or ""
     assert [name for name in settings.__annotations__ if f"``{name}``" not in documentation] == []
 
@@ -115,9 +119,28 @@ def test_the_documentation_names_all_settings(settings: type) -> None:
         (AsyncStudy.update, StudyChanges),
     ],
 )
-def test_a_notebook_sees_each_setting_as_an_argument(method: object, settings: type) -> None:
-    """Notebooks complete the settings from the signature."""
+def test_each_setting_is_an_argument_with_its_type_and_documentation(method: object, settings: type) -> None:
+    """Notebooks complete the settings from the signature, and editors show the documentation."""
     assert callable(method)
-    parameters = inspect.signature(method).parameters
-    assert settings.__annotations__.keys() <= parameters.keys()
-    assert all(each.kind is not each.VAR_KEYWORD for each in parameters.values())
+    parameters, documentation = inspect.signature(method).parameters, inspect.getdoc(method) or ""
+    for name, kind in get_type_hints(settings).items():
+        assert parameters[name].annotation == kind, name
+        assert f"\n    {name}: " in documentation, name
+    assert parameters["others"].annotation is Never  # type checkers refuse other names
+
+
+def test_each_constraint_in_the_documentation_is_one(client: Client) -> None:
+    documentation = inspect.getdoc(Client.create_study) or ""
+    listed = documentation.partition("constraint:")[2].partition("mixtures:")[0]
+    constraints = re.findall(r"^ +- ``(.+?)``", listed, re.MULTILINE)
+    assert len(constraints) >= 5
+    space: dict[str, Parameter] = {
+        "layers": Int(1, 4),
+        "units": Int(16, 512),
+        "degree": Int(1, 9),
+        "kernel": Categorical(["rbf", "poly"]),
+        "solvent": Categorical(["DMF", "water", "hexane"]),
+    }
+    space |= {name: Float(0, 1) for name in ("a", "b", "c", "area", "flow rate")}
+    study = client.create_study("constrained", space, direction="minimize", constraints=constraints)
+    assert list(study.info().constraints) == constraints

@@ -27,6 +27,7 @@ from adabkb_client import (
     Prediction,
     Recommendation,
     Study,
+    StudyChanges,
     UnexpectedAnswer,
 )
 from adabkb_client._calls import Listing
@@ -143,11 +144,18 @@ def test_a_call_written_once_has_the_same_documentation_and_signature_in_both_cl
     documentation, (parameters, steps) = inspect.getdoc(procedure), signature(procedure)
     assert documentation
     returned = get_args(steps)[-1]
+    before, rest, after = documentation.partition("    changes: each of ``StudyChanges``.\n")
+    settings = StudyChanges.__annotations__ if rest else {}
+    named = [each for each in parameters if each.kind is not each.VAR_KEYWORD]
     for kind, of in ((Study, Items), (AsyncStudy, AsyncItems)):
         method = getattr(kind, name)
-        assert inspect.getdoc(method) == documentation
+        text, (arguments, answer) = inspect.getdoc(method) or "", signature(method)
+        assert text.startswith(before)
+        assert bool(text.removeprefix(before).removesuffix(after)) == bool(rest)
+        assert [each for each in arguments if each.name not in {*settings, "others"}] == named
+        assert [each.name for each in arguments if each.name in settings] == list(settings)
         expected = of[returned] if get_origin(steps) is Listing else returned
-        assert signature(method) == (parameters, None if expected is type(None) else expected)
+        assert answer == (None if expected is type(None) else expected)
 
 
 BLOCKING: dict[type, set[str]] = {

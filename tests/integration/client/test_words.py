@@ -91,7 +91,7 @@ TOOLS = {"key", "study", "limit", "cursor", "caller"}
 def taken(call: str) -> set[str]:
     """The arguments of a call of the client."""
     found: Callable[..., Any] = getattr(Study, call, None) or getattr(Client, call)
-    return set(inspect.signature(found).parameters) - {"self"}
+    return set(inspect.signature(found).parameters) - {"self", "others"}
 
 
 @pytest.mark.parametrize(("of", "also"), [(Client, AsyncClient), (Study, AsyncStudy)])
