@@ -48,7 +48,7 @@ SENT: dict[str, Any] = {
     "response_class": Response,
     "responses": {200: {"content": {files.UNKNOWN: BINARY}, "description": "The content"}, **responses(404, 422)},
 }
-REMOVED: dict[str, Any] = {"status_code": 204, "responses": responses(404, 422)}
+REMOVED: dict[str, Any] = {"status_code": 204, "response_model": None, "responses": responses(404, 422)}
 
 
 @router.post(OF_TRIAL, operation_id="addFile", tags=["trials"], **ADDED)

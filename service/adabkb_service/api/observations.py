@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Body, Query, Response
 
 from adabkb_service.api.admission import SpendDep, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
@@ -30,7 +30,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["observations"], route
 @needs("work")
 @by_follower_once
 async def observe_result(
-    study_id: StudyId, body: ObserveBody, service: ServiceDep, key: KeyDep, spend: SpendDep
+    study_id: StudyId, body: Annotated[ObserveBody, Body()], service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
     """Store a result. It is durable when the response arrives. Sending the result of a trial again, or any result with
     the same Idempotency-Key, changes nothing."""

@@ -33,7 +33,9 @@ def list_people(service: ServiceDep, page: PageDep) -> Page[Person]:
     return Page(items=found, next_cursor=None if last is None else encoded(last))
 
 
-@router.delete("/{user}/sessions", operation_id="endSessions", status_code=204, responses=responses(404, 422))
+@router.delete(
+    "/{user}/sessions", operation_id="endSessions", status_code=204, response_model=None, responses=responses(404, 422)
+)
 @needs("admin")
 def end_sessions(user: Annotated[str, Depends(_user)], service: ServiceDep, caller: CallerDep) -> None:
     """End all sessions of a person; on other servers with the same database, they work for up to 5 more seconds."""

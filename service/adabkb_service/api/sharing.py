@@ -55,7 +55,9 @@ def list_links(study_id: StudyId, service: ServiceDep, page: PageDep) -> Page[To
     return Page(items=found, next_cursor=encoded_time(last))
 
 
-@router.delete("/links/{token_id}", operation_id="revokeLink", status_code=204, responses=responses(404, 422))
+@router.delete(
+    "/links/{token_id}", operation_id="revokeLink", status_code=204, response_model=None, responses=responses(404, 422)
+)
 @needs("own")
 def revoke_link(study_id: StudyId, token_id: TokenId, service: ServiceDep, caller: CallerDep) -> None:
     """Revoke a link; on other servers with the same database, it works for up to 5 more seconds."""

@@ -108,7 +108,9 @@ async def change_study(
     return reply(outcome, etag=outcome.view.revision)
 
 
-@router.delete("/{study_id}", operation_id="deleteStudy", status_code=204, responses=responses(404, 412, 422))
+@router.delete(
+    "/{study_id}", operation_id="deleteStudy", status_code=204, response_model=None, responses=responses(404, 412, 422)
+)
 @needs("own")
 def delete_study(
     study_id: StudyId,

@@ -60,7 +60,13 @@ def change_token(token_id: TokenId, body: TokenChangeBody, service: ServiceDep, 
     return tokens.change(service, caller, token_id, body.quotas.changes())
 
 
-@router.delete("/tokens/{token_id}", operation_id="revokeToken", status_code=204, responses=responses(404, 422))
+@router.delete(
+    "/tokens/{token_id}",
+    operation_id="revokeToken",
+    status_code=204,
+    response_model=None,
+    responses=responses(404, 422),
+)
 @needs("admin")
 def revoke_token(token_id: TokenId, service: ServiceDep, caller: CallerDep) -> None:
     """Revoke a token; on other servers with the same database, it works for up to 5 more seconds."""

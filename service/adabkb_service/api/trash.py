@@ -47,7 +47,9 @@ def restore_study(
     return reply(trash.restore(service, caller, study_id, body.deletion, key))
 
 
-@router.delete("/trash/{deletion}", operation_id="purgeStudy", status_code=204, responses=responses(404, 422))
+@router.delete(
+    "/trash/{deletion}", operation_id="purgeStudy", status_code=204, response_model=None, responses=responses(404, 422)
+)
 @needs("work")
 def purge_study(
     deletion: Annotated[int, Path(ge=1, le=MAX_SAFE_INTEGER, description="number of the deletion")],

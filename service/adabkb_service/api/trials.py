@@ -148,7 +148,7 @@ async def heartbeat(
 @needs("work")
 @by_follower
 async def report_values(
-    study_id: StudyId, number: Number, body: ReportBody, service: ServiceDep, key: KeyDep
+    study_id: StudyId, number: Number, body: Annotated[ReportBody, Body()], service: ServiceDep, key: KeyDep
 ) -> Response:
     """Store a trial's intermediate values and renew its lease; the response says whether a rule has stopped the
     trial."""

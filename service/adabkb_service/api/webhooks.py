@@ -77,7 +77,9 @@ def change_webhook(
     return webhooks.change(service, caller, study_id, webhook_id, body.changes(), networks)
 
 
-@router.delete("/{webhook_id}", operation_id="deleteWebhook", status_code=204, responses=responses(404, 422))
+@router.delete(
+    "/{webhook_id}", operation_id="deleteWebhook", status_code=204, response_model=None, responses=responses(404, 422)
+)
 @needs("own")
 def delete_webhook(study_id: StudyId, webhook_id: WebhookId, service: ServiceDep, caller: CallerDep) -> None:
     """Delete a webhook. A message that is being sent may still arrive."""
