@@ -82,6 +82,12 @@ trial, result, value, point, source = study.suggest(), study.observations()[0], 
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Processes that share jedi's cache read files that others have only begun to write."""
+    jedi.settings.cache_directory = str(tmp_path_factory.mktemp("jedi"))
+
+
 def mistakes(client: Client) -> None:
     """Never called: mypy reads it, and ``make lint`` fails if one of these mistakes is no error any more."""
     study = client.create_study("s", {"x": Float(0, 1)}, direction="minimise")  # type: ignore[arg-type]
