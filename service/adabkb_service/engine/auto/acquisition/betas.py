@@ -50,7 +50,8 @@ def beta(
     """
     if several:
         return BETA_OF_OBJECTIVES
-    steps, widths = EARLY_STEPS, EARLY_BETAS
+    steps: int = EARLY_STEPS
+    widths: tuple[float, ...] = EARLY_BETAS
     if of_rows:
         widths = (BETA_OF_ROWS,)
     elif has_choices:
