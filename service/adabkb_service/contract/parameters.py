@@ -291,7 +291,7 @@ class OrdinalParameter(Sparse, Body):
     def _distinct(cls, values: Choices) -> Choices:
         return _checked_distinct(values)
 
-    def axis(self) -> Axis:
+    def axis(self) -> ChoiceAxis:
         """The engine's axis."""
         return ChoiceAxis(self.name, tuple(self.values), ordered=True)
 

@@ -61,6 +61,7 @@ MAX_REPEATS = 100
 IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,255}$"
 
 Point = dict[str, Any]
+MEASURED = "measured values may lie between the steps of a float, and between ordered values that are numbers"
 MetricValues = Annotated[
     Annotated[dict[Name, Number], Field(max_length=MAX_METRICS), SPARING] | None,
     Field(description="values of the study's metrics, by name"),
@@ -225,10 +226,7 @@ class TrialValueBody(Body):
     attempt: Annotated[Attempt | None, Field(description="by default the current attempt")] = None
     parameters: Annotated[
         Point | None,
-        Field(
-            description="the point that was evaluated, if it differs from the suggested one; measured values of floats "
-            "may lie between the steps"
-        ),
+        Field(description=f"the point that was evaluated, if it differs from the suggested one; {MEASURED}"),
     ] = None
     seconds: Seconds = None
     status: Annotated[Literal["completed"], BeforeValidator(_some_status)] = "completed"
@@ -247,7 +245,7 @@ class TrialFailureBody(Body):
 class PointValueBody(Body):
     """A result at a user-supplied point."""
 
-    parameters: Annotated[Point, Field(description="measured values of floats may lie between the steps")]
+    parameters: Annotated[Point, Field(description=MEASURED)]
     metrics: MetricValues = None
     value: Value = None
     std_error: NotNegative | None = None
@@ -271,7 +269,7 @@ class PointFailureBody(Body):
     """A failed evaluation of a user-supplied point. It is stored as a failed trial, which counts neither towards the
     budget nor towards ``failure_limit``."""
 
-    parameters: Annotated[Point, Field(description="measured values of floats may lie between the steps")]
+    parameters: Annotated[Point, Field(description=MEASURED)]
     status: Literal["failed"]
     reason: Text | None = None
     trial: None = None

@@ -273,10 +273,18 @@ class IntAxis:
         return None
 
 
+LARGEST = 1e300
+"""The largest ordinal number between which and another one a value can be interpolated without an overflow."""
+
+
 @dataclass(frozen=True)
 class ChoiceAxis:
     """A finite list of values: categorical choices, ordinal values or the two booleans. Bins have equal widths, and the
-    order of the list. Values are JSON values; a choice may be a list of values."""
+    order of the list. Values are JSON values; a choice may be a list of values.
+
+    Where ordinal values are ascending or descending numbers, a measured value may lie between two of them: ``encode``
+    interpolates between their positions, and ``decode`` returns the nearer one.
+    """
 
     name: str
     choices: tuple[Value, ...] = field(hash=False)  # lists are not hashable
@@ -295,6 +303,16 @@ class ChoiceAxis:
         choices."""
         return (-0.5, len(self.choices) - 0.5) if self.ordered else None
 
+    @cached_property
+    def ascending(self) -> Array | None:
+        """(count,) the numbers of an ordinal axis, or their negatives if they descend. None for other axes: there is no
+        measured value between two values."""
+        if not self.ordered or not all(_is_number(each) and abs(each) <= LARGEST for each in self.choices):
+            return None
+        numbers = np.array(self.choices, dtype=np.float64)
+        numbers = numbers if numbers[0] <= numbers[-1] else -numbers
+        return numbers if bool((np.diff(numbers) > 0).all()) else None
+
     def value(self, index: int) -> Value:
         """The value with an index from 0."""
         return self.choices[index]
@@ -307,17 +325,51 @@ class ChoiceAxis:
         """The choice whose bin contains ``u``."""
         return self.value(self.bin(u))
 
+    def measured(self, u: float) -> Value:
+        """The value at ``u``, the inverse of ``encode``: a choice, or a number between two values."""
+        numbers, index = self.ascending, self.bin(u)
+        if numbers is None or self.encode(self.choices[index]) == u:
+            return self.choices[index]
+        number = float(np.interp(u * self.count - 0.5, np.arange(self.count), self._as_written(numbers)))
+        return self.canonical(float(f"{number:.{DIGITS}g}"))
+
     def encode(self, value: Any) -> float:
-        """The middle of the choice's bin."""
-        return (self._index(value) + 0.5) / len(self.choices)
+        """The middle of the choice's bin. A number between two values has a position between theirs."""
+        if self.ascending is None or self._is_choice(value):
+            return (self._index(value) + 0.5) / len(self.choices)
+        steps = np.interp(self._as_written(value), self.ascending, np.arange(self.count))
+        return (float(steps) + 0.5) / len(self.choices)
+
+    def canonical(self, value: Any) -> Value:
+        """A valid value in the stored form: the choice that equals it, or a measured number as it is."""
+        return self.choices[self._index(value)] if self._is_choice(value) else float(value)
 
     def problem(self, value: object) -> str | None:
         """The error message for a value; None if it is one of the choices."""
+        if self._is_choice(value):
+            return None
+        return f"must be one of {listed(map(reprlib.repr, self.choices), len(self.choices))}"
+
+    def problem_if_measured(self, value: object) -> str | None:
+        """The error message for a measured value; None if it is one of the choices, or a number between two values."""
+        problem, numbers = self.problem(value), self.ascending
+        if problem is None or numbers is None:
+            return problem
+        low, high = sorted((self.choices[0], self.choices[-1]))  # type: ignore[type-var]
+        if _is_number(value) and low < value < high:  # type: ignore[operator]
+            return None
+        return f"{problem}, or between two of them"
+
+    def _as_written(self, number: Any) -> Any:
+        """A number or numbers in the order of ``ascending``, or back: with the other sign if the values descend."""
+        return number if self.choices[0] <= self.choices[-1] else -number  # type: ignore[operator]
+
+    def _is_choice(self, value: object) -> bool:
         try:
             self._index(value)
         except ValueError:
-            return f"must be one of {listed(map(reprlib.repr, self.choices), len(self.choices))}"
-        return None
+            return False
+        return True
 
     @cached_property
     def _positions(self) -> dict[object, int]:
@@ -352,9 +404,7 @@ def canonical(axis: Axis, value: Any) -> Any:
     """A valid value, converted to its parameter's type: for a float parameter, 1 becomes 1.0; for an integer, 1.0
     becomes 1."""
     match axis:
-        case FloatAxis() | StepAxis():
-            return axis.canonical(value)
         case IntAxis():
             return int(value)
         case _:
-            return axis.decode(axis.encode(value))
+            return axis.canonical(value)

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.axes import Axis, StepAxis, Value, identity
+from adabkb_service.engine.axes import Axis, ChoiceAxis, StepAxis, Value, identity
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.conditions import Activity, Condition, needs_of
 from adabkb_service.engine.constraints.constraint import Constraint
@@ -285,7 +285,10 @@ class Space:
         return f"{rule}, and it is {reprlib.repr(parameters[ancestor])}; leave it out, or change {brief(ancestor)}"
 
 
-def _has_steps(parameter: Axis | Fixed) -> TypeGuard[StepAxis]:
+def _has_steps(parameter: Axis | Fixed) -> TypeGuard[StepAxis | ChoiceAxis]:
+    """Whether measured values may lie between the values that can be chosen."""
+    if isinstance(parameter, ChoiceAxis):
+        return parameter.ascending is not None
     return isinstance(parameter, StepAxis)
 
 

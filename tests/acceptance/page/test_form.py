@@ -425,6 +425,40 @@ def test_a_measured_value_between_two_steps_is_stored_and_shown(browser: Browser
     assert checked(api.get("/v1/studies/drifted/trials/2"))["parameters"] == {"heat": 75}
 
 
+def test_a_measured_value_between_two_ordered_numbers_is_stored_and_shown(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    values = [0.057, 0.1, 0.153]
+    parameters = [{"name": "concentration", "kind": "ordinal", "values": values, "unit": "M"}]
+    checked(api.post("/v1/studies", json={"id": "molar", "direction": "maximize", "parameters": parameters}))
+    checked(api.post("/v1/studies/molar/trials", json={"parameters": {"concentration": 0.057}}))
+    checked(api.post("/v1/studies/molar/suggest", json={}))
+    with tab(browser, site) as page:
+        page.goto("/studies/molar/trials/1")
+        page.get_by_label("Result", exact=True).fill("86,5")
+        page.get_by_text("A different point was evaluated").click()
+        field = page.locator(".field", has=page.get_by_label("concentration [M]"))
+        expect(field.locator("small")).to_have_text("0.057, 0.1, 0.153, or the measured value between two of them")
+        field.get_by_label("concentration").fill("0,2")
+        field.get_by_label("concentration").blur()
+        expect(field.locator(".fault")).to_have_text("outside the range")
+        field.get_by_label("concentration").fill("0,11")
+        field.get_by_label("concentration").blur()
+        expect(field.locator(".fault")).to_have_count(0)
+        assert accessible(page) == []
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_role("cell", name="0.11")).to_have_text("0.11 suggested 0.057")
+        page.goto("/studies/molar")
+        page.get_by_role("button", name="Add a result").click()
+        page.get_by_role("button", name="Paste a table instead").click()
+        page.get_by_label("Table", exact=True).fill("concentration;result\n0,0785;50\n0,1;60")
+        page.get_by_role("button", name="Check first").click()
+        page.get_by_role("button", name="Add 2 results").click()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+    found = [each["parameters"]["concentration"] for each in checked(api.get("/v1/studies/molar/observations"))["items"]]
+    assert found == [0.11, 0.0785, 0.1]
+
+
 def test_an_experiment_of_ones_own_that_failed_between_two_steps_is_stored(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

@@ -1,5 +1,5 @@
-"""Results at values between the steps of a float: they are stored and shown as measured, the model uses them at their
-true place, a replay gives the same suggestions, and suggestions stay on the steps."""
+"""Results at values between the steps of a float or between ordered numbers: they are stored and shown as measured, the
+model uses them at their true place, a replay gives the same suggestions, and suggestions stay on the steps."""
 
 from __future__ import annotations
 
@@ -36,6 +36,9 @@ STIRRING = {"name": "stirring", "kind": "float", "low": 0, "high": 1, "step": 0.
 TIME = {"name": "time", "kind": "float", "low": 1, "high": 9}
 COUNT = {"name": "count", "kind": "int", "low": 1, "high": 9, "step": 2}
 SIZE = {"name": "size", "kind": "ordinal", "values": [1, 2, 4]}
+RANK = {"name": "rank", "kind": "ordinal", "values": [1, 3, 2.5]}
+GRADE = {"name": "grade", "kind": "ordinal", "values": ["coarse", "fine"]}
+MOLARITY = {"name": "molarity", "kind": "ordinal", "values": [0.057, 0.1, 0.153]}
 GRID = StepAxis("heat", 50.0, 92.0, 5.0)
 DRIFTED = {"heat": 72.3, "time": 2.0}
 
@@ -96,6 +99,48 @@ def test_each_algorithm_continues_on_the_steps(running: Service, system: str) ->
         observe(running, "s", Value(1.0 + shift, trial.number, parameters=actual))
 
 
+@pytest.mark.parametrize("values", [[0.057, 0.1, 0.153], [0.153, 0.1, 0.057]])
+@pytest.mark.parametrize("kind", ["plain", "constraint", "condition", "context", "plates"])
+def test_a_result_between_two_ordered_numbers_is_kept_and_never_suggested(
+    database: Database, clock: ManualClock, running: Service, kind: str, values: list[float]
+) -> None:
+    molarity = {**MOLARITY, "values": values}
+    kinds: dict[str, dict[str, Any]] = {
+        "constraint": {"constraints": ["molarity in [0.057, 0.1]"]},
+        "condition": {"parameters": [molarity, {**TIME, "when": {"molarity": [0.1]}}]},
+        "context": {"parameters": [molarity, {**TIME, "context": True}]},
+        "plates": {"plates": {"size": 2, "shared": ["molarity"]}},
+    }
+    study = definition(**drifting(parameters=[molarity, TIME], noise_std=0.5) | kinds.get(kind, {}))
+    create(running, study)
+    context = {"time": 4.0} if kind == "context" else None
+    for number in range(8):
+        trial = suggest(running, "s", Ask(context=context)).view.trials[0]
+        assert study.space().problems(trial.parameters) == {}
+        suggested = float(trial.parameters["molarity"])
+        used = {0.057: 0.07, 0.1: 0.11}.get(suggested, 0.14) if number % 2 else suggested
+        actual = {**trial.parameters, "molarity": used}
+        observe(running, "s", Value(80.0 - 1e3 * (used - 0.11) ** 2, trial.number, parameters=actual))
+    stored = [each.parameters["molarity"] for each in list_observations(running, "s", 0, 100).items]
+    assert {0.07, 0.11, 0.14} & set(stored)
+    assert_log_is_complete(database, clock, running, context)
+
+
+def test_the_model_uses_the_place_between_two_ordered_numbers(running: Service) -> None:
+    """The order of the values sets the distances: 0.1 is as far from 0.057 as from 0.153."""
+    create(running, definition(**drifting(parameters=[MOLARITY, TIME], noise_std=0.01)))
+    for molarity in (0.057, 0.0785, 0.1, 0.1265, 0.153):
+        for time in (2.0, 5.0, 8.0):
+            place = {0.057: 0.0, 0.0785: 0.5, 0.1: 1.0, 0.1265: 1.5, 0.153: 2.0}[molarity]
+            observe(running, "s", Value(10 - (place - 1.5) ** 2, parameters={"molarity": molarity, "time": time}))
+    points = [{"molarity": molarity, "time": 5.0} for molarity in (0.0785, 0.1265, 0.13975)]
+    means = [each.mean for each in predict(running, "s", points).view.predictions]
+    assert means == pytest.approx([9.0, 10.0, 9.9375], abs=0.1)
+    found = recommendation(running, "s").model
+    assert found is not None
+    assert found.parameters["molarity"] == 0.1265
+
+
 def test_the_model_uses_the_measured_place_and_recommends_it(running: Service) -> None:
     create(running, definition(**drifting(noise_std=0.01)))
     for heat in (50.0, 57.0, 64.0, 72.3, 80.0, 86.0, 92.0):
@@ -121,14 +166,17 @@ def test_the_model_uses_the_measured_place_and_recommends_it(running: Service) -
         ("heat", "72.3", "must be a finite number between 50.0 and 92.0"),
         ("count", 3.5, "must be an integer between 1 and 9"),
         ("count", 4, "is 4, not 1 plus a multiple of 2"),
-        ("size", 3, "must be one of 1, 2, 4"),
+        ("size", 5, "must be one of 1, 2, 4, or between two of them"),
+        ("size", "3", "must be one of 1, 2, 4, or between two of them"),
+        ("rank", 2, "must be one of 1, 3, 2.5"),
+        ("grade", 3, "must be one of 'coarse', 'fine'"),
     ],
 )
 def test_other_values_that_a_parameter_does_not_have_are_refused(
     running: Service, name: str, value: object, message: str
 ) -> None:
-    create(running, definition(**drifting(parameters=[HEAT, COUNT, SIZE])))
-    point = {"heat": 70, "count": 3, "size": 2, name: value}
+    create(running, definition(**drifting(parameters=[HEAT, COUNT, SIZE, RANK, GRADE])))
+    point = {"heat": 70, "count": 3, "size": 2, "rank": 1, "grade": "fine", name: value}
     with pytest.raises(Invalid) as refused:
         observe(running, "s", Value(1.0, parameters=point))
     assert [(each.pointer, each.detail) for each in refused.value.errors] == [(f"/parameters/{name}", message)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -113,6 +114,26 @@ def test_measured_values_between_steps_have_their_own_positions() -> None:
         assert axis.decode(axis.encode(value)) in (50.0, 70.0, 90.0)
     assert [axis.measured(u) for u in on_steps] == [axis.decode(u) for u in on_steps]
     assert axis.problem_if_measured(92.1) == "is 92.1, outside [50.0, 92.0]"
+
+
+@pytest.mark.parametrize("values", [(0.057, 0.1, 0.153), (0.153, 0.1, 0.057), (1, 2, 4), (4, 2, 1)])
+def test_measured_numbers_between_ordered_values_keep_their_place(values: tuple[float, ...]) -> None:
+    axis = ChoiceAxis("x", values, ordered=True)
+    for index, (one, other) in enumerate(pairwise(values)):
+        for share in (0.1, 0.3, 0.9):
+            value = round(one + share * (other - one), 6)
+            assert axis.problem(value) is not None
+            assert axis.problem_if_measured(value) is None
+            assert axis.encode(value) == pytest.approx((index + 0.5 + share) / 3, abs=1e-4)
+            assert axis.measured(axis.encode(value)) == canonical(axis, value) == value
+            assert axis.decode(axis.encode(value)) == (one if share < 0.5 else other)
+    for value in (min(values) - 1e-9, max(values) + 1e-9, 10**400, True, "1.5"):
+        assert axis.problem_if_measured(value) is not None
+
+
+@pytest.mark.parametrize("axis", [ChoiceAxis("x", (1, 3, 2), ordered=True), ChoiceAxis("x", (1, 2, 4))])
+def test_numbers_without_an_ascending_order_have_no_values_between(axis: ChoiceAxis) -> None:
+    assert axis.problem_if_measured(1.5) is not None
 
 
 def test_lists_are_compared_as_json() -> None:

@@ -231,6 +231,11 @@ def setting_in_unit(parameter: Parameter, value: object) -> str:
     return with_unit(setting(parameter, value), parameter.unit)
 
 
+def has_values_between(parameter: Parameter) -> bool:
+    """Return whether a measured value may lie between two ordered values of a parameter."""
+    return parameter.kind == "ordinal" and parameter.axis().ascending is not None
+
+
 def note_on_rounding(study: Study, point: Mapping[str, object]) -> str:
     """Return what a person may do about values that are shown with fewer digits than they have; empty without any."""
     short = [each for each in study.parameters if setting(each, point.get(each.name)) != shown(point.get(each.name))]

@@ -1,6 +1,7 @@
 // What the columns of somebody's table are: parameters, results, standard errors, notes. It is guessed from their
 // names, and the person may say otherwise.
 
+import { Scale } from "./scale.js";
 import { numeral, shown, titled } from "./words.js";
 
 const OF_RESULTS = ["value", "result", "objective", "yield", "ausbeute", "response", "measured", "score", "y"];
@@ -256,6 +257,8 @@ function meant(parameter, cell) {
   );
   const alike = choices.filter((choice) => shown(choice).toLowerCase() === cell.trim().toLowerCase());
   if (found < 0 && alike.length === 1) return alike[0]; // only upper and lower case differ
+  const measured = new Scale(parameter).between(numeral(cell));
+  if (found < 0 && !Number.isNaN(measured)) return numeral(cell);
   if (found < 0)
     throw new Error(`“${cell}” is not one of ${choices.map((choice) => `“${shown(choice)}”`).join(", ")}.`);
   return choices[found];

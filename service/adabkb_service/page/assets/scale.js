@@ -15,6 +15,19 @@ const FINENESS = 3; // a value is shown to a thousandth of a power of ten that i
 export const conditions = (parameters, point) =>
   parameters.filter(({ name }) => name in point).map((each) => new Scale(each).condition(point[each.name]));
 
+/** The ordered values of a parameter, if they are numbers that ascend or descend: a measured value may lie between two
+ * of them. Otherwise, there is none.
+ * @param {Parameter} parameter
+ * @returns {number[]}
+ */
+export function ladder({ kind, values = [] }) {
+  const numbers = values.filter((each) => typeof each === "number");
+  if (kind !== "ordinal" || numbers.length < values.length) return [];
+  const isRising = (/** @type {number} */ each, /** @type {number} */ i) => i === 0 || numbers[i - 1] < each;
+  const isFalling = (/** @type {number} */ each, /** @type {number} */ i) => i === 0 || numbers[i - 1] > each;
+  return numbers.every(isRising) || numbers.every(isFalling) ? numbers : [];
+}
+
 /** The scale of a parameter, from its declaration in the API. */
 export class Scale {
   /** @param {Parameter} parameter */
@@ -27,14 +40,26 @@ export class Scale {
     this.choices = parameter.kind === "bool" ? [false, true] : (parameter.choices ?? parameter.values ?? []);
   }
 
-  /** The position of a value: a number itself, the index of a choice, or NaN for an absent value.
+  /** The position of a value: a number itself, the index of a choice, a place between the indices of two ordered
+   * numbers, or NaN for an absent value.
    * @param {unknown} value
    */
   position(value) {
     if (value === undefined) return NaN;
     if (this.isNumeric) return Number(value);
     const place = this.choices.findIndex((choice) => same(choice, value));
-    return place < 0 ? NaN : place;
+    return place < 0 ? this.between(value) : place;
+  }
+
+  /** The place of a measured number between two ordered values; NaN if there is none.
+   * @param {unknown} value
+   */
+  between(value) {
+    if (typeof value !== "number") return NaN;
+    const numbers = ladder(this.parameter);
+    const after = numbers.findIndex((each, i) => i > 0 && (numbers[i - 1] - value) * (each - value) < 0);
+    if (after < 0) return NaN;
+    return after - 1 + (value - numbers[after - 1]) / (numbers[after] - numbers[after - 1]);
   }
 
   /** The extent of a run of values: half a step beyond both ends where values are apart from each other.
