@@ -336,6 +336,7 @@ class ReleaseBody(Body):
     """The attempt to release."""
 
     attempt: Attempt | None = None
+    reason: Annotated[Text | None, Field(description="why it has no result, for the log")] = None
 
 
 class WithdrawBody(Body):

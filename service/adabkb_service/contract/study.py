@@ -118,8 +118,8 @@ class StudyDefinition(Sparse, Body):
         list[ConstraintText],
         Field(
             max_length=MAX_CONSTRAINTS,
-            description="conditions that every suggested point satisfies, such as a + b <= 1 or not (kind == 'x' and "
-            "n > 2)",
+            description="conditions that every point satisfies, also that of a result, such as a + b <= 1 or not "
+            "(kind == 'x' and n > 2)",
         ),
         SPARING,
     ] = Field(default_factory=list)

@@ -71,7 +71,8 @@ def _release(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outcome
         raise TrialFinished(f"Trial {number} is {trial.state}.")
     check_current(trial, body.attempt)
     if trial.state in ("active", "expired"):
-        draft.record("released", {"attempt": trial.attempt, "worker": trial.worker}, number)
+        told = {} if body.reason is None else {"reason": body.reason}
+        draft.record("released", {"attempt": trial.attempt, "worker": trial.worker, **told}, number)
     return _answer(draft, draft.trial(number))
 
 

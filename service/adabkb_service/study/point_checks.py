@@ -50,7 +50,10 @@ def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str, *,
         Invalid: also for a violated constraint or mixture.
     """
     point = checked_point(space, parameters, pointer, is_measured=is_measured)
-    errors = [FieldError(pointer, _violates(space, index), "constraint_violated") for index in space.violated(point)]
+    errors = [
+        FieldError(pointer, _violates(space, index, is_measured), "constraint_violated")
+        for index in space.violated(point)
+    ]
     for index, problem in space.unmixed(point).items():
         errors.append(FieldError(pointer, f"{_shares(space, index)} {problem}", "mixture_violated"))
     if errors:
@@ -180,8 +183,11 @@ def check_slice(within: Slice, pointer: str) -> None:
         )
 
 
-def _violates(space: Space, index: int) -> str:
-    return f"violates the study's constraint {space.constraints[index].text}; give a point that satisfies it"
+def _violates(space: Space, index: int, is_measured: bool) -> str:
+    told = f"violates the study's constraint {space.constraints[index].text}"
+    if is_measured:
+        return f"{told}, which holds for results, too; correct the point, or change the constraint first"
+    return f"{told}; give a point that satisfies it"
 
 
 def _shares(space: Space, index: int) -> str:

@@ -39,6 +39,7 @@ interface Role {
   group?: string;
   field?: string;
   read?: (cell: string) => unknown;
+  unit?: string | null;
   isResult?: boolean;
   isNeeded?: boolean;
 }

@@ -377,6 +377,30 @@ def test_all_mistakes_of_a_form_are_reported_at_once(browser: Browser, site: str
         )
 
 
+def test_a_number_added_to_ordered_numbers_is_put_in_its_place(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/new")
+        row = page.get_by_role("group", name="Parameter 1")
+        row.get_by_label("Name").fill("concentration")
+        row.get_by_label("Kind").select_option("ordinal")
+        expect(row).to_contain_text("each value is one equal step from the next")
+        row.get_by_label("Value 1", exact=True).fill("0,057")
+        row.get_by_label("Value 2", exact=True).fill("0,1")
+        for place, (typed, order) in enumerate(
+            (("0,153", "0.057, 0.1, 0.153"), ("0,11", "0.057, 0.1, 0.11, 0.153"), ("0.01", "0.01, 0.057, 0.1, 0.11, 0.153")),
+            start=3,
+        ):
+            row.get_by_role("button", name="Add a value").click()
+            row.get_by_label(f"Value {place}", exact=True).fill(typed)
+            row.get_by_label(f"Value {place}", exact=True).blur()
+            expect(page.locator("#summary")).to_contain_text(f"{place} ordered values: {order}")
+            assert accessible(page) == []
+        expect(row.get_by_text("0.01 was put in its place among the others.")).to_be_visible()
+        row.get_by_label("Value 1", exact=True).fill("low")
+        row.get_by_label("Value 1", exact=True).blur()
+        expect(page.locator("#summary")).to_contain_text("5 ordered values: “low”, 0.057, 0.1, 0.11, 0.153")
+
+
 def test_a_value_between_two_steps_is_told_beside_its_field(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": "heat", "kind": "float", "low": 40, "high": 120, "step": 2.5}]
     checked(api.post("/v1/studies", json={"id": "stepped", "direction": "minimize", "parameters": parameters}))

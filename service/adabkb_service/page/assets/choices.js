@@ -172,6 +172,36 @@ export function dropChoice(row, choice) {
   numbered(row);
 }
 
+/** Put a number that a person adds to ordered numbers in its place among them, and tell it.
+ * @param {Element} row
+ * @param {HTMLInputElement} typed the field
+ */
+export function putInPlace(row, typed) {
+  const told = area(row, "placed");
+  told.textContent = "";
+  const others = filled(row).filter((each) => each !== typed);
+  const [value, ...numbers] = [typed, ...others].map((each) => meant(each, ordered));
+  if (text(row, "kind") !== "ordinal" || typed.value.trim() === "" || others.length < 2) return;
+  const order = direction(numbers);
+  if (!order || typeof value !== "number" || numbers.includes(value) || direction(filled(row).map((each) => meant(each, ordered)))) return;
+  const after = others[numbers.findIndex((each) => order * (each - value) > 0)];
+  const choice = holder(typed, ".choice", HTMLElement);
+  if (after) holder(after, ".choice", HTMLElement).before(choice);
+  else holder(others[others.length - 1], ".choice", HTMLElement).after(choice);
+  numbered(row);
+  told.textContent = `${typed.value.trim()} was put in its place among the others.`;
+}
+
+/** Whether values are numbers that ascend (1) or descend (-1); 0 otherwise.
+ * @param {unknown[]} values
+ */
+export function direction(values) {
+  const numbers = values.filter((each) => typeof each === "number");
+  if (numbers.length < values.length) return 0;
+  const isRun = (/** @type {number} */ sign) => numbers.every((each, i) => !i || sign * (each - numbers[i - 1]) > 0);
+  return isRun(1) ? 1 : isRun(-1) ? -1 : 0;
+}
+
 /** The values of a list: its lines or, of a single line, what stands between semicolons, or commas with a space (as a
  * comma without a space may be part of a name, such as 1,4-dioxane).
  * @param {string} list

@@ -73,6 +73,23 @@ const plain = (name) =>
  */
 const withoutUnit = (name) => name.replace(/\s\/\s*\S+\s*$/, "");
 
+/** The unit of a name in brackets, as in “Time (h)”; "" without one.
+ * @param {string} name
+ */
+const unitIn = (name) => name.match(/[[(]\s*([^\])]*?)\s*[\])]\s*$/)?.[1] ?? "";
+
+const ALIKE = 5; // equal letters at the beginning or at the end of two names
+
+/** Whether two names begin or end alike, as “Konzentration” and “concentration” do.
+ * @param {string} one
+ * @param {string} other
+ */
+function areAlike(one, other) {
+  const [a, b] = [plain(one), plain(other)];
+  if (Math.min(a.length, b.length) < ALIKE) return false;
+  return a.slice(0, ALIKE) === b.slice(0, ALIKE) || a.slice(-ALIKE) === b.slice(-ALIKE);
+}
+
 /** Whether a name abbreviates another one, as a whole (“Temp”) or word by word (“cat. loading”).
  * @param {string} short
  * @param {string} name
@@ -136,6 +153,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       field: each.name,
       read: (/** @type {string} */ cell) => meant(each, cell),
       names: [each.name, `parameters.${each.name}`, `params_${each.name}`, each.label],
+      unit: each.unit,
       isNeeded: each.kind !== "fixed" && !each.when,
     })),
     ...told,
@@ -146,6 +164,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       field: name,
       read: numberOf(name),
       names: [name, `metrics.${name}`, quantities[name]?.label],
+      unit: quantities[name]?.unit,
       isResult: true,
     })),
     ...metrics.map((name) => ({
@@ -208,6 +227,14 @@ export function guess(header, known) {
     if (found[i] || plain(name).length < MIN_ABBREVIATION) return;
     const meant = known.filter(
       ({ key, names }) => !taken.has(key) && names.some((each) => each && abbreviates(name, each)),
+    );
+    if (meant.length === 1) found[i] = take(meant[0]);
+  });
+  header.forEach((title, i) => {
+    const unit = unitIn(title);
+    if (found[i] || !unit) return;
+    const meant = known.filter(
+      (role) => role.unit === unit && !taken.has(role.key) && role.names.some((each) => each && areAlike(title, each)),
     );
     if (meant.length === 1) found[i] = take(meant[0]);
   });

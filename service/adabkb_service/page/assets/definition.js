@@ -5,6 +5,7 @@ import { copied, showValue } from "./choices.js";
 import { byId, dataOf, every, holder, one } from "./elements.js";
 import { body, fieldsOf, Mistyped, number, together } from "./forms.js";
 import { kept } from "./kept.js";
+import { fieldOfShared, fitShared, shared, showShared } from "./shared.js";
 import {
   baseline,
   beliefs,
@@ -57,7 +58,7 @@ function addRow(template, others, label) {
   const row = copied(template);
   one(row, "[data-remove]", HTMLButtonElement).addEventListener("click", () => {
     row.remove();
-    fitSpace();
+    fitParameters();
     form.dispatchEvent(new Event("input"));
   });
   others.append(row);
@@ -66,10 +67,16 @@ function addRow(template, others, label) {
   return row;
 }
 
+/** Update what depends on the parameters. */
+export function fitParameters() {
+  fitSpace();
+  fitShared(every(rows, ":scope > *", HTMLElement));
+}
+
 export function addParameter() {
   const row = addRow("parameter", rows, "Parameter");
   fitRow(row);
-  fitSpace();
+  fitParameters();
   return row;
 }
 
@@ -209,6 +216,8 @@ function made() {
   if (others.length) study.metrics = others.map((/** @type {{ metric: string }} */ each) => each.metric);
   if (bounded.length) study.outcome_constraints = bounded;
   if (cost !== undefined) study.budget = { cost };
+  const equal = shared();
+  if (study.plates || equal.length) study.plates = { ...study.plates, shared: equal };
   return study;
 }
 
@@ -298,6 +307,8 @@ export function fill(given) {
   costUnit.value = given.quantities?.cost?.unit ?? "";
   for (const _ of given.parameters) addParameter();
   showParameters(given.parameters, given.prior, given.baseline);
+  fitParameters();
+  showShared(given.plates?.shared ?? []);
   show(byId("new-constraints", HTMLTextAreaElement), showCombinations(given.constraints ?? []));
   filled = { given, shown: made() };
 }
@@ -321,6 +332,7 @@ export function fieldOf(pointer) {
   if (list === "objectives") return within(objectives.children[Number(place)], "metric");
   if (list === "metrics") return within(quantities.children[Number(place)], "metric");
   if (list === "stop" && place === undefined) return document.getElementById("new-stop");
+  if (list === "plates" && place === "shared") return fieldOfShared(name);
   if (list === "early_stopping")
     return form.querySelector(`[data-group="early_stopping"][name="${CSS.escape(place ?? "rule")}"]`) ?? rule;
   if (list !== "outcome_constraints") return fieldOfSpace(path);

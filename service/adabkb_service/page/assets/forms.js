@@ -289,6 +289,7 @@ function fieldOf(form, pointer) {
  */
 function nameOf(field, pointer) {
   if (field) return `${labelOf(field)}:`;
+  if (pointer === "/parameters") return "The point";
   return pointer.replace(/^\//, "").replaceAll("~1", "/").replaceAll("~0", "~");
 }
 

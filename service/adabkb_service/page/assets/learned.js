@@ -11,6 +11,7 @@ const PREDICTED = /** @type {const} */ (["mean", "std", "lcb", "ucb"]);
 const MAX_SLICES = 6;
 const MAX_NAMED = 8; // conditions in a sentence
 const CHARACTER = 7; // pixels of the width of one, about
+const MAX_POINTS = 12; // of a slice of a number; more are drawn as a line
 const MAX_BARS = 20;
 /** @type {Record<string, string>} */
 const COLOURS = { mean: "expected", std: "uncertainty", feasible_probability: "probability of satisfying all bounds" };
@@ -190,6 +191,9 @@ export function slicesChart(data) {
       slice.values.map((value, k) => [drawn[i].name, value, ...PREDICTED.map((name) => slice.predictions[k][name])]),
     );
     const left = scales.length - drawn.length;
+    const lines = slices.filter((slice, i) => isLine(drawn[i], slice)).length;
+    const [ofMeans, ofIntervals] =
+      lines === 0 ? ["Dot", "Bar"] : lines < slices.length ? ["Line or dot", "Band or bar"] : ["Line", "Band"];
     const point = conditions(study.parameters, through);
     const names = [...point.slice(0, MAX_NAMED), ...(point.length > MAX_NAMED ? ["…"] : [])].join(", ");
     const isMixed = drawn.some(({ name }) => study.mixtures?.some(({ parameters }) => parameters.includes(name)));
@@ -199,14 +203,14 @@ export function slicesChart(data) {
       rows,
       height: 30 + 230 * Math.ceil(drawn.length / columns),
       said: [
-        "Line: the model's expectation.",
+        `${ofMeans}: the model's expectation.`,
         ...(point.length ? [`Dashed: the point that the slices pass through, ${names}.`] : []),
         ...(isMoved.includes(true) ? ["Grey: a parameter that is not used at that point."] : []),
         ...(isMixed
           ? ["Along a component, the other components keep their proportions as far as their limits allow."]
           : []),
         ...(slices.some(({ isCut }) => isCut) ? ["Values that the constraints exclude there are left out."] : []),
-        `Band: interval for ${study.quantity.label ?? "the objective"}.`,
+        `${ofIntervals}: interval for ${study.quantity.label ?? "the objective"}.`,
         ...(left > 0 ? [`The ${drawn.length} parameters that matter most of ${scales.length}.`] : []),
       ].join(" "),
     };
@@ -276,6 +280,12 @@ function named(scale, at) {
   return needed.length ? `${scale.axisName}, for ${needed.join(", ")}` : scale.axisName;
 }
 
+/** Whether a slice is drawn as a line, instead of a point for each value.
+ * @param {import("./scale.js").Scale} scale
+ * @param {Slice} slice
+ */
+const isLine = (scale, slice) => scale.isNumeric && slice.axes[0].values.length > MAX_POINTS;
+
 /** The band as pieces from value to value, and the line of the mean; bars and points where there is nothing between
  * values.
  * @param {import("./scale.js").Scale} scale
@@ -288,7 +298,7 @@ function named(scale, at) {
 function bandAndMean(scale, slice, i, ink, color, crossed) {
   const at = slice.values.map((value) => scale.position(value));
   const rows = slice.predictions.map((each, k) => [at[k], each.lcb, each.ucb]);
-  const isLine = scale.isNumeric && at.length > 12;
+  const isDrawnAsLine = isLine(scale, slice);
   const band = {
     type: "custom",
     clip: true,
@@ -302,7 +312,7 @@ function bandAndMean(scale, slice, i, ink, color, crossed) {
       const k = params.dataIndex;
       const [x, bottom] = api.coord([rows[k][0], rows[k][1]]);
       const [, top] = api.coord([rows[k][0], rows[k][2]]);
-      if (!isLine)
+      if (!isDrawnAsLine)
         return {
           type: "line",
           shape: { x1: x, y1: bottom, x2: x, y2: top },
@@ -322,10 +332,15 @@ function bandAndMean(scale, slice, i, ink, color, crossed) {
     type: "line",
     xAxisIndex: i,
     yAxisIndex: i,
-    symbol: isLine ? "none" : "circle",
+    symbol: isDrawnAsLine ? "none" : "circle",
     symbolSize: 7,
+<<<<<<< HEAD
     lineStyle: { color, width: isLine ? 2.5 : 0 },
     itemStyle: { color },
+=======
+    lineStyle: { color: ink.accent, width: isDrawnAsLine ? 2.5 : 0 },
+    itemStyle: { color: ink.accent },
+>>>>>>> 525916c1 (Explain ordered values, constraints and plates in the form, and put added numbers in their place)
     data: slice.predictions.map((each, k) => [at[k], each.mean]),
     markLine: {
       silent: true,

@@ -10,12 +10,13 @@ import {
   fieldOf,
   fill,
   fitFields,
+  fitParameters,
   tellGoal,
 } from "./definition.js";
 import { isSent, sent } from "./definition-as-json.js";
 import { byId, made } from "./elements.js";
 import { tellProblem } from "./forms.js";
-import { addCombination, area, fitSpace } from "./space.js";
+import { addCombination, area } from "./space.js";
 
 const form = byId("new", HTMLFormElement);
 const { like } = form.dataset;
@@ -83,7 +84,7 @@ function asId(name) {
 form.fieldOf = (pointer) => (isSent() ? undefined : fieldOf(pointer));
 form.addEventListener("change", fitFields);
 for (const kind of ["input", "change"]) form.addEventListener(kind, tellGoal);
-byId("parameters", HTMLElement).addEventListener("input", fitSpace);
+byId("parameters", HTMLElement).addEventListener("input", fitParameters);
 byId("add-exclusion", HTMLButtonElement).addEventListener("click", addCombination);
 for (const [name, [add, first]] of Object.entries(ADD))
   byId(`add-${name}`, HTMLButtonElement).addEventListener("click", () => area(add(), first).focus());

@@ -440,6 +440,18 @@ function draw({ table, known, keys, rows }, choose, mend) {
     body.append(made("tr", {}, cell));
   }
   if (focused?.startsWith("paste-c")) document.getElementById(focused)?.focus();
+  else showResults(line, keys, known);
+}
+
+/** Scroll a wide table so that its results are seen.
+ * @param {HTMLTableRowElement} head
+ * @param {string[]} keys of the columns
+ * @param {Role[]} known
+ */
+function showResults(head, keys, known) {
+  const isResult = (/** @type {string} */ key) => known.some((role) => role.key === key && role.isResult);
+  const last = keys.findLastIndex(isResult);
+  head.cells[last + 1]?.scrollIntoView({ block: "nearest", inline: last < 0 ? "start" : "nearest" });
 }
 
 /** The selects for the roles of the columns. A wide table does not show all of its columns at once.

@@ -47,14 +47,13 @@ function begin(row) {
   for (const cell of cells) {
     const metric = cell.dataset.measured;
     const name = metric ?? dataOf(cell, "field");
-    const label = metric ?? (name === "value" ? "Result" : "Standard error");
+    const label = metric ?? (name === "value" ? "Result" : "Standard error, if known");
     const value = metric === undefined ? told?.[name] : told?.metrics[metric];
-    cell.replaceChildren(
-      field(name, label, value, {
-        group: metric === undefined ? undefined : "metrics",
-        isOptional: told !== null && name === "std_error",
-      }),
-    );
+    const input = field(name, label, value, {
+      group: metric === undefined ? undefined : "metrics",
+      isOptional: told !== null && name === "std_error",
+    });
+    cell.replaceChildren(name === "std_error" ? labelled("± if known", input) : input);
   }
   const form = made("form", { id: FORM, className: "row-form" });
   Object.assign(

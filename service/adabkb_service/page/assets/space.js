@@ -6,6 +6,7 @@ import {
   area,
   box,
   choices,
+  direction,
   distinct,
   dropChoice,
   field,
@@ -17,6 +18,7 @@ import {
   next,
   offerValues,
   part,
+  putInPlace,
   showValue,
   showWeights,
   spread,
@@ -75,7 +77,10 @@ export function fitRow(row) {
   });
   row.addEventListener("change", (event) => {
     const choice = around(event, '[data-part="choice"]', HTMLInputElement);
-    if (choice) offerValues(row, choice);
+    if (!choice) return;
+    offerValues(row, choice);
+    putInPlace(row, choice);
+    fitSpace();
   });
   area(row, "descriptors").addEventListener("change", () => {
     takeValues(row);
@@ -102,6 +107,13 @@ export function fitSpace() {
   fitExclusions(rows());
   summary.replaceChildren(...rows().map(summarized));
 }
+
+const JUMBLED = "; these numbers are not sorted, and the model takes them in this order";
+
+/** Whether values are numbers that neither ascend nor descend.
+ * @param {unknown[]} values
+ */
+const isJumbled = (values) => values.every((each) => typeof each === "number") && direction(values) === 0;
 
 /** The parameter that a row describes, in words, or its error.
  * @param {HTMLElement} row
@@ -141,7 +153,7 @@ function inWords({
     float: () => inUnit(`a number from ${low ?? "–"} to ${high ?? "–"}`, unit),
     int: () => inUnit(`a whole number from ${low ?? "–"} to ${high ?? "–"}`, unit),
     categorical: () => `a choice of ${counted(known.length, "value")}: ${quoted(known)}`,
-    ordinal: () => `${counted(known.length, "ordered value")}: ${quoted(known)}`,
+    ordinal: () => `${counted(known.length, "ordered value")}: ${quoted(known)}${isJumbled(known) ? JUMBLED : ""}`,
     bool: () => "yes or no",
     catalogue: () =>
       listed.table
