@@ -240,9 +240,23 @@ def get_results(
         "chosen": {"kind": kind, "worker": worker, "sort": sort, "order": order},
         "number": number,
         "per_page": ROWS_PER_PAGE,
+        "plate": _last_plate(study, overview) if kind == "open" and study.plates and not found.count else None,
         "may": sharing.right(service, caller, study_id),
     }
     return page(request, "results.html", study=study, found=found, **context)
+
+
+def _last_plate(study: answers.Study, overview: Overview) -> dict[str, Any] | None:
+    """Return the number and the results of the last plate; None without a plate."""
+    assert study.plates is not None
+    latest = overview.table(study.id, None, "", Sort("trial"), 0, 2 * study.plates.size).lines
+    number = max((each.trial.plate for each in latest if each.trial and each.trial.plate), default=None)
+    if number is None:
+        return None
+    lines = [each for each in reversed(latest) if each.trial is not None and each.trial.plate == number]
+    values = [each.result.value for each in lines if each.result is not None]
+    told = [wording.in_unit(study, None, value) for value in values if value is not None]
+    return {"number": number, "results": told, "failed": sum(each.result is None for each in lines)}
 
 
 def _numbers(study: answers.Study, results: list[answers.Observation | None]) -> dict[str, Any]:
@@ -348,12 +362,14 @@ async def get_report(
 
 def _report(request: Request, overview: Overview, caller: Caller, service: Service, study_id: str) -> Response:
     has_curves = overview.has_curves(study_id)
-    with study_report(service, study_id, with_audit=sharing.right(service, caller, study_id) == "own") as report:
+    may = sharing.right(service, caller, study_id)
+    with study_report(service, study_id, with_audit=may == "own") as report:
         lines = [report_in_words.result_cells(report.study, each) for each in islice(report.lines, PRINTED)]
         context: dict[str, Any] = {
             "lines": lines,
             "has_more": next(report.lines, None) is not None,
             "best": report_in_words.best_points(report),
+            "may": may,
             "words": report_in_words,
         }
     return page(request, "report.html", study=report.study, report=report, has_curves=has_curves, **context)

@@ -82,6 +82,7 @@ class Chemist:
         if "/trials/" in page.url:
             before = page.url
             page.get_by_role("button", name="Next experiment").click()
+            page.get_by_role("button", name="Get the next point").click()
             page.wait_for_url(lambda url: "/trials/" in url and url != before)
         else:
             page.goto(f"/studies/{STUDY}")
@@ -112,9 +113,9 @@ class Chemist:
 
     def _lets_it_boil_over(self) -> None:
         page = self._page
-        page.get_by_role("button", name="It failed").first.click()
+        page.get_by_role("button", name="No result").click()
         dialog = page.get_by_role("dialog")
-        dialog.get_by_label("Why").fill("boiled over")
+        dialog.get_by_label("Why it failed").fill("boiled over")
         dialog.get_by_role("button", name="It failed").click()
         self._is_done()
 
@@ -122,7 +123,7 @@ class Chemist:
         page, point = self._page, self._point()
         other = next(value for value in VALUES["temperature"] if value != point["temperature"])
         page.get_by_text("A different point was evaluated").click()
-        page.get_by_label("temperature").select_option(label=other)
+        page.get_by_label("temperature").fill(other)
         page.get_by_label("Yield [%]", exact=True).fill(str(measured_yield(*{**point, "temperature": other}.values())))
         self._takes_a_picture("other-values", page.locator("#trial-outcome"))
         page.get_by_role("button", name="Save the result").click()
@@ -133,9 +134,10 @@ class Chemist:
         """Release the point, exclude its ligand, and measure another point instead."""
         page = self._page
         self.missing = self._point()["ligand"]
-        page.get_by_role("button", name="Give back").click()
-        page.get_by_role("button", name="Give it back").click()
-        expect(page.get_by_text("The trial is given back.")).to_be_visible()
+        page.get_by_role("button", name="No result").click()
+        page.get_by_role("dialog").get_by_label("What happened").fill("the bottle is empty")
+        page.get_by_role("button", name="Try it again").click()
+        expect(page.get_by_text("The same point will be issued again.")).to_be_visible()
         page.goto(f"/studies/{STUDY}")
         page.get_by_role("link", name="Edit parameters and rules").click()
         first = page.get_by_role("group", name="Parameter 1", exact=True)

@@ -9,7 +9,7 @@ import httpx
 from playwright.sync_api import Browser, Page, expect
 
 from tests.acceptance.page.studies import checked
-from tests.acceptance.page.tabs import PHONE, REFUSALS, drawn, tab
+from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def evaluates_a_trial(page: Page) -> None:
     page.get_by_label("Result", exact=True).fill("7,5")
     page.get_by_label("Standard error, if known").fill("0.5")
     page.get_by_text("A different point was evaluated").click()
-    page.get_by_label("minutes").fill("41")
+    page.locator("#trial-outcome").get_by_label("minutes").fill("41")
     page.get_by_role("button", name="Save the result").click()
     expect(page.get_by_text("The result of trial 1 is stored.")).to_be_visible()
     expect(page.get_by_text("Evaluated: minutes 41")).to_be_visible()
@@ -180,14 +180,17 @@ def gives_a_trial_back_and_tries_it_again(page: Page) -> None:
     expect(page.get_by_label("Your name")).to_have_value("berta")
     page.get_by_role("button", name="Get the next point").click()
     page.wait_for_url("**/trials/2")
-    page.get_by_role("button", name="Give back").click()
-    page.get_by_role("button", name="Give it back").click()
+    page.get_by_role("button", name="No result").click()
     heading, dialog = page.get_by_role("heading", name="Trial 2"), page.get_by_role("dialog")
+    assert accessible(page) == []
+    dialog.get_by_label("What happened").fill("dropped")
+    dialog.get_by_role("button", name="Try it again").click()
+    expect(page.locator("#trial-events")).to_contain_text("dropped")
     expect(heading).to_contain_text("given back")
     expect(page.get_by_role("button", name="Next experiment")).to_be_visible()
     for back in ("Undo", "Try again"):
-        page.get_by_role("button", name="It failed").first.click()
-        dialog.get_by_label("Why").fill("burnt")
+        page.get_by_role("button", name="No result").click()
+        dialog.get_by_label("Why it failed").fill("burnt")
         dialog.get_by_role("button", name="It failed").click()
         expect(heading).to_contain_text("failed")
         expect(page.locator("#trial-heading .primary")).to_have_text("Next experiment")  # not the point that failed

@@ -387,7 +387,11 @@ def test_a_number_added_to_ordered_numbers_is_put_in_its_place(browser: Browser,
         row.get_by_label("Value 1", exact=True).fill("0,057")
         row.get_by_label("Value 2", exact=True).fill("0,1")
         for place, (typed, order) in enumerate(
-            (("0,153", "0.057, 0.1, 0.153"), ("0,11", "0.057, 0.1, 0.11, 0.153"), ("0.01", "0.01, 0.057, 0.1, 0.11, 0.153")),
+            (
+                ("0,153", "0.057, 0.1, 0.153"),
+                ("0,11", "0.057, 0.1, 0.11, 0.153"),
+                ("0.01", "0.01, 0.057, 0.1, 0.11, 0.153"),
+            ),
             start=3,
         ):
             row.get_by_role("button", name="Add a value").click()
@@ -429,7 +433,7 @@ def test_a_measured_value_between_two_steps_is_stored_and_shown(browser: Browser
         page.goto("/studies/drifted/trials/1")
         page.get_by_label("Result", exact=True).fill("82,4")
         page.get_by_text("A different point was evaluated").click()
-        field = page.locator(".field", has=page.get_by_label("heat [°C]"))
+        field = page.locator("#trial .field", has=page.get_by_label("heat [°C]"))
         field.get_by_label("heat [°C]").fill("72,3")
         field.get_by_label("heat [°C]").blur()
         expect(field.locator(".fault")).to_have_count(0)
@@ -461,7 +465,7 @@ def test_a_measured_value_between_two_ordered_numbers_is_stored_and_shown(
         page.goto("/studies/molar/trials/1")
         page.get_by_label("Result", exact=True).fill("86,5")
         page.get_by_text("A different point was evaluated").click()
-        field = page.locator(".field", has=page.get_by_label("concentration [M]"))
+        field = page.locator("#trial .field", has=page.get_by_label("concentration [M]"))
         expect(field.locator("small")).to_have_text("0.057, 0.1, 0.153, or the measured value between two of them")
         field.get_by_label("concentration").fill("0,2")
         field.get_by_label("concentration").blur()
@@ -479,7 +483,9 @@ def test_a_measured_value_between_two_ordered_numbers_is_stored_and_shown(
         page.get_by_role("button", name="Check first").click()
         page.get_by_role("button", name="Add 2 results").click()
         expect(page.get_by_role("dialog")).to_have_count(0)
-    found = [each["parameters"]["concentration"] for each in checked(api.get("/v1/studies/molar/observations"))["items"]]
+    found = [
+        each["parameters"]["concentration"] for each in checked(api.get("/v1/studies/molar/observations"))["items"]
+    ]
     assert found == [0.11, 0.0785, 0.1]
 
 

@@ -46,7 +46,7 @@ def test_a_plate_is_asked_for_and_its_number_is_in_the_table(browser: Browser, s
         page.get_by_role("button", name="Next experiment").first.click()
         dialog = page.get_by_role("dialog")
         expect(dialog).to_contain_text("A plate has 3 points with the same heat.")
-        dialog.get_by_label("How many points").select_option("open")
+        expect(dialog.get_by_label("How many points")).to_have_value("open")
         assert accessible(page) == []
         dialog.get_by_role("button", name="Get the next point").click()
         expect(page.get_by_role("heading", name="Results of wells")).to_be_visible()
@@ -58,6 +58,40 @@ def test_a_plate_is_asked_for_and_its_number_is_in_the_table(browser: Browser, s
         expect(page.get_by_text("The trials of plate 1 share heat =")).to_be_visible()
     trials = checked(api.get("/v1/studies/wells/trials"))["items"]
     assert len({trial["parameters"]["heat"] for trial in trials}) == 1
+
+
+def test_the_end_of_a_plate_is_told_with_its_results_and_offers_the_next_one(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("heat", "dose")]
+    definition = {"id": "pairs", "direction": "maximize", "parameters": parameters, "plates": {"size": 2}, "seed": 1}
+    words = {"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}}
+    checked(api.post("/v1/studies", json={**definition, "quantities": words}))
+    checked(api.post("/v1/studies/pairs/suggest", json={"plate": "open"}))
+    with tab(browser, site) as page:
+        page.goto("/studies/pairs/results?kind=open")
+        for trial, value in (("1", "86,5"), ("2", "20,7")):
+            page.get_by_role("button", name=f"Enter the result of trial {trial}").click()
+            page.locator("tr.editing").get_by_label("Yield").or_(page.get_by_label("Result", exact=True)).fill(value)
+            expect(page.locator("tr.editing")).to_contain_text("± if known")
+            page.get_by_role("button", name="Save the result").click()
+        empty = page.locator("section.empty")
+        expect(empty).to_contain_text("Plate 1 is done")
+        expect(empty).to_contain_text("86.5 %, 20.7 %")
+        assert accessible(page) == []
+        empty.get_by_role("button", name="Next plate").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("How many points").select_option("")
+        dialog.get_by_role("button", name="Get the next point").click()
+        page.wait_for_url("**/trials/3")
+        page.get_by_role("button", name="Next experiment").click()
+        expect(dialog.get_by_label("How many points")).to_have_value("")
+        dialog.get_by_label("How many points").select_option("open")
+        dialog.get_by_role("button", name="Get the next point").click()
+        page.wait_for_url("**/trials/4")
+        page.goto("/studies/pairs")
+        page.get_by_role("button", name="Next experiment").click()
+        expect(dialog.get_by_label("How many points")).to_have_value("open")
 
 
 def test_own_points_are_on_plates_by_the_forms_and_by_a_pasted_table(

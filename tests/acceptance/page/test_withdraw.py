@@ -17,9 +17,9 @@ def created(api: httpx.Client, study: str) -> None:
 
 
 def decline(page: Page, reason: str) -> None:
-    page.get_by_role("button", name="Not this one").first.click()
+    page.get_by_role("button", name="No result").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Why").fill(reason)
+    dialog.get_by_label("Why not").fill(reason)
     dialog.get_by_role("button", name="Not this one").click()
 
 
@@ -47,6 +47,7 @@ def test_a_suggestion_is_declined_with_its_reason_and_taken_back(
         decline(page, "still none")
         expect(heading).to_contain_text("withdrawn")
         page.get_by_role("button", name="Next experiment").click()
+        page.get_by_role("button", name="Get the next point").click()
         page.wait_for_url("**/trials/2")
         assert page.locator(".point tbody").inner_text()
         page.goto(f"/studies/{study}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.quantities import OBJECTIVE
+from adabkb_service.operations.reports.edits_in_words import edits
 from adabkb_service.operations.reports.study_report import Line, StudyReport
 from adabkb_service.operations.words import wording
 from adabkb_service.operations.words.columns_in_words import aligned
@@ -26,8 +27,16 @@ CHANGES = {
 }
 QUESTIONS = ("Is it going well?", "Why this point?", "What was learned?", "Can I stop?")
 """What the parts of an assessment answer, in its order; ``assets/assessment.js`` asks the same."""
-OF_TRIALS = {"retried": "is tried again", "withdrawn": "was withdrawn"}
+OF_TRIALS = {
+    "failed": "failed",
+    "released": "gave no result and was tried again",
+    "retried": "is tried again",
+    "withdrawn": "was withdrawn",
+}
 """Kind of an event -> what it says of its trial."""
+PART = r"[\N{MINUS SIGN}-]?\d[\d\N{NARROW NO-BREAK SPACE}]*(\.\d+)?(e[+\N{MINUS SIGN}-]?\d+)?"
+NUMBER = re.compile(rf"{PART}( ?± ?{PART})?")
+"""A number, perhaps with its error. A text of numbers and hyphens, such as 1268824-69-6, is none."""
 MAX_WORKERS = 6
 """The maximum number of workers that a summary names."""
 REASONS = {
@@ -60,8 +69,8 @@ Table = tuple[list[str], list[list[str]]]
 
 
 def moment(at: datetime | None) -> str:
-    """Return a time in UTC, to the second."""
-    return UNKNOWN if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+    """Return a time in UTC, to the minute."""
+    return UNKNOWN if at is None else f"{at:%Y-%m-%d %H:%M}"
 
 
 def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
@@ -169,12 +178,19 @@ def _value(name: str, point: answers.Parameters | None) -> str:
     return shown(point[name]) if point is not None and name in point else UNKNOWN
 
 
+def _run(name: str, point: answers.Parameters, suggested: answers.Parameters) -> str:
+    """Return the evaluated value of a parameter, and the suggested one if it differs."""
+    told, other = _value(name, point), _value(name, suggested)
+    return told if told == other else f"{told} (suggested {other})"
+
+
 def result_columns(study: answers.Study) -> list[str]:
     """Return the header of the table of results."""
     of_value = [] if study.objectives else [wording.title(study), "±"]
     metrics = [head for name in wording.measured(study) for head in (wording.title(study, name), "±")]
     parameters = [wording.parameter_title(each) for each in study.parameters if each.kind != "fixed"]
-    return ["Trial", "State", *of_value, *metrics, *parameters, "Reason or note", "Worker", "When (UTC)"]
+    plate = ["Plate"] if study.plates else []
+    return ["Trial", "State", *plate, *of_value, *metrics, *parameters, "Reason or note", "Worker", "When (UTC)"]
 
 
 def result_cells(study: answers.Study, line: Line) -> list[str]:
@@ -182,6 +198,9 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
     trial, result = line.trial, line.result
     point = result.parameters if result else trial.parameters if trial else {}
     cells = [str(trial.number) if trial else f"R{result.seq}" if result else "", _state(line)]
+    if study.plates:
+        plate = trial.plate if trial else result.plate if result else None
+        cells.append(str(plate) if plate else UNKNOWN)
     if not study.objectives:
         cells += [
             _measured(study, None, result.value if result else None),
@@ -190,7 +209,8 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
     metrics, errors = (result.metrics or {}, result.std_errors or {}) if result else ({}, {})
     for name in wording.measured(study):
         cells += [_measured(study, name, metrics.get(name)), figure(errors.get(name))]
-    cells += [_value(each.name, point) for each in study.parameters if each.kind != "fixed"]
+    suggested = trial.parameters if trial and result else point
+    cells += [_run(each.name, point, suggested) for each in study.parameters if each.kind != "fixed"]
     told = [] if trial is None else [trial.reason, trial.attributes.get("note")]
     if trial is None and result is not None:
         told = [result.attributes.get("note")]
@@ -207,7 +227,7 @@ def without_empty(head: list[str], rows: list[list[str]]) -> Table:
 
 def is_number(cell: str) -> bool:
     """Return whether a cell is a number, perhaps with its error, which is aligned to the right."""
-    return re.fullmatch(r"[\N{MINUS SIGN}-]?\d[\d.e+\N{MINUS SIGN}\N{NARROW NO-BREAK SPACE} ±-]*", cell) is not None
+    return NUMBER.fullmatch(cell) is not None
 
 
 def _when(line: Line) -> datetime | None:
@@ -219,6 +239,9 @@ def _when(line: Line) -> datetime | None:
 
 def _state(line: Line) -> str:
     told = wording.STATES["completed" if line.trial is None else line.trial.state]
+    if line.repeats is not None:
+        mean = "" if line.repeats.mean is None else f", mean {figure(line.repeats.mean, 4)}"
+        told = f"{told}, 1 of {line.repeats.count} at this point{mean}"
     if line.result is not None and line.result.excluded:
         return f"{told}, excluded"
     return f"{told}, outside the space" if line.result is not None and line.result.outside else told
@@ -249,25 +272,28 @@ def workers(report: StudyReport) -> Table:
 
 def changes(report: StudyReport) -> Table:
     """Return the table of the changes of the study, with their reasons."""
-    rows = [[moment(each.created_at), _change(report.study, each), _reason(each)] for each in report.changes]
+    edited, trials = edits(report.changes), report.trials_of_corrected
+    rows = [
+        [moment(each.created_at), edited.get(each.seq) or _change(report.study, each, trials), _reason(each)]
+        for each in report.changes
+    ]
     return ["When (UTC)", "What", "Why"], rows
 
 
-def _change(study: answers.Study, event: Event) -> str:
+def _change(study: answers.Study, event: Event, trials: Mapping[int, int]) -> str:
     payload = event.payload
     match event.kind:
         case "updated":
             return "Changed: " + ", ".join(f"{name} = {_setting(value)}" for name, value in payload["changes"].items())
-        case "edited":
-            return f"The space was edited, version {payload['version']}"
-        case "retried" | "withdrawn":
+        case "failed" | "released" | "retried" | "withdrawn":
             return f"Trial {event.trial} {OF_TRIALS[event.kind]}"
         case "corrected":
-            was = payload.get("was", {})
+            was, seq = payload.get("was", {}), payload["observation"]
+            whose = f"The result of trial {trials[seq]}" if seq in trials else f"Own result {seq}"
             if "excluded" in was:
-                return f"Result {payload['observation']} {'was excluded' if payload['excluded'] else 'counts again'}"
+                return f"{whose} {'was excluded' if payload['excluded'] else 'counts again'}"
             before, told = (wording.result(study.quantities, each) for each in (was, payload))
-            return f"Result {payload['observation']} was set to {told}" + (f" (it was {before})" if before else "")
+            return f"{whose} was set to {told}" + (f" (it was {before})" if before else "")
     return CHANGES[event.kind]
 
 
@@ -300,10 +326,9 @@ def holder(file: FileRow) -> str:
 
 
 def files(report: StudyReport) -> Table:
-    """Return the table of the files of trials and of results without a trial, each with the SHA-256 digest of its
-    content."""
+    """Return the table of the files of trials and of results without a trial."""
     rows = [
-        [holder(each), each.name, figure(each.size), each.user or UNKNOWN, moment(each.created_at), each.digest]
+        [holder(each), each.name, figure(each.size), each.user or UNKNOWN, moment(each.created_at)]
         for each in report.files
     ]
-    return ["Of", "File", "Bytes", "Added by", "When (UTC)", "SHA-256"], rows
+    return ["Of", "File", "Bytes", "Added by", "When (UTC)"], rows

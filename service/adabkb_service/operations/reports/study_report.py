@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from importlib.metadata import version
 
 from sqlalchemy import Connection
@@ -22,10 +23,11 @@ from adabkb_service.operations.data import table
 from adabkb_service.operations.data.export import all_events, event_line
 from adabkb_service.operations.model import assessment, predict
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import audit, events, files, grants, overview, studies
+from adabkb_service.storage import audit, events, files, grants, observations, overview, result_table, studies
 from adabkb_service.storage.files import FileRow
 from adabkb_service.storage.overview import WorkerRow
-from adabkb_service.storage.rows import EventKind, StudyRow, as_values
+from adabkb_service.storage.result_table import Repeats
+from adabkb_service.storage.rows import EventKind, EventRow, StudyRow, as_values
 from adabkb_service.study import lifecycle, render
 
 CHANGES: tuple[EventKind, ...] = (
@@ -50,6 +52,8 @@ class Line:
 
     trial: answers.Trial | None
     result: answers.Observation | None
+    repeats: Repeats | None = None
+    """The results at its point; None if there is only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ class StudyReport:
     """The user who owns the study; None on a server without tokens."""
     workers: list[WorkerRow]
     changes: list[Event]
+    trials_of_corrected: dict[int, int]
+    """Number of a corrected result -> its trial; without results of no trial."""
     acts: list[AuditEntry] | None
     """Entries of the audit log; None for a reader who may not see it."""
     files: list[FileRow]
@@ -92,15 +98,15 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
     told, best = assessment.assessment(service, study_id), _recommendation(service, study_id)
     with service.database.reading() as connection:
         row = studies.get(connection, study_id)
+        changes = _changes(connection, study_id)
         yield StudyReport(
             study=lifecycle.full_view(row),
             assessment=told,
             recommendation=best,
             owner=grants.owner(grants.of_study(connection, study_id)),
             workers=overview.workers(connection, study_id),
-            changes=[
-                render.event_in_brief(each) for each in events.of_kinds(connection, study_id, CHANGES, MAX_CHANGES)
-            ],
+            changes=[render.event_in_brief(each) for each in changes],
+            trials_of_corrected=_trials(connection, study_id, changes),
             acts=_acts(connection, row) if with_audit else None,
             files=files.page(connection, study_id, 0),
             digest=_digest(connection, row),
@@ -131,11 +137,35 @@ def _digest(connection: Connection, study: StudyRow) -> str:
     return found.hexdigest()
 
 
+def _changes(connection: Connection, study_id: str) -> list[EventRow]:
+    """Return the events that changed the study, with the lost attempts: failures that were tried again, and trials
+    that a person released with a reason."""
+    changes = events.of_kinds(connection, study_id, CHANGES, MAX_CHANGES)
+    retried = {each.trial for each in changes if each.kind == "retried"}
+    lost = [
+        each
+        for each in events.of_kinds(connection, study_id, ("failed", "released"), MAX_CHANGES)
+        if each.trial in retried or (each.kind == "released" and each.payload.get("reason"))
+    ]
+    return sorted([*changes, *lost], key=lambda each: each.seq)
+
+
+def _trials(connection: Connection, study_id: str, changes: list[EventRow]) -> dict[int, int]:
+    seqs = list(dict.fromkeys(each.payload["observation"] for each in changes if each.kind == "corrected"))
+    found = observations.of_numbers(connection, study_id, seqs)
+    return {each.seq: each.trial for each in found if each.trial is not None}
+
+
 def _lines(connection: Connection, study: StudyRow) -> Iterator[Line]:
     definition = definition_of(study.definition)
     space = definition.space()
-    for trial, result in table.pairs(connection, study):
-        yield Line(
-            None if trial is None else render.trial(trial),
-            None if result is None else render.observation(result, definition, space),
-        )
+    pairs = table.pairs(connection, study)
+    while page := list(islice(pairs, table.PAGE)):
+        seqs = [result.seq for _, result in page if result is not None]
+        repeats = result_table.repeats(connection, study.id, seqs)
+        for trial, result in page:
+            yield Line(
+                None if trial is None else render.trial(trial),
+                None if result is None else render.observation(result, definition, space),
+                None if result is None else repeats.get(result.seq),
+            )

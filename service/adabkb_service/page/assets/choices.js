@@ -183,7 +183,13 @@ export function putInPlace(row, typed) {
   const [value, ...numbers] = [typed, ...others].map((each) => meant(each, ordered));
   if (text(row, "kind") !== "ordinal" || typed.value.trim() === "" || others.length < 2) return;
   const order = direction(numbers);
-  if (!order || typeof value !== "number" || numbers.includes(value) || direction(filled(row).map((each) => meant(each, ordered)))) return;
+  if (
+    !order ||
+    typeof value !== "number" ||
+    numbers.includes(value) ||
+    direction(filled(row).map((each) => meant(each, ordered)))
+  )
+    return;
   const after = others[numbers.findIndex((each) => order * (each - value) > 0)];
   const choice = holder(typed, ".choice", HTMLElement);
   if (after) holder(after, ".choice", HTMLElement).before(choice);

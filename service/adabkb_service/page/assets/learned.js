@@ -282,9 +282,9 @@ function named(scale, at) {
 
 /** Whether a slice is drawn as a line, instead of a point for each value.
  * @param {import("./scale.js").Scale} scale
- * @param {Slice} slice
+ * @param {PossibleSlice} slice
  */
-const isLine = (scale, slice) => scale.isNumeric && slice.axes[0].values.length > MAX_POINTS;
+const isLine = (scale, slice) => scale.isNumeric && slice.values.length > MAX_POINTS;
 
 /** The band as pieces from value to value, and the line of the mean; bars and points where there is nothing between
  * values.
@@ -334,13 +334,8 @@ function bandAndMean(scale, slice, i, ink, color, crossed) {
     yAxisIndex: i,
     symbol: isDrawnAsLine ? "none" : "circle",
     symbolSize: 7,
-<<<<<<< HEAD
-    lineStyle: { color, width: isLine ? 2.5 : 0 },
+    lineStyle: { color, width: isDrawnAsLine ? 2.5 : 0 },
     itemStyle: { color },
-=======
-    lineStyle: { color: ink.accent, width: isDrawnAsLine ? 2.5 : 0 },
-    itemStyle: { color: ink.accent },
->>>>>>> 525916c1 (Explain ordered values, constraints and plates in the form, and put added numbers in their place)
     data: slice.predictions.map((each, k) => [at[k], each.mean]),
     markLine: {
       silent: true,

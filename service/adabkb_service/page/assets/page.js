@@ -134,7 +134,7 @@ const ACTIONS = {
     undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
     goto: stay,
   },
-  release: { says: () => "The trial is given back.", goto: stay },
+  release: { says: () => "The same point will be issued again.", goto: stay },
   withdraw: {
     says: (answer) => `Trial ${answer.trial.number} is withdrawn.`,
     undo: (_, __, element) => ({
@@ -229,17 +229,6 @@ const pathOf = (element) => apiOf(element)[1];
 function exclusion(answer, _, element) {
   const path = pathOf(element).replace(/observe$/, `observations/${answer.observation.seq}`);
   return { method: "PATCH", path, body: { excluded: true } };
-}
-
-/** The body that a button sends; for a request for a trial, with the worker and the time of the last request.
- * @param {HTMLElement} button
- * @param {Record<string, unknown>} sent
- */
-function asWorker(button, sent) {
-  if (button.dataset.action !== "ask") return sent;
-  const worker = localStorage.getItem("worker");
-  const seconds = localStorage.getItem(`reserve ${pathOf(button)}`);
-  return { ...sent, ...(worker ? { worker } : {}), ...(seconds ? { lease_seconds: Number(seconds) } : {}) };
 }
 
 /** Send a request to the API, and show its outcome.
@@ -340,7 +329,7 @@ document.addEventListener("click", async (event) => {
     button.disabled = true;
     if (button.dataset.busy) button.textContent = button.dataset.busy; // for slow requests
     try {
-      await perform(button, asWorker(button, JSON.parse(dataOf(button, "body"))));
+      await perform(button, JSON.parse(dataOf(button, "body")));
     } catch (error) {
       if (button.dataset.busy) button.textContent = words;
       say(messageOf(error));
@@ -386,7 +375,10 @@ document.addEventListener(
 document.addEventListener("htmx:sendError", () => reachable(false));
 document.addEventListener("htmx:afterRequest", (event) => event.detail.successful && reachable(true));
 setInterval(() => tellTimes(document.body), 5000);
-for (const field of remembered(document)) field.value ||= localStorage.getItem(dataOf(field, "remember")) ?? "";
+for (const field of remembered(document)) {
+  const value = localStorage.getItem(dataOf(field, "remember"));
+  if (value !== null && (field.value === "" || field instanceof HTMLSelectElement)) field.value = value;
+}
 freshen(document.body);
 const said = saidBefore();
 if (said) say(said.text, said.undo && (() => takeBack(said.undo, true)));

@@ -1,0 +1,83 @@
+"""The edits of a study's space in words, for its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from adabkb_service.contract.history import Event
+from adabkb_service.engine.axes import identity
+from adabkb_service.operations.words.values_in_words import shown
+
+Fields = Mapping[str, Any]
+"""A stored parameter."""
+KNOWN = ("version", "parameters", "defaults", "catalogues", "constraints")
+"""Fields of an edit that have sentences of their own; the others are rules."""
+
+
+def edits(changes: Iterable[Event]) -> dict[int, str]:
+    """Return, for the number of each edit among the events of a study, what it changed."""
+    found, before = {}, None
+    for event in changes:
+        if event.kind == "created":
+            before = event.payload["definition"]
+        elif event.kind == "edited":
+            told = [] if before is None else list(_differences(before, event.payload))
+            found[event.seq] = "; ".join(told) or f"The space was edited, version {event.payload['version']}"
+            before = {**(before or {}), **event.payload}
+    return found
+
+
+def _differences(before: Fields, edit: Fields) -> Iterator[str]:
+    was = {each["name"]: each for each in before["parameters"]}
+    for each in edit["parameters"]:
+        name, old = each["name"], was.get(each["name"])
+        if old is None:
+            yield f"{name} was added: {_values(each)}"
+        elif _listed(old) is not None and _listed(each) is not None:
+            yield from _changed_list(name, _listed(old) or (), _listed(each) or ())
+        elif _values(old) != _values(each):
+            yield f"{name}: {_values(each)} (it was {_values(old)})"
+    for name in edit.get("catalogues", {}):
+        yield f"rows of {name} were changed"
+    if "constraints" in edit:
+        yield f"constraints: {'; '.join(edit['constraints']) or 'none'}"
+    yield from (f"{name} was changed" for name in edit if name not in KNOWN)
+
+
+def _changed_list(name: str, before: Sequence[object], after: Sequence[object]) -> Iterator[str]:
+    """Yield which of the values of a parameter were added and removed."""
+    old, new = ({_key(each) for each in values} for values in (before, after))
+    added = [shown(each) for each in after if _key(each) not in old]
+    removed = [shown(each) for each in before if _key(each) not in new]
+    if added:
+        yield f"{name}: {', '.join(added)} added"
+    if removed:
+        yield f"{name}: {', '.join(removed)} removed"
+    if old == new and list(map(_key, before)) != list(map(_key, after)):
+        yield f"{name}: another order of the values"
+
+
+def _key(value: object) -> object:
+    return repr(identity(value))
+
+
+def _listed(parameter: Fields) -> Sequence[object] | None:
+    return parameter.get("choices") or parameter.get("values")
+
+
+def _values(parameter: Fields) -> str:
+    """Return the possible values of a parameter."""
+    listed = _listed(parameter)
+    if listed is not None:
+        return ", ".join(map(shown, listed))
+    match parameter["kind"]:
+        case "float" | "int":
+            step = f", in steps of {shown(parameter['step'])}" if parameter.get("step") not in (None, 1) else ""
+            return f"{shown(parameter['low'])} to {shown(parameter['high'])}{step}"
+        case "fixed":
+            return shown(parameter["value"])
+        case "bool":
+            return "false, true"
+        case _:
+            return "rows of a table"
