@@ -197,7 +197,7 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
     """Return a row of the table of results."""
     trial, result = line.trial, line.result
     point = result.parameters if result else trial.parameters if trial else {}
-    cells = [str(trial.number) if trial else f"R{result.seq}" if result else "", _state(line)]
+    cells = [str(trial.number) if trial else f"R{result.seq}" if result else "", _state(study, line)]
     if study.plates:
         plate = trial.plate if trial else result.plate if result else None
         cells.append(str(plate) if plate else UNKNOWN)
@@ -237,11 +237,11 @@ def _when(line: Line) -> datetime | None:
     return None if trial is None else trial.finished_at or trial.started_at or trial.created_at
 
 
-def _state(line: Line) -> str:
+def _state(study: answers.Study, line: Line) -> str:
     told = wording.STATES["completed" if line.trial is None else line.trial.state]
     if line.repeats is not None:
-        mean = "" if line.repeats.mean is None else f", mean {figure(line.repeats.mean, 4)}"
-        told = f"{told}, 1 of {line.repeats.count} at this point{mean}"
+        mean = "" if line.repeats.mean is None else f", mean {wording.in_unit(study, None, line.repeats.mean)}"
+        told = f"{told}, 1 of {line.repeats.count} here{mean}"
     if line.result is not None and line.result.excluded:
         return f"{told}, excluded"
     return f"{told}, outside the space" if line.result is not None and line.result.outside else told

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from importlib.metadata import version
+from itertools import islice
 
 from sqlalchemy import Connection
 

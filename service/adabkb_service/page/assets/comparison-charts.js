@@ -345,7 +345,7 @@ function importance(all, readable) {
     option.yAxis = {
       type: "category",
       data: names,
-      axisLabel: { color: ink.ink, width: 140, overflow: "truncate" },
+      axisLabel: { color: ink.ink, width: 140, overflow: "break" },
       axisLine: { lineStyle: { color: ink.line } },
       axisTick: { show: false },
     };

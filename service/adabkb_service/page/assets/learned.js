@@ -2,13 +2,16 @@
 
 import { Chart, colours, common, numbers, ramp } from "./charts.js";
 import { byId } from "./elements.js";
-import { conditions } from "./scale.js";
+import { conditions, LINE } from "./scale.js";
 import { figure, inUnit, numbered, plusMinus, shown } from "./words.js";
 
 const CONSTANT = "The model predicts the same everywhere so far.";
 export const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
 const PREDICTED = /** @type {const} */ (["mean", "std", "lcb", "ucb"]);
 const MAX_SLICES = 6;
+const ROW = 270; // pixels of the height of a row of slices
+const BESIDE = 220; // pixels beside the plane of two parameters
+const STEEP = 60; // degrees of names that have no room side by side
 const MAX_NAMED = 8; // conditions in a sentence
 const CHARACTER = 7; // pixels of the width of one, about
 const MAX_POINTS = 12; // of a slice of a number; more are drawn as a line
@@ -52,7 +55,7 @@ export function importanceChart(data) {
       yAxis: {
         type: "category",
         data: drawn.map((each) => titles.get(each.name)),
-        axisLabel: { color: ink.ink, width: 140, overflow: "truncate" },
+        axisLabel: { color: ink.ink, width: 140, overflow: "break" },
         axisLine: { lineStyle: { color: ink.line } },
         axisTick: { show: false },
       },
@@ -140,21 +143,15 @@ export function slicesChart(data) {
       option.grid.push({
         left: `${(100 / columns) * column + 1}%`,
         width: `${100 / columns - 4}%`,
-        top: 24 + 230 * row,
-        height: 176,
+        top: 24 + ROW * row,
+        height: ROW - 60,
         containLabel: true,
       });
-      const axis = scale.axis(ink);
-      const room = (width / columns - 60) / CHARACTER;
-      const isCrowded = scale.choices.map((choice) => shown(choice).slice(0, 16)).join("  ").length > room;
-      if (isCrowded && !scale.isNumeric) Object.assign(axis.axisLabel, { rotate: 30, hideOverlap: false });
       option.xAxis.push({
-        ...axis,
+        ...across(scale, ink, width / columns - 60),
         name: named(scale, slices[i].at),
         gridIndex: i,
-        nameLocation: "middle",
-        nameGap: isCrowded && !scale.isNumeric ? 44 : 26,
-        nameTextStyle: { color: isMoved[i] ? ink.muted : ink.ink },
+        ...(isMoved[i] ? { nameTextStyle: { color: ink.muted } } : {}),
       });
       option.yAxis.push(
         numbers(ink, {
@@ -201,7 +198,7 @@ export function slicesChart(data) {
       option,
       header: ["parameter", "value", ...PREDICTED],
       rows,
-      height: 30 + 230 * Math.ceil(drawn.length / columns),
+      height: 30 + ROW * Math.ceil(drawn.length / columns),
       said: [
         `${ofMeans}: the model's expectation.`,
         ...(point.length ? [`Dashed: the point that the slices pass through, ${names}.`] : []),
@@ -210,6 +207,7 @@ export function slicesChart(data) {
           ? ["Along a component, the other components keep their proportions as far as their limits allow."]
           : []),
         ...(slices.some(({ isCut }) => isCut) ? ["Values that the constraints exclude there are left out."] : []),
+        ...inFull(drawn),
         `${ofIntervals}: interval for ${study.quantity.label ?? "the objective"}.`,
         ...(left > 0 ? [`The ${drawn.length} parameters that matter most of ${scales.length}.`] : []),
       ].join(" "),
@@ -278,6 +276,35 @@ function extent(slices, results) {
 function named(scale, at) {
   const needed = Object.keys(scale.parameter.when ?? {}).map((name) => `${name} ${shown(at[name])}`);
   return needed.length ? `${scale.axisName}, for ${needed.join(", ")}` : scale.axisName;
+}
+
+/** An axis from left to right, with its name below it. Names of choices that have no room side by side are steep.
+ * @param {import("./scale.js").Scale} scale
+ * @param {Colours} ink
+ * @param {number} room for it, in pixels
+ * @returns {ChartOption}
+ */
+function across(scale, ink, room) {
+  /** @type {ChartOption} */
+  const axis = { ...scale.axis(ink), nameLocation: "middle", nameGap: 26, nameTextStyle: { color: ink.ink } };
+  if (scale.isNumeric) return axis;
+  const names = scale.choices.map((_, at) => scale.tick(at).split("\n"));
+  const widest = Math.max(0, ...names.flat().map((line) => line.length));
+  if ((widest + 2) * names.length * CHARACTER <= room)
+    return { ...axis, nameGap: 26 + LINE * Math.max(0, ...names.map((lines) => lines.length - 1)) };
+  const short = scale.shortNames;
+  const formatter = (/** @type {number} */ at) => short[at] ?? "";
+  Object.assign(axis.axisLabel, { rotate: STEEP, hideOverlap: false, formatter });
+  return { ...axis, nameGap: 14 + Math.max(0, ...short.map((name) => name.length)) * (CHARACTER - 1) };
+}
+
+/** Sentences with the names of choices that the axes shorten.
+ * @param {import("./scale.js").Scale[]} scales
+ */
+function inFull(scales) {
+  const pairs = scales.flatMap((scale) => scale.choices.map((choice, i) => [scale.shortNames[i], shown(choice)]));
+  const cut = pairs.filter(([short, name]) => short !== name);
+  return cut.length ? [`In full: ${cut.map(([short, name]) => `${short} is ${name}`).join(", ")}.`] : [];
 }
 
 /** Whether a slice is drawn as a line, instead of a point for each value.
@@ -464,7 +491,7 @@ export function chosen(scales, across, up) {
 }
 
 /** The charts over two parameters.
- * @param {Across} x
+ * @param {import("./scale.js").Scale} x
  * @param {Across} y
  * @param {Colours} ink
  * @returns {ChartOption}
@@ -474,7 +501,7 @@ export function plane(x, y, ink) {
     ...common(ink),
     legend: { show: false },
     grid: { left: 8, right: 16, top: 30, bottom: 62, containLabel: true },
-    xAxis: { ...x.axis(ink), nameLocation: "middle", nameGap: 26, nameTextStyle: { color: ink.ink } },
+    xAxis: across(x, ink, byId("study", HTMLElement).clientWidth - BESIDE),
     yAxis: { ...y.axis(ink), nameTextStyle: { color: ink.ink, align: "left" } },
   };
 }

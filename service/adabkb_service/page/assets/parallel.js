@@ -3,7 +3,8 @@
 import { Chart, colours, common, isLight, RAMP, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { ONLY_ROWS } from "./learned.js";
-import { counted, figure, shown } from "./words.js";
+import { LINE } from "./scale.js";
+import { counted, figure, shown, wrapped } from "./words.js";
 
 const MAX_THICK = 5; // lines of results
 const MARGIN = 0.15; // share of an axis between its values and the place of lines without a value
@@ -20,7 +21,7 @@ export function parallelChart(data) {
     if (!scales.length) return { empty: ONLY_ROWS };
     const ink = colours();
     const isNarrow = byId("parallel", HTMLElement).clientWidth < 560;
-    const drawn = scales.map((scale) => new Across(scale, found));
+    const drawn = scales.map((scale) => new Across(scale, found, isNarrow ? 14 : 28));
     const { label = "result", unit } = study.quantity;
     const axes = [
       ...drawn.map((each, dim) => ({ dim, ...each.axis })),
@@ -52,6 +53,7 @@ export function parallelChart(data) {
             color: ink.ink,
             textBorderColor: ink.surface,
             textBorderWidth: 3,
+            lineHeight: LINE,
             formatter: (/** @type {unknown} */ at) => (typeof at === "number" ? figure(at, 3) : at),
             hideOverlap: true,
           },
@@ -108,9 +110,11 @@ class Across {
   /**
    * @param {import("./scale.js").Scale} scale
    * @param {Result[]} found
+   * @param {number} width of a line of a choice's name, in characters
    */
-  constructor(scale, found) {
+  constructor(scale, found, width) {
     this.scale = scale;
+    this.width = width;
     this.isMissed = found.some((each) => Number.isNaN(scale.position(each.parameters[scale.name])));
     this.missed = scale.parameter.when ? "not used" : "other";
     const { low = 0, high = 1 } = scale.parameter;
@@ -132,7 +136,7 @@ class Across {
     const { scale, isMissed, missed, place } = this;
     const name = inTwoLines(scale.title, scale.parameter.unit);
     if (!scale.isNumeric) {
-      const texts = scale.choices.map((choice) => shown(choice).slice(0, 14));
+      const texts = scale.choices.map((choice) => wrapped(shown(choice), this.width));
       return { name, type: "category", data: isMissed ? [...texts, missed] : texts };
     }
     const [low, high] = this.ends;

@@ -1,11 +1,13 @@
 // How a parameter is drawn along an axis: numbers on its scale, choices side by side in the order of the study.
 
-import { figure, inUnit, shown, titled } from "./words.js";
+import { figure, inUnit, shortNames, shown, titled, wrapped } from "./words.js";
 
 /** @type {(one: unknown, other: unknown) => boolean} */
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 const FEW_DIGITS = 4; // a number with at most this many significant digits is shown as it is
+export const MAX_CHARACTERS = 16; // of a line of a name on an axis
+export const LINE = 14; // pixels of the height of a line of a name
 const FINENESS = 3; // a value is shown to a thousandth of a power of ten that is not below its range
 
 /** The values of a point, each with its parameter and unit, in the order of the study.
@@ -169,6 +171,7 @@ export class Scale {
       axisTick: { customValues: this.ticks },
       axisLabel: {
         color: colours.muted,
+        lineHeight: LINE,
         hideOverlap: true,
         customValues: this.ticks,
         showMinLabel: this.isContinuous || !this.isNumeric,
@@ -185,9 +188,19 @@ export class Scale {
     return this.isNumeric ? undefined : this.choices.map((_, i) => i);
   }
 
+  /** The names of choices for a narrow axis, which keep both of their ends. */
+  get shortNames() {
+    return shortNames(
+      this.choices.map((choice) => shown(choice)),
+      MAX_CHARACTERS,
+    );
+  }
+
   /** @param {number} at */
   tick(at) {
     if (this.isNumeric) return figure(at, 3);
-    return Number.isInteger(at) && this.choices[at] !== undefined ? shown(this.choices[at]).slice(0, 16) : "";
+    return Number.isInteger(at) && this.choices[at] !== undefined
+      ? wrapped(shown(this.choices[at]), MAX_CHARACTERS)
+      : "";
   }
 }

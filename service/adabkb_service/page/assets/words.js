@@ -38,6 +38,46 @@ export function difference(value) {
   return places >= 0 ? value.toFixed(places) : String(Number(value.toPrecision(2)));
 }
 
+const MAX_LINES = 3;
+
+/** A name in lines of this many characters, broken at spaces and hyphens where possible. Of a name that is too long,
+ * both ends are kept.
+ * @param {string} name
+ * @param {number} width
+ */
+export function wrapped(name, width) {
+  let rest = middleCut(name, MAX_LINES * width - 2);
+  const lines = [];
+  while (rest.length > width) {
+    /** @type {number} */
+    const found = Math.max(rest.lastIndexOf(" ", width), rest.lastIndexOf("-", width - 1) + 1);
+    /** @type {number} */
+    const at = found >= width / 2 && lines.length < MAX_LINES - 1 ? found : width;
+    lines.push(rest.slice(0, at).trim());
+    rest = rest.slice(at).trim();
+  }
+  return [...lines, rest].join("\n");
+}
+
+/** A name of at most this many characters, of which both ends are kept.
+ * @param {string} name
+ * @param {number} most
+ */
+function middleCut(name, most) {
+  if (name.length <= most) return name;
+  const end = Math.floor((most - 1) / 2);
+  return `${name.slice(0, most - 1 - end)}…${name.slice(-end)}`;
+}
+
+/** Names of at most this many characters, as long as they differ from each other.
+ * @param {string[]} names
+ * @param {number} most
+ */
+export function shortNames(names, most) {
+  const short = names.map((name) => middleCut(name, most));
+  return names.map((name, i) => (short.indexOf(short[i]) === short.lastIndexOf(short[i]) ? short[i] : name));
+}
+
 const NUMERAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 /** The number in a text, perhaps with a decimal comma or with spaces between thousands; NaN if there is none.

@@ -43,7 +43,7 @@ export function timelineChart(data) {
         yAxis: {
           type: "category",
           data: workers,
-          axisLabel: { color: ink.ink, width: 130, overflow: "truncate" },
+          axisLabel: { color: ink.ink, width: 130, overflow: "break" },
           axisTick: { show: false },
           axisLine: { show: false },
         },
