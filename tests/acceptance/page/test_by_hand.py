@@ -73,7 +73,7 @@ def evaluates_a_trial(page: Page) -> None:
     page.get_by_label("Reserve it for").select_option("8 hours")
     page.get_by_role("button", name="Get the next point").click()
     page.wait_for_url("**/trials/1")
-    expect(page.get_by_role("heading", name="Trial 1")).to_contain_text("being evaluated")
+    expect(page.get_by_role("heading", name="Trial 1")).to_contain_text("running")
     reserved = page.locator("#trial-facts > div", has_text="Reserved until")
     expect(reserved).to_contain_text("in 8 hr.")
     page.get_by_role("button", name="Save the result").click()
@@ -186,7 +186,7 @@ def gives_a_trial_back_and_tries_it_again(page: Page) -> None:
     dialog.get_by_label("What happened").fill("dropped")
     dialog.get_by_role("button", name="Try it again").click()
     expect(page.locator("#trial-events")).to_contain_text("dropped")
-    expect(heading).to_contain_text("given back")
+    expect(heading).to_contain_text("to try again")
     expect(page.get_by_role("button", name="Next experiment")).to_be_visible()
     for back in ("Undo", "Try again"):
         page.get_by_role("button", name="No result").click()
@@ -197,7 +197,7 @@ def gives_a_trial_back_and_tries_it_again(page: Page) -> None:
         page.get_by_role("button", name=back).first.click()
         if back == "Try again":
             dialog.get_by_role("button", name="Try again").click()
-        expect(heading).to_contain_text("given back")
+        expect(heading).to_contain_text("to try again")
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     outcome, why = (page.locator(part).bounding_box() for part in ("#trial-outcome", "#why"))
     assert outcome is not None

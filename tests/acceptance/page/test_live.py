@@ -55,7 +55,7 @@ def test_the_page_of_a_trial_follows_what_others_do(browser: Browser, site: str,
         expect(facts).to_contain_text("Reserved until")
         expect(facts).to_contain_text(re.compile(r"in (1 hr|\d\d min)\."))
         checked(api.post(f"{path}/trials/1/release", json={"attempt": 1}))
-        expect(page.locator("h1")).to_contain_text("given back")
+        expect(page.locator("h1")).to_contain_text("to try again")
         expect(facts).not_to_contain_text("Reserved until")
         checked(api.post(f"{path}/suggest", json={"worker": "ben", "lease_seconds": 1}))
         expect(facts).to_contain_text("ben, attempt 2")

@@ -62,7 +62,7 @@ def test_a_report_is_whole_without_scrolling_and_is_printed_as_it_is(browser: Br
         assert results.get_by_role("row").count() == 1 + 25
         expect(results.get_by_role("row", name=re.compile("^8 failed"))).to_contain_text("out of memory")
         expect(results.get_by_role("row", name=re.compile("^3 completed, excluded"))).to_be_visible()
-        expect(page.get_by_role("region", name="Changes")).to_contain_text("Result 3 was excluded")
+        expect(page.get_by_role("region", name="Changes")).to_contain_text("The result of trial 3 was excluded")
         expect(page.get_by_role("region", name="Changes")).to_contain_text("spilt")
         expect(page.get_by_role("region", name="Workers").get_by_role("row", name=re.compile("node-7"))).to_be_visible()
         markdown = page.request.get("/v1/studies/digits/report").text()
@@ -90,7 +90,7 @@ def test_the_first_printed_page_is_a_summary(browser: Browser, site: str, api: h
             "KX-14",
             "anna, node-7",
             "23, of which 22 count",
-            "25 in total, 1 failed, 1 being evaluated",
+            "25 in total, 1 failed, 1 running",
             "Best result",
             "The model expects",
             "between",

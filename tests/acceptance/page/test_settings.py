@@ -25,7 +25,7 @@ def entered(page: Page, trial: int, value: str, **changes: str) -> None:
     page.get_by_label("Result", exact=True).fill(value)
     page.get_by_text("A different point was evaluated").click()
     for name, typed in changes.items():
-        page.get_by_label(name, exact=True).fill(typed)
+        page.locator("#trial").get_by_label(name, exact=True).fill(typed)
     page.get_by_role("button", name="Save the result").click()
     expect(page.get_by_text(f"The result of trial {trial} is stored.")).to_be_visible()
 
@@ -39,7 +39,7 @@ def test_values_are_shown_as_a_person_sets_them_and_stored_exactly(
     with tab(browser, site) as page:
         page.goto("/studies/oven/trials/1")
         page.get_by_text("A different point was evaluated").click()
-        typed = {name: page.get_by_label(name, exact=True).input_value() for name in POINTS[0]}
+        typed = {name: page.locator("#trial").get_by_label(name, exact=True).input_value() for name in POINTS[0]}
         assert typed == {"heat": "84.1", "rate": "1.23e-5", "depth": "-12300"}
         entered(page, 1, "3")
         entered(page, 2, "4", heat="84,5")

@@ -83,7 +83,7 @@ def test_every_experiment_has_a_row_in_one_table(browser: Browser, lab: str, api
         expect(rows["3"]).to_contain_text("excluded")
         expect(rows["4"]).to_contain_text("the flask broke")
         expect(rows["5"]).to_contain_text("33.25 suggested")
-        expect(rows["6"]).to_contain_text("being evaluated")
+        expect(rows["6"]).to_contain_text("running")
         expect(table.get_by_text("1 of 2 here")).to_have_count(2)
         assert accessible(page) == []
         only(page, "own", ["R6", "R5"])

@@ -43,7 +43,7 @@ def test_a_suggestion_is_declined_with_its_reason_and_taken_back(
         counts = checked(api.get(f"/v1/studies/{study}"))["counts"]
         assert (counts["withdrawn"], counts["failed"], counts["active"]) == (1, 0, 0)
         page.get_by_role("button", name="Undo").click()
-        expect(heading).to_contain_text("given back")
+        expect(heading).to_contain_text("to try again")
         decline(page, "still none")
         expect(heading).to_contain_text("withdrawn")
         page.get_by_role("button", name="Next experiment").click()

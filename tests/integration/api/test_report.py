@@ -52,11 +52,14 @@ def test_report_has_definition_best_point_results_workers_and_changes(api: httpx
     head, rows = results[0], results[1:]
     assert [row[0] for row in rows] == [str(number) for number in range(1, 26)]
     assert dict(zip(head, rows[7], strict=True))["Reason or note"] == "out of memory"
-    assert [row[1] for row in rows if row[1] != "completed"] == ["completed, excluded", "failed", "being evaluated"]
+    assert [row[1] for row in rows if row[1] != "completed"] == ["completed, excluded", "failed", "running"]
     stored = api.get("/v1/studies/digits/observations").json()["items"]
     assert [float(row[2]) for row in rows if row[2] != "–"] == [each["value"] for each in stored]
     assert [row[:4] for row in workers[1:]] == [["anna", "13", "12", "0"], ["node-7", "12", "11", "1"]]
-    assert [row[1:] for row in changes[1:]] == [["The study was created", ""], ["Result 3 was excluded", "spilt"]]
+    assert [row[1:] for row in changes[1:]] == [
+        ["The study was created", ""],
+        ["The result of trial 3 was excluded", "spilt"],
+    ]
 
 
 def trial_of_best(api: httpx.Client) -> int:
@@ -107,3 +110,58 @@ def test_readers_see_the_report_but_only_owners_its_audit_log(database_url: str)
 @pytest.mark.parametrize("study", ["nowhere", "no study"])
 def test_report_of_an_unknown_study_is_not_found(api: httpx.Client, study: str) -> None:
     assert api.get(f"/v1/studies/{study}/report").status_code == 404
+
+
+def test_report_of_a_laboratory_tells_what_happened_to_each_experiment(api: httpx.Client) -> None:
+    """Lost attempts with their reasons, plates, repetitions with their mean, measured beside suggested values, and what
+    edits changed."""
+    definition = {
+        "id": "flasks",
+        "direction": "maximize",
+        "plates": {"size": 2},
+        "parameters": [
+            {"name": "ligand", "kind": "categorical", "choices": ["XPhos", "1268824-69-6"]},
+            {"name": "molarity", "kind": "ordinal", "values": [0.057, 0.1]},
+        ],
+    }
+    calls: list[tuple[str, str, dict[str, object]]] = [
+        ("POST", "", definition),
+        ("POST", "/flasks/trials/repeat", {"parameters": {"ligand": "1268824-69-6", "molarity": 0.057}, "times": 2}),
+        ("POST", "/flasks/suggest", {"count": 2}),
+        ("POST", "/flasks/trials/1/release", {"reason": "flask broke"}),
+        ("POST", "/flasks/suggest", {}),
+        ("POST", "/flasks/observe", {"trial": 2, "status": "failed", "reason": "cracked"}),
+        ("POST", "/flasks/trials/2/retry", {"reason": "new flask"}),
+        ("POST", "/flasks/suggest", {}),
+        ("POST", "/flasks/observe", {"trial": 1, "value": 80}),
+        ("POST", "/flasks/observe", {"trial": 2, "value": 84}),
+        ("POST", "/flasks/suggest", {"plate": "open"}),
+        (
+            "POST",
+            "/flasks/observe",
+            {"trial": 3, "value": 70, "parameters": {"ligand": "XPhos", "molarity": 0.08}},
+        ),
+        ("PATCH", "/flasks/observations/3", {"value": 71, "reason": "misread"}),
+        (
+            "PATCH",
+            "/flasks",
+            {"parameters": [{"name": "molarity", "kind": "ordinal", "values": [0.057, 0.1, 0.153]}]},
+        ),
+    ]
+    for method, path, body in calls:
+        answer = api.request(method, f"/v1/studies{path}", json=body)
+        assert answer.is_success, answer.text
+    _, _, results, _, changes = tables(report(api, "flasks"))
+    rows = [dict(zip(results[0], row, strict=True)) for row in results[1:]]
+    assert [row["State"] for row in rows[:3]] == ["completed, 1 of 2 here, mean 82"] * 2 + ["completed"]
+    assert [row["Plate"] for row in rows[:4]] == ["–", "–", "1", "1"]
+    suggested = api.get("/v1/studies/flasks/trials/3").json()["parameters"]["molarity"]
+    assert rows[2]["molarity"] == f"0.08 (suggested {suggested})"
+    assert [row[1:] for row in changes[1:]] == [
+        ["The study was created", ""],
+        ["Trial 1 gave no result and was tried again", "flask broke"],
+        ["Trial 2 failed", "cracked"],
+        ["Trial 2 is tried again", "new flask"],
+        ["The result of trial 3 was set to 71 (it was 70)", "misread"],
+        ["molarity: 0.153 added", ""],
+    ]

@@ -37,7 +37,7 @@ SENTENCES: Mapping[str, Callable[[Study, Payload], str]] = {
     "queued": lambda *_: "Queued",
     "leased": lambda _, payload: f"Issued{_to(payload)}, attempt {payload['attempt']}",
     "expired": lambda *_: "Overdue, since its reservation ended",
-    "released": lambda *_: "Given back",
+    "released": lambda *_: "To be tried again, without a result",
     "observed": lambda study, payload: f"Result {result(study.quantities, payload)}",
     "measured": lambda study, payload: f"Added to the result: {added(study.quantities, payload)}",
     "corrected": _corrected,

@@ -48,7 +48,7 @@ def _running(study: Study) -> str:
     if study.counts.active:
         return "Running. Results are coming in."
     if study.counts.observations:
-        return "Running. No trial is being evaluated now."
+        return "Running. No trial is reserved now."
     if not study.counts.failed:
         return "No trial has been issued yet."
     trials = "The only trial has" if study.counts.failed == 1 else f"All {study.counts.failed} trials have"

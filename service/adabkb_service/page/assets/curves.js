@@ -26,7 +26,7 @@ export function curvesChart(data) {
     const ink = colours();
     const look = numbered.length ? (/** @type {Curve} */ _, /** @type {number} */ i) => ofTrial(i) : byState(ink);
     const named = (/** @type {Curve} */ each) =>
-      numbered.length ? `trial ${each.trial}` : (NAMES[each.state] ?? "given back");
+      numbered.length ? `trial ${each.trial}` : (NAMES[each.state] ?? "to try again");
     const canBeLog = curves.every((each) => each.points.every(([, value]) => value > 0));
     isLog.disabled = !canBeLog;
     /** @type {ChartOption} */
@@ -99,7 +99,7 @@ function nothing(numbered, ofBest) {
  */
 function told(curve, point) {
   const lines = [
-    `trial ${curve.trial}${curve.worker ? `, ${curve.worker}` : ""}, ${NAMES[curve.state] ?? "given back"}`,
+    `trial ${curve.trial}${curve.worker ? `, ${curve.worker}` : ""}, ${NAMES[curve.state] ?? "to try again"}`,
   ];
   if (point) lines.push(`step ${point[0]}: ${figure(point[1])}`);
   if (curve.value !== null) lines.push(`result ${figure(curve.value)}`);

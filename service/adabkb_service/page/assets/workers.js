@@ -22,7 +22,7 @@ export function timelineChart(data) {
         "in progress": { fill: ink.surface, stroke: ink.accent, lineWidth: 2 },
         completed: { fill: ink.accent, stroke: ink.surface, lineWidth: 1 },
         failed: { fill: ink.bad, stroke: ink.surface, lineWidth: 1, decal: stripes(ink, 0.8) },
-        "overdue or given back": { fill: ink.warn, stroke: ink.surface, lineWidth: 1, decal: stripes(ink, 0) },
+        "overdue or to try again": { fill: ink.warn, stroke: ink.surface, lineWidth: 1, decal: stripes(ink, 0) },
         "stopped early": { fill: ink.surface, stroke: ink.muted, lineWidth: 2 },
         withdrawn: { fill: ink.muted, stroke: ink.surface, lineWidth: 1 },
       };
@@ -107,7 +107,7 @@ const KINDS = {
 /** The description of a trial's bar.
  * @param {TimelineTrial} trial
  */
-const kindOf = ({ state }) => KINDS[state] ?? "overdue or given back";
+const kindOf = ({ state }) => KINDS[state] ?? "overdue or to try again";
 
 /** The style of a bar, for the legend.
  * @param {ChartOption} style
