@@ -91,12 +91,13 @@ def test_results_at_excluded_combinations_are_rejected(running: Service) -> None
         lambda: observe(running, "s", Value(1.0, parameters=HOT)),
         lambda: observe(running, "s", Value(1.0, trial.number, parameters=HOT)),
     )
-    for attempt in attempts:
+    results = ", which holds for results, too;"
+    for attempt, rest in zip(attempts, ("; give a point", results, results), strict=True):
         with pytest.raises(Invalid) as refusal:
             attempt()
         (error,) = refusal.value.errors
         assert (error.pointer, error.code) == ("/parameters", "constraint_violated")
-        assert error.detail.startswith(f"violates the study's constraint {CONSTRAINTS[1]}; give a point")
+        assert error.detail.startswith(f"violates the study's constraint {CONSTRAINTS[1]}{rest}")
     warm = {**HOT, "temperature": 60.0}
     items = observe_batch(running, "s", [Value(1.0, parameters=HOT), Value(1.0, parameters=warm)]).view.items
     assert [item.status for item in items] == [422, 200]
