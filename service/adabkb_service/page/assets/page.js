@@ -75,10 +75,12 @@ const ACTIONS = {
     says: ({ number, plate }) => `Trial ${number} is queued${plate ? ` on plate ${plate}` : ""}.`,
   },
   repeat: {
-    says: ({ trials }) =>
-      trials.length > 1
-        ? `Trials ${trials[0].number} to ${trials.at(-1).number} are queued.`
-        : `Trial ${trials[0].number} is queued.`,
+    says: ({ trials }) => {
+      const of = trials[0].plate ? ` on plate ${trials[0].plate}` : "";
+      return trials.length > 1
+        ? `Trials ${trials[0].number} to ${trials.at(-1).number} are queued${of}.`
+        : `Trial ${trials[0].number} is queued${of}.`;
+    },
   },
   limits: {
     says: () => "The limits are changed.",
