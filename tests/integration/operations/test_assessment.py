@@ -74,7 +74,8 @@ def test_single_result_is_shown_with_its_own_digits(running: Service) -> None:
     assert found.progress.text == f"The only result is {found.progress.best.value:.1f}."
     assert (
         found.outlook.text
-        == "It is too early to say. The remaining gain is known only with 12 or more results; there is 1."
+        == "It is too early to say. The remaining gain is known only with 12 or more results; there is 1, so 11 more are "
+        "needed."
     )
     assert [each.check for each in found.checks] == ["few_results"]
 

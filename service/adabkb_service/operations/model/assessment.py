@@ -254,11 +254,28 @@ def _outlook(facts: _Facts) -> answers.Outlook:
         results_since_best=0 if facts.definition.objectives else facts.row.results_since_best,
     )
     growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
-    quantity = facts.names.quantity()
-    best = None if facts.study.best is None else facts.study.best.value
-    left = room(best, facts.study.direction, quantity.model_dump(include={"low", "high"}))
-    text = words.outlook(found, facts.results, growth, quantity.unit, left)
+    text = words.outlook(found, facts.results, growth, _possible(facts))
     return found.model_copy(update={"text": text})
+
+
+def _possible(facts: _Facts) -> words.Possible:
+    """Return how much better further results can be. The distance to the natural bound counts from the best result or,
+    if this is farther, from what the model expects there, since the best of noisy results is partly luck."""
+    model, quantity = facts.model, facts.names.quantity()
+    bounds = quantity.model_dump(include={"low", "high"})
+    best = facts.study.best if facts.study.best is not None and facts.study.best.feasible is not False else None
+    values = [] if best is None else [best.value]
+    if best is not None and model is not None and model.at_best is not None and facts.definition.algorithm.has_model:
+        values.append(model.at_best.mean)
+    rooms = [each for each in (room(value, facts.study.direction, bounds) for value in values) if each is not None]
+    spread = None if model is None else model.spreads.get("")
+    return words.Possible(
+        gap=facts.gap if model is None else model.gap,
+        room=max(rooms, default=None),
+        tolerance=facts.row.tolerance,
+        extent=0.0 if spread is None else spread.high - spread.low,
+        unit=quantity.unit,
+    )
 
 
 def _probability(study: Study) -> float | None:

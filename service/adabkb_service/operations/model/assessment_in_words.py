@@ -25,6 +25,9 @@ MAX_CHOICES = 6
 """The maximum number of untried choices that are listed."""
 NOT_YET = "It is probably too early to stop."
 NO_GROWTH = "did not advance the front."
+LITTLE, MUCH = 0.01, 0.1
+"""Shares of the range of all results: where no noise is known, a gain below the first is too small to matter, and one
+above the second is worth more trials."""
 LONG = 10
 """The outlook mentions a lack of improvement if it has lasted for at least this many results."""
 
@@ -239,51 +242,111 @@ def _matter(objective: str, rows: Sequence[ParameterImportance], names: Labels) 
     return f"{told}."
 
 
-def outlook(found: Outlook, results: int, growth: str, unit: str | None, room: float | None) -> str:
-    """Return sentences about how much further trials can gain, compared with the noise of a result.
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """How much better further results can be, and what a person compares this with."""
+
+    gap: float | None
+    """The bound of the model; None if it is unknown."""
+    room: float | None
+    """The distance from the best point to the natural bound of the result; None if either is unknown."""
+    tolerance: float | None
+    """The tolerance of the study; None without one."""
+    extent: float
+    """The range of all results; 0 if it is unknown."""
+    unit: str | None
+    """The unit of the objective."""
+
+    @property
+    def is_by_model(self) -> bool:
+        """Whether the bound of the model says more than the natural bound."""
+        return self.gap is not None and (self.room is None or self.gap < self.room)
+
+    @property
+    def most(self) -> float | None:
+        """The smaller of the two bounds; None if both are unknown."""
+        return self.gap if self.is_by_model else self.room
+
+    def in_unit(self, value: float) -> str:
+        """Format a difference of the objective."""
+        return with_unit(difference(value), self.unit)
+
+
+def outlook(found: Outlook, results: int, growth: str, possible: Possible) -> str:
+    """Return the answer to the question whether to stop, and how much further trials can gain.
 
     Args:
         found: the facts.
         results: the number of results that count.
         growth: the output of ``growth``; empty with a single objective.
-        unit: the unit of the objective.
-        room: the distance from the best result to the natural bound; None if either is unknown.
+        possible: how much better further results can be.
     """
-    told = [_verdict(found, results, growth, room), growth or _left(found, results, unit, room)]
-    if found.gap is not None and found.noise is not None and found.gap < found.noise:
-        noise = with_unit(difference(found.noise), unit)
-        told.append(f"Repeated results differ by about {noise}, so you could hardly notice such a gain.")
+    if growth:
+        return f"{'You can perhaps stop.' if growth.endswith(NO_GROWTH) else NOT_YET} {growth}"
+    why_little = _why_little(found, possible)
+    told = [*(_little(found, possible, why_little) if why_little else _not_little(found, results, possible))]
     if found.results_since_best >= LONG:
         told.append(f"The last {found.results_since_best} results brought no improvement.")
-    return " ".join(filter(None, told))
+        if not why_little:
+            told.append("This alone is no reason to stop.")
+    return " ".join(told)
 
 
-def _verdict(found: Outlook, results: int, growth: str, room: float | None) -> str:
-    """Return the answer in short; empty if a person must weigh the gain, or if nothing is known about it."""
-    if growth:
-        return "You can perhaps stop." if growth.endswith(NO_GROWTH) else NOT_YET
-    if found.gap is None:
-        is_early = found.fewest is not None and results < found.fewest
-        return "It is too early to say." if is_early and found.reason in ("no_results", "not_known_yet") else ""
-    if found.noise is None or (room and found.gap >= room):
+def _why_little(found: Outlook, possible: Possible) -> str:
+    """Return why the largest possible gain is too small to matter; empty if it is not known to be."""
+    most = possible.most
+    if most is None or found.reason not in (None, "no_results", "not_known_yet"):
         return ""
-    return "You can probably stop." if found.gap < found.noise else NOT_YET
+    if found.noise is not None and most < found.noise:
+        noise = possible.in_unit(found.noise)
+        return f"Repeated results differ by about {noise}, so you could hardly notice such a gain."
+    if possible.tolerance is not None and most <= possible.tolerance:
+        return f"This is within the study's tolerance, {possible.in_unit(possible.tolerance)}."
+    if found.noise is None and most <= LITTLE * possible.extent:
+        return f"This is at most {LITTLE:.0%} of the range of all results."
+    return ""
 
 
-def _left(found: Outlook, results: int, unit: str | None, room: float | None) -> str:
-    if found.gap is not None and room and found.gap >= room:
-        left = with_unit(difference(room), unit)
-        return f"This cannot be said yet: the model knows no better bound than the result's natural limit, {left} more."
-    if found.gap is not None:
-        how = "" if found.probability is None else f" with {100.0 * found.probability:.4g}% probability"
-        return f"According to the model, further trials gain at most {with_unit(difference(found.gap), unit)}{how}."
+def _little(found: Outlook, possible: Possible, why: str) -> Iterator[str]:
+    if possible.is_by_model:
+        yield f"You can probably stop. {_by_model(found, possible)}"
+    else:
+        yield f"You can stop: {_to_bound(possible)}"
+    yield why
+
+
+def _not_little(found: Outlook, results: int, possible: Possible) -> Iterator[str]:
     reason: NoGap = found.reason or "not_known_yet"
-    if found.fewest is not None and reason in ("no_results", "not_known_yet"):
-        if results < found.fewest:
-            there_are = f"; there {'is' if results == 1 else 'are'} {results}" if results else ""
-            return f"The remaining gain is known only with {found.fewest} or more results{there_are}."
-        return "The remaining gain is unknown so far: according to the model, it may exceed the range of all results."
-    return NO_GAP[reason]
+    is_unknown = possible.gap is None and reason in ("no_results", "not_known_yet")
+    if is_unknown and found.fewest is not None and results < found.fewest:
+        known = f"It is too early to say. The remaining gain is known only with {found.fewest} or more results"
+        yield f"{known}{_still_needed(results, found.fewest - results) if results else ''}."
+    elif possible.is_by_model and possible.gap is not None:
+        if found.noise is not None or possible.gap >= MUCH * possible.extent:
+            yield NOT_YET
+        else:
+            yield f"You can stop unless a gain of {possible.in_unit(possible.gap)} is worth more trials."
+        yield _by_model(found, possible)
+    elif possible.room is not None and (is_unknown or possible.gap is not None):
+        yield f"{NOT_YET} The model cannot rule out the best possible result, {possible.in_unit(possible.room)} more."
+    elif is_unknown and found.fewest is not None:
+        yield f"{NOT_YET} According to the model, the remaining gain may exceed the range of all results."
+    else:
+        yield NO_GAP[reason]
+
+
+def _still_needed(results: int, left: int) -> str:
+    are, needed = ("is" if results == 1 else "are"), ("is" if left == 1 else "are")
+    return f"; there {are} {results}, so {left} more {needed} needed"
+
+
+def _by_model(found: Outlook, possible: Possible) -> str:
+    how = "" if found.probability is None else f" with {100.0 * found.probability:.4g}% probability"
+    return f"According to the model, further trials gain at most {possible.in_unit(possible.most or 0.0)}{how}."
+
+
+def _to_bound(possible: Possible) -> str:
+    return f"at most {possible.in_unit(possible.room or 0.0)} can be gained, up to the best possible result."
 
 
 def growth(front: Front, latest: int) -> str:
