@@ -173,6 +173,7 @@ def get_study(
         request,
         "study.html",
         study=study,
+        repeated=overview.at_best(study_id, study.best),
         active=active,
         overdue=overdue,
         cursor=cursor,

@@ -5,6 +5,7 @@ To select the rows of a page, only numbers and sort keys are read. Reading whole
 
 from __future__ import annotations
 
+import math
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -266,6 +267,20 @@ def repeats(connection: Connection, study_id: str, seqs: Sequence[int]) -> dict[
     several = query.group_by(points).having(func.count() > 1)
     found = {point: Repeats(count, mean, first) for point, count, mean, first in connection.execute(several)}
     return {seq: found[point] for seq, point in at.items() if point in found}
+
+
+def at_best(connection: Connection, study_id: str, trial: int | None, value: float) -> Repeats | None:
+    """The results at the point of the best one, which has this trial and value; None if there are no others."""
+    points, columns = cast(observations.c.parameters, Text), observations.c
+    counting = columns.study_id == study_id, columns.excluded.is_(False), columns.value.is_not(None)
+    best = select(points).where(*counting, columns.trial.is_not_distinct_from(trial), columns.value == value)
+    point = best.order_by(columns.seq).limit(1).scalar_subquery()
+    query = select(columns.seq, columns.value).where(*counting, points == point).order_by(columns.seq)
+    found = connection.execute(query).all()
+    if len(found) < 2:
+        return None
+    mean = math.fsum(row.value / len(found) for row in found)  # a database's sum could overflow
+    return Repeats(len(found), mean, found[0].seq)
 
 
 def repeating(connection: Connection, study_id: str, numbers: Sequence[int]) -> set[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from types import FrameType
 from typing import Any
 
@@ -106,9 +107,12 @@ def test_assessment_reports_importances_and_the_remaining_gain(running: Service,
     best, expected = found.progress.best, found.progress.expected
     assert best is not None
     assert expected is not None
-    start = f"The best of 24 results is {best.value:.1f}; the model expects a repetition to give "
+    start = f"The best of 24 results is {best.value:.1f}. The model expects "
     assert found.progress.text.startswith(start)
+    assert re.search(r" expects \d[\d.]* \(90%: \d[\d.]* to \d[\d.]*\) there on average, and one more ", found.progress.text)
     assert found.progress.repeat_std is not None
+    assert found.progress.repetition is not None
+    assert found.progress.repetition.low < expected.lcb < expected.mean < expected.ucb < found.progress.repetition.high
     assert found.progress.repeat_std > expected.std
     suggest(running, "s", Ask())
     latest = assessment(running, "s").latest
@@ -125,6 +129,26 @@ def test_assessment_reports_importances_and_the_remaining_gain(running: Service,
         assert "According to the model, further trials gain at most " in found.outlook.text
         assert "with 90% probability" in found.outlook.text
     assert "poor_predictions" not in checks(running)
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_repeated_best_point_has_a_mean(running: Service, direction: str) -> None:
+    """The largest of several results is partly luck; excluded results do not count."""
+    create(running, definition(parameters=LAB, direction=direction, quantities={"value": {"low": 0, "high": 100}}))
+    grown(running, 14)
+    best = get(running, "s").best
+    assert best is not None
+    assert assessment(running, "s").progress.measured is None
+    off = 1.0 if direction == "maximize" else -1.0
+    values = [best.value - 2.0 * off, best.value + 1.0 * off, best.value - 40.0 * off]
+    observe_batch(running, "s", [Value(value, parameters=best.parameters) for value in values])
+    correct(running, "s", 17, {"excluded": True})
+    found = assessment(running, "s").progress
+    assert found.measured is not None
+    assert (found.measured.count, found.measured.mean) == (3, pytest.approx(best.value - off / 3.0))
+    assert f", one of 3 at its point, whose mean is {best.value - off / 3.0:.1f}." in found.text
+    assert found.repetition is not None
+    assert 0.0 <= found.repetition.low < found.repetition.high <= 100.0
 
 
 def test_tried_and_issued_choices_are_not_untried(running: Service) -> None:
@@ -291,7 +315,7 @@ def test_failed_model_leaves_statements_about_results(running: Service) -> None:
     (check,) = found.checks
     assert check.check == "model_failed"
     assert check.text.startswith("The model failed to process the results: ")
-    assert found.progress.text == "The best of 2 results is -1.7e+308."
+    assert found.progress.text == "The best of 2 results is -1.7e+308, one of 2 at its point, whose mean is -1.7e+308."
     assert (found.progress.expected, found.findings, found.outlook.gap) == (None, None, None)
     assert found.outlook.text == "The model has failed, so the remaining gain is unknown."
     assert found.latest is not None

@@ -137,6 +137,7 @@ def test_request_for_a_plate_gets_its_free_places(running: Service) -> None:
     assert [trial.plate for trial in rest] == [4] * (SIZE - 1)
 
 
+@pytest.mark.parametrize("migrated_url", ["sqlite", "postgresql"], indirect=True)
 @pytest.mark.parametrize("which", [None, "open", "new"])
 def test_waiting_trials_are_issued_when_they_use_up_the_budget(
     database: Database, clock: ManualClock, running: Service, which: Literal["open", "new"] | None

@@ -17,8 +17,9 @@ from adabkb_service.contract.analysis import ParameterImportance, Validation
 from adabkb_service.contract.answers import MetricPrediction, NoGap, Prediction, Study, Trial
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.front import Front
-from adabkb_service.contract.quantities import room
+from adabkb_service.contract.quantities import Quantity, room
 from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.engine.answers import INTERVAL
 from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.errors import Invalid, Unavailable
 from adabkb_service.operations.model import analysis
@@ -31,7 +32,7 @@ from adabkb_service.operations.studies.edit import check_editable
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.operations.words.state_in_words import state_in_words
-from adabkb_service.storage import trials
+from adabkb_service.storage import result_table, trials
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.ending import ended_early
@@ -63,6 +64,8 @@ class _Facts:
     """None if the model does not answer."""
     trouble: answers.Check | None = None
     """The check that says why the model does not answer; None if it does."""
+    measured: answers.Repetitions | None = None
+    """The results at the point of the best one; None without repetitions."""
     front: Front | None = None
     validations: dict[str, Validation] = field(default_factory=dict)
     """Leave-one-out predictions by objective; the key is "" in a study with a single objective."""
@@ -152,11 +155,16 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
 
 
 def _of_study(service: Service, study: StudyRow) -> _Facts:
-    full, latest = lifecycle.full_view(study), None
-    if study.trials:
-        with service.database.reading() as connection:
+    full, latest, measured = lifecycle.full_view(study), None, None
+    with service.database.reading() as connection:
+        if study.trials:
             latest = render.trial(trials.get(connection, study.id, study.trials))
-    return _Facts(full, study, definition_of(study.definition), latest)
+        if full.best is not None:
+            measured = result_table.at_best(connection, study.id, full.best.trial, full.best.value)
+    repetitions = None
+    if measured is not None and measured.mean is not None:
+        repetitions = answers.Repetitions(count=measured.count, mean=measured.mean)
+    return _Facts(full, study, definition_of(study.definition), latest, measured=repetitions)
 
 
 def _ask(service: Service, facts: _Facts) -> None:
@@ -207,20 +215,30 @@ def _progress(facts: _Facts, expected: Prediction | None) -> answers.Progress:
         is_other = model.recommended is not None and model.recommended != best.parameters
         if is_other and at_best is not None and model.mean is not None and model.std is not None:
             is_better = facts.definition.sign * (model.mean - at_best.mean) > at_best.std / 2.0
-            preferred = (model.mean, model.std) if is_better else None
-    repeat_std = None
+            preferred = model.mean if is_better else None
+    repeat_std, repetition = None, None
     if at_best is not None and model is not None and model.repeated is not None:
         repeat_std = math.hypot(at_best.std, model.repeated)
-        preferred = preferred and (preferred[0], math.hypot(preferred[1], model.repeated))
+        repetition = _repetition(at_best, model.repeated, facts.names.quantity())
     text = words.progress(
         facts.study,
         facts.results,
         facts.digits.get(""),
-        words.AtBest(at_best, repeat_std, preferred, is_early=facts.has_few_results),
+        words.AtBest(at_best, repetition, facts.measured, preferred, is_early=facts.has_few_results),
         facts.front,
         facts.names,
     )
-    return answers.Progress(text=text, best=best, expected=at_best, repeat_std=repeat_std)
+    return answers.Progress(
+        text=text, best=best, expected=at_best, repeat_std=repeat_std, repetition=repetition, measured=facts.measured
+    )
+
+
+def _repetition(expected: MetricPrediction, noise: float, quantity: Quantity) -> answers.Range:
+    """Return the range of one more result with 90% probability: the interval of the prediction, whose halves may
+    differ, widened by the noise and clipped to the natural bounds."""
+    low = expected.mean - math.hypot(expected.mean - expected.lcb, INTERVAL * noise)
+    high = expected.mean + math.hypot(expected.ucb - expected.mean, INTERVAL * noise)
+    return answers.Range(low=quantity.within(low), high=quantity.within(high))
 
 
 def _latest(facts: _Facts, trial: Trial) -> answers.LatestTrial:

@@ -8,7 +8,7 @@ from typing import Any
 
 from adabkb_service.contract.analysis import ParameterImportance, Validation, ValidationItem
 from adabkb_service.contract.answers import Best, MetricPrediction, NoGap, Prediction, Study, Trial
-from adabkb_service.contract.assessment import Outlook
+from adabkb_service.contract.assessment import Outlook, Range, Repetitions
 from adabkb_service.contract.front import Front
 from adabkb_service.contract.quantities import with_unit
 from adabkb_service.engine.wording import decimals
@@ -63,10 +63,12 @@ class AtBest:
 
     expected: MetricPrediction | None
     """Its prediction of the objective there; None if it gives none."""
-    repeat_std: float | None
-    """Standard deviation of a repeated result there; None if the system does not learn it."""
-    preferred: tuple[float, float] | None
-    """Mean and standard deviation of a result at the point that the model prefers; None if it is this one."""
+    repetition: Range | None
+    """The range of one more result there; None if the system does not learn the noise."""
+    measured: Repetitions | None
+    """The results there; None without repetitions."""
+    preferred: float | None
+    """Mean at the point that the model prefers; None if it is this one."""
     is_early: bool
     """Whether there are too few results to know the standard deviations. The noise is then hardly known."""
 
@@ -138,18 +140,23 @@ def _of_best(
         told = f"{shortened(label, MAX_NAME_LENGTH)}: the best of {results} results is {value}{at}"
     if results == 1:
         told = f"The only result is {value}{at}"
+    if at_best.measured is not None:
+        there = at_best.measured
+        told += f", one of {there.count} at its point, whose mean is {digits.mean(there.mean)}"
     if at_best.is_early and results > 1:
         yield f"{told}. There are too few results to say how far a repetition would differ."
         return
-    expected, repeat_std = at_best.expected, at_best.repeat_std
-    if expected is not None and results > 1:
-        if repeat_std is None and digits.shows(expected.std):
-            told += f"; the model expects {digits.estimate(expected.mean, expected.std)} there"
-        elif repeat_std is not None and digits.shows(repeat_std):
-            told += f"; the model expects a repetition to give {digits.estimate(expected.mean, repeat_std)}"
     yield f"{told}."
+    expected, repetition = at_best.expected, at_best.repetition
+    if expected is not None and results > 1 and digits.shows(expected.std):
+        if repetition is None:
+            yield f"The model expects {digits.estimate(expected.mean, expected.std)} there."
+        else:
+            mean = digits.expected(expected.mean, expected.lcb, expected.ucb, expected.std)
+            more = digits.interval(repetition.low, repetition.high, expected.std)
+            yield f"The model expects {mean} there on average, and one more result between {more} (90%)."
     if at_best.preferred is not None:
-        yield f"The model prefers another point, where it expects {digits.estimate(*at_best.preferred)}."
+        yield f"The model prefers another point, where it expects {digits.mean(at_best.preferred)} on average."
 
 
 def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels, *, is_early: bool) -> str:
