@@ -283,6 +283,23 @@ def at_best(connection: Connection, study_id: str, trial: int | None, value: flo
     return Repeats(len(found), mean, found[0].seq)
 
 
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The results that count besides one of them."""
+
+    count: int
+    low: float | None
+    high: float | None
+
+
+def others(connection: Connection, study_id: str, seq: int) -> Others:
+    """The number and the range of the values that count, without a result."""
+    columns = observations.c
+    besides = columns.study_id == study_id, columns.seq != seq, columns.excluded.is_(False)
+    query = select(func.count(columns.value), func.min(columns.value), func.max(columns.value)).where(*besides)
+    return Others(*connection.execute(query).one())
+
+
 def repeating(connection: Connection, study_id: str, numbers: Sequence[int]) -> set[int]:
     """Those of the trials at whose points there are results."""
     mine = trials.c.study_id == study_id, trials.c.number.in_(numbers)

@@ -14,6 +14,7 @@ from adabkb_service.contract.requests import TrialValueBody
 from adabkb_service.errors import Invalid, Unavailable
 from adabkb_service.operations.model.analysis import validation
 from adabkb_service.operations.model.assessment import assessment
+from adabkb_service.operations.model.unusual import Stored, stored
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
 from tests.calls import watching
@@ -442,3 +443,37 @@ def test_parameters_are_not_ranked_before_there_are_enough_results(running: Serv
     later = assessment(running, "s").findings
     assert later is not None
     assert later.text.startswith("According to the model, ")
+
+
+def test_unusual_result_is_named_by_what_the_model_expected(running: Service) -> None:
+    """The stored prediction of the trial decides; a result that is not surprising has no warning."""
+    create(running, definition(parameters=LAB, direction="maximize", quantities={"value": {"unit": "%"}}))
+    grown(running, 24)
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    assert trial.expected is not None
+    assert trial.expected.mean is not None
+    usual = round(trial.expected.mean, 1)
+    observe(running, "s", Value(usual, trial.number))
+    assert stored(running, "s", 25) == Stored(f"{usual:g}\xa0%", "")
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Value(usual / 10.0, trial.number))
+    found = stored(running, "s", 26)
+    assert found.told.endswith("\xa0%")
+    assert re.fullmatch(
+        r"This is unusual: the model expected a result between \d[\d.]* and \d[\d.]*\s% \(99%\)\. "
+        r"Check the number and its decimal point\.",
+        found.warning,
+    )
+
+
+def test_own_result_is_unusual_far_outside_the_range_of_all_others(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="maximize", quantities={"value": {"low": 0}}))
+    grown(running, 12)
+    values = [each.value for each in validation(running, "s").items]
+    point = {"temperature": 50.0, "catalyst": "PPh3", "dye": 0.1}
+    observe(running, "s", Value(max(values) + 2.0, parameters=point))
+    assert stored(running, "s", 13).warning == ""
+    observe(running, "s", Value(10.0 * max(values), parameters=point))
+    found = stored(running, "s", 14)
+    assert found.warning.startswith("This is unusual: all other results are between ")
+    assert found.warning.endswith("decimal point.")
