@@ -477,3 +477,47 @@ def test_own_result_is_unusual_far_outside_the_range_of_all_others(running: Serv
     found = stored(running, "s", 14)
     assert found.warning.startswith("This is unusual: all other results are between ")
     assert found.warning.endswith("decimal point.")
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_choices_are_compared_by_what_the_results_show(running: Service, direction: str) -> None:
+    """A choice with many bad results is worse, one with many good results is about as good, and of one without results
+    nothing is known."""
+    sign = 1.0 if direction == "maximize" else -1.0
+    ligands = {"XPhos": 80.0, "SPhos": 79.5, "PPh3": 40.0, "dppf": 30.0}
+    parameters = [LAB[0], {"name": "ligand", "kind": "categorical", "choices": [*ligands, "untried"]}]
+    create(running, definition(parameters=parameters, direction=direction))
+    rng = np.random.default_rng(0)
+    batch = []
+    for number in range(40):
+        ligand = list(ligands)[number % 4]
+        temperature = round(rng.uniform(20, 100))
+        value = sign * (ligands[ligand] - 0.01 * (temperature - 60) ** 2 + 0.3 * rng.normal())
+        batch.append(Value(round(value, 1), parameters={"temperature": temperature, "ligand": ligand}))
+    observe_batch(running, "s", batch)
+    found = assessment(running, "s").findings
+    assert found is not None
+    assert re.search(r"ligand: (XPhos is probably best; about as good: SPhos|SPhos is probably best; about as good: XPhos)", found.text)
+    assert "worse at the best point, with 95% probability each: PPh3, dppf;" in found.text
+    assert "too few results to say: untried. Never tried: ligand untried." in found.text
+    assert re.search(r"ligand \(\d+% alone, \d+% with others\) matters most", found.text)
+
+
+def test_parameter_that_matters_at_the_best_point_is_not_called_idle(running: Service) -> None:
+    """A solvent that matters only together with the best ligand explains little of the variance of the whole space."""
+    ligands = [f"ligand {number}" for number in range(12)]
+    parameters = [
+        {"name": "ligand", "kind": "categorical", "choices": ligands},
+        {"name": "solvent", "kind": "categorical", "choices": ["DMAc", "water"]},
+        LAB[0],
+    ]
+    create(running, definition(parameters=parameters, direction="maximize"))
+    batch = []
+    for number in range(48):
+        point = {"ligand": ligands[number % 12], "solvent": ["DMAc", "water"][number // 12 % 2], "temperature": 20 + number}
+        is_best = point["ligand"] == ligands[3]
+        value = 20.0 + number % 12 + (70.0 if is_best and point["solvent"] == "DMAc" else 0.0)
+        batch.append(Value(value, parameters=point))
+    observe_batch(running, "s", batch)
+    found = assessment(running, "s").findings
+    assert found is None or "solvent hardly matters" not in found.text

@@ -24,6 +24,7 @@ from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.errors import Invalid, Unavailable
 from adabkb_service.operations.model import analysis
 from adabkb_service.operations.model import assessment_in_words as words
+from adabkb_service.operations.model.choices import Judged, judged, largest_change
 from adabkb_service.operations.model.front import front
 from adabkb_service.operations.model.predict import model_reason, row
 from adabkb_service.operations.model.range_ends import range_ends
@@ -47,6 +48,11 @@ misplaced decimal point."""
 POOR = 0.85
 """The model predicts poorly if its mean error, divided by that of the median of the other results, is at least this.
 With 20 results of pure noise, 90% of the ratios are."""
+FEW_CHOICES = 3
+"""A parameter with at most this many choices has no sentence of its own: a chart shows them."""
+IDLE = 0.2
+"""A parameter hardly matters only if the 90% intervals along it, at the recommended point, exclude a change of this
+share of the range of all results."""
 MIN_RESULTS = 8
 """The minimum number of results for checks of the model's predictions."""
 BUSY = "The model did not answer in time, so its parts are missing here."
@@ -70,6 +76,10 @@ class _Facts:
     validations: dict[str, Validation] = field(default_factory=dict)
     """Leave-one-out predictions by objective; the key is "" in a study with a single objective."""
     importances: dict[str, list[ParameterImportance]] = field(default_factory=dict)
+    idle: set[str] = field(default_factory=set)
+    """Parameters that are known to hardly matter, also at the recommended point."""
+    choices: dict[str, Judged] = field(default_factory=dict)
+    """What is known of the choices of parameters with many of them."""
 
     @property
     def is_failed(self) -> bool:
@@ -189,6 +199,35 @@ def _ask(service: Service, facts: _Facts) -> None:
                 if importance.reason is None:
                     varying = {each.name for each in facts.definition.parameters if each.kind != "fixed"}
                     facts.importances[name] = [each for each in importance.parameters if each.name in varying]
+    if "" in facts.importances and not facts.has_few_results:
+        _ask_about_parameters(service, facts, found)
+
+
+def _ask_about_parameters(service: Service, facts: _Facts, found: Assessed) -> None:
+    """Add which parameters hardly matter, and which choices are good, from slices through the recommended point.
+
+    Raises:
+        Unavailable: the model does not answer.
+    """
+    definition, spread = facts.definition, found.spreads.get("")
+    if found.recommended is None or spread is None or not isinstance(facts.study.algorithm, AutoProfile):
+        return
+    extent, known = spread.high - spread.low, set(context_of(definition.parameters))
+    idle = {each.name for each in facts.importances[""] if words.hardly_matters(each)}
+    for each in definition.parameters:
+        is_listed = each.kind == "categorical" and len(each.choices) > FEW_CHOICES and each.when is None
+        if each.name in known or each.name not in found.recommended or not (is_listed or each.name in idle):
+            continue
+        if each.kind == "catalogue":
+            continue
+        along = analysis.slice_through(service, facts.row.id, [each.name], None, {})
+        if each.name in idle and largest_change(along.predictions) < IDLE * extent:
+            facts.idle.add(each.name)
+        elif is_listed:
+            best = found.recommended[each.name]
+            told = judged(along.axes[0].values, along.predictions, best, definition.sign, extent)
+            if told is not None:
+                facts.choices[each.name] = told
 
 
 def _is_poor(found: Validation) -> bool:
@@ -256,7 +295,9 @@ def _findings(facts: _Facts) -> answers.Findings | None:
     known = context_of(facts.definition.parameters)
     untried = {} if facts.model is None else facts.model.untried
     untried = {name: choices for name, choices in untried.items() if name not in known}
-    text = words.findings(facts.importances, untried, facts.names, is_early=facts.has_few_results)
+    text = words.findings(
+        facts.importances, untried, facts.names, facts.idle, facts.choices, is_early=facts.has_few_results
+    )
     return answers.Findings(text=text, importances=facts.importances, untried=untried) if text else None
 
 
@@ -365,14 +406,13 @@ def _of_edges(facts: _Facts) -> Iterator[answers.Check]:
     validation = facts.validations.get("")  # none if the model was busy when it was asked for it
     if validation is None or not _is_believed(validation):
         return
-    idle = {each.name for each in facts.importances.get("", ()) if words.hardly_matters(each)}
     try:
         check_editable(facts.definition)
         can_edit = True
     except Invalid:
         can_edit = False
     for found in range_ends(facts.definition.parameters, model.recommended):
-        if found.parameter not in idle:
+        if found.parameter not in facts.idle:
             told = found if can_edit else found._replace(widened=None)
             yield answers.Check(
                 check="edge", text=words.edge(told, facts.names), parameter=told.parameter, widened=told.widened

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from adabkb_service.contract.analysis import ParameterImportance, Validation, ValidationItem
@@ -13,6 +14,7 @@ from adabkb_service.contract.front import Front
 from adabkb_service.contract.quantities import with_unit
 from adabkb_service.engine.wording import decimals
 from adabkb_service.errors import MAX_NAME_LENGTH, shortened, shown
+from adabkb_service.operations.model.choices import Judged
 from adabkb_service.operations.model.range_ends import RangeEnd
 from adabkb_service.operations.words.digits import Digits, difference
 from adabkb_service.operations.words.labels import Labels
@@ -196,30 +198,33 @@ def findings(
     importances: Mapping[str, Sequence[ParameterImportance]],
     untried: Mapping[str, Sequence[Any]],
     names: Labels,
+    idle: Collection[str] = (),
+    choices: Mapping[str, Judged] = MappingProxyType({}),
     *,
     is_early: bool,
 ) -> str:
-    """Return sentences about which parameters matter to each objective, and which choices are untried. Empty if neither
-    is known.
+    """Return sentences about which parameters matter to each objective, which choices are good, and which are untried.
+    Empty if nothing of this is known.
 
     Args:
         importances: the importances, by objective.
         untried: the choices without a result, by parameter.
         names: the names of the study.
+        idle: the parameters that are known to hardly matter.
+        choices: what is known of the choices of parameters.
         is_early: whether there are too few results to compare parameters. The next result may change their order.
     """
-    found = [_matter(name, rows, names) for name, rows in importances.items()]
+    found = [_matter(name, rows, names, idle) for name, rows in importances.items()]
     if is_early and any(found):
         found = ["It is too early to say which parameters matter."]
+    found += [_compared(name, each, names) for name, each in choices.items()]
     if untried:
         found.append(f"Never tried: {'; '.join(_choices(name, left, names) for name, left in untried.items())}.")
     return " ".join(filter(None, found))
 
 
 def _choices(name: str, left: Sequence[Any], names: Labels) -> str:
-    named = [shortened(each, MAX_NAME_LENGTH) if isinstance(each, str) else shown(each) for each in left[:MAX_CHOICES]]
-    more = f" and {len(left) - MAX_CHOICES} more" if len(left) > MAX_CHOICES else ""
-    return f"{names.parameter(name)} {', '.join(named)}{more}"
+    return f"{names.parameter(name)} {_some(left)}"
 
 
 def matters(each: ParameterImportance) -> bool:
@@ -232,11 +237,30 @@ def hardly_matters(each: ParameterImportance) -> bool:
     return each.total + 2.0 * each.total_error < MATTERS
 
 
-def _matter(objective: str, rows: Sequence[ParameterImportance], names: Labels) -> str:
+def _compared(name: str, found: Judged, names: Labels) -> str:
+    """Return which choices of a parameter are good, which are worse, and of which too little is known."""
+    told = f"{names.parameter(name)}: {_some([found.best])} is probably best"
+    if found.good:
+        told += f"; about as good: {_some(found.good)}"
+    if found.worse:
+        told += f"; worse at the best point, with 95% probability each: {_some(found.worse)}"
+    if found.unknown:
+        told += f"; too few results to say: {_some(found.unknown)}"
+    return f"{told}."
+
+
+def _some(choices: Sequence[Any]) -> str:
+    listed = choices[:MAX_CHOICES]
+    named = [shortened(each, MAX_NAME_LENGTH) if isinstance(each, str) else shown(each) for each in listed]
+    more = f" and {len(choices) - MAX_CHOICES} more" if len(choices) > MAX_CHOICES else ""
+    return f"{', '.join(named)}{more}"
+
+
+def _matter(objective: str, rows: Sequence[ParameterImportance], names: Labels, known_idle: Collection[str]) -> str:
     ranked = sorted(rows, key=lambda each: -each.total)
     of = f" for {names.metric(objective)}" if objective else ""
-    named = [f"{names.parameter(each.name)} ({each.total:.0%})" for each in ranked if matters(each)]
-    idle = [names.parameter(each.name) for each in ranked if hardly_matters(each)]
+    named = [f"{names.parameter(each.name)} ({_share(each)})" for each in ranked if matters(each)]
+    idle = [names.parameter(each.name) for each in ranked if each.name in known_idle]
     if not named:
         return ""
     first, *others = named[:MAX_NAMED]
@@ -277,6 +301,13 @@ class Possible:
     def in_unit(self, value: float) -> str:
         """Format a difference of the objective."""
         return with_unit(difference(value), self.unit)
+
+
+def _share(each: ParameterImportance) -> str:
+    """Return the shares of the variance that a parameter explains alone, and together with others, which is not
+    smaller."""
+    alone, with_others = (max(0.0, min(share, 1.0)) for share in (each.first_order, each.total))
+    return f"{min(alone, with_others):.0%} alone, {with_others:.0%} with others"
 
 
 def outlook(found: Outlook, results: int, growth: str, possible: Possible) -> str:
