@@ -290,6 +290,8 @@ class Others:
     count: int
     low: float | None
     high: float | None
+    there: float | None
+    """The mean of those at the same point; None if there are none."""
 
 
 def others(connection: Connection, study_id: str, seq: int) -> Others:
@@ -297,7 +299,11 @@ def others(connection: Connection, study_id: str, seq: int) -> Others:
     columns = observations.c
     besides = columns.study_id == study_id, columns.seq != seq, columns.excluded.is_(False)
     query = select(func.count(columns.value), func.min(columns.value), func.max(columns.value)).where(*besides)
-    return Others(*connection.execute(query).one())
+    points = cast(columns.parameters, Text)
+    point = select(points).where(columns.study_id == study_id, columns.seq == seq).scalar_subquery()
+    same = list(connection.scalars(select(columns.value).where(*besides, columns.value.is_not(None), points == point)))
+    there = math.fsum(value / len(same) for value in same) if same else None
+    return Others(*connection.execute(query).one(), there)
 
 
 def repeating(connection: Connection, study_id: str, numbers: Sequence[int]) -> set[int]:

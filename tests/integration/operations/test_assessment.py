@@ -479,6 +479,20 @@ def test_own_result_is_unusual_far_outside_the_range_of_all_others(running: Serv
     assert found.warning.endswith("decimal point.")
 
 
+def test_repetition_is_unusual_far_from_the_first_result(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="maximize"))
+    grown(running, 12)
+    best = get(running, "s").best
+    assert best is not None
+    observe(running, "s", Value(best.value - 1.0, parameters=best.parameters))
+    assert stored(running, "s", 13).warning == ""
+    observe(running, "s", Value(best.value / 10.0, parameters=best.parameters))
+    assert stored(running, "s", 14).warning == (
+        f"This is unusual: at the same point, the result was {best.value - 0.5:.4g} before. "
+        "Check the number and its decimal point."
+    )
+
+
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_choices_are_compared_by_what_the_results_show(running: Service, direction: str) -> None:
     """A choice with many bad results is worse, one with many good results is about as good, and of one without results
@@ -497,7 +511,7 @@ def test_choices_are_compared_by_what_the_results_show(running: Service, directi
     observe_batch(running, "s", batch)
     found = assessment(running, "s").findings
     assert found is not None
-    assert re.search(r"ligand: (XPhos is probably best; about as good: SPhos|SPhos is probably best; about as good: XPhos)", found.text)
+    assert re.search(r"Of ligand, [XS]Phos is probably best; about as good: [XS]Phos; worse ", found.text)
     assert "worse at the best point, with 95% probability each: PPh3, dppf;" in found.text
     assert "too few results to say: untried. Never tried: ligand untried." in found.text
     assert re.search(r"ligand \(\d+% alone, \d+% with others\) matters most", found.text)

@@ -309,12 +309,20 @@ def _outlook(facts: _Facts) -> answers.Outlook:
         probability=None if facts.gap is None else _probability(facts.study),
         reason=facts.no_gap,
         fewest=None if model is None else model.fewest,
-        noise=None if model is None else model.noise,
+        noise=_noise(facts),
         results_since_best=0 if facts.definition.objectives else facts.row.results_since_best,
     )
     growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
     text = words.outlook(found, facts.results, growth, _possible(facts))
     return found.model_copy(update={"text": text})
+
+
+def _noise(facts: _Facts) -> float | None:
+    """Return the standard deviation of repeated results; None if neither the model nor repetitions tell it."""
+    if facts.model is None:
+        return None
+    repeated = facts.model.repeated if facts.measured is not None else None
+    return facts.model.noise if facts.model.noise is not None else repeated or None
 
 
 def _possible(facts: _Facts) -> words.Possible:

@@ -239,7 +239,7 @@ def hardly_matters(each: ParameterImportance) -> bool:
 
 def _compared(name: str, found: Judged, names: Labels) -> str:
     """Return which choices of a parameter are good, which are worse, and of which too little is known."""
-    told = f"{names.parameter(name)}: {_some([found.best])} is probably best"
+    told = f"Of {names.parameter(name)}, {_some([found.best])} is probably best"
     if found.good:
         told += f"; about as good: {_some(found.good)}"
     if found.worse:

@@ -24,6 +24,9 @@ CHECK = "Check the number and its decimal point."
 BEYOND = 0.5
 """Without a prediction, a result is unusual if it is farther outside the range of all others than this share of it."""
 
+APART = 0.25
+"""A repetition is unusual if it differs from the mean of earlier results there by more than this share of the range."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -37,7 +40,8 @@ class Stored:
 
 def stored(service: Service, study_id: str, seq: int) -> Stored:
     """Return what to say of a result. It is unusual if it is outside the 99% interval of what the model expected when it
-    chose the point, widened by the noise; without such a prediction, if it is far outside the range of all others.
+    chose the point, widened by the noise; without such a prediction, if it is far outside the range of all others. A
+    repetition is also compared with the earlier results at its point.
 
     Raises:
         StudyNotFound, ObservationNotFound: the study or the result does not exist.
@@ -51,14 +55,20 @@ def stored(service: Service, study_id: str, seq: int) -> Stored:
     told = wording.result(study.quantities, {"value": result.value, "metrics": result.metrics or {}})
     if result.value is None or study.objectives:
         return Stored(told, "")
+    if others.low is None or others.high is None or others.count < FEWEST:
+        return Stored(told, "")
+    extent = others.high - others.low
+    if others.there is not None and abs(result.value - others.there) > APART * extent:
+        there = wording.in_unit(study, None, float(f"{others.there:.4g}"))
+        return Stored(told, f"This is unusual: at the same point, the result was {there} before. {CHECK}")
     expected = _expected(service, study, trial, row.best)
-    if expected is not None and others.count >= FEWEST:
+    if expected is not None:
         low, high = expected
         if not low <= result.value <= high:
             within = _range(study, low, high)
             return Stored(told, f"This is unusual: the model expected a result between {within} (99%). {CHECK}")
-    elif others.low is not None and others.high is not None and others.count >= FEWEST:
-        most = BEYOND * (others.high - others.low)
+    else:
+        most = BEYOND * extent
         if not others.low - most <= result.value <= others.high + most:
             within = _range(study, others.low, others.high)
             return Stored(told, f"This is unusual: all other results are between {within}. {CHECK}")
