@@ -473,10 +473,23 @@ def test_own_result_is_unusual_far_outside_the_range_of_all_others(running: Serv
     point = {"temperature": 50.0, "catalyst": "PPh3", "dye": 0.1}
     observe(running, "s", Value(max(values) + 2.0, parameters=point))
     assert stored(running, "s", 13).warning == ""
-    observe(running, "s", Value(10.0 * max(values), parameters=point))
+    observe(running, "s", Value(10.0 * max(values), parameters={**point, "dye": 0.2}))
     found = stored(running, "s", 14)
     assert found.warning.startswith("This is unusual: all other results are between ")
     assert found.warning.endswith("decimal point.")
+
+
+def test_one_result_does_not_change_the_digits_of_all(running: Service) -> None:
+    """Its own decimals remain, and a mean has those of most results."""
+    create(running, definition(parameters=LAB, direction="maximize"))
+    grown(running, 12)
+    correct(running, "s", 4, {"value": 8.53})
+    best = get(running, "s").best
+    assert best is not None
+    found = assessment(running, "s").progress.text
+    assert found.startswith(f"The best of 12 results is {best.value:.1f}.")
+    correct(running, "s", 4, {"value": 98.53})
+    assert assessment(running, "s").progress.text.startswith("The best of 12 results is 98.53.")
 
 
 def test_repetition_is_unusual_far_from_the_first_result(running: Service) -> None:
