@@ -185,7 +185,9 @@ def _recommended(
         changes = [
             Changed(name, baseline[name], parameters[name], gains[k]) for name, (k, _) in axes.items() if k in gains
         ]
-    return Recommended(parameters, model.sign * found.mean, found.std, expected if expected.is_finite else None, changes)
+    return Recommended(
+        parameters, model.sign * found.mean, found.std, expected if expected.is_finite else None, changes
+    )
 
 
 def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:

@@ -5,8 +5,8 @@ To select the rows of a page, only numbers and sort keys are read. Reading whole
 
 from __future__ import annotations
 
-import math
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal

@@ -76,8 +76,8 @@ def test_single_result_is_shown_with_its_own_digits(running: Service) -> None:
     assert found.progress.text == f"The only result is {found.progress.best.value:.1f}."
     assert (
         found.outlook.text
-        == "It is too early to say. The remaining gain is known only with 12 or more results; there is 1, so 11 more are "
-        "needed."
+        == "It is too early to say. The remaining gain is known only with 12 or more results; there is 1, so 11 more "
+        "are needed."
     )
     assert [each.check for each in found.checks] == ["few_results"]
 
@@ -110,7 +110,9 @@ def test_assessment_reports_importances_and_the_remaining_gain(running: Service,
     assert expected is not None
     start = f"The best of 24 results is {best.value:.1f}. The model expects "
     assert found.progress.text.startswith(start)
-    assert re.search(r" expects \d[\d.]* \(90%: \d[\d.]* to \d[\d.]*\) there on average, and one more ", found.progress.text)
+    assert re.search(
+        r" expects \d[\d.]* \(90%: \d[\d.]* to \d[\d.]*\) there on average, and one more ", found.progress.text
+    )
     assert found.progress.repeat_std is not None
     assert found.progress.repetition is not None
     assert found.progress.repetition.low < expected.lcb < expected.mean < expected.ucb < found.progress.repetition.high

@@ -39,8 +39,8 @@ class Stored:
 
 
 def stored(service: Service, study_id: str, seq: int) -> Stored:
-    """Return what to say of a result. It is unusual if it is outside the 99% interval of what the model expected when it
-    chose the point, widened by the noise; without such a prediction, if it is far outside the range of all others. A
+    """Return what to say of a result. It is unusual outside the 99% interval of what the model expected when it chose
+    the point, widened by the noise; without such a prediction, if it is far outside the range of all others. A
     repetition is also compared with the earlier results at its point.
 
     Raises:
