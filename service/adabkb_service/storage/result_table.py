@@ -303,7 +303,8 @@ def others(connection: Connection, study_id: str, seq: int) -> Others:
     point = select(points).where(columns.study_id == study_id, columns.seq == seq).scalar_subquery()
     same = list(connection.scalars(select(columns.value).where(*besides, columns.value.is_not(None), points == point)))
     there = math.fsum(value / len(same) for value in same) if same else None
-    return Others(*connection.execute(query).one(), there)
+    count, low, high = connection.execute(query).one()
+    return Others(count, low, high, there)
 
 
 def repeating(connection: Connection, study_id: str, numbers: Sequence[int]) -> set[int]:

@@ -95,7 +95,7 @@ def test_advice_to_stop_names_the_tolerance_and_the_missing_results() -> None:
     assert "You can probably stop." in within
     assert "This is within the study's tolerance, 4.0\xa0%." in within
     beyond = words.outlook(found, 20, "", words.Possible(3.0, None, tolerance=2.0, extent=20.0, unit="%"))
-    assert beyond.endswith("The last 27 results brought no improvement. This alone is no reason to stop.")
+    assert beyond.endswith("The last 27 results brought no improvement, which alone is no reason to stop.")
     early = found.model_copy(update={"gap": None, "reason": "not_known_yet"})
     told = words.outlook(early, 8, "", words.Possible(None, 15.0, tolerance=None, extent=90.0, unit="%"))
     assert "with 9 or more results; there are 8, so 1 more is needed." in told

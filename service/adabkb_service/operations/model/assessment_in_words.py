@@ -326,7 +326,7 @@ def outlook(found: Outlook, results: int, growth: str, possible: Possible) -> st
     if found.results_since_best >= LONG:
         told.append(f"The last {found.results_since_best} results brought no improvement.")
         if not why_little:
-            told.append("This alone is no reason to stop.")
+            told[-1] = told[-1].removesuffix(".") + ", which alone is no reason to stop."
     return " ".join(told)
 
 

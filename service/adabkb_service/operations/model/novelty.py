@@ -55,7 +55,7 @@ def _empty_range(space: Space, point: Mapping[str, Any], earlier: Sequence[Mappi
         if apart >= farthest:
             farthest, name = apart, names.parameter(axis.name)
             known = names.parameters.get(axis.name)
-            told = f"The nearest {name} tried before was {with_unit(f'{nearest:.6g}', known and known.unit)}."
+            told = f"The nearest {name} tried before was {with_unit(f'{nearest:.6g}', known.unit if known else None)}."
     return told
 
 

@@ -51,8 +51,6 @@ class Headline(NamedTuple):
     """Its trial and, if its point was repeated, what the value is the mean of."""
     conditions: list[str]
     """The name and the value of each parameter."""
-    expected: str
-    """What the model expects at its point, in a sentence; empty if it does not answer."""
 
 
 Table = tuple[list[str], list[list[str]]]
@@ -96,19 +94,12 @@ def headline(report: StudyReport) -> Headline | None:
         for each in study.parameters
         if each.name in best.parameters
     ]
-    expected, more, told = progress.expected, progress.repetition, ""
-    if expected is not None:
-        told = f"The model expects {wording.expected(study, None, expected)} there on average"
-        if more is not None:
-            within = wording.interval(study, more.low, more.high, expected.std)
-            told += f", and one more result between {within} (90%)"
-        told += "."
     where = f"trial {best.trial}" if best.trial else "a result without a trial"
     value, repeated = wording.in_unit(study, None, best.value), progress.measured
     if repeated is not None:
         where = f"mean of {repeated.count} results at its point; the best of them is {value}, {where}"
         value = with_unit(wording.mean(study, repeated.mean), wording.unit(study))
-    return Headline(value, where, conditions, told)
+    return Headline(value, where, conditions)
 
 
 def lacks_model(report: StudyReport) -> bool:
