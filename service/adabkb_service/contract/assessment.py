@@ -14,6 +14,20 @@ from adabkb_service.storage.rows import Origin, TrialState
 Text = Annotated[str, Field(description="the sentence, for display")]
 
 
+class Range(Answer):
+    """An interval of values."""
+
+    low: float
+    high: float
+
+
+class Repetitions(Answer):
+    """Results at the same point."""
+
+    count: int
+    mean: float
+
+
 class Progress(Answer):
     """The best result so far, and what the model makes of it."""
 
@@ -29,6 +43,16 @@ class Progress(Answer):
             "noise of a result, which is little known before points are repeated; null if the algorithm does not learn "
             "it"
         ),
+    ]
+    repetition: Annotated[
+        Range | None,
+        Field(
+            description="one more result at the best result lies in this range with 90% probability; null if the "
+            "algorithm does not learn the noise"
+        ),
+    ]
+    measured: Annotated[
+        Repetitions | None, Field(description="the results at that point; null if there are no repetitions")
     ]
 
 

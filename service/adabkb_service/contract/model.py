@@ -49,6 +49,10 @@ class ModelRecommendation(Sparse, Answer):
     parameters: Parameters
     mean: float
     std: float
+    lcb: Annotated[float | None, Field(description="lower bound of the mean, as in predictions"), ABSENT_BY_DEFAULT] = (
+        None
+    )
+    ucb: Annotated[float | None, Field(description="upper bound"), ABSENT_BY_DEFAULT] = None
     metrics: Annotated[
         dict[str, MetricPrediction] | None, Field(description="predictions of each metric"), ABSENT_BY_DEFAULT
     ] = None

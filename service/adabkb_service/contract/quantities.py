@@ -86,7 +86,7 @@ def informative(
     """Return a gap if it says more than the natural bounds of the objective do, otherwise None. The arguments are as in
     ``within_reach``."""
     most = room(best, direction, bounds)
-    return None if gap is not None and most and gap >= most else gap
+    return None if gap is not None and most is not None and gap >= most else gap
 
 
 def room(best: float | None, direction: str | None, bounds: Mapping[str, Any]) -> float | None:

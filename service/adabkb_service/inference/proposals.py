@@ -140,7 +140,7 @@ class Recommended:
     mean: float
     std: float
     expected: Expected | None
-    """The prediction at the point, of which the metrics are used; None without metrics."""
+    """The prediction at the point, of which the interval and the metrics are used; None if it is not finite."""
     changes: list[Changed] | None = None
     """Differences from the baseline; None without a baseline."""
 

@@ -30,7 +30,9 @@ Point = dict[str, Any]
 MAX_CHECKED = 20
 """The maximum number of untried choices of a parameter that are checked against the constraints."""
 MAX_RESULTS_READ = 200
-"""The number of latest results among which the largest number of decimals is found."""
+"""The number of latest results among which the usual number of decimals is found."""
+RARE = 2
+"""With more results than this, a number of decimals that a single one has is not usual."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ def _recommended(
         at = {k: axis.encode(baseline[name]) for name, (k, axis) in axes.items()}
         found = model.policy.keep_near(model.state, found, at, Slice(space, fixed), tolerance, feasible)
     parameters = {**model.dataset.parameters_at(found.point), **fixed}
-    of_metrics = model.predict(found.point[None])[0] if model.dataset.metrics else None
+    expected = model.predict(found.point[None])[0]
     changes = None
     if found.changes is not None:
         gains = {each.axis: each.gain for each in found.changes}
@@ -183,7 +185,9 @@ def _recommended(
         changes = [
             Changed(name, baseline[name], parameters[name], gains[k]) for name, (k, _) in axes.items() if k in gains
         ]
-    return Recommended(parameters, model.sign * found.mean, found.std, of_metrics, changes)
+    return Recommended(
+        parameters, model.sign * found.mean, found.std, expected if expected.is_finite else None, changes
+    )
 
 
 def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:
@@ -287,7 +291,14 @@ def _spreads(model: Model) -> dict[str, Spread]:
 
 
 def _spread(values: NDArray[np.float64]) -> Spread:
-    return Spread(float(values.min()), float(values.max()), max(map(decimals, values[-MAX_RESULTS_READ:].tolist())))
+    return Spread(float(values.min()), float(values.max()), _usual_decimals(values[-MAX_RESULTS_READ:].tolist()))
+
+
+def _usual_decimals(values: list[float]) -> int:
+    """The number of decimals that more than a tenth of the results have at least. Of three or more results, a single
+    one does not count, such as one with a misplaced decimal point."""
+    ranked = sorted(map(decimals, values), reverse=True)
+    return ranked[max(1, len(ranked) // 10) if len(ranked) > RARE else 0]
 
 
 def _noise_at(model: Model, point: NDArray[np.float64]) -> float | None:

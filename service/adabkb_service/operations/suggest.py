@@ -10,7 +10,7 @@ its points:
    and limits; 0 if the study is paused or complete. If the request fixes parameters or has a context, only waiting
    trials with these values count, and new points must have these values. In a study with plates, all trials of an
    answer are on one plate. This is the plate of the first waiting trial; if none waits, it is the last plate, or a new
-   one if that has no room. A request for a new plate gets no waiting trials.
+   one if that has no room. A request for a new plate gets no waiting trials, unless the study issues no new points.
 3. The batch takes points that the model has decided on (``Batch._points``). They are outdated if an event that affects
    the model, such as a result or a quasi-random point, was recorded since. They are issued in order: the model chose
    each one assuming that those before it are being evaluated, so issuing the first ones leaves the others valid.
@@ -155,9 +155,9 @@ def _plate(body: SuggestBody, draft: Draft, fixed: dict[str, Any] | None) -> pla
 
 
 def _waiting(body: SuggestBody, draft: Draft, within: Slice | None) -> list[TrialRow]:
-    """Return the waiting trials to issue. In a study with plates, these are on the plate of the first one, and there
-    are none if the request begins a plate."""
-    if body.plate == "new":
+    """Return the waiting trials to issue. In a study with plates, these are on the plate of the first one. There are
+    none if the request begins a plate with new points."""
+    if body.plate == "new" and lifecycle.room_for_points(draft.study):
         return []
     found = draft.waiting(body.most, within)
     return plates.of_one_plate(found) if _has_plates(draft.study) else found

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from typing import Annotated, Any, Literal
@@ -27,7 +28,7 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.operations import files
 from adabkb_service.operations.access import sharing, tokens
 from adabkb_service.operations.data import sheet, trash
-from adabkb_service.operations.model import analysis
+from adabkb_service.operations.model import analysis, unusual
 from adabkb_service.operations.model.predict import row
 from adabkb_service.operations.model.why import why
 from adabkb_service.operations.queue import repeated_point
@@ -173,6 +174,7 @@ def get_study(
         request,
         "study.html",
         study=study,
+        repeated=overview.at_best(study_id, study.best),
         active=active,
         overdue=overdue,
         cursor=cursor,
@@ -380,6 +382,13 @@ def _report(request: Request, overview: Overview, caller: Caller, service: Servi
 async def get_history(request: Request, study_id: StudyId, overview: OverviewDep) -> Response:
     """The data of the charts of results."""
     return await _chart(request, partial(overview.history, study_id))
+
+
+@data.get("/studies/{study_id}/results/{seq}/stored.json")
+@needs("read")
+def get_stored(study_id: StudyId, seq: Number, service: ServiceDep) -> Response:
+    """What to say of a result that was just stored."""
+    return _json(asdict(unusual.stored(service, study_id, seq)))
 
 
 @data.get("/studies/{study_id}/density.json")

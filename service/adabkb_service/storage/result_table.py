@@ -6,6 +6,7 @@ To select the rows of a page, only numbers and sort keys are read. Reading whole
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -266,6 +267,44 @@ def repeats(connection: Connection, study_id: str, seqs: Sequence[int]) -> dict[
     several = query.group_by(points).having(func.count() > 1)
     found = {point: Repeats(count, mean, first) for point, count, mean, first in connection.execute(several)}
     return {seq: found[point] for seq, point in at.items() if point in found}
+
+
+def at_best(connection: Connection, study_id: str, trial: int | None, value: float) -> Repeats | None:
+    """The results at the point of the best one, which has this trial and value; None if there are no others."""
+    points, columns = cast(observations.c.parameters, Text), observations.c
+    counting = columns.study_id == study_id, columns.excluded.is_(False), columns.value.is_not(None)
+    best = select(points).where(*counting, columns.trial.is_not_distinct_from(trial), columns.value == value)
+    point = best.order_by(columns.seq).limit(1).scalar_subquery()
+    query = select(columns.seq, columns.value).where(*counting, points == point).order_by(columns.seq)
+    found = connection.execute(query).all()
+    if len(found) < 2:
+        return None
+    mean = math.fsum(row.value / len(found) for row in found)  # a database's sum could overflow
+    return Repeats(len(found), mean, found[0].seq)
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The results that count besides one of them."""
+
+    count: int
+    low: float | None
+    high: float | None
+    there: float | None
+    """The mean of those at the same point; None if there are none."""
+
+
+def others(connection: Connection, study_id: str, seq: int) -> Others:
+    """The number and the range of the values that count, without a result."""
+    columns = observations.c
+    besides = columns.study_id == study_id, columns.seq != seq, columns.excluded.is_(False)
+    query = select(func.count(columns.value), func.min(columns.value), func.max(columns.value)).where(*besides)
+    points = cast(columns.parameters, Text)
+    point = select(points).where(columns.study_id == study_id, columns.seq == seq).scalar_subquery()
+    same = list(connection.scalars(select(columns.value).where(*besides, columns.value.is_not(None), points == point)))
+    there = math.fsum(value / len(same) for value in same) if same else None
+    count, low, high = connection.execute(query).one()
+    return Others(count, low, high, there)
 
 
 def repeating(connection: Connection, study_id: str, numbers: Sequence[int]) -> set[int]:

@@ -90,13 +90,15 @@ def prediction(expected: Expected) -> Prediction:
 
 def recommended(found: Recommended) -> ModelRecommendation:
     """The view of the point that a model recommends."""
-    of_metrics = {} if found.expected is None else found.expected.as_json()
+    expected = {} if found.expected is None else found.expected.as_json()
     return ModelRecommendation(
         parameters=found.parameters,
         mean=found.mean,
         std=found.std,
-        metrics=of_metrics.get("metrics"),
-        feasible_probability=of_metrics.get("feasible_probability"),
+        lcb=expected.get("lcb"),
+        ucb=expected.get("ucb"),
+        metrics=expected.get("metrics"),
+        feasible_probability=expected.get("feasible_probability"),
         changes=None if found.changes is None else [Change(**vars(each)) for each in found.changes],
     )
 

@@ -108,7 +108,7 @@ class Chemist:
     def _is_done(self) -> None:
         """Wait for the message after the reload of the page."""
         expect(
-            self._page.get_by_text(re.compile(r"The (result of trial \d+ is stored|trial has failed)\."))
+            self._page.get_by_text(re.compile(r"The (result of trial \d+ is stored: |trial has failed\.)"))
         ).to_be_visible()
 
     def _lets_it_boil_over(self) -> None:

@@ -165,6 +165,12 @@ interface Estimate {
   std: number;
 }
 
+/** A prediction whose bounds may be unknown. */
+interface Bounded extends Estimate {
+  lcb?: number;
+  ucb?: number;
+}
+
 interface Prediction extends Estimate {
   lcb: number;
   ucb: number;
@@ -242,9 +248,9 @@ interface Front {
 
 interface Recommendation {
   model:
-    | (Estimate & {
+    | (Bounded & {
         parameters: Point;
-        metrics?: Record<string, Estimate>;
+        metrics?: Record<string, Bounded>;
         feasible_probability?: number;
         changes?: { parameter: string; gain: number }[];
       })
@@ -301,10 +307,17 @@ interface Check {
 }
 
 interface Assessment {
-  progress: { text: string; best: { trial: number | null; value: number } | null };
+  results: number;
+  progress: {
+    text: string;
+    best: { trial: number | null; value: number } | null;
+    expected: Prediction | null;
+    repetition: { low: number; high: number } | null;
+    measured: { count: number; mean: number } | null;
+  };
   latest: { text: string } | null;
   findings: { text: string; untried: Record<string, unknown[]> } | null;
-  outlook: { text: string };
+  outlook: { text: string; fewest: number | null };
   checks: Check[];
 }
 

@@ -89,7 +89,7 @@ def evaluates_a_trial(page: Page) -> None:
     page.get_by_text("A different point was evaluated").click()
     page.locator("#trial-outcome").get_by_label("minutes").fill("41")
     page.get_by_role("button", name="Save the result").click()
-    expect(page.get_by_text("The result of trial 1 is stored.")).to_be_visible()
+    expect(page.get_by_text("The result of trial 1 is stored: ")).to_be_visible()
     expect(page.get_by_text("Evaluated: minutes 41")).to_be_visible()
 
 
@@ -152,7 +152,7 @@ def adds_a_result(page: Page) -> None:
     dialog.get_by_label("flour").select_option("wheat")
     dialog.get_by_label("Result", exact=True).fill("3")
     dialog.get_by_role("button", name="Add the result").click()
-    expect(page.get_by_text("Result 2 is stored.")).to_be_visible()
+    expect(page.get_by_text("Result 2 is stored: ")).to_be_visible()
     expect(page.locator("#feed")).to_contain_text("A user's own result: 3")
 
 

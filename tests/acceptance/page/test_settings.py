@@ -27,7 +27,7 @@ def entered(page: Page, trial: int, value: str, **changes: str) -> None:
     for name, typed in changes.items():
         page.locator("#trial").get_by_label(name, exact=True).fill(typed)
     page.get_by_role("button", name="Save the result").click()
-    expect(page.get_by_text(f"The result of trial {trial} is stored.")).to_be_visible()
+    expect(page.get_by_text(f"The result of trial {trial} is stored: ")).to_be_visible()
 
 
 def test_values_are_shown_as_a_person_sets_them_and_stored_exactly(

@@ -154,7 +154,7 @@ def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
         page.get_by_role("button", name="Enter the result of trial 6").click()
         value.fill("64")
         page.get_by_role("button", name="Save the result").click()
-        expect(page.get_by_text("The result of trial 6 is stored.")).to_be_visible()
+        expect(page.get_by_text("The result of trial 6 is stored: 64")).to_be_visible()
         expect(page.locator("#rows").get_by_role("button", name="Edit result 7")).to_be_visible()
     results = checked(api.get("/v1/studies/suzuki/observations"))["items"]
     assert [(each["seq"], each["value"], each["excluded"]) for each in results if each["trial"] in (1, 6)] == [

@@ -153,7 +153,15 @@ def sheet() -> bytes:
 
 
 PAGES = ["", "/sharing", "/webhooks", "/trials/1", "/results", "/results/1", "/report", "/edit"]
-DATA = ["/history.json", "/density.json", "/progress.json", "/curves.json", "/timeline.json", "/template.json"]
+DATA = [
+    "/results/1/stored.json",
+    "/history.json",
+    "/density.json",
+    "/progress.json",
+    "/curves.json",
+    "/timeline.json",
+    "/template.json",
+]
 REQUESTS: list[tuple[str, str, Any]] = [
     *CALLS,
     *(("GET", path, None) for path in ("/v1/studies/svm/export", "/v1/studies/svm/report", "/metrics")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from types import FrameType
 from typing import Any
 
@@ -13,6 +14,7 @@ from adabkb_service.contract.requests import TrialValueBody
 from adabkb_service.errors import Invalid, Unavailable
 from adabkb_service.operations.model.analysis import validation
 from adabkb_service.operations.model.assessment import assessment
+from adabkb_service.operations.model.unusual import Stored, stored
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
 from tests.calls import watching
@@ -74,7 +76,8 @@ def test_single_result_is_shown_with_its_own_digits(running: Service) -> None:
     assert found.progress.text == f"The only result is {found.progress.best.value:.1f}."
     assert (
         found.outlook.text
-        == "It is too early to say. The remaining gain is known only with 12 or more results; there is 1."
+        == "It is too early to say. The remaining gain is known only with 12 or more results; there is 1, so 11 more "
+        "are needed."
     )
     assert [each.check for each in found.checks] == ["few_results"]
 
@@ -105,9 +108,14 @@ def test_assessment_reports_importances_and_the_remaining_gain(running: Service,
     best, expected = found.progress.best, found.progress.expected
     assert best is not None
     assert expected is not None
-    start = f"The best of 24 results is {best.value:.1f}; the model expects a repetition to give "
+    start = f"The best of 24 results is {best.value:.1f}. The model expects "
     assert found.progress.text.startswith(start)
+    assert re.search(
+        r" expects \d[\d.]* \(90%: \d[\d.]* to \d[\d.]*\) there on average, and one more ", found.progress.text
+    )
     assert found.progress.repeat_std is not None
+    assert found.progress.repetition is not None
+    assert found.progress.repetition.low < expected.lcb < expected.mean < expected.ucb < found.progress.repetition.high
     assert found.progress.repeat_std > expected.std
     suggest(running, "s", Ask())
     latest = assessment(running, "s").latest
@@ -124,6 +132,27 @@ def test_assessment_reports_importances_and_the_remaining_gain(running: Service,
         assert "According to the model, further trials gain at most " in found.outlook.text
         assert "with 90% probability" in found.outlook.text
     assert "poor_predictions" not in checks(running)
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_repeated_best_point_has_a_mean(running: Service, direction: str) -> None:
+    """The largest of several results is partly luck; excluded results do not count."""
+    create(running, definition(parameters=LAB, direction=direction, quantities={"value": {"low": 0, "high": 100}}))
+    grown(running, 14)
+    best = get(running, "s").best
+    assert best is not None
+    assert assessment(running, "s").progress.measured is None
+    off = 1.0 if direction == "maximize" else -1.0
+    values = [best.value - 2.0 * off, best.value + 1.0 * off, best.value - 40.0 * off]
+    observe_batch(running, "s", [Value(value, parameters=best.parameters) for value in values])
+    correct(running, "s", 17, {"excluded": True})
+    found = assessment(running, "s").progress
+    assert found.measured is not None
+    assert found.measured.count == 3
+    assert found.measured.mean == pytest.approx(best.value - off / 3.0)
+    assert f", one of 3 at its point, whose mean is {best.value - off / 3.0:.1f}." in found.text
+    assert found.repetition is not None
+    assert 0.0 <= found.repetition.low < found.repetition.high <= 100.0
 
 
 def test_tried_and_issued_choices_are_not_untried(running: Service) -> None:
@@ -277,7 +306,7 @@ def test_long_time_without_improvement_is_mentioned(running: Service) -> None:
     observe_batch(running, "s", [Value(v, parameters={"x": v / 4, "y": 1.0}) for v in values])
     found = assessment(running, "s").outlook
     assert found.results_since_best == 11
-    assert "The last 11 results brought no improvement." in found.text
+    assert "The last 11 results brought no improvement" in found.text
 
 
 def test_failed_model_leaves_statements_about_results(running: Service) -> None:
@@ -290,7 +319,7 @@ def test_failed_model_leaves_statements_about_results(running: Service) -> None:
     (check,) = found.checks
     assert check.check == "model_failed"
     assert check.text.startswith("The model failed to process the results: ")
-    assert found.progress.text == "The best of 2 results is -1.7e+308."
+    assert found.progress.text == "The best of 2 results is -1.7e+308, one of 2 at its point, whose mean is -1.7e+308."
     assert (found.progress.expected, found.findings, found.outlook.gap) == (None, None, None)
     assert found.outlook.text == "The model has failed, so the remaining gain is unknown."
     assert found.latest is not None
@@ -417,3 +446,111 @@ def test_parameters_are_not_ranked_before_there_are_enough_results(running: Serv
     later = assessment(running, "s").findings
     assert later is not None
     assert later.text.startswith("According to the model, ")
+
+
+def test_unusual_result_is_named_by_what_the_model_expected(running: Service) -> None:
+    """The stored prediction of the trial decides; a result that is not surprising has no warning."""
+    create(running, definition(parameters=LAB, direction="maximize", quantities={"value": {"unit": "%"}}))
+    grown(running, 24)
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    assert trial.expected is not None
+    assert trial.expected.mean is not None
+    usual = round(trial.expected.mean, 1)
+    observe(running, "s", Value(usual, trial.number))
+    assert stored(running, "s", 25) == Stored(f"{usual:g}\xa0%", "")
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Value(usual / 10.0, trial.number))
+    found = stored(running, "s", 26)
+    assert found.told.endswith("\xa0%")
+    assert re.fullmatch(
+        r"This is unusual: the model expected a result between \d[\d.]* and \d[\d.]*\s% \(99%\)\. "
+        r"Check the number and its decimal point\.",
+        found.warning,
+    )
+
+
+def test_own_result_is_unusual_far_outside_the_range_of_all_others(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="maximize", quantities={"value": {"low": 0}}))
+    grown(running, 12)
+    values = [each.value for each in validation(running, "s").items]
+    point = {"temperature": 50.0, "catalyst": "PPh3", "dye": 0.1}
+    observe(running, "s", Value(max(values) + 2.0, parameters=point))
+    assert stored(running, "s", 13).warning == ""
+    observe(running, "s", Value(10.0 * max(values), parameters={**point, "dye": 0.2}))
+    found = stored(running, "s", 14)
+    assert found.warning.startswith("This is unusual: all other results are between ")
+    assert found.warning.endswith("decimal point.")
+
+
+def test_one_result_does_not_change_the_digits_of_all(running: Service) -> None:
+    """Its own decimals remain, and a mean has those of most results."""
+    create(running, definition(parameters=LAB, direction="maximize"))
+    grown(running, 12)
+    correct(running, "s", 4, {"value": 8.53})
+    best = get(running, "s").best
+    assert best is not None
+    found = assessment(running, "s").progress.text
+    assert found.startswith(f"The best of 12 results is {best.value:.1f}.")
+    correct(running, "s", 4, {"value": 98.53})
+    assert assessment(running, "s").progress.text.startswith("The best of 12 results is 98.53.")
+
+
+def test_repetition_is_unusual_far_from_the_first_result(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="maximize"))
+    grown(running, 12)
+    best = get(running, "s").best
+    assert best is not None
+    observe(running, "s", Value(best.value - 1.0, parameters=best.parameters))
+    assert stored(running, "s", 13).warning == ""
+    observe(running, "s", Value(best.value / 10.0, parameters=best.parameters))
+    assert stored(running, "s", 14).warning == (
+        f"This is unusual: at the same point, the result was {best.value - 0.5:.4g} before. "
+        "Check the number and its decimal point."
+    )
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_choices_are_compared_by_what_the_results_show(running: Service, direction: str) -> None:
+    """A choice with many bad results is worse, one with many good results is about as good, and of one without results
+    nothing is known."""
+    sign = 1.0 if direction == "maximize" else -1.0
+    ligands = {"XPhos": 80.0, "SPhos": 79.5, "PPh3": 40.0, "dppf": 30.0}
+    parameters = [LAB[0], {"name": "ligand", "kind": "categorical", "choices": [*ligands, "untried"]}]
+    create(running, definition(parameters=parameters, direction=direction))
+    rng = np.random.default_rng(0)
+    batch = []
+    for number in range(40):
+        ligand = list(ligands)[number % 4]
+        temperature = round(rng.uniform(20, 100))
+        value = sign * (ligands[ligand] - 0.01 * (temperature - 60) ** 2 + 0.3 * rng.normal())
+        batch.append(Value(round(value, 1), parameters={"temperature": temperature, "ligand": ligand}))
+    observe_batch(running, "s", batch)
+    found = assessment(running, "s").findings
+    assert found is not None
+    assert re.search(r"Of ligand, [XS]Phos is probably best; about as good: [XS]Phos; worse ", found.text)
+    assert "worse at the best point, with 95% probability each: PPh3, dppf;" in found.text
+    assert "too few results to say: untried. Never tried: ligand untried." in found.text
+    assert re.search(r"ligand \(\d+% alone, \d+% with others\) matters most", found.text)
+
+
+def test_parameter_that_matters_at_the_best_point_is_not_called_idle(running: Service) -> None:
+    """A solvent that matters only together with the best ligand explains little of the variance of the whole space."""
+    ligands = [f"ligand {number}" for number in range(24)]
+    parameters = [
+        {"name": "ligand", "kind": "categorical", "choices": ligands},
+        {"name": "solvent", "kind": "categorical", "choices": ["DMAc", "water"]},
+        LAB[0],
+    ]
+    create(running, definition(parameters=parameters, direction="maximize"))
+    batch = []
+    for number in range(96):
+        solvent = ["DMAc", "water"][number // 24 % 2]
+        point = {"ligand": ligands[number % 24], "solvent": solvent, "temperature": 20 + number % 80}
+        value = 3.0 * (number % 24) + (30.0 if number % 24 == 23 and solvent == "DMAc" else 0.0)
+        batch.append(Value(value, parameters=point))
+    observe_batch(running, "s", batch)
+    found = assessment(running, "s").findings
+    assert found is not None
+    (solvent_share,) = (each.total for each in found.importances[""] if each.name == "solvent")
+    assert solvent_share < 0.05
+    assert "temperature hardly matters" in found.text

@@ -64,17 +64,38 @@ def test_all_numbers_are_short(one: float, other: float, value: float, std: floa
 @pytest.mark.parametrize(
     ("gap", "noise", "room", "answer"),
     [
-        (0.5, 1.0, None, "You can probably stop. "),
-        (0.5, 0.1, 60.0, "It is probably too early to stop. "),
-        (0.5, None, None, "According to the model, "),
-        (6.3, 1.0, 6.3, "This cannot be said yet: "),
-        (0.0, 1.0, 0.0, "You can probably stop. "),
-        (None, 1.0, 6.3, "The remaining gain is unknown so far: "),
+        (0.5, 1.0, None, "You can probably stop. According to the model, "),
+        (0.5, 0.1, 60.0, "It is probably too early to stop. According to the model, "),
+        (15.0, None, None, "It is probably too early to stop. According to the model, "),
+        (5.0, None, None, "You can stop unless a gain of 5.0\xa0% is worth more trials. According to the model, "),
+        (0.5, None, None, "You can probably stop. According to the model, "),
+        (6.3, 1.0, 6.3, "It is probably too early to stop. The model cannot rule out the best possible result, 6.3"),
+        (6.3, 7.0, 6.3, "You can stop: at most 6.3\xa0% can be gained, up to the best possible result. Repeated "),
+        (1.7, None, 1.7, "It is probably too early to stop. The model cannot rule out the best possible result, 1.7"),
+        (None, 7.0, 0.2, "You can stop: at most 0.20\xa0% can be gained, up to the best possible result. Repeated "),
+        (None, None, 0.2, "You can stop: at most 0.20\xa0% can be gained, up to the best possible result. This is "),
+        (0.0, 1.0, 0.0, "You can stop: at most 0\xa0% can be gained"),
+        (None, 1.0, 6.3, "It is probably too early to stop. The model cannot rule out the best possible result, 6.3"),
+        (None, 1.0, None, "It is probably too early to stop. According to the model, the remaining gain may exceed "),
     ],
 )
 def test_advice_to_stop_follows_from_the_gap_and_the_noise(
     gap: float | None, noise: float | None, room: float | None, answer: str
 ) -> None:
+    """The natural bound of a result is an answer, too, if it is close. The range of all results is 90."""
     reason = "not_known_yet" if gap is None else None
     found = Outlook(text="", gap=gap, probability=0.9, reason=reason, fewest=9, noise=noise, results_since_best=0)
-    assert words.outlook(found, 20, "", "%", room).startswith(answer)
+    possible = words.Possible(gap, room, tolerance=None, extent=90.0, unit="%")
+    assert words.outlook(found, 20, "", possible).startswith(answer)
+
+
+def test_advice_to_stop_names_the_tolerance_and_the_missing_results() -> None:
+    found = Outlook(text="", gap=3.0, probability=0.9, reason=None, fewest=9, noise=None, results_since_best=27)
+    within = words.outlook(found, 20, "", words.Possible(3.0, None, tolerance=4.0, extent=90.0, unit="%"))
+    assert "You can probably stop." in within
+    assert "This is within the study's tolerance, 4.0\xa0%." in within
+    beyond = words.outlook(found, 20, "", words.Possible(3.0, None, tolerance=2.0, extent=20.0, unit="%"))
+    assert beyond.endswith("The last 27 results brought no improvement, which alone is no reason to stop.")
+    early = found.model_copy(update={"gap": None, "reason": "not_known_yet"})
+    told = words.outlook(early, 8, "", words.Possible(None, 15.0, tolerance=None, extent=90.0, unit="%"))
+    assert "with 9 or more results; there are 8, so 1 more is needed." in told

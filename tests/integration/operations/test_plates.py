@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -35,6 +35,7 @@ from tests.integration.operations.verbs import (
     Ask,
     Failure,
     Value,
+    change,
     correct,
     edit,
     get,
@@ -134,6 +135,32 @@ def test_request_for_a_plate_gets_its_free_places(running: Service) -> None:
     asked(running, 1)
     rest = suggest(running, "s", SuggestBody(plate="open")).view.trials
     assert [trial.plate for trial in rest] == [4] * (SIZE - 1)
+
+
+@pytest.mark.parametrize("migrated_url", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize("which", [None, "open", "new"])
+def test_waiting_trials_are_issued_when_they_use_up_the_budget(
+    database: Database, clock: ManualClock, running: Service, which: Literal["open", "new"] | None
+) -> None:
+    """A request for a new plate gets the queued repetitions, too, since the study issues no new points."""
+    create(running, on_plates(budget=SIZE + 2))
+    evaluate(running, asked(running))
+    repeat(running, "s", trial=1, times=2)
+    found = suggest(running, "s", Ask() if which is None else SuggestBody(plate=which)).view
+    assert [trial.number for trial in found.trials] == [5, 6][: 1 if which is None else 2]
+    evaluate(running, found.trials)
+    evaluate(running, asked(running))
+    assert (get(running, "s").state, get(running, "s").reason) == ("complete", "budget")
+    change(running, "s", {"budget": 4 * SIZE})
+    assert_log_is_complete(database, clock, running)
+
+
+def test_new_plate_gets_no_waiting_trials_while_there_are_new_points(running: Service) -> None:
+    create(running, on_plates(budget=2 * SIZE + 1))
+    evaluate(running, asked(running))
+    queue(running, "s", CONTROL)
+    assert [trial.number for trial in asked(running, plate="new")] == [6, 7, 8, 9]
+    assert [trial.number for trial in asked(running, plate="new")] == [5]
 
 
 def test_released_trials_keep_their_plate_and_are_issued_separately(running: Service) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import TrialNotFound
+from adabkb_service.operations.model.novelty import novelty
+from adabkb_service.operations.model.predict import row
 from adabkb_service.operations.model.why import why
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import read
 from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.words.labels import Labels
 from tests.integration.operations.busy import busy_study
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, observe, suggest
@@ -93,3 +97,26 @@ def test_unknown_trial_raises_not_found(running: Service, study: str) -> None:
     with pytest.raises(TrialNotFound):
         why(running, study, 1)
     assert read.list_events(running, study, 0, 10).items[0].kind == "created"
+
+
+def test_reason_names_what_was_never_tried(running: Service) -> None:
+    """A choice, otherwise a combination of choices, otherwise a range of a number."""
+    parameters = [
+        {"name": "ligand", "kind": "categorical", "choices": ["XPhos", "SPhos"]},
+        {"name": "base", "kind": "categorical", "choices": ["KOAc", "CsOAc"]},
+        {"name": "heat", "kind": "float", "low": 0, "high": 100, "unit": "°C", "label": "Temperature"},
+    ]
+    create(running, definition(parameters=parameters))
+    stored = definition_of(row(running, "s").definition)
+    space, names = stored.space(), Labels.of(stored)
+    earlier = [{"ligand": "XPhos", "base": "KOAc", "heat": 50.0}]
+
+    def new(ligand: str, base: str, heat: float) -> str:
+        return novelty(space, {"ligand": ligand, "base": base, "heat": heat}, earlier, names)
+
+    assert new("SPhos", "KOAc", 50.0) == "ligand SPhos had not been tried before."
+    earlier.append({"ligand": "SPhos", "base": "CsOAc", "heat": 50.0})
+    assert new("SPhos", "KOAc", 50.0) == "ligand SPhos had not been tried with base KOAc before."
+    assert new("SPhos", "CsOAc", 80.0) == "The nearest Temperature tried before was 50\xa0°C."
+    assert new("SPhos", "CsOAc", 55.0) == ""
+    assert novelty(space, earlier[0], [], names) == ""

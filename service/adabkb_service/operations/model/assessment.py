@@ -17,12 +17,14 @@ from adabkb_service.contract.analysis import ParameterImportance, Validation
 from adabkb_service.contract.answers import MetricPrediction, NoGap, Prediction, Study, Trial
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.front import Front
-from adabkb_service.contract.quantities import room
+from adabkb_service.contract.quantities import Quantity, room
 from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.engine.answers import INTERVAL
 from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.errors import Invalid, Unavailable
 from adabkb_service.operations.model import analysis
 from adabkb_service.operations.model import assessment_in_words as words
+from adabkb_service.operations.model.choices import Judged, judged, largest_change
 from adabkb_service.operations.model.front import front
 from adabkb_service.operations.model.predict import model_reason, row
 from adabkb_service.operations.model.range_ends import range_ends
@@ -31,7 +33,7 @@ from adabkb_service.operations.studies.edit import check_editable
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.operations.words.state_in_words import state_in_words
-from adabkb_service.storage import trials
+from adabkb_service.storage import result_table, trials
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.ending import ended_early
@@ -46,6 +48,11 @@ misplaced decimal point."""
 POOR = 0.85
 """The model predicts poorly if its mean error, divided by that of the median of the other results, is at least this.
 With 20 results of pure noise, 90% of the ratios are."""
+FEW_CHOICES = 3
+"""A parameter with at most this many choices has no sentence of its own: a chart shows them."""
+IDLE = 0.2
+"""A parameter hardly matters only if the 90% intervals along it, at the recommended point, exclude a change of this
+share of the range of all results."""
 MIN_RESULTS = 8
 """The minimum number of results for checks of the model's predictions."""
 BUSY = "The model did not answer in time, so its parts are missing here."
@@ -63,10 +70,16 @@ class _Facts:
     """None if the model does not answer."""
     trouble: answers.Check | None = None
     """The check that says why the model does not answer; None if it does."""
+    measured: answers.Repetitions | None = None
+    """The results at the point of the best one; None without repetitions."""
     front: Front | None = None
     validations: dict[str, Validation] = field(default_factory=dict)
     """Leave-one-out predictions by objective; the key is "" in a study with a single objective."""
     importances: dict[str, list[ParameterImportance]] = field(default_factory=dict)
+    idle: set[str] = field(default_factory=set)
+    """Parameters that are known to hardly matter, also at the recommended point."""
+    choices: dict[str, Judged] = field(default_factory=dict)
+    """What is known of the choices of parameters with many of them."""
 
     @property
     def is_failed(self) -> bool:
@@ -152,11 +165,16 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
 
 
 def _of_study(service: Service, study: StudyRow) -> _Facts:
-    full, latest = lifecycle.full_view(study), None
-    if study.trials:
-        with service.database.reading() as connection:
+    full, latest, measured = lifecycle.full_view(study), None, None
+    with service.database.reading() as connection:
+        if study.trials:
             latest = render.trial(trials.get(connection, study.id, study.trials))
-    return _Facts(full, study, definition_of(study.definition), latest)
+        if full.best is not None:
+            measured = result_table.at_best(connection, study.id, full.best.trial, full.best.value)
+    repetitions = None
+    if measured is not None and measured.mean is not None:
+        repetitions = answers.Repetitions(count=measured.count, mean=measured.mean)
+    return _Facts(full, study, definition_of(study.definition), latest, measured=repetitions)
 
 
 def _ask(service: Service, facts: _Facts) -> None:
@@ -181,6 +199,35 @@ def _ask(service: Service, facts: _Facts) -> None:
                 if importance.reason is None:
                     varying = {each.name for each in facts.definition.parameters if each.kind != "fixed"}
                     facts.importances[name] = [each for each in importance.parameters if each.name in varying]
+    if "" in facts.importances and not facts.has_few_results:
+        _ask_about_parameters(service, facts, found)
+
+
+def _ask_about_parameters(service: Service, facts: _Facts, found: Assessed) -> None:
+    """Add which parameters hardly matter, and which choices are good, from slices through the recommended point.
+
+    Raises:
+        Unavailable: the model does not answer.
+    """
+    definition, spread = facts.definition, found.spreads.get("")
+    if found.recommended is None or spread is None or not isinstance(facts.study.algorithm, AutoProfile):
+        return
+    extent, known = spread.high - spread.low, set(context_of(definition.parameters))
+    idle = {each.name for each in facts.importances[""] if words.hardly_matters(each)}
+    for each in definition.parameters:
+        is_listed = each.kind == "categorical" and len(each.choices) > FEW_CHOICES and each.when is None
+        if each.name in known or each.name not in found.recommended or not (is_listed or each.name in idle):
+            continue
+        if each.kind == "catalogue":
+            continue
+        along = analysis.slice_through(service, facts.row.id, [each.name], None, {})
+        if each.name in idle and largest_change(along.predictions) < IDLE * extent:
+            facts.idle.add(each.name)
+        elif is_listed:
+            best = found.recommended[each.name]
+            told = judged(along.axes[0].values, along.predictions, best, definition.sign, extent)
+            if told is not None:
+                facts.choices[each.name] = told
 
 
 def _is_poor(found: Validation) -> bool:
@@ -207,20 +254,30 @@ def _progress(facts: _Facts, expected: Prediction | None) -> answers.Progress:
         is_other = model.recommended is not None and model.recommended != best.parameters
         if is_other and at_best is not None and model.mean is not None and model.std is not None:
             is_better = facts.definition.sign * (model.mean - at_best.mean) > at_best.std / 2.0
-            preferred = (model.mean, model.std) if is_better else None
-    repeat_std = None
+            preferred = model.mean if is_better else None
+    repeat_std, repetition = None, None
     if at_best is not None and model is not None and model.repeated is not None:
         repeat_std = math.hypot(at_best.std, model.repeated)
-        preferred = preferred and (preferred[0], math.hypot(preferred[1], model.repeated))
+        repetition = _repetition(at_best, model.repeated, facts.names.quantity())
     text = words.progress(
         facts.study,
         facts.results,
         facts.digits.get(""),
-        words.AtBest(at_best, repeat_std, preferred, is_early=facts.has_few_results),
+        words.AtBest(at_best, repetition, facts.measured, preferred, is_early=facts.has_few_results),
         facts.front,
         facts.names,
     )
-    return answers.Progress(text=text, best=best, expected=at_best, repeat_std=repeat_std)
+    return answers.Progress(
+        text=text, best=best, expected=at_best, repeat_std=repeat_std, repetition=repetition, measured=facts.measured
+    )
+
+
+def _repetition(expected: MetricPrediction, noise: float, quantity: Quantity) -> answers.Range:
+    """Return the range of one more result with 90% probability: the interval of the prediction, whose halves may
+    differ, widened by the noise and clipped to the natural bounds."""
+    low = expected.mean - math.hypot(expected.mean - expected.lcb, INTERVAL * noise)
+    high = expected.mean + math.hypot(expected.ucb - expected.mean, INTERVAL * noise)
+    return answers.Range(low=quantity.within(low), high=quantity.within(high))
 
 
 def _latest(facts: _Facts, trial: Trial) -> answers.LatestTrial:
@@ -238,7 +295,9 @@ def _findings(facts: _Facts) -> answers.Findings | None:
     known = context_of(facts.definition.parameters)
     untried = {} if facts.model is None else facts.model.untried
     untried = {name: choices for name, choices in untried.items() if name not in known}
-    text = words.findings(facts.importances, untried, facts.names, is_early=facts.has_few_results)
+    text = words.findings(
+        facts.importances, untried, facts.names, facts.idle, facts.choices, is_early=facts.has_few_results
+    )
     return answers.Findings(text=text, importances=facts.importances, untried=untried) if text else None
 
 
@@ -250,15 +309,40 @@ def _outlook(facts: _Facts) -> answers.Outlook:
         probability=None if facts.gap is None else _probability(facts.study),
         reason=facts.no_gap,
         fewest=None if model is None else model.fewest,
-        noise=None if model is None else model.noise,
+        noise=_noise(facts),
         results_since_best=0 if facts.definition.objectives else facts.row.results_since_best,
     )
     growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
-    quantity = facts.names.quantity()
-    best = None if facts.study.best is None else facts.study.best.value
-    left = room(best, facts.study.direction, quantity.model_dump(include={"low", "high"}))
-    text = words.outlook(found, facts.results, growth, quantity.unit, left)
+    text = words.outlook(found, facts.results, growth, _possible(facts))
     return found.model_copy(update={"text": text})
+
+
+def _noise(facts: _Facts) -> float | None:
+    """Return the standard deviation of repeated results; None if neither the model nor repetitions tell it."""
+    if facts.model is None:
+        return None
+    repeated = facts.model.repeated if facts.measured is not None else None
+    return facts.model.noise if facts.model.noise is not None else repeated or None
+
+
+def _possible(facts: _Facts) -> words.Possible:
+    """Return how much better further results can be. The distance to the natural bound counts from the best result or,
+    if this is farther, from what the model expects there, since the best of noisy results is partly luck."""
+    model, quantity = facts.model, facts.names.quantity()
+    bounds = quantity.model_dump(include={"low", "high"})
+    best = facts.study.best if facts.study.best is not None and facts.study.best.feasible is not False else None
+    values = [] if best is None else [best.value]
+    if best is not None and model is not None and model.at_best is not None and facts.definition.algorithm.has_model:
+        values.append(model.at_best.mean)
+    rooms = [each for each in (room(value, facts.study.direction, bounds) for value in values) if each is not None]
+    spread = None if model is None else model.spreads.get("")
+    return words.Possible(
+        gap=facts.gap if model is None else model.gap,
+        room=max(rooms, default=None),
+        tolerance=facts.row.tolerance,
+        extent=0.0 if spread is None else spread.high - spread.low,
+        unit=quantity.unit,
+    )
 
 
 def _probability(study: Study) -> float | None:
@@ -330,14 +414,13 @@ def _of_edges(facts: _Facts) -> Iterator[answers.Check]:
     validation = facts.validations.get("")  # none if the model was busy when it was asked for it
     if validation is None or not _is_believed(validation):
         return
-    idle = {each.name for each in facts.importances.get("", ()) if words.hardly_matters(each)}
     try:
         check_editable(facts.definition)
         can_edit = True
     except Invalid:
         can_edit = False
     for found in range_ends(facts.definition.parameters, model.recommended):
-        if found.parameter not in idle:
+        if found.parameter not in facts.idle:
             told = found if can_edit else found._replace(widened=None)
             yield answers.Check(
                 check="edge", text=words.edge(told, facts.names), parameter=told.parameter, widened=told.widened

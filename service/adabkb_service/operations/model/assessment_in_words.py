@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from adabkb_service.contract.analysis import ParameterImportance, Validation, ValidationItem
 from adabkb_service.contract.answers import Best, MetricPrediction, NoGap, Prediction, Study, Trial
-from adabkb_service.contract.assessment import Outlook
+from adabkb_service.contract.assessment import Outlook, Range, Repetitions
 from adabkb_service.contract.front import Front
 from adabkb_service.contract.quantities import with_unit
 from adabkb_service.engine.wording import decimals
 from adabkb_service.errors import MAX_NAME_LENGTH, shortened, shown
+from adabkb_service.operations.model.choices import Judged
 from adabkb_service.operations.model.range_ends import RangeEnd
 from adabkb_service.operations.words.digits import Digits, difference
 from adabkb_service.operations.words.labels import Labels
@@ -25,6 +27,9 @@ MAX_CHOICES = 6
 """The maximum number of untried choices that are listed."""
 NOT_YET = "It is probably too early to stop."
 NO_GROWTH = "did not advance the front."
+LITTLE, MUCH = 0.01, 0.1
+"""Shares of the range of all results: where no noise is known, a gain below the first is too small to matter, and one
+above the second is worth more trials."""
 LONG = 10
 """The outlook mentions a lack of improvement if it has lasted for at least this many results."""
 
@@ -60,10 +65,12 @@ class AtBest:
 
     expected: MetricPrediction | None
     """Its prediction of the objective there; None if it gives none."""
-    repeat_std: float | None
-    """Standard deviation of a repeated result there; None if the system does not learn it."""
-    preferred: tuple[float, float] | None
-    """Mean and standard deviation of a result at the point that the model prefers; None if it is this one."""
+    repetition: Range | None
+    """The range of one more result there; None if the system does not learn the noise."""
+    measured: Repetitions | None
+    """The results there; None without repetitions."""
+    preferred: float | None
+    """Mean at the point that the model prefers; None if it is this one."""
     is_early: bool
     """Whether there are too few results to know the standard deviations. The noise is then hardly known."""
 
@@ -135,18 +142,23 @@ def _of_best(
         told = f"{shortened(label, MAX_NAME_LENGTH)}: the best of {results} results is {value}{at}"
     if results == 1:
         told = f"The only result is {value}{at}"
+    if at_best.measured is not None:
+        there = at_best.measured
+        told += f", one of {there.count} at its point, whose mean is {digits.mean(there.mean)}"
     if at_best.is_early and results > 1:
         yield f"{told}. There are too few results to say how far a repetition would differ."
         return
-    expected, repeat_std = at_best.expected, at_best.repeat_std
-    if expected is not None and results > 1:
-        if repeat_std is None and digits.shows(expected.std):
-            told += f"; the model expects {digits.estimate(expected.mean, expected.std)} there"
-        elif repeat_std is not None and digits.shows(repeat_std):
-            told += f"; the model expects a repetition to give {digits.estimate(expected.mean, repeat_std)}"
     yield f"{told}."
+    expected, repetition = at_best.expected, at_best.repetition
+    if expected is not None and results > 1 and digits.shows(expected.std):
+        if repetition is None:
+            yield f"The model expects {digits.estimate(expected.mean, expected.std)} there."
+        else:
+            mean = digits.expected(expected.mean, expected.lcb, expected.ucb, expected.std)
+            more = digits.interval(repetition.low, repetition.high, expected.std)
+            yield f"The model expects {mean} there on average, and one more result between {more} (90%)."
     if at_best.preferred is not None:
-        yield f"The model prefers another point, where it expects {digits.estimate(*at_best.preferred)}."
+        yield f"The model prefers another point, where it expects {digits.mean(at_best.preferred)} on average."
 
 
 def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels, *, is_early: bool) -> str:
@@ -186,30 +198,33 @@ def findings(
     importances: Mapping[str, Sequence[ParameterImportance]],
     untried: Mapping[str, Sequence[Any]],
     names: Labels,
+    idle: Collection[str] = (),
+    choices: Mapping[str, Judged] = MappingProxyType({}),
     *,
     is_early: bool,
 ) -> str:
-    """Return sentences about which parameters matter to each objective, and which choices are untried. Empty if neither
-    is known.
+    """Return sentences about which parameters matter to each objective, which choices are good, and which are untried.
+    Empty if nothing of this is known.
 
     Args:
         importances: the importances, by objective.
         untried: the choices without a result, by parameter.
         names: the names of the study.
+        idle: the parameters that are known to hardly matter.
+        choices: what is known of the choices of parameters.
         is_early: whether there are too few results to compare parameters. The next result may change their order.
     """
-    found = [_matter(name, rows, names) for name, rows in importances.items()]
+    found = [_matter(name, rows, names, idle) for name, rows in importances.items()]
     if is_early and any(found):
         found = ["It is too early to say which parameters matter."]
+    found += [_compared(name, each, names) for name, each in choices.items()]
     if untried:
         found.append(f"Never tried: {'; '.join(_choices(name, left, names) for name, left in untried.items())}.")
     return " ".join(filter(None, found))
 
 
 def _choices(name: str, left: Sequence[Any], names: Labels) -> str:
-    named = [shortened(each, MAX_NAME_LENGTH) if isinstance(each, str) else shown(each) for each in left[:MAX_CHOICES]]
-    more = f" and {len(left) - MAX_CHOICES} more" if len(left) > MAX_CHOICES else ""
-    return f"{names.parameter(name)} {', '.join(named)}{more}"
+    return f"{names.parameter(name)} {_some(left)}"
 
 
 def matters(each: ParameterImportance) -> bool:
@@ -222,11 +237,30 @@ def hardly_matters(each: ParameterImportance) -> bool:
     return each.total + 2.0 * each.total_error < MATTERS
 
 
-def _matter(objective: str, rows: Sequence[ParameterImportance], names: Labels) -> str:
+def _compared(name: str, found: Judged, names: Labels) -> str:
+    """Return which choices of a parameter are good, which are worse, and of which too little is known."""
+    told = f"Of {names.parameter(name)}, {_some([found.best])} is probably best"
+    if found.good:
+        told += f"; about as good: {_some(found.good)}"
+    if found.worse:
+        told += f"; worse at the best point, with 95% probability each: {_some(found.worse)}"
+    if found.unknown:
+        told += f"; too few results to say: {_some(found.unknown)}"
+    return f"{told}."
+
+
+def _some(choices: Sequence[Any]) -> str:
+    listed = choices[:MAX_CHOICES]
+    named = [shortened(each, MAX_NAME_LENGTH) if isinstance(each, str) else shown(each) for each in listed]
+    more = f" and {len(choices) - MAX_CHOICES} more" if len(choices) > MAX_CHOICES else ""
+    return f"{', '.join(named)}{more}"
+
+
+def _matter(objective: str, rows: Sequence[ParameterImportance], names: Labels, known_idle: Collection[str]) -> str:
     ranked = sorted(rows, key=lambda each: -each.total)
     of = f" for {names.metric(objective)}" if objective else ""
-    named = [f"{names.parameter(each.name)} ({each.total:.0%})" for each in ranked if matters(each)]
-    idle = [names.parameter(each.name) for each in ranked if hardly_matters(each)]
+    named = [f"{names.parameter(each.name)} ({_share(each)})" for each in ranked if matters(each)]
+    idle = [names.parameter(each.name) for each in ranked if each.name in known_idle]
     if not named:
         return ""
     first, *others = named[:MAX_NAMED]
@@ -239,51 +273,118 @@ def _matter(objective: str, rows: Sequence[ParameterImportance], names: Labels) 
     return f"{told}."
 
 
-def outlook(found: Outlook, results: int, growth: str, unit: str | None, room: float | None) -> str:
-    """Return sentences about how much further trials can gain, compared with the noise of a result.
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """How much better further results can be, and what a person compares this with."""
+
+    gap: float | None
+    """The bound of the model; None if it is unknown."""
+    room: float | None
+    """The distance from the best point to the natural bound of the result; None if either is unknown."""
+    tolerance: float | None
+    """The tolerance of the study; None without one."""
+    extent: float
+    """The range of all results; 0 if it is unknown."""
+    unit: str | None
+    """The unit of the objective."""
+
+    @property
+    def is_by_model(self) -> bool:
+        """Whether the bound of the model says more than the natural bound."""
+        return self.gap is not None and (self.room is None or self.gap < self.room)
+
+    @property
+    def most(self) -> float | None:
+        """The smaller of the two bounds; None if both are unknown."""
+        return self.gap if self.is_by_model else self.room
+
+    def in_unit(self, value: float) -> str:
+        """Format a difference of the objective."""
+        return with_unit(difference(value), self.unit)
+
+
+def _share(each: ParameterImportance) -> str:
+    """Return the shares of the variance that a parameter explains alone, and together with others, which is not
+    smaller."""
+    alone, with_others = (max(0.0, min(share, 1.0)) for share in (each.first_order, each.total))
+    return f"{min(alone, with_others):.0%} alone, {with_others:.0%} with others"
+
+
+def outlook(found: Outlook, results: int, growth: str, possible: Possible) -> str:
+    """Return the answer to the question whether to stop, and how much further trials can gain.
 
     Args:
         found: the facts.
         results: the number of results that count.
         growth: the output of ``growth``; empty with a single objective.
-        unit: the unit of the objective.
-        room: the distance from the best result to the natural bound; None if either is unknown.
+        possible: how much better further results can be.
     """
-    told = [_verdict(found, results, growth, room), growth or _left(found, results, unit, room)]
-    if found.gap is not None and found.noise is not None and found.gap < found.noise:
-        noise = with_unit(difference(found.noise), unit)
-        told.append(f"Repeated results differ by about {noise}, so you could hardly notice such a gain.")
+    if growth:
+        return f"{'You can perhaps stop.' if growth.endswith(NO_GROWTH) else NOT_YET} {growth}"
+    why_little = _why_little(found, possible)
+    told = [*(_little(found, possible, why_little) if why_little else _not_little(found, results, possible))]
     if found.results_since_best >= LONG:
         told.append(f"The last {found.results_since_best} results brought no improvement.")
-    return " ".join(filter(None, told))
+        if not why_little:
+            told[-1] = told[-1].removesuffix(".") + ", which alone is no reason to stop."
+    return " ".join(told)
 
 
-def _verdict(found: Outlook, results: int, growth: str, room: float | None) -> str:
-    """Return the answer in short; empty if a person must weigh the gain, or if nothing is known about it."""
-    if growth:
-        return "You can perhaps stop." if growth.endswith(NO_GROWTH) else NOT_YET
-    if found.gap is None:
-        is_early = found.fewest is not None and results < found.fewest
-        return "It is too early to say." if is_early and found.reason in ("no_results", "not_known_yet") else ""
-    if found.noise is None or (room and found.gap >= room):
+def _why_little(found: Outlook, possible: Possible) -> str:
+    """Return why the largest possible gain is too small to matter; empty if it is not known to be."""
+    most = possible.most
+    if most is None or found.reason not in (None, "no_results", "not_known_yet"):
         return ""
-    return "You can probably stop." if found.gap < found.noise else NOT_YET
+    if found.noise is not None and most < found.noise:
+        noise = possible.in_unit(found.noise)
+        return f"Repeated results differ by about {noise}, so you could hardly notice such a gain."
+    if possible.tolerance is not None and most <= possible.tolerance:
+        return f"This is within the study's tolerance, {possible.in_unit(possible.tolerance)}."
+    if found.noise is None and most <= LITTLE * possible.extent:
+        return f"This is at most {LITTLE:.0%} of the range of all results."
+    return ""
 
 
-def _left(found: Outlook, results: int, unit: str | None, room: float | None) -> str:
-    if found.gap is not None and room and found.gap >= room:
-        left = with_unit(difference(room), unit)
-        return f"This cannot be said yet: the model knows no better bound than the result's natural limit, {left} more."
-    if found.gap is not None:
-        how = "" if found.probability is None else f" with {100.0 * found.probability:.4g}% probability"
-        return f"According to the model, further trials gain at most {with_unit(difference(found.gap), unit)}{how}."
+def _little(found: Outlook, possible: Possible, why: str) -> Iterator[str]:
+    if possible.is_by_model:
+        yield f"You can probably stop. {_by_model(found, possible)}"
+    else:
+        yield f"You can stop: {_to_bound(possible)}"
+    yield why
+
+
+def _not_little(found: Outlook, results: int, possible: Possible) -> Iterator[str]:
     reason: NoGap = found.reason or "not_known_yet"
-    if found.fewest is not None and reason in ("no_results", "not_known_yet"):
-        if results < found.fewest:
-            there_are = f"; there {'is' if results == 1 else 'are'} {results}" if results else ""
-            return f"The remaining gain is known only with {found.fewest} or more results{there_are}."
-        return "The remaining gain is unknown so far: according to the model, it may exceed the range of all results."
-    return NO_GAP[reason]
+    is_unknown = possible.gap is None and reason in ("no_results", "not_known_yet")
+    if is_unknown and found.fewest is not None and results < found.fewest:
+        known = f"It is too early to say. The remaining gain is known only with {found.fewest} or more results"
+        yield f"{known}{_still_needed(results, found.fewest - results) if results else ''}."
+    elif possible.is_by_model and possible.gap is not None:
+        if found.noise is not None or possible.gap >= MUCH * possible.extent:
+            yield NOT_YET
+        else:
+            yield f"You can stop unless a gain of {possible.in_unit(possible.gap)} is worth more trials."
+        yield _by_model(found, possible)
+    elif possible.room is not None and (is_unknown or possible.gap is not None):
+        yield f"{NOT_YET} The model cannot rule out the best possible result, {possible.in_unit(possible.room)} more."
+    elif is_unknown and found.fewest is not None:
+        yield f"{NOT_YET} According to the model, the remaining gain may exceed the range of all results."
+    else:
+        yield NO_GAP[reason]
+
+
+def _still_needed(results: int, left: int) -> str:
+    are, needed = ("is" if results == 1 else "are"), ("is" if left == 1 else "are")
+    return f"; there {are} {results}, so {left} more {needed} needed"
+
+
+def _by_model(found: Outlook, possible: Possible) -> str:
+    how = "" if found.probability is None else f" with {100.0 * found.probability:.4g}% probability"
+    return f"According to the model, further trials gain at most {possible.in_unit(possible.most or 0.0)}{how}."
+
+
+def _to_bound(possible: Possible) -> str:
+    return f"at most {possible.in_unit(possible.room or 0.0)} can be gained, up to the best possible result."
 
 
 def growth(front: Front, latest: int) -> str:

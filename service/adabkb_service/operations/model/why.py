@@ -17,6 +17,7 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import TrialNotFound
+from adabkb_service.operations.model.novelty import novelty
 from adabkb_service.operations.model.why_in_words import in_words
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.events_in_words import happened
@@ -88,8 +89,18 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
             space.context,
             Labels.of(definition_of(study.definition)),
             definition.plates.shared if definition.plates else (),
+            _novelty(space, event, before, Labels.of(definition_of(study.definition))),
         ),
     )
+
+
+def _novelty(space: Space, event: EventRow, before: ReplayState, names: Labels) -> str:
+    """Return what was new about a point of the search; empty for points that were chosen without a model."""
+    if event.payload["phase"] not in ("search", "explore", "restart"):
+        return ""
+    earlier = [row.parameters for row in before.trials.values()]
+    earlier += [row.parameters for row in before.observations.values()]
+    return novelty(space, event.payload["parameters"], earlier, names)
 
 
 def _distance(space: Space, parameters: dict[str, object], before: ReplayState) -> float | None:

@@ -16,7 +16,7 @@ PHASES: Mapping[str | None, str] = {
     "search": "The search balanced the model's mean and its uncertainty.",
     "repeat": "The other results contradict the one at this point, so it is measured again.",
     "polish": "The search stayed near the best point, in the parameters that matter.",
-    "explore": "The search gave the model's uncertainty a large weight.",
+    "explore": "The point tests what the model knows little about.",
     "restart": "The search had brought no improvement for a while, so it restarted.",
     "sample": "The point is random or quasi-random, chosen without a model.",
     None: "The model chose this point.",
@@ -41,6 +41,7 @@ def in_words(
     context: Collection[str] = (),
     names: Labels = Labels(),  # noqa: B008 (it is frozen)
     shared: Collection[str] = (),
+    new: str = "",
 ) -> str:
     """Return sentences about why the point of a suggestion was chosen.
 
@@ -52,8 +53,9 @@ def in_words(
         context: names of the context parameters.
         names: the labels and units of the study.
         shared: names of the parameters whose values are equal on a plate.
+        new: a sentence about what nobody had tried before; empty if nothing of this is known.
     """
-    return " ".join(_sentences(event.payload, sign, best, distance, context, names, shared))
+    return " ".join(_sentences(event.payload, sign, best, distance, context, names, shared, new))
 
 
 def outlook(lead: float, std: float) -> str:
@@ -78,6 +80,7 @@ def _sentences(
     context: Collection[str],
     names: Labels,
     shared: Collection[str],
+    new: str,
 ) -> Iterator[str]:
     if payload["origin"] == "fallback":
         yield FALLBACK
@@ -93,6 +96,8 @@ def _sentences(
     yield PHASES[payload["phase"]] if is_feasible else INFEASIBLE
     if payload["phase"] == "sample":
         return
+    if new:
+        yield new
     if expected is not None and "mean" not in expected:
         each = (
             f"{names.metric(name)} {_estimate(found, names.quantity(name))}"

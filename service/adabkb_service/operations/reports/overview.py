@@ -265,6 +265,13 @@ class Overview:
         with self._service.database.reading() as connection:
             return result_table.at_point_of(connection, study_id, trial, MAX_REPEATS)
 
+    def at_best(self, study_id: str, best: answers.Best | None) -> result_table.Repeats | None:
+        """Return the results at the point of the best one; None if there are no others."""
+        if best is None:
+            return None
+        with self._service.database.reading() as connection:
+            return result_table.at_best(connection, study_id, best.trial, best.value)
+
     def row_of(self, study_id: str, parameters: Mapping[str, Any]) -> dict[str, float]:
         """Return column -> number for the catalogue row of a point; empty without a catalogue.
 

@@ -52,7 +52,7 @@ def _write(report: StudyReport, file: TextIO) -> None:
     file.writelines(f"* {_text(name)}: {_text(told)}\n" for name, told in words.facts(report))
     file.write("\n## Summary\n\n")
     if best := words.headline(report):
-        found = f"{best.value} ({best.where}) at {', '.join(best.conditions)}. {best.expected}"
+        found = f"{best.value} ({best.where}) at {', '.join(best.conditions)}."
         file.write(f"Best result: {_text(found)}\n\n")
     file.write(f"{_text(report.assessment.standing)}\n\n")
     file.writelines(f"**{question}** {_text(answer)}\n\n" for question, answer in words.answers_of(report))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.parameters import Parameter
-from adabkb_service.contract.quantities import OBJECTIVE
+from adabkb_service.contract.quantities import OBJECTIVE, with_unit
 from adabkb_service.operations.reports.edits_in_words import edits
 from adabkb_service.operations.reports.study_report import Line, StudyReport
 from adabkb_service.operations.words import wording
@@ -52,16 +52,14 @@ REASONS = {
 
 
 class Headline(NamedTuple):
-    """The best result of a study."""
+    """The best result of a study or, if its point was repeated, the mean there."""
 
     value: str
     """With its unit."""
     where: str
-    """Its trial."""
+    """Its trial and, if its point was repeated, what the value is the mean of."""
     conditions: list[str]
     """The name and the value of each parameter."""
-    expected: str
-    """What the model expects at its point, in a sentence; empty if it does not answer."""
 
 
 Table = tuple[list[str], list[list[str]]]
@@ -97,7 +95,7 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
 def headline(report: StudyReport) -> Headline | None:
     """Return the best result and what the model expects at its point; None without a result, and with several
     objectives."""
-    study, best, expected = report.study, report.recommendation.observed, report.assessment.progress.expected
+    study, best, progress = report.study, report.recommendation.observed, report.assessment.progress
     if best is None:
         return None
     conditions = [
@@ -105,13 +103,12 @@ def headline(report: StudyReport) -> Headline | None:
         for each in study.parameters
         if each.name in best.parameters
     ]
-    told = ""
-    if expected is not None:
-        mean = wording.estimate(study, None, expected.mean, expected.std)
-        within = wording.interval(study, expected.lcb, expected.ucb, expected.std)
-        told = f"The model expects {mean} there on average, between {within}."
     where = f"trial {best.trial}" if best.trial else "a result without a trial"
-    return Headline(wording.in_unit(study, None, best.value), where, conditions, told)
+    value, repeated = wording.in_unit(study, None, best.value), progress.measured
+    if repeated is not None:
+        where = f"mean of {repeated.count} results at its point; the best of them is {value}, {where}"
+        value = with_unit(wording.mean(study, repeated.mean), wording.unit(study))
+    return Headline(value, where, conditions)
 
 
 def lacks_model(report: StudyReport) -> bool:
@@ -155,9 +152,8 @@ def _by_model(report: StudyReport) -> tuple[answers.Parameters | None, dict[str,
     study, model = report.study, report.recommendation.model
     if model is None:
         return None, {}
-    told = {name: wording.estimate(study, name, at.mean, at.std) for name, at in (model.metrics or {}).items()}
-    told[OBJECTIVE] = wording.estimate(study, None, model.mean, model.std)
-    return model.parameters, {name: f"mean {each}" for name, each in told.items()}
+    told = {name: wording.expected(study, name, at) for name, at in (model.metrics or {}).items()}
+    return model.parameters, {**told, OBJECTIVE: wording.expected(study, None, model)}
 
 
 def _observed(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from adabkb_service.contract.quantities import UNNAMED, Quantity, plus_minus, with_unit
+from adabkb_service.engine.wording import decimals
 from adabkb_service.operations.words.values_in_words import exponential
 
 LARGEST, MAX_PLACES = 1e15, 6
@@ -17,7 +18,7 @@ FEWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """The number format of results. It depends on their range, on the largest number of decimals among them, and on
+    """The number format of results. It depends on their range, on the usual number of decimals among them, and on
     their quantity."""
 
     low: float
@@ -26,12 +27,21 @@ class Digits:
     quantity: Quantity = UNNAMED
 
     def result(self, value: float) -> str:
-        """Format a result to a thousandth of the range of all results, with no more decimals than the results have."""
+        """Format a result to a thousandth of the range of all results, with no more decimals than it has itself or most
+        results have."""
+        return self._rounded(value, max(self.decimals, decimals(value)))
+
+    def mean(self, value: float) -> str:
+        """Format the mean of results as ``result``, with as many decimals as most results, and at least one."""
+        return self._rounded(value, max(self.decimals, 1))
+
+    def _rounded(self, value: float, most: int) -> str:
+        """Format a number to a thousandth of the range of all results, with at most this many decimals."""
         if self.quantity.digits is not None:
             return self._in_unit(_written(value, self.quantity.digits))
         extent = self.high / 2.0 - self.low / 2.0  # half of the range, since the whole may overflow
         places = FEWEST - math.floor(math.log10(extent) + math.log10(2.0)) if extent > 0.0 else 0
-        return self._in_unit(_written(value, min(self.decimals, max(places, _places(value, FEWEST)))))
+        return self._in_unit(_written(value, min(most, max(places, _places(value, FEWEST)))))
 
     def estimate(self, mean: float, std: float) -> str:
         """Format a prediction, with two digits of its standard deviation and at most one decimal more than the results.
@@ -46,6 +56,15 @@ class Digits:
         ``estimate``."""
         places = min(_places(std, 2), self._finest)
         return self._in_unit(" and ".join(_written(self.quantity.within(end), places) for end in (low, high)))
+
+    def expected(self, mean: float, low: float, high: float, std: float) -> str:
+        """Format a prediction with its central 90% interval, clipped to the natural bounds, with the decimals of
+        ``estimate``."""
+        if not std > 0.0:
+            return self.result(self.quantity.within(mean))
+        places = min(_places(std, 2), self._finest)
+        at, start, end = (_written(self.quantity.within(each), places) for each in (mean, low, high))
+        return f"{self._in_unit(at)} (90%: {self._in_unit(f'{start} to {end}')})"
 
     def difference(self, value: float) -> str:
         """Format a difference or a deviation with two significant digits."""

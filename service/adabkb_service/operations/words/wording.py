@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from adabkb_service.contract.algorithms import AutoProfile
-from adabkb_service.contract.answers import Observation, Study, Trial
+from adabkb_service.contract.answers import MetricPrediction, Observation, Prediction, Study, Trial
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import OutcomeConstraint
+from adabkb_service.contract.model import ModelRecommendation
 from adabkb_service.contract.parameters import FloatParameter, Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, informative, titled, with_unit
 from adabkb_service.engine.auto.config import CONFIDENCE
@@ -265,6 +266,21 @@ def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
     """Format a prediction of a metric or of the objective, clipped to its natural bounds, with its unit."""
     known = quantity(study, name)
     return Digits(mean, mean, FINEST, known).estimate(mean, std)
+
+
+def expected(study: Study, name: str | None, found: MetricPrediction | Prediction | ModelRecommendation) -> str:
+    """Format a prediction of a metric or of the objective, with its central 90% interval or, if the algorithm has other
+    bounds, with its standard deviation; clipped to the natural bounds, with its unit."""
+    mean, std = found.mean or 0.0, found.std or 0.0
+    if not isinstance(study.algorithm, AutoProfile) or found.lcb is None or found.ucb is None:
+        return estimate(study, name, mean, std)
+    return Digits(mean, mean, FINEST, quantity(study, name)).expected(mean, found.lcb, found.ucb, std)
+
+
+def mean(study: Study, value: float) -> str:
+    """Format the mean of several results with the digits that the study specifies, by default four significant ones.
+    ``mean`` in ``assets/words.js`` does the same."""
+    return number(study, None, value if quantity(study).digits is not None else float(f"{value:.{FEW_DIGITS}g}"))
 
 
 def interval(study: Study, low: float, high: float, std: float) -> str:

@@ -283,7 +283,9 @@ function bands(study, { records }, recommendation, metric, ink) {
           band(
             "expected at the best point",
             ink.warn,
-            [model.mean - model.std, model.mean + model.std].map((at) => within(at, study.quantity)),
+            [model.lcb ?? model.mean - model.std, model.ucb ?? model.mean + model.std].map((at) =>
+              within(at, study.quantity),
+            ),
           ),
         ]
       : []),

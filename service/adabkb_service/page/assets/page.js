@@ -2,7 +2,7 @@
 //
 // A form or a button with data-api="METHOD path" sends its fields (or data-body); data-action names what follows.
 
-import { call, reachable, root } from "./calls.js";
+import { call, pause, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
 import { messageOf } from "./caught.js";
 import { around, byId, dataOf, every, holder, one } from "./elements.js";
@@ -10,17 +10,19 @@ import { body, clearProblem, isField, tellProblem } from "./forms.js";
 import "./session.js";
 import { clearToasts, saidBefore, say, sayThere } from "./toasts.js";
 import { askPatiently } from "./waiting.js";
-import { atClock, span, tellTimes } from "./words.js";
+import { atClock, figure, span, tellTimes } from "./words.js";
 
 /** @typedef {{ method: string, path?: string, body?: unknown }} Way back; by default to the path of the action */
 /** @typedef {Way & { path: string }} Request */
 /**
  * @typedef {object} Action
- * @property {(answer: any, sent: any, element: HTMLElement) => string} [says]
+ * @property {(answer: any, sent: any, element: HTMLElement) => string | Promise<string>} [says]
  * @property {(answer: any, sent: any, element: HTMLElement) => Way | null} [undo]
  * @property {(answer: any) => string} [goto]
  * @property {(answer: any, sent: any, element: HTMLElement) => unknown} [after]
  */
+
+const MAX_MILLISECONDS_TO_JUDGE = 2500;
 
 /** @param {string} id */
 const studyPage = (id) => `${root}/studies/${encodeURIComponent(id)}`;
@@ -68,17 +70,19 @@ const ACTIONS = {
     says: (answer, _, element) =>
       answer.trials.length ? reserved(answer) : JSON.parse(dataOf(element, "reasons"))[answer.reason],
   },
-  tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
-  result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
+  tell: { says: tellStored, undo: exclusion },
+  result: { says: tellStored, undo: exclusion, goto: stay },
   failure: { says: (answer) => `Trial ${answer.trial.number} is stored as failed.` },
   queue: {
     says: ({ number, plate }) => `Trial ${number} is queued${plate ? ` on plate ${plate}` : ""}.`,
   },
   repeat: {
-    says: ({ trials }) =>
-      trials.length > 1
-        ? `Trials ${trials[0].number} to ${trials.at(-1).number} are queued.`
-        : `Trial ${trials[0].number} is queued.`,
+    says: ({ trials }) => {
+      const of = trials[0].plate ? ` on plate ${trials[0].plate}` : "";
+      return trials.length > 1
+        ? `Trials ${trials[0].number} to ${trials.at(-1).number} are queued${of}.`
+        : `Trial ${trials[0].number} is queued${of}.`;
+    },
   },
   limits: {
     says: () => "The limits are changed.",
@@ -110,7 +114,7 @@ const ACTIONS = {
     undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
   },
   added: { says: () => "The numbers are added to the result." },
-  entered: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion },
+  entered: { says: tellStored, undo: exclusion },
   words: {
     says: () => "The words are changed.",
     undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
@@ -231,6 +235,20 @@ function exclusion(answer, _, element) {
   return { method: "PATCH", path, body: { excluded: true } };
 }
 
+/** What was stored, with a warning if it is unusual. If the server does not say so in time, only what was sent.
+ * @param {any} answer
+ * @param {any} sent
+ */
+async function tellStored({ observation, trial, study }, sent) {
+  const path = `${studyPage(study.id)}/results/${observation.seq}/stored.json`;
+  const late = pause(MAX_MILLISECONDS_TO_JUDGE).then(() => null);
+  /** @type {{ told: string, warning: string } | null} */
+  const found = await Promise.race([call("GET", path).catch(() => null), late]);
+  const numbers = found?.told || (typeof sent.value === "number" ? figure(sent.value, 12) : "");
+  const what = trial ? `The result of trial ${trial.number} is stored` : `Result ${observation.seq} is stored`;
+  return [`${what}${numbers && `: ${numbers}`}.`, found?.warning ?? ""].join(" ").trim();
+}
+
 /** Send a request to the API, and show its outcome.
  * @param {HTMLElement} element whose data attributes name the request and the action
  * @param {any} sent
@@ -241,7 +259,7 @@ async function perform(element, sent) {
   const answer = await (isAsking ? askPatiently(method, path, sent) : call(method, path, sent));
   if (answer === null) return; // the person no longer waits
   const { says, undo, goto, after } = ACTIONS[dataOf(element, "action")];
-  const text = says?.(answer, sent, element);
+  const text = await says?.(answer, sent, element);
   const way = undo?.(answer, sent, element);
   const back = way ? { path, ...way } : undefined;
   const target = goto?.(answer);

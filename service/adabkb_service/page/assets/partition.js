@@ -118,7 +118,16 @@ export function partitionChart(data) {
         header,
         rows,
         height: y ? 460 : 200,
-        said: said(met, items, isAll, others, through, coloured !== colour.value, now < end ? { now, past } : null),
+        said: said(
+          met,
+          blank,
+          items,
+          isAll,
+          others,
+          through,
+          coloured !== colour.value,
+          now < end ? { now, past } : null,
+        ),
       };
     },
     { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) },
@@ -224,7 +233,7 @@ function aboutCell(cell, drawn, unit) {
   );
   const bound = cell.index === null ? [] : [`as good as ${inUnit(figure(cell.index, 4), unit)}`];
   return [
-    `${cell.status === "leaf" ? "open" : "pruned"}, depth ${cell.depth}`,
+    `${cell.status === "leaf" ? "possible" : "ruled out"}, depth ${cell.depth}`,
     inUnit(plusMinus(cell.mean, cell.std), unit),
     ...bound,
     ...sides,
@@ -233,6 +242,7 @@ function aboutCell(cell, drawn, unit) {
 
 /** The chart in words.
  * @param {PartitionCell[]} met by the plane
+ * @param {PartitionCell[]} blank those of them that are hatched
  * @param {PartitionCell[]} cells
  * @param {boolean} isAll
  * @param {import("./scale.js").Scale[]} others
@@ -240,10 +250,13 @@ function aboutCell(cell, drawn, unit) {
  * @param {boolean} lacksIndex
  * @param {{ now: number, past: Past } | null} replayed
  */
-function said(met, cells, isAll, others, through, lacksIndex, replayed) {
-  const count = (/** @type {string} */ status) => cells.filter((cell) => cell.status === status).length;
-  const leaves = met.filter((cell) => cell.status === "leaf").length;
-  const parts = [`${leaves} of ${count("leaf")} cells intersect this plane; pruned, hatched: ${count("pruned")}`];
+function said(met, blank, cells, isAll, others, through, lacksIndex, replayed) {
+  const open = cells.filter((cell) => cell.status === "leaf").length;
+  const shownHere = met.filter((cell) => cell.status === "leaf").length;
+  const isPruned = (/** @type {PartitionCell} */ cell) => cell.status === "pruned";
+  const [out, unknown] = [blank.filter(isPruned).length, blank.filter((cell) => !isPruned(cell)).length];
+  const hatched = [out && `${out} ruled out`, unknown && `${unknown} without a number`].filter(Boolean);
+  const parts = [`${shownHere} of ${open} possible parts are in this plane; hatched: ${hatched.join(", ") || "none"}`];
   if (others.length)
     parts.push(
       `others at ${others
@@ -251,9 +264,9 @@ function said(met, cells, isAll, others, through, lacksIndex, replayed) {
         .map((scale) => `${scale.title} = ${inUnit(shown(through[scale.name]), scale.parameter.unit)}`)
         .join(", ")}${others.length > 6 ? ", …" : ""}`,
     );
-  if (!isAll) parts.push(`only the first ${cells.length} cells are shown`);
-  if (lacksIndex) parts.push("how good a cell may be is not known yet, so the expected result is shown");
+  if (!isAll) parts.push(`only the first ${cells.length} parts are shown`);
+  if (lacksIndex) parts.push("how good a part may be is not known yet, so the expected result is shown");
   if (replayed?.past) parts.push(`replay: as of result ${replayed.now}, learned from the results until then`);
-  else if (replayed) parts.push("replay: the cells of then in the colours of now, as the results are too many");
+  else if (replayed) parts.push("replay: the parts of then in the colours of now, as the results are too many");
   return `${parts.join("; ")}.`;
 }

@@ -11,7 +11,7 @@ import "./rows.js";
 import { conditions, Scale } from "./scale.js";
 import { chartsOf } from "./study-charts.js";
 import { takeWords } from "./wording.js";
-import { difference, figure, measured, plusMinus } from "./words.js";
+import { between, cut, difference, expected, figure, meanOf, measured } from "./words.js";
 
 const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
@@ -50,6 +50,26 @@ function tellPreferred(model, observed) {
   told.textContent = isOther ? `Best by the model: ${conditions(parameters, model.parameters).join(", ")}` : "";
 }
 
+/** Show what the model expects at the best result, and in the cell of its value the mean of the results there.
+ * @param {HTMLElement} cell
+ */
+async function tellExpected(cell) {
+  const { progress, outlook, results } = await data.assessment();
+  const { expected: at, repetition, measured: repeated, best } = progress;
+  if (repeated && best && !data.context)
+    cell.textContent =
+      `mean ${meanOf(repeated.mean, plain("value"))} of ${repeated.count}; ` +
+      `the best is ${measured(best.value, plain("value"))}`;
+  const told = ifThere("best-expected", HTMLElement);
+  if (!told) return;
+  const more = at && repetition ? `; one more result: ${between(repetition, at.std, quantities.value)} (90%)` : "";
+  const isEarly = outlook.fewest !== null && results < outlook.fewest;
+  told.textContent =
+    at && !isEarly
+      ? `Expected by the model: ${expected(cut(interval(at), quantities.value), quantities.value)}${more}`
+      : "";
+}
+
 /** Write the recommended point next to the best observed one. */
 async function recommend() {
   const table = byId("recommendation", HTMLTableElement);
@@ -68,6 +88,7 @@ async function recommend() {
   tellPreferred(model, observed);
   const value = one(table, "[data-value]", HTMLElement);
   write(value, model ? mean(model, "value") : "–", measured(observed?.value, plain("value")));
+  tellExpected(one(value, "[data-by=observed]", HTMLElement)).catch(() => {}); // without the model, it stays as it is
   for (const row of every(table, "[data-metric]", HTMLElement)) {
     const name = dataOf(row, "metric");
     const predicted = model?.metrics?.[name];
@@ -85,17 +106,21 @@ async function recommend() {
   table.removeAttribute("aria-busy");
 }
 
-const { quantities = {}, parameters } = await data.study();
+const { quantities = {}, parameters, algorithm } = await data.study();
 const scales = new Map(parameters.map((each) => [each.name, new Scale(each)]));
 /** A quantity without its unit, which the head of the row has.
  * @param {string} name
  */
 const plain = (name) => ({ digits: quantities[name]?.digits });
+/** A prediction with its bounds only if they are those of a 90% interval, as in the profile auto.
+ * @param {{ mean: number, std: number, lcb?: number, ucb?: number }} predicted
+ */
+const interval = ({ mean, std, lcb, ucb }) => (algorithm.profile === "auto" ? { mean, std, lcb, ucb } : { mean, std });
 /** A predicted mean with its own uncertainty, which is less than that of a single result.
- * @param {{ mean: number, std: number }} predicted
+ * @param {{ mean: number, std: number, lcb?: number, ucb?: number }} predicted
  * @param {string} name
  */
-const mean = (predicted, name) => `mean ${plusMinus(predicted.mean, predicted.std, plain(name))}`;
+const mean = (predicted, name) => expected(interval(predicted), plain(name));
 const hasSeveral = document.getElementById("front") !== null; // objectives
 /** Update the best point, or the best compromises; an error is shown at the top of the page. */
 const best = () => (hasSeveral ? listCompromises(data) : recommend()).catch(() => {});

@@ -156,6 +156,36 @@ export function plusMinus(mean, std, quantity = {}) {
   return inUnit(told.join(`${NO_BREAK}±${NO_BREAK}`), quantity.unit);
 }
 
+/** A predicted mean with its central 90% interval or, without one, with its standard deviation, as the server's
+ * `Digits.expected` writes it.
+ * @param {{ mean: number, std: number, lcb?: number, ucb?: number }} predicted
+ * @param {Quantity} [quantity]
+ */
+export function expected({ mean, std, lcb, ucb }, quantity = {}) {
+  if (lcb === undefined || ucb === undefined || !(std > 0)) return plusMinus(mean, std, quantity);
+  const [at, low, high] = [mean, lcb, ucb].map((each) => plusMinus(each, std, quantity).split(NO_BREAK)[0]);
+  return `${inUnit(at, quantity.unit)} (90%: ${inUnit(`${low} to ${high}`, quantity.unit)})`;
+}
+
+/** The ends of a range, with the decimals that a standard deviation has with two digits.
+ * @param {{ low: number, high: number }} range
+ * @param {number} std
+ * @param {Quantity} [quantity]
+ */
+export function between({ low, high }, std, quantity = {}) {
+  const ends = [low, high].map((each) => plusMinus(each, std, quantity).split(NO_BREAK)[0]);
+  return inUnit(ends.join(" to "), quantity.unit);
+}
+
+/** The mean of several results: with the digits that the study asks for, by default four, as the server's `mean`
+ * writes it.
+ * @param {number} value
+ * @param {Quantity} [quantity]
+ */
+export function meanOf(value, quantity = {}) {
+  return quantity.digits === undefined ? inUnit(figure(value, 4), quantity.unit) : measured(value, quantity);
+}
+
 /** @type {[number, string][]} */
 const UNITS_OF_TIME = [
   [86400, "d"],
