@@ -115,7 +115,7 @@ def test_report_of_an_unknown_study_is_not_found(api: httpx.Client, study: str) 
 def test_report_of_a_laboratory_tells_what_happened_to_each_experiment(api: httpx.Client) -> None:
     """Lost attempts with their reasons, plates, repetitions with their mean, measured beside suggested values, and what
     edits changed."""
-    definition = {
+    definition: dict[str, object] = {
         "id": "flasks",
         "direction": "maximize",
         "plates": {"size": 2},

@@ -127,8 +127,8 @@ def test_measured_numbers_between_ordered_values_keep_their_place(values: tuple[
             assert axis.encode(value) == pytest.approx((index + 0.5 + share) / 3, abs=1e-4)
             assert axis.measured(axis.encode(value)) == canonical(axis, value) == value
             assert axis.decode(axis.encode(value)) == (one if share < 0.5 else other)
-    for value in (min(values) - 1e-9, max(values) + 1e-9, 10**400, True, "1.5"):
-        assert axis.problem_if_measured(value) is not None
+    for outside in (min(values) - 1e-9, max(values) + 1e-9, 10**400, True, "1.5"):
+        assert axis.problem_if_measured(outside) is not None
 
 
 @pytest.mark.parametrize("axis", [ChoiceAxis("x", (1, 3, 2), ordered=True), ChoiceAxis("x", (1, 2, 4))])
