@@ -30,7 +30,7 @@ NEVER = 10**9
 """A number of steps or results that is never reached."""
 ONE_WIDTH = (1.5, 1.5, 1.5, 1.5)
 """A cycle of equal confidence widths, the middle ones."""
-WIDTHS = ("EARLY_BETAS", "EARLY_BETAS_OF_MANY", "BETAS", "EARLY_BETAS_OF_CHOICES", "BETAS_OF_CHOICES")
+WIDTHS = ("EARLY_BETAS", "WIDE_BETAS", "BETAS", "EARLY_BETAS_OF_CHOICES", "BETAS_OF_CHOICES")
 """The cycles of ``betas``."""
 
 
@@ -192,7 +192,7 @@ MECHANISMS = (
         "the first steps have the later widths",
         (
             (betas, "EARLY_BETAS", betas.BETAS),
-            (betas, "EARLY_BETAS_OF_MANY", betas.BETAS),
+            (betas, "WIDE_BETAS", betas.BETAS),
             (betas, "EARLY_BETAS_OF_CHOICES", betas.BETAS_OF_CHOICES),
         ),
     ),

@@ -116,7 +116,7 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
         page.goto("/studies/digits")
         drawn(page, "partition", "history", "gap")
         now = page.locator("#partition .said").inner_text()
-        assert re.match(r"\d+ of \d+ cells intersect this plane", now)
+        assert re.match(r"\d+ of \d+ possible parts are in this plane", now)
         present = page.evaluate("fetch('/v1/studies/digits/partition').then((answer) => answer.json())")["items"]
         past = page.evaluate("fetch('/studies/digits/past.json?results=12').then((answer) => answer.json())")
         assert [each["key"] for each in past] == [each["key"] for each in present]

@@ -256,8 +256,14 @@ def _decide(state: State, view: View, out: Issued) -> Suggestion[State]:
 
 def _beta(state: State, step: int, *, of_rows: bool = False) -> float:
     """Return the confidence width of a step of the search."""
-    domain, several = state.problem.domain, state.problem.has_several
-    return betas.beta(step, domain.dimension, has_choices=_has_choices(state), several=several, of_rows=of_rows)
+    several, is_wide = state.problem.has_several, _is_wide(state)
+    return betas.beta(step, is_wide=is_wide, has_choices=_has_choices(state), several=several, of_rows=of_rows)
+
+
+def _is_wide(state: State) -> bool:
+    """Return whether the early steps are wider, but fewer: several numbers, of which nothing is known beforehand."""
+    config = state.problem.config
+    return state.problem.domain.dimension > betas.FEW and config.prior is None and not config.older
 
 
 def _has_choices(state: State) -> bool:
@@ -294,7 +300,7 @@ def _decide_restart(state: State, restart: Restart, view: View, out: Issued) -> 
     equal, and if the largest bound is near the best point of the study; else where the bound is largest."""
     view, domain = for_step(view, state.problem.seed, step_of(state, out)), state.problem.domain
     size = restart.size(out.pending, domain)
-    beta = betas.beta(size, domain.dimension)
+    beta = betas.beta(size, is_wide=_is_wide(state))
     tolerance = 0.0 if state.problem.space.constraints else TOLERANCE  # a centroid is never at an edge
     if size >= RANDOM_POINTS and not _knows_nothing(view, state.record.values[restart.rows]):
         target = _largest(state, view, beta, restart.best, out)

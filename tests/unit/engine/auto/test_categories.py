@@ -126,7 +126,7 @@ def test_small_space_suggests_the_point_with_the_largest_bound() -> None:
         step = state.record.size
         if step >= 2 * domain.most_choices:  # every choice is tried
             free = np.array([each for each in domain.whole.points if not holds(state.record.positions, each)])
-            bounds = state.surrogate.ucb(free, betas.beta(step, 3, has_choices=True))
+            bounds = state.surrogate.ucb(free, betas.beta(step, has_choices=True))
             assert suggestion.point.tolist() == free[np.argmax(bounds)].tolist()
         level = domain.index(2, suggestion.point[2])
         levels.append(level)

@@ -26,6 +26,7 @@ from adabkb_service.engine.auto.state.turns import (
 )
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.conditions import Condition
+from adabkb_service.engine.older import Older
 from adabkb_service.engine.space import Space
 from tests.unit.engine.auto.drive import Run, run
 from tests.unit.engine.strategies import unit_space
@@ -121,20 +122,30 @@ def test_is_nearest_to_failed_compares_distances() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dimension", "options", "steps", "early", "late"),
+    ("options", "steps", "early", "late"),
     [
-        (2, {}, 20, [1.5, 3.0, 1.5, 3.0], [0.5, 1.5, 1.5, 3.0]),
-        (3, {}, 12, [3.0] * 4, [0.5, 1.5, 1.5, 3.0]),
-        (2, {"has_choices": True}, 20, [3.0] * 4, [0.5, 1.5, 3.0, 3.0]),
-        (3, {"several": True}, 12, [0.5] * 4, [0.5] * 4),
-        (3, {"of_rows": True}, 20, [3.0] * 4, [0.5, 1.5, 1.5, 3.0]),
+        ({}, 20, [1.5, 3.0, 1.5, 3.0], [0.5, 1.5, 1.5, 3.0]),
+        ({"is_wide": True}, 12, [3.0] * 4, [0.5, 1.5, 1.5, 3.0]),
+        ({"is_wide": True, "has_choices": True}, 20, [3.0] * 4, [0.5, 1.5, 3.0, 3.0]),
+        ({"is_wide": True, "several": True}, 12, [0.5] * 4, [0.5] * 4),
+        ({"is_wide": True, "of_rows": True}, 20, [3.0] * 4, [0.5, 1.5, 1.5, 3.0]),
     ],
 )
 def test_confidence_widths_alternate(
-    dimension: int, options: dict[str, bool], steps: int, early: list[float], late: list[float]
+    options: dict[str, bool], steps: int, early: list[float], late: list[float]
 ) -> None:
-    assert [betas.beta(step, dimension, **options) for step in range(4)] == early
-    assert [betas.beta(step, dimension, **options) for step in range(steps - 4, steps + 4)] == early + late
+    assert [betas.beta(step, **options) for step in range(4)] == early
+    assert [betas.beta(step, **options) for step in range(steps - 4, steps + 4)] == early + late
+
+
+def test_early_steps_are_wider_only_where_nothing_is_known_beforehand() -> None:
+    """And with more than two parameters. The first suggestion then has the width of an exploration."""
+    known = Older("older", (0, 1, 2), ((0.5, 0.5, 0.5), (0.1, 0.2, 0.3)), (1.0, 0.0))
+    for dimension, config, is_wide in ((2, Config(), False), (3, Config(), True), (3, Config(older=(known,)), False)):
+        result = Run(auto.start(unit_space(dimension), config, 0))
+        for _ in range(4):
+            result.step(lambda u: -float(((u - 0.3) ** 2).sum()))
+        assert auto.suggest(result.state, np.zeros((0, dimension))).phase == ("explore" if is_wide else "search")
 
 
 def test_phase_describes_the_purpose_of_a_suggestion() -> None:
@@ -151,7 +162,7 @@ def test_phase_describes_the_purpose_of_a_suggestion() -> None:
             expected = "polish"
         else:
             away = suggestion.point - state.record.positions[np.argmax(state.record.values)]
-            is_wide = betas.beta(step, 2) >= 2.0
+            is_wide = betas.beta(step) >= 2.0
             expected = "polish" if (away**2).sum() < 2 * 0.05**2 else "explore" if is_wide else "search"
         assert suggestion.phase == expected
         seen.add(expected)

@@ -76,7 +76,7 @@ def test_points_suggested_together_equal_those_suggested_in_turn() -> None:
 
 def test_suggestion_in_a_slice_maximizes_the_bound() -> None:
     """Within 1% of beta s: none of 5,000 random points of the slice has a larger bound."""
-    space, beta = unit_space(3), betas.beta(15, 3)
+    space, beta = unit_space(3), betas.beta(15, is_wide=True)
     state, within = run(space, wave, 15).state, Slice(space, {"x2": 0.4})
     suggestion = next(auto.suggestions_within(state, within, np.zeros((0, 3))))
     others = within.put(np.random.default_rng(1).random((5000, 3)))

@@ -7,8 +7,9 @@ EARLY_STEPS = 20
 EARLY_BETAS = (1.5, 3.0)
 """Widths of the early steps, in turn."""
 FEW = 2
-"""With more parameters than this, and none categorical, the early steps are wider, but fewer."""
-EARLY_STEPS_OF_MANY, EARLY_BETAS_OF_MANY = 12, (3.0,)
+"""With more parameters than this, none of them categorical, and without a prior or older studies, the early steps are
+wider, but fewer."""
+WIDE_STEPS, WIDE_BETAS = 12, (3.0,)
 """The number and the widths of these steps."""
 BETAS = (0.5, 1.5, 1.5, 3.0)
 """Widths of the later steps, in turn."""
@@ -37,13 +38,13 @@ BETA_OF_OBJECTIVES = 0.5
 
 
 def beta(
-    step: int, dimension: int, *, has_choices: bool = False, several: bool = False, of_rows: bool = False
+    step: int, *, is_wide: bool = False, has_choices: bool = False, several: bool = False, of_rows: bool = False
 ) -> float:
     """Return the width of a step of the search, or of a restart.
 
     Args:
         step: the number of the step.
-        dimension: the number of parameters.
+        is_wide: whether early steps are wider, but fewer; with choices or rows, they are not.
         has_choices: whether the space has categorical parameters.
         several: whether there are several objectives.
         of_rows: whether the step searches rows of a catalogue.
@@ -56,8 +57,8 @@ def beta(
         widths = (BETA_OF_ROWS,)
     elif has_choices:
         widths = EARLY_BETAS_OF_CHOICES
-    elif dimension > FEW:
-        steps, widths = EARLY_STEPS_OF_MANY, EARLY_BETAS_OF_MANY
+    elif is_wide:
+        steps, widths = WIDE_STEPS, WIDE_BETAS
     return widths[step % len(widths)] if step < steps else later_beta(step, has_choices=has_choices)
 
 
