@@ -188,8 +188,8 @@ class Observation(Record):
 
 @dataclass(frozen=True)
 class Counts(Record):
-    """The numbers of trials by state, and of observations. ``own_failures`` are the failed trials that are experiments
-    of users' own and do not count towards the budget."""
+    """The numbers of trials by state, and of observations. ``own_failures`` are the failed
+    evaluations that were reported without a trial; they do not count towards the budget."""
 
     trials: int
     active: int

@@ -48,7 +48,7 @@ from adabkb_service.api.middleware import (
     RequestMiddleware,
 )
 from adabkb_service.api.model_reads import ModelReads
-from adabkb_service.api.origin import CORS_METHODS, CORS_SEEN, CORS_SENT, OriginMiddleware
+from adabkb_service.api.origin import CORS_METHODS, CORS_REQUEST_HEADERS, CORS_RESPONSE_HEADERS, OriginMiddleware
 from adabkb_service.api.tracing import TracingMiddleware
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.identity.provider import Provider
@@ -247,8 +247,8 @@ def _add_middleware(app: FastAPI, settings: Settings, running: Service) -> None:
             CORSMiddleware,
             allow_origins=listed(settings.origins),
             allow_methods=CORS_METHODS,
-            allow_headers=CORS_SENT,
-            expose_headers=CORS_SEEN,
+            allow_headers=CORS_REQUEST_HEADERS,
+            expose_headers=CORS_RESPONSE_HEADERS,
         )
     if running.traces is not None:
         app.add_middleware(TracingMiddleware, traces=running.traces)

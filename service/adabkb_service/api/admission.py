@@ -1,7 +1,7 @@
 """Admission of requests: before the body is read, the token is checked against the right that the endpoint needs.
 
-Each endpoint declares what it needs, ``@needs("work")`` or ``@needs_nothing``. An endpoint without
-such a declaration cannot be routed: ``GuardedRoute`` raises TypeError.
+Each endpoint declares what it needs, ``@needs("work")`` or ``@needs_nothing``. An endpoint without such a
+declaration cannot be routed: ``GuardedRoute`` raises TypeError.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def needs_nothing(endpoint: Endpoint) -> Endpoint:
 
 
 class GuardedRoute(APIRoute):
-    """A route that asks the gate to admit a request before it calls the endpoint.
+    """A route that checks a request by the gate before it calls the endpoint.
 
     Raises:
         TypeError: the endpoint does not declare what it needs.

@@ -18,9 +18,9 @@ from adabkb_service.api.problem_types import CROSS_SITE, FOREIGN_HOST, ProblemTy
 from adabkb_service.api.problems import problem
 from adabkb_service.errors import shown
 
-LOOKED_AT = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
+INSPECTED_HEADERS = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
 CORS_METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE")
-CORS_SENT = (
+CORS_REQUEST_HEADERS = (
     "Authorization",
     "Content-Type",
     "Idempotency-Key",
@@ -32,8 +32,8 @@ CORS_SENT = (
     "X-Request-ID",
 )
 """Headers that pages of the configured origins may send."""
-CORS_SEEN = ("ETag", "Idempotent-Replayed", "Preference-Applied", "Retry-After", "X-Request-ID")
-"""Headers of an answer that pages of the configured origins can read."""
+CORS_RESPONSE_HEADERS = ("ETag", "Idempotent-Replayed", "Preference-Applied", "Retry-After", "X-Request-ID")
+"""Headers of a response that pages of the configured origins can read."""
 OWN_SITE = (b"same-origin", b"none")
 """Values of Sec-Fetch-Site for the server's own pages, and for an address that a user typed or bookmarked."""
 
@@ -57,18 +57,18 @@ class OriginMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         if scope["type"] == "http":
-            said = {name: value for name, value in scope["headers"] if name in LOOKED_AT}
-            if refusal := self._refusal(scope["method"], said):
+            headers = {name: value for name, value in scope["headers"] if name in INSPECTED_HEADERS}
+            if refusal := self._refusal(scope["method"], headers):
                 await problem(Request(scope), *refusal)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _refusal(self, method: str, said: Mapping[bytes, bytes]) -> tuple[ProblemType, str] | None:
-        host = said.get(b"host", b"")
+    def _refusal(self, method: str, headers: Mapping[bytes, bytes]) -> tuple[ProblemType, str] | None:
+        host = headers.get(b"host", b"")
         name = _name(host)
         if name is not None and name not in self._hosts:
             return FOREIGN_HOST, f"Unrecognized Host: {shown(name)}."
-        if said.get(b"origin") not in self._origins and _is_cross_site(method, host, said):
+        if headers.get(b"origin") not in self._origins and _is_cross_site(method, host, headers):
             return CROSS_SITE, "A browser sent this request for a page of another site."
         return None
 
@@ -89,17 +89,17 @@ def _name(host: bytes) -> str | None:
     return None
 
 
-def _is_cross_site(method: str, host: bytes, said: Mapping[bytes, bytes]) -> bool:
+def _is_cross_site(method: str, host: bytes, headers: Mapping[bytes, bytes]) -> bool:
     """Whether a page of another site sent the request, according to Sec-Fetch-Site or, without it, to Origin. Programs
     send neither header. A browser sends Sec-Fetch-Site to loopback and over TLS, and Origin with each request that does
     more than fetch a document."""
-    site, origin = said.get(b"sec-fetch-site"), said.get(b"origin")
+    site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     if site is None:
         return origin is not None and urlsplit(origin).netloc != host
-    return site not in OWN_SITE and not _follows_link(method, said)
+    return site not in OWN_SITE and not _follows_link(method, headers)
 
 
-def _follows_link(method: str, said: Mapping[bytes, bytes]) -> bool:
-    """Whether the answer replaces the page, so that the page cannot read it."""
-    is_document = said.get(b"sec-fetch-mode") == b"navigate" and said.get(b"sec-fetch-dest") == b"document"
+def _follows_link(method: str, headers: Mapping[bytes, bytes]) -> bool:
+    """Whether the response replaces the page, so that the page cannot read it."""
+    is_document = headers.get(b"sec-fetch-mode") == b"navigate" and headers.get(b"sec-fetch-dest") == b"document"
     return is_document and method in ("GET", "HEAD")

@@ -6,8 +6,8 @@ from adabkb_service.errors import RateLimit
 
 
 def rate_limit_headers(limit: RateLimit) -> dict[str, str]:
-    """RateLimit-Policy: quota (q) per window in seconds (w). RateLimit: remaining quota (r), seconds until it increases
-    (t)."""
+    """Return the two headers. RateLimit-Policy has the quota (q) and its window in seconds (w). RateLimit has the
+    remaining quota (r) and the seconds until it increases (t)."""
     return {
         "RateLimit-Policy": f'"{limit.name}";q={limit.quota};w={limit.window}',
         "RateLimit": f'"{limit.name}";r={limit.left};t={limit.reset}',

@@ -53,7 +53,7 @@ NO_TRIAL = {
 }
 """Why a study issues no trial, with the remedy, by reason."""
 
-_OTHERWISE = {"tags": "tag", "parameter": "parameters", "metrics": "metric", "std_errors": "metric_std_error"}
+_RENAMED = {"tags": "tag", "parameter": "parameters", "metrics": "metric", "std_errors": "metric_std_error"}
 """Field of the API -> parameter of the command, if the names differ."""
 
 
@@ -68,7 +68,7 @@ def option_names(command: Callable[..., Any]) -> dict[str, str]:
 
 
 def refuse(error: APIError, names: Mapping[str, str], study: str | None = None, lines: Sequence[int] = ()) -> NoReturn:
-    """End the command with an error of the server.
+    """End the command with the server's error.
 
     Args:
         error: the server's error.
@@ -76,17 +76,17 @@ def refuse(error: APIError, names: Mapping[str, str], study: str | None = None, 
         study: the id, for remedies.
         lines: the line numbers of the items of a batch.
     """
-    told = [
+    listed = [
         f"{_named(field_error['pointer'], names, lines)}: {field_error['detail']}"
         for field_error in error.problem.get("errors", ())
     ]
-    if not told:
+    if not listed:
         fail(" ".join([f"{error.detail} [{error.code}]", *_remedy(REMEDIES, error.code, study)]), error.problem)
-    if len(told) == 1:
-        fail(f"{told[0]} [{error.code}]", error.problem)
-    unlisted = [f"and {len(told) - MAX_FIELD_ERRORS} more"] if len(told) > MAX_FIELD_ERRORS else []
-    listed = "".join(f"\n  {line}" for line in [*told[:MAX_FIELD_ERRORS], *unlisted])
-    fail(f"the server refused the request [{error.code}]:{listed}", error.problem)
+    if len(listed) == 1:
+        fail(f"{listed[0]} [{error.code}]", error.problem)
+    rest = [f"and {len(listed) - MAX_FIELD_ERRORS} more"] if len(listed) > MAX_FIELD_ERRORS else []
+    lines_of_errors = "".join(f"\n  {line}" for line in [*listed[:MAX_FIELD_ERRORS], *rest])
+    fail(f"the server refused the request [{error.code}]:{lines_of_errors}", error.problem)
 
 
 def no_trial(study: str, reason: str | None, state: str | None = None) -> str:
@@ -111,5 +111,5 @@ def _named(pointer: str, names: Mapping[str, str], lines: Sequence[int]) -> str:
         return ", ".join([f"line {lines[int(rest[0])]}", *rest[1:]])
     if first == "stop" and "no_gain_for" in names:
         return names[rest[0]] if rest else "--gap-share-below"
-    name = _OTHERWISE.get(first, first)
+    name = _RENAMED.get(first, first)
     return " ".join([names[name], *rest]) if name in names else pointer or "the document"

@@ -181,7 +181,7 @@ class Counts(Answer):
     stopped: int = 0
     withdrawn: int = 0
     own_failures: Annotated[
-        int, Field(description="failed trials that are experiments of users' own; they do not count towards the budget")
+        int, Field(description="failures reported without a trial; they do not count towards the budget")
     ] = 0
 
 

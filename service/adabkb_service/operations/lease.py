@@ -81,7 +81,7 @@ def withdraw(study_id: str, number: int, body: WithdrawBody, key: Key | None = N
     point that is no longer needed. It is not a failure and does not count towards the budget. A withdrawn trial stays
     unchanged.
 
-    The model treats its point as one whose result is awaited, so that the next suggestions differ from it.
+    The model treats its point as pending, so that the next suggestions differ from it.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
@@ -109,8 +109,9 @@ def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
         TrialFinished: the trial is completed or was stopped, its point is outside the edited space or between the steps
             of a parameter, or it was withdrawn and its place on a plate is taken.
-        StudyComplete: the study has converged, and issues no more trials; or the trial did not count towards the
-            budget, since it was withdrawn or is a failed experiment of the user's own, and the budget is used up.
+        StudyComplete: the study has converged, and issues no more trials; or the budget is used up, and the
+            trial did not count towards it, since it was withdrawn or is a failure that was reported without
+            a trial.
     """
     return Request(study_id, TrialAnswer, partial(_retry, number, body), key, invalidates_decisions=True)
 

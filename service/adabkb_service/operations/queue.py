@@ -110,8 +110,8 @@ def add_trial(
     is_first: bool = True,
     is_own: bool = False,
 ) -> TrialRow:
-    """Add a queued trial at a checked point, on a plate if one is named, and return it. With ``is_own``, it is an
-    experiment of the user's own, which has failed."""
+    """Add a queued trial at a checked point, on a plate if one is named, and return it. With ``is_own``, it is
+    a failure that was reported without a trial."""
     study = draft.study
     number, plate = study.trials + 1, None
     if which is not None:

@@ -20,13 +20,14 @@ its points:
 4. ``_issue`` leases the waiting trials to the worker, and records an event for each new point. The transition function
    (``study/transitions.py``) turns the events into rows.
 
-A request waits for the model for at most ``timeouts.suggestion``, counted from when the performing process has queued
-it or, if this is later, from when that process has loaded the engine. (If the engine is still loading
-``timeouts.request`` after the request was queued, the request fails as ``Unavailable``.) Points that are still missing
-then are drawn quasi-randomly. They are drawn at once if the model replies with fewer points, because its time for
-decisions has ended, or if no useful reply is expected soon (``ModelLink.is_worth_waiting_for``). A request without
-``fallback`` is refused if the model has neither replied nor failed; its points may be ready for the next request. An
-answer with quasi-random points is marked as ``degraded``, and so is each answer while the study's model has failed.
+A request waits for the model for at most ``timeouts.suggestion``. This time begins when the request is queued or, if
+this is later, when the process that performs it has loaded the engine. A request that has waited for
+``timeouts.request`` while the engine is loading fails as ``Unavailable``. Points that are missing at the end of
+``timeouts.suggestion`` are drawn quasi-randomly. They are drawn at once if the model replies with fewer points, because
+its time for decisions has ended, or if no useful reply is expected soon (``ModelLink.is_worth_waiting_for``). A request
+without ``fallback`` is refused if the model has neither replied nor failed; its points may be ready for the next
+request. An answer with quasi-random points is marked as ``degraded``, and so is each answer while the study's model has
+failed.
 
 After a crash before the commit, there is no new trial and no answer, but an earlier batch, in which the request was
 parked, may have stored the changes of step 1. After a crash that follows the commit, trials and answer are stored, and
@@ -95,7 +96,7 @@ def suggest(
         study_id: the study's id.
         body: the body of the request.
         key: the idempotency key of the request.
-        has_left: returns whether the client has disconnected. The request is then refused.
+        has_left: returns whether the client has disconnected. If it has, the request is refused.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -150,7 +151,7 @@ def _has_plates(study: StudyRow) -> bool:
 
 
 def _plate(body: SuggestBody, draft: Draft, fixed: dict[str, Any] | None) -> plates.OpenPlate | None:
-    """Return the plate that new trials continue; None if they begin a plate."""
+    """Return the plate for new trials; None if they need a new plate."""
     return None if body.plate == "new" else plates.fitting_plate(draft.study, draft.space, fixed or {})
 
 

@@ -81,7 +81,7 @@ def _sought(text: str) -> ColumnElement[bool]:
 
 
 def count_studies(connection: Connection, text: str, *conditions: ColumnElement[bool]) -> dict[StudyState, int]:
-    """State -> number of studies that satisfy the conditions and have the text (see ``_sought``)."""
+    """State -> number of studies that satisfy the conditions and contain the text (see ``_sought``)."""
     counts = select(studies.c.state, func.count().label("studies"))
     query = counts.where(_sought(text), *conditions).group_by(studies.c.state)
     return {row.state: row.studies for row in connection.execute(query)}
@@ -95,7 +95,7 @@ def page_of_studies(
     limit: int,
     *conditions: ColumnElement[bool],
 ) -> list[ListedStudy]:
-    """A page of the studies that satisfy the conditions and have the text (see ``_sought``), latest change first."""
+    """A page of the studies that satisfy the conditions and contain the text (see ``_sought``), latest change first."""
     query = select(*_LISTED).where(_sought(text), *conditions).order_by(studies.c.updated_at.desc(), studies.c.id)
     if state is not None:
         query = query.where(studies.c.state == state)
@@ -235,7 +235,7 @@ class Order(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Which:
+class TrialSelection:
     """Selects trials with reports: some by number, the best completed ones, or else the last ones."""
 
     most: int
@@ -246,18 +246,18 @@ class Which:
 
 
 def curves(
-    connection: Connection, study_id: str, which: Which, points: int
+    connection: Connection, study_id: str, selection: TrialSelection, points: int
 ) -> list[tuple[TrialRow, list[list[float]]]]:
-    """Trials with reports, ordered by number. With each come about ``points`` pairs [step, value] of its last attempt,
-    among them the first and the last."""
+    """Trials with reports, ordered by number, each with about ``points`` pairs [step, value] of its last attempt. The
+    first and the last pair are among them."""
     reporting = select(trials).where(trials.c.study_id == study_id, trials.c.curve.is_not(None))
-    if which.numbers:
-        reporting = reporting.where(trials.c.number.in_(which.numbers))
+    if selection.numbers:
+        reporting = reporting.where(trials.c.number.in_(selection.numbers))
     order: list[ColumnElement[Any]] = [trials.c.number.desc()]
-    if which.best is not None:
+    if selection.best is not None:
         reporting = reporting.where(trials.c.value.is_not(None))
-        order.insert(0, trials.c.value.desc() if which.best is Order.LARGEST else trials.c.value)
-    rows = [TrialRow(*row) for row in connection.execute(reporting.order_by(*order).limit(which.most))]
+        order.insert(0, trials.c.value.desc() if selection.best is Order.LARGEST else trials.c.value)
+    rows = [TrialRow(*row) for row in connection.execute(reporting.order_by(*order).limit(selection.most))]
     rows.sort(key=lambda row: row.number)
     numbered = (
         select(

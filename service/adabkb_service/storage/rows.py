@@ -146,8 +146,8 @@ class StudyRow:
 
     @property
     def budget_left(self) -> int | None:
-        """Number of full evaluations left in the budget; None without a budget of trials. Withdrawn trials and failed
-        experiments of users' own do not count, and steps that stopped trials saved are added."""
+        """Number of full evaluations left in the budget; None without a budget of trials. Withdrawn trials and failures
+        that were reported without a trial do not count, and steps that stopped trials saved are added."""
         if self.budget is None:
             return None
         rule = self.definition["early_stopping"]

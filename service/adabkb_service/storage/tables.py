@@ -137,7 +137,7 @@ studies = Table(
     _count("withdrawn"),  # number of trials in this state
     Column("title", String(200)),
     Column("description", Text),
-    _count("own_failures"),  # failed trials that are experiments of users' own; they do not count towards the budget
+    _count("own_failures"),  # failures reported without a trial; they do not count towards the budget
     Index(None, "created_at", "id"),
 )
 

@@ -1,5 +1,5 @@
-"""The plates of a study: the one that new trials continue, what its points have in common, and whether points of the
-user's own can be on a plate."""
+"""The plates of a study: the one that new trials continue, what its points have in common, and whether points
+that users chose can be on a plate."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _differing(parameters: Mapping[str, Any], values: Mapping[str, Any]) -> list
 
 
 def check_result(draft: Draft, parameters: Mapping[str, Any], plate: int) -> None:
-    """Check that a result at a point of the user's own can be of a plate, which may be new.
+    """Check that a result at a point that a user chose can be of a plate, which may be new.
 
     Args:
         draft: the draft of the study.
@@ -122,7 +122,7 @@ def check_result(draft: Draft, parameters: Mapping[str, Any], plate: int) -> Non
 def check_trials(
     study: StudyRow, parameters: Mapping[str, Any], which: Literal["open", "new"], pointer: str, count: int = 1
 ) -> None:
-    """Check that trials at a point of the user's own can be on the plate that a request asks for.
+    """Check that trials at a point that a user chose can be on the plate that a request asks for.
 
     Args:
         study: the row of the study.

@@ -186,8 +186,8 @@ def _points(told: ReplayState) -> Iterator[str]:
 
 
 def _is_measured(row: TrialRow | ObservationRow) -> bool:
-    """Return whether a row may be between the steps of a parameter: results, and failed evaluations of users' own
-    points."""
+    """Return whether a row may be between the steps of a parameter: results, and failures that were reported
+    without a trial."""
     return isinstance(row, ObservationRow) or (row.state == "failed" and row.attempt == 0)
 
 

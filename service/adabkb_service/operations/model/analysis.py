@@ -38,8 +38,8 @@ POINTS = {1: 50, 2: 25}
 """Number of parameters that vary -> default number of values of each."""
 MAX_VALUES = {1: MAX_POINTS, 2: 31}
 """Number of parameters that vary -> maximum number of values of each."""
-MAX_RELEARNED = 400
-"""The maximum number of results from which a past model is learned again, for the replay of the partition."""
+MAX_REFITTED = 400
+"""The maximum number of results to which a past model is fitted again, for the replay of the partition."""
 MAX_CELLS = 5000
 """The maximum number of cells of a replay."""
 
@@ -184,13 +184,13 @@ def partition(
 
 def past_partition(service: Service, study_id: str, results: int, metric: str | None = None) -> list[CellBelief] | None:
     """Return the present cells in order of creation, each as a model of only the first ``results`` results predicts it.
-    None if there are too many of these results to fit the model to them again (``MAX_RELEARNED``).
+    None if ``results`` exceeds ``MAX_REFITTED``, because fitting the model again would take too long.
 
     Raises:
         Unavailable: the model has failed.
     """
     _check_metric(service, study_id, metric)
-    if results > MAX_RELEARNED:
+    if results > MAX_REFITTED:
         return None
     found: list[CellBelief]
     _, found = service.ask(study_id, "past_partition", results, MAX_CELLS, metric)

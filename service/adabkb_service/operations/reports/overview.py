@@ -245,8 +245,8 @@ class Overview:
             study = studies.get(connection, study_id)
             largest = definition_of(study.definition).sign > 0.0
             order = None if best is None else overview.Order.LARGEST if largest else overview.Order.SMALLEST
-            which = overview.Which(best or MAX_CURVES, numbers, order)
-            found = overview.curves(connection, study_id, which, MAX_POINTS)
+            selection = overview.TrialSelection(best or MAX_CURVES, numbers, order)
+            found = overview.curves(connection, study_id, selection, MAX_POINTS)
         return [
             {"trial": row.number, "state": row.state, "value": row.value, "worker": row.worker, "points": points}
             for row, points in found

@@ -84,7 +84,7 @@ NONE = components(())
 def principal(descriptors: Array, most: int = MOST, smallest: float = SMALLEST) -> Array:
     """Return the coordinates of choices, (choices, p), from their descriptors, (choices, descriptors): at most ``most``
     components, each with at least the share ``smallest`` of the variance."""
-    standard = _standardised(descriptors)
+    standard = _standardized(descriptors)
     if not standard.shape[1]:
         return standard
     U, sizes, _ = np.linalg.svd(standard, full_matrices=False)
@@ -101,7 +101,7 @@ def places_of(table: Table) -> Array:
     components, more than for a category, because they stand for whole parameters. The lengths of the coordinates
     decrease with their number, since distances grow with the dimension (``likelihood``).
     """
-    found = _standardised(table.numbers)
+    found = _standardized(table.numbers)
     if found.shape[1] > MAX_ROW_COMPONENTS:
         found = principal(table.numbers, MAX_ROW_COMPONENTS, MIN_ROW_SHARE)
     elif found.shape[1]:
@@ -109,7 +109,7 @@ def places_of(table: Table) -> Array:
     return np.round(found / max(1.0, math.sqrt(found.shape[1] / 3.0)), DECIMALS)
 
 
-def _standardised(descriptors: Array) -> Array:
+def _standardized(descriptors: Array) -> Array:
     """Return the columns of (choices, descriptors) that vary, with mean 0 and standard deviation 1."""
     scale = np.abs(descriptors).max(axis=0)
     scaled = descriptors / np.where(scale > 0.0, scale, 1.0)

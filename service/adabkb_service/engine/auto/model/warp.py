@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 POWERS = np.linspace(-4.0, 4.0, 33)
-# With an additive part, no warp: a sum in the units of the results is not a sum in other units.
+# The only power with an additive part: a warp would not preserve the sum.
 LINEAR = np.array([1.0])
 # Ranges below this share of the quartiles are rounding: such outputs count as constant.
 CONSTANT = 1e-12
@@ -110,11 +110,11 @@ class Warp:
 
 def fit(values: Array, powers: Array = POWERS) -> Warp:
     """Return the best warp of these results, (n,), with one of these powers; without results, the identity. Equal
-    results count once, since a search that stays on a step of the objective would otherwise dominate."""
+    results count once. Otherwise, many equal results, as of a piecewise constant objective, would dominate the fit."""
     if not len(values):
         return Warp()
     values = np.unique(values)
-    raw = _standardised(values)
+    raw = _standardized(values)
     u = raw._costs(values)
     transformed = _transform(u, powers[:, None], 2.0 - powers[:, None])
     scales = transformed.std(axis=1)
@@ -132,7 +132,7 @@ def of_worse(values: Array, power: float) -> Warp:
     """Return the warp of these results, (n,), with this power for those worse than the median and linear for the
     others."""
     values = np.unique(values)
-    raw = _standardised(values)
+    raw = _standardized(values)
     transformed = _transform(raw._costs(values), power, 1.0)
     scale = float(transformed.std())
     if not scale > CONSTANT:
@@ -140,7 +140,7 @@ def of_worse(values: Array, power: float) -> Warp:
     return Warp(raw.middle, raw.spread, power, float(transformed.mean()), scale, 1.0)
 
 
-def _standardised(values: Array) -> Warp:
+def _standardized(values: Array) -> Warp:
     """Return the linear warp by the median and the quartiles of distinct results, (n,), in increasing order; n >= 1."""
     quarters = -values / 4.0  # of the costs: no difference of two overflows
     low, middle, high = np.quantile(quarters, [0.25, 0.5, 0.75])
