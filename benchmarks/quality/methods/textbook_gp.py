@@ -1,6 +1,6 @@
 """A textbook Gaussian process, which can be written in an afternoon, as a lower limit of quality.
 
-It begins with eight quasi-random points. Results are standardised. The kernel is Matern 5/2 with a lengthscale per
+It begins with eight quasi-random points. Results are standardized. The kernel is Matern 5/2 with a lengthscale per
 ordered axis, times exp(-1 / l) per category that differs. Lengthscales and noise are found by maximum a posteriori,
 from two starts of the noise. The next point has the largest upper confidence bound with beta = 2 among 2,000 points,
 some of them near the best one, or among all points of a small space.

@@ -44,7 +44,7 @@ class Fit:
     points: Array
     """(n, d)"""
     values: Array
-    """(n,), standardised."""
+    """(n,), standardized."""
 
     def path(self, at: Array, rng: np.random.Generator) -> Array:
         """A sample of the function at points (k, d)."""

@@ -30,7 +30,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Three disjoint parts, with features standardised by the training rows."""
+    """Three disjoint parts, with features standardized by the training rows."""
 
     training: Part
     validation: Part

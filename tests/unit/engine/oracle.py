@@ -93,7 +93,7 @@ class Oracle:
         eigenvalues, U = np.linalg.eigh(K)
         keep = eigenvalues > m * np.finfo(float).eps * max(eigenvalues, default=1.0)
         self.root = (U[:, keep] / np.sqrt(eigenvalues[keep])).T
-        self.offset, self.scale = self.standardisation()
+        self.offset, self.scale = self.standardization()
         A = self.config.ridge * np.eye(int(keep.sum()))
         b = np.zeros(int(keep.sum()))
         for arm in self.evaluated:
@@ -104,7 +104,7 @@ class Oracle:
         self.A, self.w = A, np.linalg.solve(A, b)
         self.beta = self.width()
 
-    def standardisation(self) -> tuple[float, float]:
+    def standardization(self) -> tuple[float, float]:
         if self.config.outputs == "raw" or not self.results:
             return 0.0, 1.0
         mean = sum(self.results) / len(self.results)

@@ -92,7 +92,7 @@ def test_slope_matches_finite_differences(seed: int, power: float) -> None:
 
 
 @given(results())
-def test_outputs_are_standardised(values: Array) -> None:
+def test_outputs_are_standardized(values: Array) -> None:
     """Distinct results have mean 0 and standard deviation 1, unless they are nearly equal."""
     assume(np.ptp(values) > 1e-9 * np.abs(values).max())
     outputs = warp.fit(values).forward(np.unique(values))
