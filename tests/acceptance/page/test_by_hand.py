@@ -293,7 +293,7 @@ def tells_metrics_with_their_errors(page: Page) -> None:
 
 def pastes_metrics_beyond_a_bound(page: Page) -> None:
     page.goto("/studies/limited")
-    expect(page.locator("[data-metric=seconds]")).to_contain_text("±")
+    expect(page.locator("[data-metric=seconds]")).to_contain_text("(90%: ")
     expect(page.locator("[data-feasible]")).to_contain_text("yes")
     page.get_by_role("button", name="Add a result").click()
     page.get_by_role("button", name="Paste a table instead").click()

@@ -334,7 +334,7 @@ def test_a_chemist_creates_a_study_with_the_keyboard(browser: Browser, site: str
             page.keyboard.press("Enter")
 
         page.get_by_role("link", name="Studies", exact=True).last.focus()
-        keys("coupling", "", "", "30", "", "as l", "Yield", "%", "0", "100", "", "water", "number", "0", "1")
+        keys("coupling", "", "", "30", "", "as l", "Yield", "%", "0", "100", "", "", "water", "number", "0", "1")
         for name in ("ethanol", "toluene"):
             press("Add a parameter")
             page.keyboard.type(name)

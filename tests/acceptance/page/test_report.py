@@ -114,7 +114,7 @@ def test_a_report_opens_while_too_many_people_read_the_model(browser: Browser, o
     """
     gate = Gate()
     with server_on(other_sqlite) as address, httpx.Client(base_url=address, timeout=60) as api:
-        tuned(api, results=10)
+        tuned(api, results=20)
     with (
         watching({predict.model: gate}),
         server_on(other_sqlite, request_seconds=300) as address,

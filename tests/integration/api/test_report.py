@@ -48,7 +48,7 @@ def test_report_has_definition_best_point_results_workers_and_changes(api: httpx
         ["width", "whole number", "1 to 64"],
     ]
     assert best[0][1:] == ["by the model", f"best observed (trial {trial_of_best(api)})"]
-    assert "±" in best[-1][1]
+    assert "(90%: " in best[-1][1]
     head, rows = results[0], results[1:]
     assert [row[0] for row in rows] == [str(number) for number in range(1, 26)]
     assert dict(zip(head, rows[7], strict=True))["Reason or note"] == "out of memory"

@@ -404,7 +404,7 @@ def test_trial_that_stops_early_counts_at_its_full_point(state: TrialState) -> N
 
 def test_pending_point_is_the_one_that_runs() -> None:
     study = run(three, 4)
-    study.enqueue_trial({"x": 3.0})
+    study.enqueue_trial({"x": 2.9})
     trial = study.ask()
     three(trial)
     seen = model_of(study, "xyz")

@@ -160,7 +160,7 @@ def test_recommendation_near_a_baseline_keeps_all_shares(running: Service) -> No
     """Only the heat matters, so all shares stay the same."""
     today = {"water": 0.5, "ethanol": 0.5, "glycerol": 0.0, "heat": 30.0}
     create(running, mixed(parameters=PARAMETERS[:4], mixtures=MIXTURES[:1], baseline=today))
-    for _ in range(18):
+    for _ in range(24):
         for trial in suggest(running, "s", Ask()).view.trials:
             observe(running, "s", Value((trial.parameters["heat"] / 100 - 0.6) ** 2, trial.number))
     found = recommendation(running, "s").model

@@ -22,10 +22,10 @@ from adabkb_service.operations.model import analysis, coverage
 from adabkb_service.operations.model.density import density
 from adabkb_service.operations.model.records import Found, Records
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.ending import EndedEarly, ended_early
 from adabkb_service.storage import events, grants, observations, overview, result_table, studies
 from adabkb_service.storage.rows import StudyState
 from adabkb_service.study import render
-from adabkb_service.study.ending import EndedEarly, ended_early
 
 MAX_RESULTS = 1500
 """The approximate number of results in a chart. Studies with more are thinned."""

@@ -208,7 +208,7 @@ export function tellProblem(form, error) {
   const fields = new Map(faults.map((fault) => [fault, fieldOf(form, fault.pointer)]));
   /** @type {NonNullable<HTMLFormElement["inWords"]>} */
   const inWords = form.inWords ?? (({ detail }) => detail); // a form may name its fields as it shows them
-  const lines = faults.map((fault) => `${nameOf(fields.get(fault), fault.pointer)} ${inWords(fault)}`.trim());
+  const lines = faults.map((fault) => `${nameOf(form, fields.get(fault), fault.pointer)} ${inWords(fault)}`.trim());
   const remedy = problem?.code === "invalid" ? null : problem?.remedy; // that of "invalid" is for programs
   told.textContent = (lines.length ? lines : [messageOf(error)]).concat(remedy ?? []).join("\n");
   told.hidden = false;
@@ -284,12 +284,13 @@ function fieldOf(form, pointer) {
 }
 
 /** The name of the field of an error, or its pointer.
+ * @param {HTMLFormElement} form
  * @param {Element | null | undefined} field
  * @param {string} pointer
  */
-function nameOf(field, pointer) {
+function nameOf(form, field, pointer) {
   if (field) return `${labelOf(field)}:`;
-  if (pointer === "/parameters") return "The point";
+  if (pointer === "/parameters" && !form.fieldOf) return "The point"; // not the parameters of a new study
   return pointer.replace(/^\//, "").replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
