@@ -192,9 +192,7 @@ def test_constraint_applies_where_all_its_parameters_are_active(running: Service
     observe(running, "s", Value(0.5, parameters={**SGD, "lr": 0.001}))
     observe(running, "s", Value(0.6, parameters={**ADAM, "lr": 1.0}))
     for point, number in (({**SGD, "lr": 0.15}, 0), ({**SGD, "momentum": 1.0}, 1), ({**ADAM, "lr": 0.001}, 2)):
-        with pytest.raises(
-            Invalid, match=re.escape(f"{constraints[number]}, which holds for results, too;")
-        ):
+        with pytest.raises(Invalid, match=re.escape(f"{constraints[number]}, which holds for results, too;")):
             observe(running, "s", Value(0.5, parameters=point))
     for number in range(8):
         fixed = {"optimizer": "sgd", "layers": 3} if number % 2 else None

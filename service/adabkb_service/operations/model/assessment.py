@@ -30,8 +30,8 @@ from adabkb_service.operations.model.predict import model_reason, row
 from adabkb_service.operations.model.range_ends import range_ends
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.edit import check_editable
-from adabkb_service.operations.studies.ending import ended_early
 from adabkb_service.operations.words.digits import Digits
+from adabkb_service.operations.words.ending import ended_early
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.operations.words.state_in_words import state_in_words
 from adabkb_service.storage import result_table, trials

@@ -22,7 +22,7 @@ from adabkb_service.operations.model import analysis, coverage
 from adabkb_service.operations.model.density import density
 from adabkb_service.operations.model.records import Found, Records
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.studies.ending import EndedEarly, ended_early
+from adabkb_service.operations.words.ending import EndedEarly, ended_early
 from adabkb_service.storage import events, grants, observations, overview, result_table, studies
 from adabkb_service.storage.rows import StudyState
 from adabkb_service.study import render

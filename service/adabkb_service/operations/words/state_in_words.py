@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.cost import CostBudget
-from adabkb_service.operations.studies.ending import EndedEarly
+from adabkb_service.operations.words.ending import EndedEarly
 
 REASONS: Mapping[str, str] = {
     "budget": "The budget is used up.",
