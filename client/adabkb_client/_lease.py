@@ -8,7 +8,16 @@ from time import monotonic
 from typing import Any
 
 from adabkb_client._models import Answer, Trial
-from adabkb_client.errors import Conflict, Invalid, NotFinite, WorkerDied, WorkerLost, WrongFunction, WrongResult
+from adabkb_client.errors import (
+    AdaBKBError,
+    Conflict,
+    Invalid,
+    NotFinite,
+    WorkerDied,
+    WorkerLost,
+    WrongFunction,
+    WrongResult,
+)
 
 log = logging.getLogger("adabkb_client")
 
@@ -122,6 +131,12 @@ class Leased:
 def this_worker() -> str:
     """Return the default name of this process as a worker: host and process."""
     return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def is_of_evaluation(error: AdaBKBError) -> bool:
+    """Return whether an error of this package is one of the evaluation: it fails or releases the trial. A report that
+    contradicts an earlier one is such an error, but not another conflict, such as a trial that another worker holds."""
+    return isinstance(error, EVALUATION_ERRORS) or (isinstance(error, Conflict) and error.code == "report_conflict")
 
 
 def is_mistake(error: BaseException, *, has_succeeded: bool) -> bool:

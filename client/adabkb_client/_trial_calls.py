@@ -8,7 +8,7 @@ from operator import index
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar
 
 from adabkb_client._calls import BATCH, Call, Listing, Param, Steps, batch, study_path
-from adabkb_client._lease import EVALUATION_ERRORS, MISTAKES, Leased, in_words, stop_seconds, this_worker
+from adabkb_client._lease import MISTAKES, Leased, in_words, is_of_evaluation, stop_seconds, this_worker
 from adabkb_client._models import (
     Answer,
     BatchItem,
@@ -406,7 +406,7 @@ class TrialCalls:
         if error is None:
             log.warning("trial %d of study %r ended without a result", trial.number, self.id)
             yield from self.fail(trial, "the evaluation ended without a result")
-        elif isinstance(error, AdaBKBError) and not isinstance(error, EVALUATION_ERRORS):
+        elif isinstance(error, AdaBKBError) and not is_of_evaluation(error):
             return
         elif isinstance(error, Exception) and not isinstance(error, (*MISTAKES, WrongResult, Invalid, WorkerLost)):
             yield from self.fail(trial, in_words(error))

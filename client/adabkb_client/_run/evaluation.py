@@ -220,9 +220,9 @@ class Evaluation:
                 given += f" (without {', '.join(conditional)} where they are inactive, so these need defaults)"
             remedy = "change that"
             if has_trials:
-                other = "leave out pass_trial" if self.pass_trial else "pass_trial=True"
+                other = "leave out pass_trial" if self.pass_trial else "use pass_trial=True"
                 called = "the parameters" if self.pass_trial else "the trial"
-                remedy = f"change the signature, or use {other} to have it called with {called}"
+                remedy = f"change the signature, or {other} to have it called with {called}"
                 if self._is_for_optuna():
                     remedy = for_optuna()
             raise WrongFunction(

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import Protocol
 
-from adabkb_client._lease import EVALUATION_ERRORS, MISTAKES, Leased, is_mistake
+from adabkb_client._lease import MISTAKES, Leased, is_mistake, is_of_evaluation
 from adabkb_client._models import Answer, Recommendation, RunReport, Trial
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, StudyProgress
@@ -190,7 +190,7 @@ class RunState:
         Raises:
             Exception: the same exception, if it was caused by the server or the program rather than by this trial.
         """
-        if isinstance(error, AdaBKBError) and not isinstance(error, (Conflict, *EVALUATION_ERRORS)):
+        if isinstance(error, AdaBKBError) and not (isinstance(error, Conflict) or is_of_evaluation(error)):
             raise error  # the server failed, not this evaluation
         if self.is_mistake(error):
             error.add_note(

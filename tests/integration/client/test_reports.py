@@ -75,6 +75,19 @@ def test_several_values_are_reported_at_once(study: Study) -> None:
         study.report(trial, 2.5, 0.1)  # type: ignore[arg-type]
 
 
+def test_a_report_that_contradicts_an_earlier_one_fails_its_trial(study: Study) -> None:
+    """It is a mistake of the evaluation: the trial does not stay active until its lease ends."""
+
+    def contradicts(trial: LeasedTrial) -> float:
+        trial.report(1, 0.5)
+        trial.report(1, 0.75)
+        return 1.0
+
+    assert study.run(contradicts, n_trials=1, pass_trial=True).failed == 1
+    (trial,) = study.trials()
+    assert (trial.state, (trial.reason or "").partition(":")[0]) == ("failed", "Conflict")
+
+
 def test_reports_wait_in_memory_while_the_server_is_away(
     faulty: Proxy, study: Study, caplog: pytest.LogCaptureFixture
 ) -> None:

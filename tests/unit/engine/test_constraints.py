@@ -85,6 +85,8 @@ EVERY_KIND = Space(
         ("a <> 1", 3, "write != in place of <>"),
         ("a => 1", 3, "write >= in place of =>"),
         ("a =< 1", 3, "write <= in place of =<"),
+        ("a < = 1", 3, "write <= in place of < ="),
+        ("a ! = 1", 3, "write != in place of ! ="),
         ("a == 1 & b == 2", 8, "write and in place of &"),
         ("(a == 1) | (b == 2)", 10, "write or in place of |"),
         ("a & b <= 1", 3, "write and in place of &"),

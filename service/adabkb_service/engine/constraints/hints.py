@@ -10,6 +10,7 @@ INSTEAD = (
     (r"&&?", "and"),
     (r"\|\|?", "or"),
     (r"~|!(?!=)", "not"),
+    (r"([<>!=])\s+=(?!=)", r"\1="),
     (r"=>", ">="),
     (r"=<", "<="),
     (r"<>", "!="),
@@ -42,7 +43,7 @@ def reserved_word(text: str) -> tuple[int, str] | None:
 def _found(text: str) -> Iterator[tuple[int, str]]:
     for pattern, replacement in INSTEAD:
         if match := re.search(pattern, text):
-            yield match.start(), f"write {replacement} in place of {match[0]}"
+            yield match.start(), f"write {match.expand(replacement)} in place of {match[0]}"
 
 
 def _without_quoted(text: str) -> str:
