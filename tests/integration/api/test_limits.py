@@ -190,7 +190,7 @@ def test_each_limit_is_documented_in_a_table_row() -> None:
         "reports of an attempt": f"{MAX_REPORTS:,}",
         "a step": f"{MAX_STEPS:,}",
         "`lease_seconds` and `max_runtime_seconds`": (
-            "2,592,000 (30 days). A lease of less than a microsecond is extended to one"
+            "2,592,000 (30 days). A lease of less than a microsecond is extended to a microsecond"
         ),
         "errors that are listed": f"{MAX_ERRORS}",
         "errors of the items of a batch that are listed": (
