@@ -337,8 +337,8 @@ def _scaled(values: Array, low: Array, high: Array, total: float) -> Array:
 
 
 def _reaching(steps: Array, sums: Array, total: float) -> Array:
-    """(k, 1) the step in each row at which the sum is ``total``, from sorted steps (k, m) and their sums (k, m), which
-    grow linearly between steps; the first or the last step if the total is out of reach."""
+    """(k, 1) the step in each row at which the sum is ``total``, or the nearest step if no sum is. Given are sorted
+    steps (k, m) and their sums (k, m), which grow linearly between steps."""
     before = np.clip((sums <= total).sum(axis=1) - 1, 0, steps.shape[1] - 2)
     rows = np.arange(len(steps))
     start, end = steps[rows, before], steps[rows, before + 1]

@@ -279,8 +279,12 @@ def at_best(connection: Connection, study_id: str, trial: int | None, value: flo
     found = connection.execute(query).all()
     if len(found) < 2:
         return None
-    mean = math.fsum(row.value / len(found) for row in found)  # a database's sum could overflow
-    return Repeats(len(found), mean, found[0].seq)
+    return Repeats(len(found), _mean([row.value for row in found]), found[0].seq)
+
+
+def _mean(values: Sequence[float]) -> float:
+    """The mean of values, whose sum may overflow, as it would in a database."""
+    return math.fsum(value / len(values) for value in values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,8 +292,10 @@ class Others:
     """The results that count besides one of them."""
 
     count: int
-    low: float | None
-    high: float | None
+    low: float
+    """The smallest value; NaN if there are no others."""
+    high: float
+    """The largest value; NaN if there are no others."""
     there: float | None
     """The mean of those at the same point; None if there are none."""
 
@@ -302,9 +308,9 @@ def others(connection: Connection, study_id: str, seq: int) -> Others:
     points = cast(columns.parameters, Text)
     point = select(points).where(columns.study_id == study_id, columns.seq == seq).scalar_subquery()
     same = list(connection.scalars(select(columns.value).where(*besides, columns.value.is_not(None), points == point)))
-    there = math.fsum(value / len(same) for value in same) if same else None
+    there = _mean(same) if same else None
     count, low, high = connection.execute(query).one()
-    return Others(count, low, high, there)
+    return Others(count, math.nan if low is None else low, math.nan if high is None else high, there)
 
 
 def repeating(connection: Connection, study_id: str, numbers: Sequence[int]) -> set[int]:

@@ -151,8 +151,10 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
     expected = None
     if model is not None and model.at_best is not None and facts.definition.algorithm.has_model:
         expected = render.prediction(model.at_best)
-    with service.database.reading() as connection:
-        ended = ended_early(connection, facts.row)
+    ended = None
+    if facts.study.reason == "budget":
+        with service.database.reading() as connection:
+            ended = ended_early(connection, facts.row)
     return answers.Assessment(
         results=facts.results,
         standing=state_in_words(facts.study, ended),
@@ -212,13 +214,14 @@ def _ask_about_parameters(service: Service, facts: _Facts, found: Assessed) -> N
     definition, spread = facts.definition, found.spreads.get("")
     if found.recommended is None or spread is None or not isinstance(facts.study.algorithm, AutoProfile):
         return
-    extent, known = spread.high - spread.low, set(context_of(definition.parameters))
+    extent = spread.high - spread.low
     idle = {each.name for each in facts.importances[""] if words.hardly_matters(each)}
+    left_out = set(context_of(definition.parameters))
+    left_out |= {each.name for each in definition.parameters if each.kind == "catalogue"}
     for each in definition.parameters:
         is_listed = each.kind == "categorical" and len(each.choices) > FEW_CHOICES and each.when is None
-        if each.name in known or each.name not in found.recommended or not (is_listed or each.name in idle):
-            continue
-        if each.kind == "catalogue":
+        is_told = each.name in found.recommended and each.name not in left_out
+        if not (is_told and (is_listed or each.name in idle)):
             continue
         along = analysis.slice_through(service, facts.row.id, [each.name], None, {})
         if each.name in idle and largest_change(along.predictions) < IDLE * extent:

@@ -23,7 +23,6 @@ FEWEST = 4
 CHECK = "Check the number and its decimal point."
 BEYOND = 0.5
 """Without a prediction, a result is unusual if it is farther outside the range of all others than this share of it."""
-
 APART = 0.25
 """A repetition is unusual if it differs from the mean of earlier results there by more than this share of the range."""
 
@@ -53,33 +52,42 @@ def stored(service: Service, study_id: str, seq: int) -> Stored:
         others = result_table.others(connection, study_id, seq)
     study = lifecycle.full_view(row)
     told = wording.result(study.quantities, {"value": result.value, "metrics": result.metrics or {}})
-    if result.value is None or study.objectives:
+    if result.value is None or study.objectives or others.count < FEWEST:
         return Stored(told, "")
-    if others.low is None or others.high is None or others.count < FEWEST:
-        return Stored(told, "")
+    return Stored(told, _warning(service, study, result.value, others, trial, row.best))
+
+
+def _warning(
+    service: Service,
+    study: Study,
+    value: float,
+    others: result_table.Others,
+    trial: Trial | None,
+    best: dict[str, Any] | None,
+) -> str:
+    """Return a sentence about a value that is unusual beside the other results; empty if it is not."""
     extent = others.high - others.low
-    if others.there is not None and abs(result.value - others.there) > APART * extent:
+    if others.there is not None and abs(value - others.there) > APART * extent:
         there = wording.in_unit(study, None, float(f"{others.there:.4g}"))
-        return Stored(told, f"This is unusual: at the same point, the result was {there} before. {CHECK}")
-    expected = _expected(service, study, trial, row.best)
+        return f"This is unusual: at the same point, the result was {there} before. {CHECK}"
+    expected = _expected(service, study, trial, best)
     if expected is not None:
         low, high = expected
-        if not low <= result.value <= high:
-            within = _range(study, low, high)
-            return Stored(told, f"This is unusual: the model expected a result between {within} (99%). {CHECK}")
-    else:
-        most = BEYOND * extent
-        if not others.low - most <= result.value <= others.high + most:
-            within = _range(study, others.low, others.high)
-            return Stored(told, f"This is unusual: all other results are between {within}. {CHECK}")
-    return Stored(told, "")
+        if not low <= value <= high:
+            return f"This is unusual: the model expected a result between {_range(study, low, high)} (99%). {CHECK}"
+        return ""
+    most = BEYOND * extent
+    if not others.low - most <= value <= others.high + most:
+        within = _range(study, others.low, others.high)
+        return f"This is unusual: all other results are between {within}. {CHECK}"
+    return ""
 
 
 def _expected(
     service: Service, study: Study, trial: Trial | None, best: dict[str, Any] | None
 ) -> tuple[float, float] | None:
-    """Return the central 99% interval of a result of a trial, as the model predicted it when it chose the point, with
-    the noise of a result; None without a prediction, or if the model does not tell the noise in time."""
+    """Return the central 99% interval of a result of a trial: the prediction that the model made when it chose the
+    point, widened by the noise. None without a prediction, or if the model does not tell the noise in time."""
     found = None if trial is None else trial.expected
     if found is None or None in (found.mean, found.lcb, found.ucb) or not isinstance(study.algorithm, AutoProfile):
         return None

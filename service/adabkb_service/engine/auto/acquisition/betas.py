@@ -4,13 +4,15 @@ from __future__ import annotations
 
 EARLY_STEPS = 20
 """The number of early steps. Too little is known for exploitation."""
-EARLY_BETAS = (1.5, 3.0)
+EARLY_BETAS: tuple[float, ...] = (1.5, 3.0)
 """Widths of the early steps, in turn."""
 FEW = 2
 """With more parameters than this, none of them categorical, and without a prior or older studies, the early steps are
 wider, but fewer."""
-WIDE_STEPS, WIDE_BETAS = 12, (3.0,)
-"""The number and the widths of these steps."""
+WIDE_STEPS = 12
+"""The number of these steps."""
+WIDE_BETAS = (3.0,)
+"""Widths of these steps, in turn."""
 BETAS = (0.5, 1.5, 1.5, 3.0)
 """Widths of the later steps, in turn."""
 EARLY_BETAS_OF_CHOICES, BETAS_OF_CHOICES = (3.0,), (0.5, 1.5, 3.0, 3.0)
@@ -51,8 +53,7 @@ def beta(
     """
     if several:
         return BETA_OF_OBJECTIVES
-    steps: int = EARLY_STEPS
-    widths: tuple[float, ...] = EARLY_BETAS
+    steps, widths = EARLY_STEPS, EARLY_BETAS
     if of_rows:
         widths = (BETA_OF_ROWS,)
     elif has_choices:
