@@ -4,7 +4,7 @@ from __future__ import annotations
 
 EARLY_STEPS = 20
 """The number of early steps. Too little is known for exploitation."""
-EARLY_BETAS: tuple[float, ...] = (1.5, 3.0)
+EARLY_BETAS = (1.5, 3.0)
 """Widths of the early steps, in turn."""
 FEW = 2
 """With more parameters than this, none of them categorical, and without a prior or older studies, the early steps are
@@ -53,7 +53,8 @@ def beta(
     """
     if several:
         return BETA_OF_OBJECTIVES
-    steps, widths = EARLY_STEPS, EARLY_BETAS
+    steps = EARLY_STEPS
+    widths: tuple[float, ...] = EARLY_BETAS
     if of_rows:
         widths = (BETA_OF_ROWS,)
     elif has_choices:
