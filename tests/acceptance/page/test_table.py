@@ -194,6 +194,41 @@ def test_a_row_that_is_edited_stays_though_the_table_is_being_read(
         expect(page.get_by_role("button", name="Edit result 7")).to_be_visible()
 
 
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_a_row_that_is_edited_stays_though_another_one_is_being_saved(
+    browser: Browser, lab: str, api: httpx.Client, *, is_refused: bool
+) -> None:
+    """A user begins to edit a row before the previous one is stored. If it is refused, the user still sees why."""
+    filled(api)
+    with tab(browser, lab, refused=REFUSALS) as page:
+        page.goto("/studies/suzuki")
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            held.append(route)
+
+        page.route("**/observations/1", hold)
+        value = page.locator("#rows").get_by_label("Result", exact=True)
+        page.get_by_role("button", name="Edit result 1").click()
+        value.fill("51")
+        with page.expect_request("**/observations/1"):
+            page.get_by_role("button", name="Save the correction").click()
+        page.get_by_role("button", name="Edit result 2").click()
+        value.fill("61")
+        if is_refused:
+            problem = {"code": "invalid", "detail": "the flask was another one", "errors": []}
+            held[0].fulfill(status=422, content_type="application/problem+json", json=problem)
+            expect(page.get_by_role("status").filter(has_text="the flask was another one")).to_be_visible()
+        else:
+            held[0].continue_()
+            expect(page.get_by_text("The result is corrected")).to_be_visible()
+        expect(value).to_have_value("61")
+        page.get_by_role("button", name="Save the correction").click()
+        expect(page.get_by_role("row").filter(has_text="corrected").filter(has_text="61")).to_be_visible()
+    results = checked(api.get("/v1/studies/suzuki/observations"))["items"]
+    assert [each["value"] for each in results[:2]] == [50.0 if is_refused else 51.0, 61.0]
+
+
 def events(api: httpx.Client, study: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = checked(api.get(f"/v1/studies/{study}/events?limit=1000"))["items"]
     return found

@@ -272,7 +272,7 @@ async function perform(element, sent) {
   }
   if (text) say(text, back && (() => takeBack(back)));
   after?.(answer, sent, element);
-  changed();
+  changed(element);
 }
 
 /** Send a request that undoes an action.
@@ -289,9 +289,11 @@ async function takeBack({ method, path, body: sent }, isElsewhere = false) {
   }
 }
 
-/** Called when the page's view of the study is out of date. */
-function changed() {
-  document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true }));
+/** Called when the page's view of the study is out of date.
+ * @param {HTMLElement} [by] what has changed it
+ */
+function changed(by) {
+  document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true, detail: { by } }));
 }
 
 /** The fields whose values this browser remembers.
@@ -311,7 +313,8 @@ document.addEventListener("submit", async (event) => {
     for (const field of remembered(form)) localStorage.setItem(dataOf(field, "remember"), field.value);
     await perform(form, form.made ? await form.made() : body(form));
   } catch (error) {
-    tellProblem(form, error);
+    if (form.isConnected) tellProblem(form, error);
+    else say(messageOf(error)); // another row of a table is edited by now
   } finally {
     form.removeAttribute("aria-busy");
     button.disabled = false;

@@ -185,8 +185,8 @@ document.addEventListener("htmx:confirm", (event) => {
 
 document.body.addEventListener("study-changed", (event) => {
   if (event.detail?.isFollowed) return;
-  end();
-  readAnew();
+  isStale = true;
+  if (!editor || editor.below.contains(event.detail?.by ?? null)) leave(); // otherwise another row was saved meanwhile
 });
 
 const form = ifThere("paste-form", HTMLFormElement); // absent without the right to work
