@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -233,23 +234,26 @@ def is_decision(event: EventRow) -> bool:
     return event.kind == "suggested" and event.payload["origin"] == "policy"
 
 
-def superseded(log: Sequence[EventRow]) -> set[int]:
-    """Indices of events that add or change results and that the engine need not process, since a later change or an
-    edit of the space rebuilds the model before its next decision. So a result that the engine cannot process is skipped
-    once it is corrected.
-    """
-    found, is_rebuilt = set(), False
-    for index in range(len(log) - 1, -1, -1):
-        event = log[index]
-        if event.kind == "edited":
-            is_rebuilt = True
-        elif is_decision(event):
-            is_rebuilt = False
-        elif event.brings_result or event.changes_result:
-            if is_rebuilt:
-                found.add(index)
-            is_rebuilt = is_rebuilt or event.changes_result
-    return found
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """An event after which results are processed differently: a decision, a change of a result or an edit of the
+    space."""
+
+    seq: int
+    """Its seq; if the log has none, the seq that follows the log."""
+    rebuilds: bool
+    """Whether it rebuilds the model. The engine need not process the results before it, since no decision uses them.
+    So a result that the engine cannot process is skipped once it is corrected."""
+
+
+def boundary_after(log: Sequence[EventRow], index: int) -> Boundary:
+    """Return the first boundary after an event of a log."""
+    for event in islice(log, index + 1, None):
+        if is_decision(event):
+            return Boundary(event.seq, rebuilds=False)
+        if event.kind == "edited" or event.changes_result:
+            return Boundary(event.seq, rebuilds=True)
+    return Boundary(log[-1].seq + 1, rebuilds=False)
 
 
 def _key(event: EventRow) -> int:

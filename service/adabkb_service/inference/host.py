@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -93,6 +94,8 @@ class ModelHost:
         self._waiting: dict[str, deque[tuple[int, Work]]] = {}
         self._at_work: set[str] = set()
         """Studies with a step in progress. Their first message must stay the first in the queue."""
+        self._logs: dict[str, tuple[str, list[EventRow]]] = {}
+        """Study -> incarnation and the events that its model lacks, as long as a step could not fold all of them."""
         self._failures: dict[str, tuple[str, int, str]] = {}
         """Study -> incarnation, seq of the event up to which its log could not be folded, and the reason."""
 
@@ -221,6 +224,7 @@ class ModelHost:
         return True
 
     def _done(self, study_id: str) -> None:
+        self._logs.pop(study_id, None)
         with self._guard:
             self._waiting[study_id].popleft()
 
@@ -243,11 +247,7 @@ class ModelHost:
                     raise StudyNotFound(study_id)
             model.fold_seconds = 0.0
             if model.seq < message.study_seq:
-                events = message.events if isinstance(message, Advance) else []
-                log = [event for event in events if event.seq > model.seq]
-                if not log or log[-1].seq != model.seq + len(log):  # another server wrote some of the events
-                    log = self.store.log_after(study_id, model.seq, message.study_seq)
-                    self._keep_events(message, log)
+                log = self._log_after(message, model.seq)
                 started = time.monotonic()
                 model.fold(log, until=started + self._fold_seconds)
                 model.fold_seconds = time.monotonic() - started
@@ -268,12 +268,21 @@ class ModelHost:
                 self.store.save(study_id, model)
         return model
 
-    def _keep_events(self, message: Advance | Ask, events: list[EventRow]) -> None:
-        """Attach these events to a message that stays queued, so that the next step need not read them again."""
-        if isinstance(message, Advance):
-            with self._guard:
-                waiting = self._waiting[message.study_id]
-                waiting[0] = (waiting[0][0], replace(message, events=events))
+    def _log_after(self, message: Advance | Ask, seq: int) -> list[EventRow]:
+        """The events after ``seq``: those of the previous step, those in the message or, if another server wrote some
+        of them, those that are stored. They are kept for the next step."""
+        incarnation, kept = self._logs.get(message.study_id, ("", []))
+        for events in (
+            kept if incarnation == message.incarnation else [],
+            message.events if isinstance(message, Advance) else [],
+        ):
+            log = events[bisect_right(events, seq, key=lambda event: event.seq) :]
+            if log and log[0].seq == seq + 1 and log[-1].seq == seq + len(log):
+                break
+        else:
+            log = self.store.log_after(message.study_id, seq, message.study_seq)
+        self._logs[message.study_id] = message.incarnation, log
+        return log
 
     def _answer(self, number: int, message: Advance | Ask, model: Model) -> None:
         if isinstance(message, Ask):

@@ -23,7 +23,7 @@ from adabkb_service.engine.older import Older
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice, are_alike
 from adabkb_service.engine.space import Space
-from adabkb_service.inference.dataset import Dataset, is_decision, superseded
+from adabkb_service.inference.dataset import Boundary, Dataset, boundary_after, is_decision
 from adabkb_service.inference.kept_answers import KeptAnswers
 from adabkb_service.inference.proposals import Decision, Expected, Proposal, expected
 from adabkb_service.inference.restriction import UNRESTRICTED, Restriction, Values
@@ -66,6 +66,8 @@ class Model:
     """When the model last got a message, by ``time.monotonic``."""
     fold_seconds: float = 0.0
     """Seconds that it took to fold the latest events."""
+    boundary: Boundary | None = None
+    """The first boundary after the last result that was folded, as far as the log was known then."""
     measured_seq: int = 0
     """Seq of the last folded event when the model's size was measured."""
     saved_seq: int = 0
@@ -125,13 +127,22 @@ class Model:
             Exception: raised by the engine; the model is then unusable.
         """
         self.kept = KeptAnswers()
-        left_out = superseded(log)
         for index, event in enumerate(log):
             if index and time.monotonic() > until:
                 return
-            if index not in left_out:
+            if not self._is_skipped(log, index):
                 self._apply_to_engine(event)
             self._count(event)
+
+    def _is_skipped(self, log: Sequence[EventRow], index: int) -> bool:
+        """Whether the engine need not process an event, since a later one rebuilds the model before any decision. The
+        boundary is kept for the following events, also those of later calls, since a log may be long."""
+        event = log[index]
+        if not (event.brings_result or event.changes_result):
+            return False
+        if self.boundary is None or self.boundary.seq <= event.seq:
+            self.boundary = boundary_after(log, index)
+        return self.boundary.rebuilds
 
     def accept(self, log: Iterable[EventRow]) -> None:
         """Add events to the dataset that the engine's state already includes."""

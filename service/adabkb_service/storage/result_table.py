@@ -255,18 +255,36 @@ def _fields(value: Any) -> Iterable[str]:
     return value.keys() if isinstance(value, Mapping) else ()
 
 
-def repeats(connection: Connection, study_id: str, seqs: Sequence[int]) -> dict[int, Repeats]:
-    """Result number -> repeats, for those of the results at whose points there are several results."""
+def repeats(connection: Connection, study_id: str, seqs: Sequence[int] | None = None) -> dict[int, Repeats]:
+    """Result number -> repeats, for those of the results at whose points there are several results.
+
+    Args:
+        connection: to the database.
+        study_id: id of the study.
+        seqs: the numbers of the results; None for all results of the study.
+    """
     points, columns = cast(observations.c.parameters, Text), observations.c
-    mine = select(columns.seq, points.label("point")).where(columns.study_id == study_id, columns.seq.in_(seqs))
-    at: dict[int, str] = {row.seq: row.point for row in connection.execute(mine)}
+    mine = select(columns.seq, points.label("point")).where(columns.study_id == study_id)
+    if seqs is not None:
+        mine = mine.where(columns.seq.in_(seqs))
+    of_these = mine.subquery()
     counting = func.avg(columns.value).filter(columns.excluded.is_(False))
-    query = select(points, func.count(), counting, func.min(columns.seq)).where(
-        columns.study_id == study_id, points.in_(set(at.values()))
+    several = (
+        select(
+            points.label("point"),
+            func.count().label("count"),
+            counting.label("mean"),
+            func.min(columns.seq).label("first"),
+        )
+        .where(columns.study_id == study_id, *([] if seqs is None else [points.in_(select(of_these.c.point))]))
+        .group_by(points)
+        .having(func.count() > 1)
+        .subquery()
     )
-    several = query.group_by(points).having(func.count() > 1)
-    found = {point: Repeats(count, mean, first) for point, count, mean, first in connection.execute(several)}
-    return {seq: found[point] for seq, point in at.items() if point in found}
+    query = select(of_these.c.seq, several.c.count, several.c.mean, several.c.first).where(
+        of_these.c.point == several.c.point
+    )
+    return {seq: Repeats(count, mean, first) for seq, count, mean, first in connection.execute(query)}
 
 
 def at_best(connection: Connection, study_id: str, trial: int | None, value: float) -> Repeats | None:

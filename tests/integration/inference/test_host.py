@@ -26,10 +26,11 @@ from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import events, studies
 from adabkb_service.storage.catalogues import Pieces, keep
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import EventRow
 from tests.conftest import on_either
 from tests.integration.inference.rounds import rounds
 from tests.integration.operations.conftest import DIFFERENT, SYSTEMS, definition
-from tests.integration.operations.verbs import Ask, Value, change, observe, suggest
+from tests.integration.operations.verbs import Ask, Value, change, correct, edit, observe, suggest
 
 ASKED: dict[str, tuple[Any, ...]] = {
     "model_stats": (),
@@ -96,6 +97,53 @@ def test_events_written_between_two_messages_are_folded(running: Service, databa
     assert folded.seq == log[-1].seq
     assert len(folded.dataset.results) == study.observations
     assert folded.diverged == []
+
+
+def test_time_of_a_long_log_is_proportional_to_its_length(
+    running: Service, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question about a model that has to fold 60 results, one in each step, reads the log once, and looks at each
+    event a few times."""
+    create(running, definition())
+    for number in range(60):
+        observe(running, "s", Value(float(number % 7), parameters={"x": number / 60.0, "y": 1.0}))
+    with database.reading() as connection:
+        study = studies.get(connection, "s")
+    store, reads, looks = ModelStore(database, 2**24), [], []
+    log_after, kind = store.log_after, EventRow.changes_result.fget
+    monkeypatch.setattr(store, "log_after", lambda *of: reads.append(of) or log_after(*of))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(EventRow, "changes_result", property(lambda event: looks.append(event) or kind(event)))  # type: ignore[func-returns-value, misc]
+    host = ModelHost(store, lambda *_: None, fold_seconds=0.0)
+    host.post(0, Question("s", study.incarnation, study.study_seq, "model_stats", number=0))
+    while host.step("s"):
+        pass
+    folded = store.find("s")
+    assert folded is not None
+    assert folded.seq == study.study_seq
+    assert len(reads) == 1
+    assert len(looks) < 10 * study.study_seq
+
+
+def test_model_does_not_depend_on_the_steps_in_which_a_log_is_folded(running: Service, database: Database) -> None:
+    """Results before a correction or an edit are skipped, unless a decision uses them."""
+    create(running, definition())
+    rounds(running, "s", 4)
+    for number in range(6):
+        observe(running, "s", Value(float(number), parameters={"x": number / 6.0, "y": 1.0}))
+    correct(running, "s", 3, {"value": 2.5})
+    observe(running, "s", Value(1.5, parameters={"x": 0.33, "y": 1.0}))
+    edit(running, {"name": "x", "kind": "float", "low": 0.0, "high": 2.0})
+    rounds(running, "s", 2)
+    correct(running, "s", 11, {"value": 0.5})
+    with database.reading() as connection:
+        study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
+    together, apart = start(study, log[0]), start(study, log[0])
+    together.fold(log)
+    while apart.seq < log[-1].seq:
+        apart.fold([event for event in log if event.seq > apart.seq], until=0.0)
+    assert apart.diverged == together.diverged == []
+    assert apart.stats() == together.stats()
+    assert repr(apart.learned) == repr(together.learned)
 
 
 @on_either("kind", SYSTEMS, DIFFERENT)

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
-from itertools import islice
 
 from sqlalchemy import Connection
 
@@ -159,13 +158,10 @@ def _trials(connection: Connection, study_id: str, changes: list[EventRow]) -> d
 def _lines(connection: Connection, study: StudyRow) -> Iterator[Line]:
     definition = definition_of(study.definition)
     space = definition.space()
-    pairs = table.pairs(connection, study)
-    while page := list(islice(pairs, table.PAGE)):
-        seqs = [result.seq for _, result in page if result is not None]
-        repeats = result_table.repeats(connection, study.id, seqs)
-        for trial, result in page:
-            yield Line(
-                None if trial is None else render.trial(trial),
-                None if result is None else render.observation(result, definition, space),
-                None if result is None else repeats.get(result.seq),
-            )
+    repeats = result_table.repeats(connection, study.id)
+    for trial, result in table.pairs(connection, study):
+        yield Line(
+            None if trial is None else render.trial(trial),
+            None if result is None else render.observation(result, definition, space),
+            None if result is None else repeats.get(result.seq),
+        )
