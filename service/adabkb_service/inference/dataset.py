@@ -235,25 +235,30 @@ def is_decision(event: EventRow) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Boundary:
-    """An event after which results are processed differently: a decision, a change of a result or an edit of the
-    space."""
+class Run:
+    """Consecutive results, up to a decision, a change of a result, an edit of the space, or the end of the log."""
 
-    seq: int
-    """Its seq; if the log has none, the seq that follows the log."""
-    rebuilds: bool
-    """Whether it rebuilds the model. The engine need not process the results before it, since no decision uses them.
-    So a result that the engine cannot process is skipped once it is corrected."""
+    end: int
+    """Seq of the event that ends it; if the log ends before, the seq that follows the log."""
+    is_rebuilt: bool
+    """Whether the event that ends it rebuilds the model from all results."""
+    results: int
+    """The number of results."""
 
 
-def boundary_after(log: Sequence[EventRow], index: int) -> Boundary:
-    """Return the first boundary after an event of a log."""
-    for event in islice(log, index + 1, None):
-        if is_decision(event):
-            return Boundary(event.seq, rebuilds=False)
-        if event.kind == "edited" or event.changes_result:
-            return Boundary(event.seq, rebuilds=True)
-    return Boundary(log[-1].seq + 1, rebuilds=False)
+def run_at(log: Sequence[EventRow], index: int, before: int) -> Run:
+    """Return the run to which an event of a log belongs, given the number of its results before the event."""
+    results = before
+    for event in islice(log, index, None):
+        if ends_run(event) and event is not log[index]:
+            return Run(event.seq, not is_decision(event), results)
+        results += event.brings_result
+    return Run(log[-1].seq + 1, is_rebuilt=False, results=results)
+
+
+def ends_run(event: EventRow) -> bool:
+    """Whether an event ends a run of results."""
+    return is_decision(event) or event.kind == "edited" or event.changes_result
 
 
 def _key(event: EventRow) -> int:

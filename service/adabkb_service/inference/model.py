@@ -23,7 +23,7 @@ from adabkb_service.engine.older import Older
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice, are_alike
 from adabkb_service.engine.space import Space
-from adabkb_service.inference.dataset import Boundary, Dataset, boundary_after, is_decision
+from adabkb_service.inference.dataset import Dataset, Run, ends_run, is_decision, run_at
 from adabkb_service.inference.kept_answers import KeptAnswers
 from adabkb_service.inference.proposals import Decision, Expected, Proposal, expected
 from adabkb_service.inference.restriction import UNRESTRICTED, Restriction, Values
@@ -31,6 +31,10 @@ from adabkb_service.storage.catalogues import Pieces, tables_of
 from adabkb_service.storage.rows import EventRow
 
 Array = NDArray[np.float64]
+
+MANY = 100
+"""If more results than this follow each other without a decision, as after an import, the model is rebuilt from all
+results, once. To add them one by one takes milliseconds each, since hyperparameters are learned again and again."""
 
 
 @dataclass
@@ -66,8 +70,12 @@ class Model:
     """When the model last got a message, by ``time.monotonic``."""
     fold_seconds: float = 0.0
     """Seconds that it took to fold the latest events."""
-    boundary: Boundary | None = None
-    """The first boundary after the last result that was folded, as far as the log was known then."""
+    run: Run | None = None
+    """The run of the last result that was folded, as far as the log was known then."""
+    in_run: int = 0
+    """The number of results since the last event that ended a run."""
+    is_behind: bool = False
+    """Whether the engine lacks results of the dataset. If so, the model cannot be used before it is rebuilt."""
     measured_seq: int = 0
     """Seq of the last folded event when the model's size was measured."""
     saved_seq: int = 0
@@ -130,19 +138,29 @@ class Model:
         for index, event in enumerate(log):
             if index and time.monotonic() > until:
                 return
-            if not self._is_skipped(log, index):
+            if self._is_skipped(log, index):
+                self.decided.clear()
+                self.is_behind = True
+            else:
                 self._apply_to_engine(event)
             self._count(event)
+        self._catch_up()
 
     def _is_skipped(self, log: Sequence[EventRow], index: int) -> bool:
-        """Whether the engine need not process an event, since a later one rebuilds the model before any decision. The
-        boundary is kept for the following events, also those of later calls, since a log may be long."""
+        """Whether the engine need not process an event, since the model is rebuilt before any decision: because of a
+        later change, or because there are ``MANY`` results. So a result that the engine cannot process is skipped once
+        it is corrected. The run is kept for later calls, since the log may be long."""
         event = log[index]
         if not (event.brings_result or event.changes_result):
             return False
-        if self.boundary is None or self.boundary.seq <= event.seq:
-            self.boundary = boundary_after(log, index)
-        return self.boundary.rebuilds
+        if self.run is None or self.run.end <= event.seq:
+            self.run = run_at(log, index, 0 if event.changes_result else self.in_run)
+        return self.run.is_rebuilt or (event.brings_result and self.run.results > MANY)
+
+    def _catch_up(self) -> None:
+        """Rebuild the model if it is behind."""
+        if self.is_behind:
+            self._update(self.policy.rebuild(self.state, self.dataset.record(), self.cells))
 
     def accept(self, log: Iterable[EventRow]) -> None:
         """Add events to the dataset that the engine's state already includes."""
@@ -306,6 +324,7 @@ class Model:
         self.seq = event.seq
         if event.affects_model:
             self.rests_on, self.has_folded = event.seq, True
+        self.in_run = 0 if ends_run(event) else self.in_run + event.brings_result
 
     def _edit(self, event: EventRow) -> None:
         """Replace the definition and the dataset after an edit of the space."""
@@ -317,6 +336,7 @@ class Model:
     def _apply_to_engine(self, event: EventRow) -> None:
         """Apply an event to the engine."""
         if is_decision(event):
+            self._catch_up()
             self._adopt(event)
             return
         if event.affects_model:
@@ -347,7 +367,7 @@ class Model:
         self._update(self.policy.rebuild(self.state, self.dataset.record(), self.cells))
 
     def _update(self, update: Update[Any]) -> None:
-        self.state, self.prepared = update.state, False
+        self.state, self.prepared, self.is_behind = update.state, False, False
         self._change_cells(update.cells)
 
     def _adopt(self, event: EventRow) -> None:

@@ -91,12 +91,14 @@ class ModelStore:
             return events.page(connection, study_id, seq, until - seq)
 
     def save(self, study_id: str, model: Model) -> None:
-        """Store the changes of a model since it was last stored. Write nothing if another server has stored a later
-        state, or if the study was deleted.
+        """Store the changes of a model since it was last stored. Write nothing if the model is behind, if another
+        server has stored a later state, or if the study was deleted.
 
         Raises:
             Contention, Busy, Unavailable: nothing was written.
         """
+        if model.is_behind:
+            return
         dictionary, checkpoint = model.dictionary, model.learned
         with self._database.writing() as connection:
             stored_seq = studies.lock_model_seq(connection, study_id, model.incarnation)

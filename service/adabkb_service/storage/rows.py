@@ -43,7 +43,7 @@ EventKind = Literal[
 ]
 
 
-ENGINE_REVISION = 18
+ENGINE_REVISION = 19
 """Version of the engine's rules (see ``engine/auto/state/checkpoint.py``). A new study stores it. If another version
 replays the study's log, its suggestions differ."""
 

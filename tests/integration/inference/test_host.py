@@ -13,7 +13,7 @@ from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.messages import Advance, Reply, Superseded, Withdraw
 from adabkb_service.inference.messages import Ask as Question
-from adabkb_service.inference.model import Model
+from adabkb_service.inference.model import MANY, Model
 from adabkb_service.inference.questions import QUESTIONS
 from adabkb_service.inference.reads import Reads
 from adabkb_service.inference.restore import start
@@ -30,7 +30,7 @@ from adabkb_service.storage.rows import EventRow
 from tests.conftest import on_either
 from tests.integration.inference.rounds import rounds
 from tests.integration.operations.conftest import DIFFERENT, SYSTEMS, definition
-from tests.integration.operations.verbs import Ask, Value, change, correct, edit, observe, suggest
+from tests.integration.operations.verbs import Ask, Value, change, correct, edit, observe, observe_batch, suggest
 
 ASKED: dict[str, tuple[Any, ...]] = {
     "model_stats": (),
@@ -144,6 +144,35 @@ def test_model_does_not_depend_on_the_steps_in_which_a_log_is_folded(running: Se
     assert apart.diverged == together.diverged == []
     assert apart.stats() == together.stats()
     assert repr(apart.learned) == repr(together.learned)
+
+
+@on_either("kind", SYSTEMS, DIFFERENT)
+def test_many_results_are_folded_at_once_and_in_any_steps_with_the_same_outcome(
+    running: Service, database: Database, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """A study gets more results at once than are added to the model one by one, between decisions."""
+    create(running, definition(algorithm=SYSTEMS[kind]))
+    rounds(running, "s", 3)
+    points = [{"x": number / (MANY + 20.0), "y": 1.0 + number % 7} for number in range(MANY + 20)]
+    for first in (0, 60):
+        values = [Value((point["x"] - 0.3) ** 2, parameters=point) for point in points[first : first + 60]]
+        observe_batch(running, "s", values)
+    rounds(running, "s", 3)
+    with database.reading() as connection:
+        study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
+    together, apart = start(study, log[0]), start(study, log[0])
+    added: list[Any] = []
+    observe_one = together.policy.observe
+    with monkeypatch.context() as patched:
+        patched.setattr(together.policy, "observe", lambda *told: added.append(told) or observe_one(*told))  # type: ignore[func-returns-value]
+        together.fold(log)
+    assert len(added) == 10  # those of the rounds, without two that have no decision before the import
+    while apart.seq < log[-1].seq:
+        apart.fold([event for event in log if event.seq > apart.seq], until=0.0)
+    assert apart.diverged == together.diverged == []
+    assert apart.stats() == together.stats()
+    assert repr(apart.learned) == repr(together.learned)
+    assert replay(running, "s").diverged == []
 
 
 @on_either("kind", SYSTEMS, DIFFERENT)

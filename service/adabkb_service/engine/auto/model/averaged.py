@@ -54,6 +54,8 @@ POWERS = (1.0, 0.5, 0.0, -0.5)
 """Powers of the warp for results worse than the median."""
 LEARNED_FROM = (50, 50)
 """The maximum numbers of best and of other results from which the parameters are learned."""
+CONDITIONED_ON = (400, 400)
+"""The maximum numbers of best and of other results on which the members are conditioned."""
 APART = 0.1
 """The minimum distance between results that are apart, in units of sqrt(d). Different choices have distance 1."""
 FEWEST = 8
@@ -264,14 +266,15 @@ def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart
     most = rows.LEARNED_FROM if from_apart or form.additive else LEARNED_FROM
     learned_from = best_and_sample(problem.seed, record.values, *most)
     learned_from = learned_from[apart(problem, record, learned_from)] if from_apart else learned_from
-    everything = given_rows(problem, record, slice(None))
-    fits = _fits(problem, record, learned_from, form, everything.errors[learned_from])
+    errors = given_rows(problem, record, learned_from).errors
+    fits = _fits(problem, record, learned_from, form, errors)
     if record.size > AVERAGED:
         likeliest = max(fits, key=lambda fit: fit.log_density)
         drawn = [(likeliest, likeliest.parameters)]
     else:
         drawn = _drawn(fits, problem.seed, record.size)
-    found = [_member(problem, everything, fit, parameters) for fit, parameters in drawn]
+    given = given_rows(problem, record, best_and_sample(problem.seed, record.values, *CONDITIONED_ON))
+    found = [_member(problem, given, fit, parameters) for fit, parameters in drawn]
     members = tuple(each for each in found if each is not None)
     return Averaged(members, float(record.values.min()), float(record.values.max())) if members else None
 
