@@ -107,6 +107,18 @@ def test_cost_matters_less_as_the_budget_is_spent() -> None:
     assert view_of(study.state).share == 0.0
 
 
+def test_costs_without_a_value_do_not_count_yet() -> None:
+    """A partial result may have a cost, but no value of the objective."""
+    state = Study(Config(metrics=COST, per_cost=True)).state
+    partial = of(np.array([[0.3, 0.7]]), np.array([np.nan]), np.zeros(1), np.array([[(2.0, 0.0)]]))
+    state = auto.rebuild(state, partial, {}).state
+    assert not isinstance(
+        search_view(state, state.surrogate, state.warp, state.record.values, issued(state, NONE, None, None)).view,
+        PerCost,
+    )
+    assert auto.suggest(state, NONE).point.shape == (2,)
+
+
 def test_cheap_evaluations_come_first() -> None:
     """With costs, a run that explores spends less on the same number of evaluations."""
     plain, per_cost = (Study(Config(metrics=COST, per_cost=each), objective=flat).run(12) for each in (False, True))

@@ -129,7 +129,8 @@ def search_view(
         known = _with_older(state, state) if objective is state.surrogate else objective  # not in a restart
         own = _with_prior(state, _with_failures_imputed(known, warp, values, out.failed), _is_prior_trusted(state))
     sought: Single | PerCost | Scalarised = own
-    if state.problem.config.per_cost and _cost_of(state).record.size:
+    has_results = state.problem.has_several or state.record.size > 0  # a partial result may have only a cost
+    if state.problem.config.per_cost and _cost_of(state).record.size and has_results:
         sought = _per_cost(state, own, context)
     given: View = Constrained(sought, bounded) if bounded else sought
     return SearchView(given, _fantasized(given, state, out.pending))
@@ -167,7 +168,7 @@ def _with_prior(state: State, posterior: W, is_prior_trusted: bool) -> W | Prior
 
 
 def _per_cost(state: State, view: Single | Scalarised, context: Slice | None) -> PerCost:
-    """Return the view per cost, given at least one cost."""
+    """Return the view per cost, given at least one cost and, with a single objective, one result."""
     config, measured = state.problem.config, _cost_of(state)
     costs = measured.record.values
     cost = Cost(measured.surrogate, measured.warp, float(costs.min()), float(np.median(costs)), float(costs.max()))
@@ -176,7 +177,7 @@ def _per_cost(state: State, view: Single | Scalarised, context: Slice | None) ->
     if isinstance(view, Scalarised):
         return PerCost(view, cost, left, 0.0)
     best = state.record.positions[incumbent(state)] if context is None else best_within(state, view, context)
-    assert best is not None, "a result has a cost"
+    assert best is not None, "there is a result"
     return PerCost(view, cost, left, float(view.mean(best[None])[0]))
 
 
