@@ -47,7 +47,7 @@ class Traces:
         """Record spans of finished phases, as children of the current span.
 
         Args:
-            phases: the begin and the end of each, by ``time.monotonic``.
+            phases: name -> start and end, by ``time.monotonic``.
             study_id: id of the study.
         """
         since_the_epoch = time.time() - time.monotonic()
