@@ -48,8 +48,8 @@ BEYOND_PRIOR = 1.1
 """The lengthscale of an irrelevant axis is also more than this many times that of the prior, and more than the width of
 the cube. (While the results give no information about an axis, its lengthscale stays near that of the prior.)"""
 SETTLED, NEGLIGIBLE = 4, 1e-8
-"""The search has settled if as many results as there are relevant axes, plus the first number, are near the best
-point and as good, up to a share of the distance to the median of the other results."""
+"""The search has settled if at least ``SETTLED`` plus the number of relevant axes results are near the best point and
+as good as it, up to the share ``NEGLIGIBLE`` of the distance to the median of the other results."""
 APART = 0.05
 """Radius of the neighborhood of the best point along the relevant axes of the cube, in units of the square root of
 their number. Restarts ignore results in it."""
@@ -71,7 +71,8 @@ class Restart:
     warp: Warp
 
     def size(self, pending: Array, domain: Domain) -> int:
-        """Return the number of its results, plus that of pending points, (k, d), outside of the neighborhood."""
+        """Return the number of results of the restart, plus that of pending points, (k, d), outside of the
+        neighborhood."""
         return len(self.rows) + int(is_outside_neighborhood(domain, pending, self.avoided, self.relevant).sum())
 
 
@@ -108,7 +109,7 @@ def start_after(start: int | None, domain: Domain, record: Record, relevant: Boo
         relevant: (d,) the relevant axes.
     """
     count = int(relevant.sum())
-    axes = min(domain.together or count, count)  # that are active together
+    axes = min(domain.together or count, count)  # the relevant axes that are active together
     if not (_has_stalled(record, axes) or _has_settled(domain, record, relevant)):
         return None
     if start is None or record.size - start >= RESULTS + RESULTS_PER_AXIS * axes:
@@ -118,7 +119,7 @@ def start_after(start: int | None, domain: Domain, record: Record, relevant: Boo
 
 def is_outside_neighborhood(domain: Domain, positions: Array, best: Array, relevant: Bools) -> Bools:
     """Return which positions, (k, d), are outside the neighborhood of the best point, (d,), along the relevant axes,
-    (d,). Positions in another category along one of them always are."""
+    (d,). Positions with another choice of a relevant category are always outside."""
     away = domain.differences(positions, best)
     if domain.spreads is not None:
         away /= domain.spreads
@@ -129,8 +130,8 @@ def is_outside_neighborhood(domain: Domain, positions: Array, best: Array, relev
 
 
 def relevant_axes(problem: Problem, hyperparameters: Hyperparameters) -> Bools:
-    """Return the axes, (d,), along which the objective changes or may still turn out to change. Metrics, and the means
-    of older studies, may change along others."""
+    """Return the axes, (d,), along which the objective changes or may still turn out to change. With metrics or older
+    studies, these are all axes, since metrics and older means may change along the others."""
     # With an additive part, these lengthscales do not show which axes are relevant.
     lengthscales = hyperparameters.shortest(problem.domain.components)
     if problem.config.metrics or problem.config.older or hyperparameters.additive is not None:

@@ -30,7 +30,8 @@ axes, plus ``MEMORY``."""
 RADII = (0.05, 4.0)
 """Smallest and largest radius of the model's ball."""
 MAX_AXES = 20
-"""The maximum number of axes of a model, which has about half their square as coefficients."""
+"""The maximum number of axes of a model. The number of its coefficients is about half the square of the number of
+axes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,7 @@ NEW = Turns()
 
 
 def is_restarts(restarted_at: int | None, step: int) -> bool:
-    """Return whether a step belongs to a restart, given the number of results before it (None if the search has not
-    stalled)."""
+    """Return whether a step belongs to a restart, given ``State.restarted_at``."""
     return restarted_at is not None and step % RESTARTS_PERIOD != 0
 
 
