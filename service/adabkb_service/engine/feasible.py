@@ -115,7 +115,8 @@ class Feasible:
         return self.space.with_inactive_at_rest(found)
 
     def mask(self, positions: Array) -> Bools:
-        """(k,) whether positions (k, d) satisfy the constraints, up to rounding."""
+        """(k,) whether positions (k, d) satisfy the constraints and mixtures, up to rounding, and use rows of
+        ``tables`` that are offered."""
         columns = self._columns(positions)
         found = np.ones(len(positions), dtype=np.bool_)
         for constraint in self._constraints:

@@ -155,9 +155,16 @@ class Simplex:
         return np.where(present, self.low, 0.0), np.where(present, self.high, 0.0)
 
     def around(self, position: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
-        """For a position (d,) and bounds (d,) and (d,) of all axes: the bounds, in which those of the shares are the
-        bounds of the components that are present; and how much a step along each axis changes the sum, as a share of
-        the total, (d,)."""
+        """Bounds and a gradient for moves of a position (d,) that keep the set of present components.
+
+        Args:
+            position: a position of a mixture.
+            low, high: bounds along all axes, (d,) each.
+
+        Returns:
+            The bounds, in which those of the shares are replaced; and, for each axis, by how much the sum of the shares
+            changes per step along the axis, as a share of the total, (d,).
+        """
         present = self.present(self.values(position[None]))
         ends = (self.of(each)[0] for each in self.ends(present))
         low, high, spans = low.copy(), high.copy(), np.zeros(len(position))
@@ -174,8 +181,8 @@ class Simplex:
         return found
 
     def given_way(self, positions: Array, chosen: Sequence[int]) -> Array:
-        """Positions (k, d) in which the shares along the axes ``chosen`` stay, and the other present shares keep their
-        proportions, so that the sum is the total, as far as their bounds allow."""
+        """Positions (k, d) in which the shares along the axes ``chosen`` stay. The other present shares are multiplied
+        by a common factor so that the sum is the total, as far as their bounds allow."""
         values = self.values(positions)
         kept = np.isin(self.axes, chosen)
         low, high = (np.where(kept, values, ends) for ends in self.ends(self.present(values)))
