@@ -113,7 +113,7 @@ class StepAxis:
     """The numbers ``low, low + step, ...`` up to ``high``, computed in decimal arithmetic: 0, 0.1, 0.2, 0.3 rather than
     0.30000000000000004. All bins have equal width.
 
-    The steps say which values can be chosen. A measured value may lie between them: ``encode`` returns its exact
+    Only these values can be chosen, but a measured value may lie between two of them: ``encode`` returns its exact
     position, and ``decode`` the nearest value of the axis.
     """
 

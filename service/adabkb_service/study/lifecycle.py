@@ -47,9 +47,8 @@ def _converged(study: StudyRow) -> bool:
 
 
 def no_more_points_reason(study: StudyRow) -> Reason | None:
-    """Return why the study issues no more new points, or None. The reason is that the budget is used up, that every
-    point of a finite space is issued, or that a stopping rule holds: no improvement for a number of results, or too
-    little expected improvement."""
+    """Return why the study will issue no more new points; None if it may. The possible reasons: the budget is used up,
+    every point of a finite space is issued, or a stopping rule holds."""
     if study.budget_left is not None and study.budget_left <= 0:
         return "budget"
     cost_budget = cost_budget_of(study.definition)

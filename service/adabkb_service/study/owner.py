@@ -17,8 +17,8 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
    other requests of the batch continue. If this step would refuse a request, or park it for points, it first looks up
    the idempotency key, and returns a stored answer. (For other requests, step 4 detects the stored answer.)
 4. One transaction writes what the draft changed: the events, the rows that follow from them, and the answers under
-   their idempotency keys. (On SQLite it may contain the batches of several studies.) It writes nothing if another owner
-   has written, so that the study's version in the database is not that of the draft, or if a key already has an answer.
+   their idempotency keys. (On SQLite it may contain the batches of several studies.) It writes nothing if a key already
+   has an answer, or if the study's version in the database is not that of the draft, because another owner has written.
    Then the study is read again and its batch is repeated, with the keys looked up first.
 5. New events are sent to the model if it needs them: after results, and while requests are parked. The message says on
    how many points to decide next.
@@ -46,9 +46,9 @@ the new follower dies or declines, too, or if either is alive but does not respo
 received the request performs it itself, with the same key. In each case the owner in the process that performs the
 request reads the study from the database. If another process has stored the answer, the owner finds it by the key.
 
-So more than one owner may write to a study: after such a change of the follower, while servers disagree about the
-follower, for bodies that are too large to forward, and when a server's sweep expires leases
-(``operations/monitoring/sweep.py``). Then step 4 lets one of them commit, and the others repeat their batches.
+So more than one owner may write to a study: after such a change of the follower, or while servers disagree about it.
+Bodies that are too large to forward, and leases that a server's sweep expires (``operations/monitoring/sweep.py``),
+also lead to writes by other owners. Then step 4 lets one of them commit, and the others repeat their batches.
 
 **Several servers on SQLite.** Nothing is forwarded. Each server performs the requests that it receives, and step 4
 alone protects the studies.
@@ -397,8 +397,8 @@ class Owner:
         return True
 
     def _is_consistent(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> bool:
-        """Whether the answers of a batch without writes belong to one state of the study: the batch has read only the
-        study's row, just now, or the study has not changed since it was read."""
+        """Whether all answers of a batch without writes belong to the same state of the study. They do if the batch has
+        just read the study's row and nothing else, or if the study has not changed since it was read."""
         if is_fresh and not batch.draft.has_read_more:
             return True
         return studies.is_current(batch.draft.connection, before.study)

@@ -123,7 +123,8 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
             yield f"event {event.seq} adds trial {event.trial} to a budget of {study.budget}"
     yield from _plate_problem(study, event)
     if event.kind == "observed" and payload.get("observation") != study.observations + 1:
-        yield f"event {event.seq} adds observation {payload.get('observation')} to a study with {study.observations}"
+        count = study.observations
+        yield f"event {event.seq} adds observation {payload.get('observation')} to a study with {count} observations"
     yield from _attribute_problem(state, event)
     trial = state.trials.get(event.trial or 0)
     if trial is None:

@@ -23,7 +23,7 @@ class Traces:
     """Creates and exports spans.
 
     Args:
-        provider: a provider of OpenTelemetry's SDK.
+        provider: a tracer provider of the OpenTelemetry SDK.
     """
 
     def __init__(self, provider: TracerProvider) -> None:

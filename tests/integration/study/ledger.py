@@ -217,7 +217,8 @@ class Ledger:
             seconds=payload.get("seconds"),
         )
         if row.seq != len(self.observations) + 1:
-            self.faults.append(f"event {event.seq} adds observation {row.seq} to a study with {len(self.observations)}")
+            count = len(self.observations)
+            self.faults.append(f"event {event.seq} adds observation {row.seq} to a study with {count} observations")
         self.observations[row.seq] = row
         if event.trial is None:
             return

@@ -69,7 +69,7 @@ CONTRADICTIONS: dict[str, tuple[list[Told], dict[str, Any], str]] = {
     "number of a result": (
         [("observed", None, {**RESULT, "observation": 2})],
         {},
-        "event 2 adds observation 2 to a study with 0",
+        "event 2 adds observation 2 to a study with 0 observations",
     ),
     "attempt": (
         [ASKED, GIVEN_BACK, ("leased", 1, {**LEASED, "attempt": 3})],

@@ -296,8 +296,9 @@ def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:
 
 
 def _decide_restart(state: State, restart: Restart, view: View, out: Issued) -> Suggestion[State]:
-    """Return the next point of a restart: random for the first ``RANDOM_POINTS`` points, while all of its results are
-    equal, and if the largest bound is near the best point of the study; else where the bound is largest."""
+    """Return the next point of a restart, which is where the bound is largest. It is random for the first
+    ``RANDOM_POINTS`` points, while all results of the restart are equal, and if the largest bound is near the best
+    point of the study."""
     view, domain = for_step(view, state.problem.seed, step_of(state, out)), state.problem.domain
     size = restart.size(out.pending, domain)
     beta = betas.beta(size, is_wide=_is_wide(state))

@@ -107,7 +107,8 @@ class Box:
         """Return the first axis to cut so that choices and active axes are the same in the whole cell; None if they are
         already.
 
-        Parents come first. In a cell with several choices, one represents them all, which says little about the others.
+        Parents come first. In a cell with several choices, the centroid has only one of them, and its result would say
+        little about the others.
         """
         for needs in self.domain.activity.conditional.values():
             found = [(axis, allowed[int(self.low[axis]) : int(self.high[axis])]) for axis, allowed in needs]

@@ -376,8 +376,9 @@ def _proposed(fit: _Fit, seed: int, count: int) -> tuple[Array, Array]:
 
 
 def _weights(logarithms: Array) -> Array:
-    """Return weights, (n,), with these logarithms, all reduced by the same factor if necessary, so that the effective
-    number of proposals is at least ``MEMBERS``: with many parameters, one proposal may have most of the weight."""
+    """Return weights, (n,), with these logarithms. If necessary, all logarithms are reduced by the same factor, so that
+    the effective number of proposals is at least ``MEMBERS``. With many parameters, one proposal might otherwise have
+    most of the weight."""
     logarithms = np.maximum(np.nan_to_num(logarithms - logarithms.max(), nan=MIN_LOG_WEIGHT), MIN_LOG_WEIGHT)
     while True:
         weights: Array = np.exp(logarithms)

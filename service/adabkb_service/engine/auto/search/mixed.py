@@ -4,8 +4,9 @@ Candidates are random mixtures (``feasible``), and the candidates of other space
 at edges. Around the best point, two components exchange their shares, or one gives a part of its share to another.
 Ascents stay in the polytope of the components of their start (``constrained``).
 
-A cell is a box. The mixture in it that is nearest to its middle represents it: either the nearest with all components,
-or the nearest with the target's components, in which each share that is at a bound in the target stays there.
+A cell is a box. A mixture in it that is near its middle represents it. There are two candidates, both with the
+components of the target: the mixture nearest to the middle, and the nearest one in which shares that are at a bound in
+the target stay there.
 """
 
 from __future__ import annotations

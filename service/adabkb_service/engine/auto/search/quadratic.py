@@ -102,7 +102,8 @@ def _mixtures(domain: Domain) -> tuple[Simplex, ...]:
 
 def _without_remainders(domain: Domain, axes: Ints, best: Array) -> tuple[Ints, list[int]]:
     """Return the axes of a model around the best point, (d,), and for each mixture the index of the share that the
-    others determine: the one farthest from its bounds at the best point, so that it reaches them last."""
+    others determine. This is the share that is farthest from its bounds at the best point, so that moves rarely exceed
+    them."""
     found, remainders = axes, []
     for mixture in _mixtures(domain):
         values = mixture.values(best[None])[0]

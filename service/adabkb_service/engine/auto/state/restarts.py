@@ -2,10 +2,10 @@
 
 With many results around an optimum, the search stays there: the lengthscales fit this neighborhood, and the posterior
 predicts no improvement in the rest of the space. So while the search has stalled, two of three suggestions belong to a
-*restart*: the same search on the same tree, with a posterior conditioned only on results since the restart began,
-without those around the best point. The first points of a restart are random, and so are later ones if it has returned
-to the best point. The next restart begins after some results. If a restart finds a better point, restarts pause until
-the search stalls again.
+*restart*. It is the same search on the same tree, but its posterior is conditioned only on results since the restart
+began, without those around the best point. The first points of a restart are random, and so are later ones if it has
+returned to the best point. The next restart begins after some results. If a restart finds a better point, restarts
+pause until the search stalls again.
 
 Since each restart begins with random points, the evaluated points become dense in the box with probability 1 for every
 objective (docs/algorithm.md).
@@ -48,8 +48,9 @@ BEYOND_PRIOR = 1.1
 """The lengthscale of an irrelevant axis is also more than this many times that of the prior, and more than the width of
 the cube. (While the results give no information about an axis, its lengthscale stays near that of the prior.)"""
 SETTLED, NEGLIGIBLE = 4, 1e-8
-"""The search has settled if at least ``SETTLED`` plus the number of relevant axes results are near the best point and
-as good as it, up to the share ``NEGLIGIBLE`` of the distance to the median of the other results."""
+"""The search has settled if enough results are near the best point and as good as it: at least ``SETTLED`` plus the
+number of relevant axes. Differences count only if they exceed the share ``NEGLIGIBLE`` of the distance from the best
+result to the median of the results that are not near."""
 APART = 0.05
 """Radius of the neighborhood of the best point along the relevant axes of the cube, in units of the square root of
 their number. Restarts ignore results in it."""

@@ -81,9 +81,11 @@ def is_restarts(restarted_at: int | None, step: int) -> bool:
 
 
 def axes_of_model(problem: Problem, relevant: Bools, *, seems_noisy: bool) -> Ints:
-    """Return the relevant continuous axes of the model, (d,), without one share of each mixture. There is no model, and
-    so no axis, with constraints, conditions, noise or plates, if some components of a mixture must be absent, and with
-    several objectives, bounded metrics or gains per cost."""
+    """Return the axes of the model: the relevant continuous axes, without one share of each mixture.
+
+    There is no model, and so no axis, with constraints, conditions, noise or plates, nor with several objectives or
+    metrics, nor if some components of a mixture must be absent, nor for more than ``MAX_AXES`` axes.
+    """
     config, domain = problem.config, problem.domain
     without = config.metrics or config.noise_std or problem.space.constraints or domain.activity.needs
     may_lack = not all(mixture.is_convex for mixture in problem.space.mixtures)
