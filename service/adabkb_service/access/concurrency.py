@@ -14,7 +14,7 @@ from adabkb_service.errors import Busy, TooManyAtOnce
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Something that limits apply to: at most a certain number may be in use at a time."""
+    """Something of which only a limited number may be in use at a time."""
 
     name: str
     user_setting: str
@@ -34,7 +34,7 @@ class Concurrency:
     the owner of the study.
 
     Args:
-        most: limits by setting.
+        most: setting -> limit.
     """
 
     def __init__(self, most: Mapping[str, int]) -> None:

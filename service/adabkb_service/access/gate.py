@@ -33,14 +33,15 @@ RETURNING = timedelta(days=90)
 """Links to a person's studies work for this long after their last login, even if the person has no valid token or
 session."""
 MAX_REFUSAL_KINDS = 100
-"""Kinds of refusals counted separately between two audit entries; further ones are counted together."""
+"""The maximum number of kinds of refusals that are counted separately between two writes of the audit log. Refusals of
+further kinds are counted together by their reason."""
 
 RefusalKind = tuple[str, str, str | None]
 """Address, reason, and the id in the token."""
 
 
 class Gate:
-    """The tokens of a database and their rights.
+    """Checks the tokens of a database and their rights.
 
     Args:
         database: the database of the tokens.
@@ -133,8 +134,8 @@ class Gate:
         return self._admitted(lambda connection: _found_by_id(connection, token_id), token_id, need, study_id)
 
     def _admitted(self, find: Callable[[Connection], TokenRow], key: str, need: Need, study_id: str | None) -> Caller:
-        """The authorized caller with the token that ``find`` returns. The grant is cached under a key, unless rights
-        change while it is read."""
+        """The authorized caller with the token that ``find`` returns. The grant is cached under ``key``, unless rights
+        have changed while it was read."""
         with self._guard:
             rights_changes = self._rights_changes
         with self._database.reading() as connection:
@@ -157,7 +158,7 @@ class Gate:
         self.close_if_tokens()
 
     def store_uses(self) -> None:
-        """Store which tokens were used since the last time, and which requests were refused. If this fails, the next
+        """Store which tokens were used since the last call, and which requests were refused. If this fails, the next
         call stores them.
 
         Raises:
@@ -220,7 +221,11 @@ def _unknown() -> Unauthorized:
 
 
 def _valid_caller(row: TokenRow, now: datetime) -> Caller:
-    """The caller with a token that is neither revoked nor expired; without quotas."""
+    """The caller with a token; without quotas.
+
+    Raises:
+        Unauthorized: the token is revoked or expired.
+    """
     if row.revoked_at is not None:
         ended = "Your session was ended" if row.is_session else "The token was revoked"
         raise Unauthorized(f"{ended} at {row.revoked_at.isoformat(timespec='seconds')}.", "revoked")

@@ -38,7 +38,7 @@ Spend = Callable[[Usage], Callable[[], None]]
 
 
 class Meter:
-    """Counts for all tokens.
+    """Counts what all tokens spend.
 
     Args:
         timer: current time in seconds.

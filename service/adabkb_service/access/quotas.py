@@ -22,7 +22,7 @@ class Quotas:
     studies: int | None = None
     """The maximum number of studies that the token's user owns."""
     trials: int | None = None
-    """The maximum number of trials and separate results in these studies."""
+    """The maximum number of trials, and results without a trial, in these studies."""
     megabytes: float | None = None
     """The maximum size of these studies' logs and files, and of the user's trash."""
     requests_per_second: float | None = None

@@ -24,7 +24,7 @@ class Minted(NamedTuple):
 
 
 def mint(token_id: str | None = None) -> Minted:
-    """Draw a token, and its id of 12 hexadecimal digits unless given."""
+    """Return a new random token. Its id, 12 hexadecimal digits, is random unless given."""
     token_id = token_id or secrets.token_hex(6)
     return Minted(token_id, f"adabkb_{token_id}_{secrets.token_hex(32)}")
 

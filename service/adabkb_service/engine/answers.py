@@ -131,7 +131,7 @@ class LeftOut:
     predicted: Prediction
     """Predictions of results, including their noise: a result lies in its interval with 90% probability."""
     tails: Array
-    """Predicted probability of a result at least as far from the mean."""
+    """Predicted probability that a result is at least as far from the predicted mean as this one."""
     noise: Array | None
     """Standard deviation between repeated results at each point; None if the results are not known to be noisy."""
     doubted: NDArray[np.bool_]

@@ -36,7 +36,8 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int) and not isinstance(value, bool)  # an integer may exceed every float
 
 
-# Decimal digits of the range on the grid of decoded floats. A log scale has one digit fewer, since exp loses more.
+# The grid of decoded floats divides the range into 10^DIGITS steps. A log scale has one digit fewer, since exp loses
+# precision.
 DIGITS = 12
 ROUNDING_ULPS = 16  # upper bound of the rounding errors of encode and decode together, in units in the last place
 
@@ -103,8 +104,8 @@ class FloatAxis:
 
 
 STEP_TOLERANCE = 1e-6
-"""Tolerance of a ``StepAxis``, as a share of its step: for the distance of a value from the nearest value of the axis,
-and by which the last value may exceed ``high``. Users may compute values and steps, such as 0.9 / 15."""
+"""Tolerance of a ``StepAxis``, as a share of its step. A number that is this close to a value of the axis counts as
+this value, and the last value may exceed ``high`` by this. Users may compute values and steps, such as 0.9 / 15."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class StepAxis:
     """The numbers ``low, low + step, ...`` up to ``high``, computed in decimal arithmetic: 0, 0.1, 0.2, 0.3 rather than
     0.30000000000000004. All bins have equal width.
 
-    The steps say which values can be chosen. A measured value may lie between them: ``encode`` returns its exact
+    Only these values can be chosen, but a measured value may lie between two of them: ``encode`` returns its exact
     position, and ``decode`` the nearest value of the axis.
     """
 
@@ -274,7 +275,7 @@ class IntAxis:
 
 
 LARGEST = 1e300
-"""The largest ordinal number between which and another one a value can be interpolated without an overflow."""
+"""Ordinal numbers up to this size can be interpolated without an overflow."""
 
 
 @dataclass(frozen=True)
@@ -361,7 +362,8 @@ class ChoiceAxis:
         return f"{problem}, or between two of them"
 
     def _as_written(self, number: Any) -> Any:
-        """A number or numbers in the order of ``ascending``, or back: with the other sign if the values descend."""
+        """A number or numbers of the axis, converted to those of ``ascending``, or back: negated if the values
+        descend."""
         return number if self.choices[0] <= self.choices[-1] else -number  # type: ignore[operator]
 
     def _is_choice(self, value: object) -> bool:

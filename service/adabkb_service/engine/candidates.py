@@ -1,7 +1,8 @@
 """Fixed candidate points for the systems without a tree: a grid (GP-UCB, BKB), or random points (Random-BKB).
 
-Among points of equal index, the first one is suggested. Far from all results, the index is constant, so in the order of
-their coordinates, suggestions would fill the space row by row. The order of the points is therefore random.
+The point with the largest index (the bound or another criterion) is suggested; in a tie, the first one. Far from all
+results, the index is constant. If points were ordered by coordinates, suggestions would fill the space row by row.
+Therefore, the order is random.
 """
 
 from __future__ import annotations

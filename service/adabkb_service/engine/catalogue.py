@@ -49,7 +49,7 @@ class Table:
         return np.flatnonzero(self.is_offered)
 
     def offering(self, is_offered: Bools) -> Table:
-        """The same rows, of which other ones, (rows,), may be suggested."""
+        """The same rows, of which those in the mask ``is_offered``, (rows,), may be suggested."""
         digest = f"{self.digest} {hashlib.sha256(is_offered.tobytes()).hexdigest()}"
         return replace(self, is_offered=is_offered, digest=digest)
 
@@ -75,8 +75,8 @@ def table(
         withdrawn: names of rows to exclude from suggestions.
         digest: identifies the table.
     """
-    gone = set(withdrawn)
-    is_offered = np.array([name not in gone for name in names], dtype=np.bool_)
+    withdrawn_names = set(withdrawn)
+    is_offered = np.array([name not in withdrawn_names for name in names], dtype=np.bool_)
     return Table(tuple(names), tuple(columns), numbers, is_offered, digest)
 
 
@@ -121,7 +121,11 @@ class CatalogueAxis(ChoiceAxis):
         return dict(zip(self.table.columns, self.table.numbers[self._index(value)].tolist(), strict=True))
 
     def offers(self, value: Any) -> bool:
-        """Whether the row with this name exists and is not withdrawn."""
+        """Whether the row with this name is not withdrawn.
+
+        Raises:
+            ValueError: no row has this name.
+        """
         return bool(self.table.is_offered[self._index(value)])
 
     def _index(self, value: Any) -> int:

@@ -69,11 +69,11 @@ def split(lows: Array, highs: Array, branching: int, side_scale: Array) -> tuple
 
 
 def radius(low: Array, high: Array, centroid: Array, side_scale: Array) -> Array:
-    """Distance from the centroid of each cell to the cell's farthest corner, in the kernel's metric.
+    """Distance from the centroid of each cell to the cell's farthest corner, in lengthscales.
 
     Args:
         low, high, centroid: shape (k, d), unit cube; the centroid may be off the middle (rounded to an integer).
-        side_scale: shape (d,), factors from lengths in the unit cube to lengths in the kernel's metric.
+        side_scale: shape (d,), factors that convert lengths in the unit cube to lengthscales.
 
     Returns:
         The distances, shape (k,): half the diagonal if the centroid is the middle.

@@ -163,8 +163,8 @@ class Activity:
         return found
 
     def untried(self, positions: Array) -> Callable[[Array], bool] | None:
-        """A function of a point (d,): whether the point is in a branch that contains none of the positions (k, d). None
-        if there is no such branch."""
+        """A predicate: whether a point, (d,), is in a branch that contains none of the positions (k, d). None if there
+        is no such branch."""
         if not self.needs:
             return None
         tried = [set(column.tolist()) - {-1} for column in self.branches(positions).T]

@@ -18,8 +18,8 @@ class EditedSpace(Space):
     """Parameter -> its value at points that were stored without it."""
 
     def present(self, parameters: dict[str, Any]) -> dict[str, Any] | None:
-        """As in ``Space``: fills in defaults, and returns None for a point outside this version. Between the steps of a
-        parameter, a point is inside."""
+        """As in ``Space``: fills in defaults, and returns None for a point outside this version. A point between the
+        steps of a parameter counts as inside."""
         point = self.completed(parameters)
         if self.problems(point, is_measured=True) or not self.admits(point):
             return None

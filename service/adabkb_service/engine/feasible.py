@@ -115,7 +115,8 @@ class Feasible:
         return self.space.with_inactive_at_rest(found)
 
     def mask(self, positions: Array) -> Bools:
-        """(k,) whether positions (k, d) satisfy the constraints, up to rounding."""
+        """(k,) whether positions (k, d) satisfy the constraints and mixtures, up to rounding, and use rows of
+        ``tables`` that are offered."""
         columns = self._columns(positions)
         found = np.ones(len(positions), dtype=np.bool_)
         for constraint in self._constraints:
@@ -276,8 +277,8 @@ class Feasible:
         return next((point for point in found if self.admits(point)), self.anchors[0])
 
     def pulled(self, inside: Array, outside: Array, rounds: int) -> Array:
-        """Positions (k, d) on the segments from feasible positions, (d,) or (k, d), to others, (k, d): the last ones
-        before a segment first leaves the feasible set, accurate to ``SECTIONS ** -rounds`` of the segment."""
+        """Positions (k, d) on the segments from feasible positions, (d,) or (k, d), to others, (k, d). They are the
+        last ones before a segment first leaves the feasible set, up to ``SECTIONS ** -rounds`` of its length."""
         inside, way = np.broadcast_to(inside, outside.shape), outside - inside
         low, width = np.zeros(len(way)), np.ones(len(way))
         for _ in range(rounds):

@@ -1,5 +1,5 @@
-"""Messages for constraints that compare a parameter with values, if it does not have such a value, or cannot be
-compared with values.
+"""Error messages for constraints that compare a parameter with values, if the parameter does not have such a value or
+cannot be compared with values.
 
 Names and values in the messages are as written in the constraint.
 """

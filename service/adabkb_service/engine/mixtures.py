@@ -14,8 +14,8 @@ from typing import Any
 from adabkb_service.engine.wording import brief, listed
 
 TOLERANCE = 1e-6
-"""Tolerance, as a share of the total: by how much the sum may deviate, by how much a share may be too small, and up to
-which a share counts as 0."""
+"""Tolerance, as a share of the total. The sum may deviate from the total by this, a share may be smaller than ``least``
+by this, and a share up to this counts as 0."""
 
 
 @dataclass(frozen=True)

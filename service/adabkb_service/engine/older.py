@@ -73,7 +73,8 @@ def _are_alike(one: Axis, other: Axis) -> bool:
 
 
 def _moved(u: float, before: Space, k: int, after: Space, new: int) -> float | None:
-    """Return a position along an axis of an edited space, the middle of an inactive one; None outside of it."""
+    """Return a position, converted to an axis of an edited space; None if the new axis does not contain its value. The
+    rest position of an inactive axis becomes that of the new axis."""
     was, now = before.axes[k], after.axes[new]
     if was == now:
         return u

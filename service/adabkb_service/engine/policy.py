@@ -115,8 +115,8 @@ class Policy(ABC, Generic[C, S]):
         """
 
     def prepare(self, state: S) -> S:
-        """The same state, with work done in advance for the next ``observe``. If ``learns_next``, this is learning, and
-        another call does the rest. This changes no later answer."""
+        """The same state, with work done in advance for the next ``observe``. If ``learns_next``, this call learns
+        hyperparameters, and another one does the rest. All later answers are the same as without these calls."""
         return state
 
     def learns_next(self, state: S) -> bool:  # noqa: ARG002
@@ -200,8 +200,8 @@ class Policy(ABC, Generic[C, S]):
         return None
 
     def noise_at(self, state: S, point: Array) -> float | None:  # noqa: ARG002
-        """Standard deviation of the noise of a result at an evaluated point (d,), in the user's units, also if it is
-        little known. By default None: not supported."""
+        """Standard deviation of the noise of a result at an evaluated point (d,), in the user's units, even if the
+        estimate is uncertain. By default None: not supported."""
         return None
 
     def fewest_results(self, state: S) -> int | None:  # noqa: ARG002
@@ -209,16 +209,16 @@ class Policy(ABC, Generic[C, S]):
         return None
 
     def with_spent(self, state: S, cost: float) -> S:  # noqa: ARG002
-        """The state of a study that has also spent a cost on trials without a result, which counts in the cost budget.
-        By default the state itself."""
+        """The state of a study that has also spent this cost on trials without a result. The cost counts towards the
+        cost budget. By default the state itself."""
         return state
 
     @abstractmethod
     def recommend(self, state: S, feasible: float = FEASIBLE) -> Recommendation | None:
         """The evaluated point with the best posterior mean; None before the first result. If metrics have bounds, only
         points that satisfy them with at least the probability ``feasible`` are candidates or, if there are none, the
-        point with the largest probability. With several objectives, the result on the front that is farthest from the
-        worst values of the objectives."""
+        point with the largest probability. With several objectives, the result on the front whose least good objective
+        is best, where each objective is relative to its range."""
 
     def recommend_within(self, state: S, within: Slice, feasible: float = FEASIBLE) -> Recommendation | None:
         """The point of a slice with the best posterior mean, which need not have been evaluated; None before the first

@@ -1,13 +1,13 @@
 """A user's prior on the optimum: a density per parameter with heavy tails, which exclude no point.
 
 A number has a most likely position c on its axis and a width w; a choice has a weight v. The density, relative to its
-maximum, has Cauchy's form, which falls so slowly that results outweigh it,
+maximum, has the form of a Cauchy distribution. It falls so slowly that results can outweigh it:
 
     log pi(u) = -log(1 + sum over numbers of ((u - c) / w)^2 + sum over choices of (largest v / v - 1)).
 
-So if one number is at distance w from its c, and all others are at theirs, the density is half of its maximum. The
-density is not a product over the parameters: in many dimensions, a product would almost vanish far from the mode, and a
-wrong prior would cost much more. Inactive parameters do not contribute.
+So if one number is at distance w from its c, and all other parameters are at their best, the density is half of its
+maximum. The density is not a product over the parameters: in many dimensions, a product would almost vanish far from
+the mode, and a wrong prior would cost many more evaluations. Inactive parameters do not contribute.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ class Weighted:
     many, have weight 1."""
 
     def costs(self, positions: Array) -> Array:
-        """Largest v / v - 1 for the choices at positions, (k,). The time does not depend on the number of choices."""
+        """(Largest v) / v - 1 for the choices at positions, (k,). The computing time does not depend on the number of
+        choices."""
         index = np.clip((positions * self.count).astype(int), 0, self.count - 1)
         if not self.given:
             return np.zeros(len(index))

@@ -1,17 +1,17 @@
 """Sensitivity to the parameters: Sobol' indices of the posterior mean m over the whole space (Sobol' 2001).
 
-With coordinates independent and uniform in the unit cube, and all variances over it,
+The coordinates x are independent and uniform in the unit cube, and x_~k are all coordinates but x_k:
 
     first order  S_k = Var(E[m | x_k]) / Var(m)        share explained by the parameter alone
-    total        T_k = E(Var[m | x_~k]) / Var(m)       share explained by it together with all others
+    total        T_k = E(Var[m | x_~k]) / Var(m)       share explained by the parameter alone or together with others
 
 The weight of an integer or a choice is the width of its bin, and log scales are uniform in the logarithm. Where a
 parameter is inactive, m does not vary with it, so a parameter that is rarely active has small indices. If shares of a
 mixture vary, m is evaluated at the nearest mixture.
 
-There is no closed form, because the kernel of ``auto`` is not a product over the axes, and its outputs are warped. So
-both indices are estimated by pick-freeze (Saltelli et al. 2010), from a few random shifts of one Sobol' sequence. The
-spread over the shifts gives the standard error.
+There is no closed form, because the kernel of ``auto`` is not a product over the axes, and the model's outputs are
+warped. So both indices are estimated by pick-freeze (Saltelli et al. 2010), from a few random shifts of one Sobol'
+sequence. The spread over the shifts gives the standard error.
 """
 
 from __future__ import annotations

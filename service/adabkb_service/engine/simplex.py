@@ -155,9 +155,16 @@ class Simplex:
         return np.where(present, self.low, 0.0), np.where(present, self.high, 0.0)
 
     def around(self, position: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
-        """For a position (d,) and bounds (d,) and (d,) of all axes: the bounds, in which those of the shares are the
-        bounds of the components that are present; and how much a step along each axis changes the sum, as a share of
-        the total, (d,)."""
+        """Bounds and a gradient for moves of a position (d,) that keep the set of present components.
+
+        Args:
+            position: a position of a mixture.
+            low, high: bounds along all axes, (d,) each.
+
+        Returns:
+            The bounds, in which those of the shares are replaced; and, for each axis, by how much the sum of the shares
+            changes per step along the axis, as a share of the total, (d,).
+        """
         present = self.present(self.values(position[None]))
         ends = (self.of(each)[0] for each in self.ends(present))
         low, high, spans = low.copy(), high.copy(), np.zeros(len(position))
@@ -174,8 +181,8 @@ class Simplex:
         return found
 
     def given_way(self, positions: Array, chosen: Sequence[int]) -> Array:
-        """Positions (k, d) in which the shares along the axes ``chosen`` stay, and the other present shares keep their
-        proportions, so that the sum is the total, as far as their bounds allow."""
+        """Positions (k, d) in which the shares along the axes ``chosen`` stay. The other present shares are multiplied
+        by a common factor so that the sum is the total, as far as their bounds allow."""
         values = self.values(positions)
         kept = np.isin(self.axes, chosen)
         low, high = (np.where(kept, values, ends) for ends in self.ends(self.present(values)))
@@ -292,7 +299,7 @@ def simplex(space: Space, mixture: Mixture, fixed: Mapping[str, Value]) -> Simpl
 
 def given_way(space: Space, positions: Array, chosen: Sequence[int]) -> Array:
     """Return positions (k, d) in which the coordinates along the axes ``chosen`` stay, and the other shares of their
-    mixtures adapt."""
+    mixtures are changed so that they sum to the total (``Simplex.given_way``)."""
     for mixture in space.mixtures:
         one = simplex(space, mixture, {})
         if not set(chosen).isdisjoint(one.axes):
@@ -303,7 +310,8 @@ def given_way(space: Space, positions: Array, chosen: Sequence[int]) -> Array:
 def with_shares_given_way(
     space: Space, points: Sequence[dict[str, Any]], chosen: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return points in which the parameters ``chosen`` stay, and the other shares of their mixtures adapt."""
+    """Return points in which the parameters ``chosen`` stay, and the other shares of their mixtures are changed so that
+    they sum to the total."""
     shares = {name for mixture in space.mixtures for name in mixture.names}
     axes = [(k, axis) for k, axis in enumerate(space.axes) if axis.name in shares]
     positions = np.zeros((len(points), space.dimension))
@@ -326,8 +334,9 @@ def shifted(values: Array, low: Array, high: Array, total: float) -> Array:
 
 
 def _scaled(values: Array, low: Array, high: Array, total: float) -> Array:
-    """The numbers (k, n) within bounds, (k, n) each, that are the same multiple of ``values`` (k, n), none of them
-    negative, and whose sum in each row is ``total`` or the nearest to it. A value of 0 stays at its lower bound."""
+    """The ``values`` (k, n), which are not negative. Each row is multiplied by a factor and clipped to bounds, (k, n)
+    each. With this factor, the sum of the row is ``total`` or as near to it as possible. A value of 0 becomes its lower
+    bound."""
     ends = np.concatenate([low, high], axis=1)
     divisors = np.concatenate([values, values], axis=1)
     multiples = np.sort(np.divide(ends, divisors, out=np.zeros_like(ends), where=divisors > 0.0), axis=1)

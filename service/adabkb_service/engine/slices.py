@@ -28,7 +28,7 @@ class Slice:
 
     space: Space
     fixed: Mapping[str, Value]
-    """Axis name -> valid value. With these values, all of the axes are active."""
+    """Axis name -> valid value. With these values, all of these axes are active."""
 
     @cached_property
     def free(self) -> Bools:

@@ -202,8 +202,8 @@ class Space:
         return self._obstacle(name, parameters) is None
 
     def made_active(self, position: Array, names: Sequence[str]) -> Array:
-        """A position (d,) at which some parameters are active: where an ancestor has a value that makes one inactive,
-        it gets its first value that does not. There must be such values."""
+        """A position (d,), changed so that some parameters are active: each ancestor whose value makes one of them
+        inactive gets the first value that makes none inactive. There must be such values."""
         moved, indices = position.copy(), self.activity.indices(position)
         order = [axis.name for axis in self.axes]
         for ancestor, allowed in self.activity.needed(names).items():

@@ -1,4 +1,4 @@
-"""Parts of messages: shortened lists and names, and suggestions for misspelt names."""
+"""Parts of messages: shortened lists and names, and suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from difflib import get_close_matches
 LISTED = 100
 """The maximum length of a list of names or choices in a message, in characters."""
 MAX_COMPARED_LENGTH = 40
-"""Names that are longer than this are not compared, since the cost is the product of the lengths."""
+"""Names that are longer than this are not compared, since the time of a comparison grows with the product of the
+lengths."""
 
 
 def listed(texts: Iterable[str], count: int) -> str:
@@ -31,7 +32,7 @@ def brief(name: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name most similar to a misspelt one; None if none is similar."""
+    """The known name most similar to a misspelled one; None if none is similar."""
     if len(name) > MAX_COMPARED_LENGTH:
         return None
     names = {each.lower(): each for each in known if len(each) <= MAX_COMPARED_LENGTH}

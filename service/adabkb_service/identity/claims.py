@@ -36,7 +36,8 @@ def identify(claims: Mapping[str, Any], config: ProviderConfig) -> Identity:
     """The person that verified claims describe.
 
     Raises:
-        LoginRefused: the claims lack the user's name, or none of the groups may use the server.
+        LoginRefused: the claims lack a usable subject or user name, the email address that serves as the user name is
+            not verified, or none of the person's groups may use the server.
     """
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_LENGTH:
@@ -55,8 +56,7 @@ def _user(claims: Mapping[str, Any], config: ProviderConfig) -> str:
         raise LoginRefused(
             f"The claim {config.user_claim!r} of the provider is {shown(user)}, but a user name may only have "
             "letters, digits and @ . _ + -, and at most 100 characters. An administrator can choose another claim "
-            "with the "
-            "setting oidc_user_claim, or let the provider send this one (the setting oidc_scopes).",
+            "with the setting oidc_user_claim, or let the provider send this one (the setting oidc_scopes).",
             "login: no user name",
         )
     if config.user_claim == "email" and claims.get("email_verified") is not True:
@@ -76,9 +76,9 @@ def _scope(claims: Mapping[str, Any], config: ProviderConfig, user: str) -> Scop
     if config.default_scope is not None:
         return config.default_scope
     listed = ", ".join(sorted(groups)[:SHOWN_GROUPS]) + (", ..." if len(groups) > SHOWN_GROUPS else "")
-    told = f"your groups are {shortened(listed, 500)}" if groups else "it names no groups of yours"
+    reason = f"your groups are {shortened(listed, 500)}" if groups else "it names no groups of yours"
     raise LoginRefused(
-        f"The provider knows you as {user}, but none of your groups may use this server; {told} (the claim "
+        f"The provider knows you as {user}, but none of your groups may use this server; {reason} (the claim "
         f"{config.groups_claim!r}). Ask an administrator of this server to admit one of your groups (the settings "
         "oidc_read_groups, oidc_work_groups and oidc_admin_groups), or one of the provider to add you to a group.",
         "login: no group",
@@ -92,7 +92,8 @@ def _groups(claims: Mapping[str, Any], config: ProviderConfig) -> frozenset[str]
 
 
 def found_at(claims: Mapping[str, Any], name: str) -> Any:
-    """The claim with a name, which may itself contain dots, or else the one at a path; None if there is none."""
+    """The claim called ``name`` or, without one, the nested claim at this path of names, separated by dots; None if
+    there is neither."""
     if name in claims:
         return claims[name]
     found: Any = claims

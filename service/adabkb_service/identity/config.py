@@ -29,4 +29,4 @@ class ProviderConfig:
     """Scope of everybody else; None if they may not log in."""
     session_hours: float
     seconds: float
-    """Time for one exchange with the provider."""
+    """Time limit of all exchanges of one login, or of one discovery."""

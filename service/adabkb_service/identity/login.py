@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from adabkb_service.errors import LoginFailed
 
 SECONDS = 600
-"""Time for logging in at the provider."""
+"""The maximum time from the redirect to the provider until the browser returns."""
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{40,100}")
 _PATH = re.compile(r"/(?![/\\])[!-\[\]-~]{0,1999}")
 """Visible ASCII without backslashes, which some browsers read as slashes."""
@@ -36,13 +36,13 @@ class Login:
 
     @classmethod
     def begin(cls, target: str) -> Self:
-        """Begin a login that ends at a path of this server; at the first page if ``target`` is not one."""
+        """Begin a login that ends at ``target`` if this is a path of this server, otherwise at the first page."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         return cls(state, nonce, verifier, local_path(target))
 
     @classmethod
     def read(cls, cookie: str | None, state: str) -> Self:
-        """The login of a cookie that the provider has returned.
+        """The login in a cookie, if its state is the one that the provider has returned.
 
         Raises:
             LoginFailed: the login was not begun in this browser, is over, or took too long.
@@ -74,7 +74,7 @@ class Login:
 
 
 def local_path(target: str) -> str:
-    """A path with its query, if it leads to no other host; otherwise the path of the first page."""
+    """``target`` if it is a path (with a query) on this host; otherwise the path of the first page."""
     try:
         parts = urlsplit(target)
     except ValueError:

@@ -229,7 +229,7 @@ class Provider:
         """A JSON document of the provider.
 
         Raises:
-            ProviderUnavailable: the answer is something else; the message says to check ``check``.
+            ProviderUnavailable: the answer is not a JSON object; the message says what to check, given as ``check``.
         """
         answer = await client.request(
             "GET", url, withhold_token=True, headers={"Accept": "application/json", **headers}
@@ -381,7 +381,7 @@ def _time(seconds: float) -> str:
 
 
 def is_secure(url: object, issuer: str) -> bool:
-    """Whether an endpoint has https://, or is on loopback as its issuer is."""
+    """Whether an endpoint uses https, or is on loopback, as its issuer is."""
     if not isinstance(url, str):
         return False
     try:

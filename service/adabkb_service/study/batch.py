@@ -28,7 +28,7 @@ from adabkb_service.study.request import Outcome, PointDemand, Request, key_row,
 logger = logging.getLogger(__name__)
 
 UNUSABLE = -1
-"""In place of the seq of the event that proposals depend on: marks the proposals as unusable."""
+"""Stands for the seq of an event in ``Prefetched.rests_on``, and equals none: the proposals are unusable."""
 
 
 @dataclass
@@ -81,7 +81,7 @@ class Batch:
         """Perform a request, refuse it, or park it.
 
         Raises:
-            DBAPIError: the database can no longer be read; this concerns all requests.
+            DBAPIError: the database can no longer be read; the whole batch fails.
         """
         request, key = pending.request, pending.request.key
         spent, prefetched = len(self._refunds), replace(self.prefetched)
@@ -156,7 +156,7 @@ class Batch:
             self.draft.record("model_recovered", {})
 
     def _is_almost_up_to_date(self, pending: PendingRequest) -> bool:
-        """Whether the model may have folded all events before the deadline of a request, but has not yet."""
+        """Whether the model has not folded all events yet, but may do so before the deadline of a request."""
         return not self._link.is_up_to_date() and self._may_wait(pending)
 
     def _may_wait(self, pending: PendingRequest) -> bool:
@@ -168,8 +168,8 @@ class Batch:
         time are drawn quasi-randomly.
 
         Raises:
-            ModelBusy: the model did not answer in time, and the request accepts no quasi-random points as
-                long as the model has not failed.
+            ModelBusy: the model did not answer in time, but has not failed, and the request then accepts no
+                quasi-random points.
         """
         count, within = demand.count, demand.within
         if count == 0:
@@ -258,7 +258,8 @@ def _is_new(event: EventRow) -> bool:
 
 
 def deadline(pending: PendingRequest, link: ModelLink) -> float:
-    """Deadline of a parked request, by ``time.monotonic``; infinite while the engine is loading."""
+    """Deadline of a parked request, by ``time.monotonic``. It is infinite for a suggestion while the engine is
+    loading."""
     if pending.request.waits_for_latest_results:
         return pending.queued_at + link.timeouts.follow
     return max(pending.queued_at, link.loaded_at) + link.timeouts.suggestion

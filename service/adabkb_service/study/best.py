@@ -25,8 +25,8 @@ def counting(study: StudyRow) -> Callable[[ObservationRow], bool]:
 
 
 def best_of(study: StudyRow, rows: Iterable[ObservationRow]) -> ObservationRow | None:
-    """The best observation that counts and has its value and each metric with bounds, the earliest one in a tie; None
-    for a study with several objectives."""
+    """The best of the observations that count and can be compared (``decided``); in a tie, the earliest. None if there
+    is none, and in a study with several objectives."""
     if has_several_objectives(study):
         return None
     return max(
@@ -43,7 +43,7 @@ def decided(study: StudyRow) -> Callable[[ObservationRow], bool]:
 
 
 def as_best(study: StudyRow, row: ObservationRow | None) -> dict[str, Any] | None:
-    """An observation in the form of ``studies.best``."""
+    """An observation in the form of the column ``studies.best``; None without an observation."""
     if row is None:
         return None
     point = row.parameters

@@ -1,11 +1,11 @@
 """Wait for a change of a study: used by requests that wait for a trial and by event streams.
 
 A commit of this process wakes the waiters at once. Commits of other servers are found by polling: one query
-every ``look_seconds`` reads the last event of every study with waiters. A waiter that wakes checks its own condition,
-since a wake-up may be spurious. All wait on the event loop, without a thread or a database connection.
+every ``look_seconds`` reads the last event of every study with waiters. A waiter that was woken checks its own
+condition, since a wake-up may be spurious. Waiters use the event loop, and no thread or database connection.
 
-A change wakes all streams. Of the requests that wait for a trial it wakes the first one, and each one that gets a trial
-wakes the next. When a study resumes, requests get trials one after the other until no trial is free.
+A change wakes all streams, but only the first of the requests that wait for a trial. Each request that gets a trial
+wakes the next one. So when a study resumes, requests get trials one after the other until no trial is free.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ def uptime() -> timedelta:
 
 
 READINGS = 5
-"""Readings of the source; the quickest one counts. The first one may wait for a database connection."""
+"""The source is read this many times, and the quickest reading is used. The first one may wait for a database
+connection."""
 TOLERATED = timedelta(seconds=0.1)
 """Largest difference from the source that is not corrected: readings on a busy machine differ by as much."""
 CATCHING_UP = 1.0
@@ -37,7 +38,7 @@ class SteadyClock:
 
     If the source was adjusted, the clock approaches it gradually: it runs at most at double and at least at half speed,
     and never goes back. So a worker that renews its lease in time keeps it, and all servers of a database agree again
-    after a while. Clocks of servers with the same source differ by less than the duration of their readings.
+    after a while. Then each clock differs from its source by at most ``TOLERATED`` and the duration of a reading.
     """
 
     def __init__(self, source: Clock, uptime: Callable[[], timedelta] = uptime) -> None:

@@ -1,4 +1,5 @@
-"""Values that trials have reported: those in the database and those that a draft adds."""
+"""Values that trials have reported: those in the database and those that a draft adds. A *mark* is a step at which an
+early-stopping rule compares trials."""
 
 from __future__ import annotations
 
@@ -35,8 +36,9 @@ def at_mark(draft: Draft, mark: int) -> dict[int, float]:
 
 
 def comparable(draft: Draft, mark: int) -> dict[int, float]:
-    """Trial -> value at the mark, of the trials from whose curves others are predicted: all but those outside of an
-    edited space, and those whose results violate bounds."""
+    """Trial -> value at the mark, of the trials that others are compared with, and from which their final values are
+    predicted. In a study with an edited space or bounds, these are the trials inside the space whose current attempt
+    has reports, and whose results violate no bounds."""
     values, metrics = at_mark(draft, mark), metrics_of(draft.study.definition)
     if not is_edited(draft.study.definition) and not any(metric.is_bounded for metric in metrics):
         return values
@@ -53,8 +55,8 @@ def comparable(draft: Draft, mark: int) -> dict[int, float]:
 
 
 def competitors(draft: Draft, mark: int, trial: TrialRow, values: Mapping[int, float]) -> list[float]:
-    """The values at a mark of the other trials on a trial's plate and with its context; those of all other trials in a
-    study without plates and context.
+    """The values at a mark of the other trials that have the same plate and context as a trial. In a study without
+    plates and context, these are all other trials.
 
     Args:
         draft: the draft of the study.

@@ -15,7 +15,7 @@ from adabkb_service.timeouts import Timeouts
 
 
 class Dependencies(Protocol):
-    """Services of the process that an owner uses."""
+    """The services."""
 
     @property
     def database(self) -> Database:

@@ -199,7 +199,7 @@ class Draft:
         return known or trials.get(self.connection, self.study.id, number)
 
     def reached(self, mark: int) -> dict[int, Reached]:
-        """Number -> trial, for those that have reached a mark, and others that the draft changes."""
+        """Number -> trial, for all trials that have reached a mark and all that the draft has changed."""
         stored = {each.number: each for each in trials.reached(self.connection, self.study.id, mark)}
         changed = {
             number: Reached(*(getattr(row, name) for name in Reached._fields)) for number, row in self._trials.items()
@@ -231,8 +231,8 @@ class Draft:
         return len(changed) + len(stored - self._trials.keys())
 
     def point_on_plate(self, plate: int) -> dict[str, Any] | None:
-        """The parameters of a trial on a plate or, without one, of a result that names it and is not excluded; None if
-        there is neither. All of these agree in the shared parameters."""
+        """The parameters of a trial on a plate or, without a trial, of a result that names the plate and is not
+        excluded; None if there is neither. All trials and results of a plate agree in the shared parameters."""
         counting = (row for row in self._observations.values() if not row.excluded)
         changed: list[TrialRow | ObservationRow] = [*self._trials.values(), *counting]
         for row in changed:
@@ -285,8 +285,8 @@ class Draft:
         added, changed = _split(self._trials, before.trials)
         _write_rows(connection, trials.add, added)
         _write_rows(connection, trials.change, changed)
-        born, corrected = _split(self._observations, before.observations)
-        _write_rows(connection, observations.add, born)
+        new, corrected = _split(self._observations, before.observations)
+        _write_rows(connection, observations.add, new)
         _write_rows(connection, observations.change, corrected)
         _write_rows(connection, reports.add, list(self.reports.values()))
         _write_rows(connection, events.add, self.log)

@@ -20,8 +20,8 @@ def withdraw_out_of_space_trials(draft: Draft, count: int | None = None) -> None
 
     Args:
         draft: the draft of the study.
-        count: number of trials about to be issued. The first ``count`` waiting trials are checked, and after
-            withdrawals those that follow. None checks all.
+        count: number of trials about to be issued. Afterwards, the first ``count`` waiting trials are inside the
+            space. None checks all waiting trials.
     """
     if not is_edited(draft.study.definition):
         return

@@ -47,9 +47,8 @@ def _converged(study: StudyRow) -> bool:
 
 
 def no_more_points_reason(study: StudyRow) -> Reason | None:
-    """Return why the study issues no more new points, or None. The reason is that the budget is used up, that every
-    point of a finite space is issued, or that a stopping rule holds: no improvement for a number of results, or too
-    little expected improvement."""
+    """Return why the study will issue no more new points; None if it may. The possible reasons: the budget is used up,
+    every point of a finite space is issued, or a stopping rule holds."""
     if study.budget_left is not None and study.budget_left <= 0:
         return "budget"
     cost_budget = cost_budget_of(study.definition)
@@ -70,8 +69,8 @@ def _stopped(study: StudyRow, rules: dict[str, Any]) -> Reason | None:
 
 
 def results_since_gain(study: StudyRow) -> int:
-    """The number of results after the best one or, with several objectives, after the last increase of the hypervolume
-    of which the model knows."""
+    """The number of results after the best one or, with several objectives, after the last increase of the hypervolume,
+    as the model last computed it."""
     if not has_several_objectives(study):
         return study.results_since_best
     return 0 if study.model is None else int(study.model.get("results_since_gain", 0))
@@ -96,8 +95,8 @@ def _has_reached_failure_limit(study: StudyRow) -> bool:
 
 
 def update_state(draft: Draft) -> None:
-    """Pause a study that has reached its failure limit, derive its state, and record events for both. Call it last in a
-    batch."""
+    """Pause a study that has reached its failure limit, and derive its state. Record events if it pauses or completes.
+    Call this last in a batch."""
     study = draft.study
     if _has_reached_failure_limit(study) and not study.paused:
         draft.record("paused", {"reason": "failures", "failures": study.failures})

@@ -35,8 +35,8 @@ def checked_metrics(
         earlier: the stored part of the same result, if a part was reported before.
 
     Raises:
-        Invalid: a metric or the value is missing or unknown, or there is a value in a study with several objectives. A
-            partial result may lack everything except the cost.
+        Invalid: the value or a metric is missing, or not allowed in this study, or the cost is out of range. A partial
+            result may lack everything except the cost.
     """
     may_lack_value = result.partial or (earlier is not None and earlier.value is not None)
     _raise_if_any(list(_of_value(metrics, result.value, result.std_error, is_needed=not may_lack_value)))
@@ -55,8 +55,8 @@ def checked_metrics(
         ]
     )
     names = [metric.name for metric in metrics]
-    told, given = ({name: each[name] for name in names if name in each} for each in (values, errors))
-    return {"metrics": told, "std_errors": given} if names else {}
+    ordered, ordered_errors = ({name: each[name] for name in names if name in each} for each in (values, errors))
+    return {"metrics": ordered, "std_errors": ordered_errors} if names else {}
 
 
 def metrics_of_result(result: TrialValueBody | PointValueBody) -> Mapping[str, float]:
@@ -65,7 +65,7 @@ def metrics_of_result(result: TrialValueBody | PointValueBody) -> Mapping[str, f
 
 
 def check_natural_bounds(quantities: Mapping[str, Quantity], value: float | None, metrics: Mapping[str, float]) -> None:
-    """Refuse values beyond the declared natural bounds, since they are typing errors or faulty measurements.
+    """Refuse values beyond the declared natural bounds. They must be typing errors or faulty measurements.
 
     Raises:
         Invalid: one error per such value.
@@ -86,7 +86,7 @@ def corrected_metrics(metrics: tuple[Metric, ...], was: ObservationRow, changes:
     """All metrics and standard errors of a corrected result; empty if the changes contain none.
 
     Raises:
-        Invalid: one error per unknown metric.
+        Invalid: one error per value or metric that is not allowed, and per standard error without its value.
     """
     given = {field: changes[field] for field in OF_METRICS if field in changes}
     value, error = changes.get("value"), changes.get("std_error")
@@ -145,11 +145,13 @@ def _missing(
             yield FieldError("/cost", "is required, also of a partial result: it counts towards the budget", "missing")
         return
     if names and not values:
-        remedy = f"is required: a result of this study measures {', '.join(metric.name for metric in metrics)}"
-        yield FieldError("/metrics", f"{remedy}, by name{LATER}", "missing")
+        listed = ", ".join(metric.name for metric in metrics)
+        yield FieldError(
+            "/metrics", f"is required: give the metrics of this study by name ({listed}){LATER}", "missing"
+        )
         return
     for name in names:
-        sentence = f"is required: a result measures every metric of its study{LATER}"
+        sentence = f"is required: a result needs every metric of its study{LATER}"
         yield FieldError(f"/metrics{json_pointer(name)}", sentence, "missing")
 
 
@@ -168,7 +170,7 @@ def _unknown(metrics: tuple[Metric, ...], given: Mapping[str, Mapping[str, Any]]
 def _of_cost(metrics: tuple[Metric, ...], values: Mapping[str, float]) -> Iterator[FieldError]:
     for metric in metrics:
         if metric.is_cost and not 0.0 < values.get(metric.name, 1.0) <= MAX_COST:
-            sentence = f"must be positive, and at most {MAX_COST:g}: what it cost"
+            sentence = f"must be positive, and at most {MAX_COST:g}"
             yield FieldError(f"/metrics{json_pointer(metric.name)}", sentence, "cost")
 
 

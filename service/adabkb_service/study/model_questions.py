@@ -38,7 +38,7 @@ class ModelQuestions:
         self._unanswered: set[int] = set()
         """Numbers of all questions without an answer, queued or sent."""
         self._withdrawn: list[int] = []
-        """Numbers of questions that were withdrawn after they were sent, and that the model must still drop."""
+        """Numbers of questions that were withdrawn after they were sent. The model must still drop them."""
 
     @property
     def is_empty(self) -> bool:
@@ -58,7 +58,8 @@ class ModelQuestions:
             self._queued.append(pending)
 
     def withdraw(self, pending: PendingQuestion) -> bool:
-        """Withdraw a question. Return whether it was sent, so that the model must be told to drop it."""
+        """Withdraw a question. Return whether it was sent already. If so, ``take`` returns its number, so that the
+        model drops it."""
         with self._guard:
             if pending in self._queued:
                 self._queued.remove(pending)
@@ -68,8 +69,8 @@ class ModelQuestions:
             return True
 
     def take(self) -> tuple[list[PendingQuestion], list[int]]:
-        """Remove the queued questions, to send them, and the numbers of the withdrawn ones that the model must drop.
-        Return both, the questions in order of arrival."""
+        """Remove and return the queued questions, in order of arrival, and the numbers of the withdrawn questions that
+        the model must drop."""
         with self._guard:
             queued, withdrawn = list(self._queued), self._withdrawn
             self._queued.clear()

@@ -3,8 +3,8 @@
 The lifecycle of a request, such as ``suggest`` or ``observe``:
 
 1. ``submit`` queues the request and returns a future. The scheduler has one of its threads call ``process_queues``; at
-   most one thread works for a study. (In a command without threads, the caller that waits for the future does this.)
-   The request is refused at once as ``Busy`` if ``MAX_QUEUED`` requests are queued.
+   most one thread works for a study. (In a command without threads, the caller that waits for the future calls it.)
+   If ``MAX_QUEUED`` requests are queued, ``submit`` raises ``Busy``.
 2. ``process_queues`` takes the parked requests (step 3) and then the queued ones as one batch. It refuses those that
    have waited for longer than ``timeouts.request``. While requests are parked and the model's reply is expected,
    requests that invalidate its decisions, such as results, stay queued until it replies, but for at most
@@ -15,40 +15,40 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
    answer does not depend on the model. After the model has failed, or has not replied in time, no request is parked for
    some seconds; while the engine is loading, requests are always parked. A parked request occupies no thread, and the
    other requests of the batch continue. If this step would refuse a request, or park it for points, it first looks up
-   the idempotency key, and returns a stored answer. (Other requests with a stored answer meet it in step 4.)
-4. One transaction writes what the draft changed: the events, the rows that follow from them, and the answers to keep,
-   under their keys. (On SQLite it may contain the batches of several studies.) It writes nothing if the study's version
-   in the database is not that of the draft, because another owner has written, or if a key already has an answer. Then
-   the study is read again and its batch is repeated, with the keys looked up first.
+   the idempotency key, and returns a stored answer. (For other requests, step 4 detects the stored answer.)
+4. One transaction writes what the draft changed: the events, the rows that follow from them, and the answers under
+   their idempotency keys. (On SQLite it may contain the batches of several studies.) It writes nothing if a key already
+   has an answer, or if the study's version in the database is not that of the draft, because another owner has written.
+   Then the study is read again and its batch is repeated, with the keys looked up first.
 5. New events are sent to the model if it needs them: after results, and while requests are parked. The message says on
    how many points to decide next.
-6. Each finished request gets its outcome, which ends its future. Parked requests join the next batch (step 2). It
-   begins with the next request, when the model replies, or at the earliest deadline of a parked request. At its
-   deadline, a suggestion gets quasi-random points.
+6. Each finished request gets its outcome, as the result of its future. Parked requests join the next batch (step 2).
+   The next batch begins when a request arrives, when the model replies, or at the earliest deadline of a parked
+   request. At its deadline, a suggestion gets quasi-random points.
 
 **Crashes.** If the process ends before the commit, nothing of the batch is stored. If it ends after the commit,
 everything is stored. In both cases this process sends no answer, and the client, or a server that has forwarded the
 request, repeats it. With the same key, within ``idempotency_hours``, the answer is the stored one; if there is none,
-the request is performed. Nothing else is lost with the memory of the process, since the model is restored from its
-stored rows and the later events of the log. If the connection to the database breaks during the commit, the request
-fails as ``Unavailable``, and its client does not know whether it is stored. It may safely repeat the request with its
-key. It may also repeat a result without a key if the request names a trial, since a trial has only one result.
+the request is performed. The model is not lost: it is restored from its stored rows and the later events of the log. If
+the connection to the database breaks during the commit, the request fails as ``Unavailable``, and its client does not
+know whether it is stored. The client may safely repeat the request with its key. It may also repeat a result without a
+key if the request names a trial, since a trial has only one result.
 
 **Several servers on PostgreSQL.** The processes agree on one of them for each study, its *follower*, which performs the
 study's requests (steps 1 to 6). If model workers run, it is one of these, otherwise one of the servers. The servers
 forward the study's requests to it (``api/forwarding.py``), with a key of their own if the client gave none. So usually
 only the follower's owner has requests.
 
-If the follower's connection to the database ends, or it sends no beat for ``peers.SILENT_SECONDS`` (3 s), it counts
-as dead, and the study has another follower at once. Servers that wait for a response of the dead one forward the
-request to the new one; so they do if a follower that is shutting down declines it. If the new one dies or declines,
-too, or if any of them lives but does not respond within two minutes, the server that received the request performs it
-itself, with the same key. In each case the owner of the performing process reads the study from the database, and
-finds the answer by the key if an earlier performer has stored it.
+If the follower's connection to the database ends, or if it does not update its row for ``peers.SILENT_SECONDS`` (3 s),
+it counts as dead, and the study has another follower at once. Servers that wait for a response of the dead process
+forward the request to the new follower. They do the same if a follower that is shutting down declines the request. If
+the new follower dies or declines, too, or if either is alive but does not respond within two minutes, the server that
+received the request performs it itself, with the same key. In each case the owner in the process that performs the
+request reads the study from the database. If another process has stored the answer, the owner finds it by the key.
 
-So more than one owner may write to a study: after such a change of the follower, while servers disagree about it, for
-bodies that are too large to forward, and when a server's sweep expires leases (``operations/monitoring/sweep.py``).
-Then step 4 lets one of them commit, and the others repeat their batches.
+So more than one owner may write to a study: after such a change of the follower, or while servers disagree about it.
+Bodies that are too large to forward, and leases that a server's sweep expires (``operations/monitoring/sweep.py``),
+also lead to writes by other owners. Then step 4 lets one of them commit, and the others repeat their batches.
 
 **Several servers on SQLite.** Nothing is forwarded. Each server performs the requests that it receives, and step 4
 alone protects the studies.
@@ -348,8 +348,8 @@ class Owner:
         return batch.finished, batch.parked
 
     def _read_study(self) -> CachedStudy:
-        """The study, from memory or the database. The link drops what it knows if the study is not the one that it has
-        served, and sends the whole log again if another server has added events."""
+        """The study, from memory or the database. The link to the model starts anew if the study was replaced, and
+        sends the whole log again if another server has added events."""
         if self._cached is None:
             with self._dependencies.database.reading() as connection:
                 self._cached = read_study(connection, self.study_id)
@@ -397,8 +397,8 @@ class Owner:
         return True
 
     def _is_consistent(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> bool:
-        """Whether the answers of a batch without writes belong to one state of the study: the batch has read only the
-        study's row, just now, or the study has not changed since it was read."""
+        """Whether all answers of a batch without writes belong to the same state of the study. They do if the batch has
+        just read the study's row and nothing else, or if the study has not changed since it was read."""
         if is_fresh and not batch.draft.has_read_more:
             return True
         return studies.is_current(batch.draft.connection, before.study)
@@ -439,7 +439,8 @@ class Owner:
         return PointDemand(min(count, room), plates.restriction(study, within.fixed, plate))
 
     def _park(self, requests: list[PendingRequest]) -> None:
-        """Keep requests for the batch after the model's next reply, or after the earliest of their deadlines."""
+        """Keep requests for the next batch, and schedule it for the earliest of their deadlines. The model's next reply
+        schedules it earlier."""
         self._parked = requests
         self._awaits_model = bool(requests)
         if not requests:

@@ -36,7 +36,7 @@ class OpenPlate:
 
 def open_plate(study: StudyRow) -> OpenPlate | None:
     """The plate that new trials continue. None if the next trial begins a plate, and in a study without plates.
-    Withdrawn trials take no place on it; if all are withdrawn, the next trial begins a plate."""
+    Withdrawn trials are not counted: if all are withdrawn, the next trial begins a plate."""
     plates, last = definition_of(study.definition).plates, study.plate
     if plates is None or last is None or last["shared"] is None or not 0 < last["trials"] < plates.size:
         return None
@@ -44,7 +44,7 @@ def open_plate(study: StudyRow) -> OpenPlate | None:
 
 
 def fitting_plate(study: StudyRow, space: Space, fixed: Mapping[str, Any]) -> OpenPlate | None:
-    """The open plate, if the space has points with both its shared values and the values that a request fixes; else
+    """The open plate, if the space has points with the plate's shared values and the values that a request fixes; else
     None."""
     found = open_plate(study)
     if found is None or not fixed:
@@ -99,7 +99,7 @@ def _differing(parameters: Mapping[str, Any], values: Mapping[str, Any]) -> list
 
 
 def check_result(draft: Draft, parameters: Mapping[str, Any], plate: int) -> None:
-    """Check that a result at a point that a user chose can be of a plate, which may be new.
+    """Check that a result at a point that a user chose may name a plate. The plate may be new.
 
     Args:
         draft: the draft of the study.
@@ -107,8 +107,8 @@ def check_result(draft: Draft, parameters: Mapping[str, Any], plate: int) -> Non
         plate: the number of the plate.
 
     Raises:
-        Invalid: the study has no plates, or the plate has other values of the shared parameters. Measured values
-            between two steps are compared by the nearest step.
+        Invalid: the study has no plates, or the plate has other values of the shared parameters. A measured value
+            between two steps counts as the nearest step.
     """
     shared = _plates(draft.study).shared
     known = draft.point_on_plate(plate) if shared else None
@@ -127,7 +127,7 @@ def check_trials(
     Args:
         study: the row of the study.
         parameters: the point, in stored form.
-        which: whether they are for the last plate, if it has room, or begin one.
+        which: "open" for the last plate, if it has room, and otherwise a new one; "new" for a new plate.
         pointer: JSON pointer to the point, or to its trial, in the request.
         count: the number of trials.
 

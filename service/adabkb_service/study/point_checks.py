@@ -47,7 +47,7 @@ def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str, *,
     """As ``checked_point``, for a point that must also satisfy the study's constraints and mixtures.
 
     Raises:
-        Invalid: also for a violated constraint or mixture.
+        Invalid: as ``checked_point`` does, or one error per violated constraint and mixture.
     """
     point = checked_point(space, parameters, pointer, is_measured=is_measured)
     errors = [
@@ -68,10 +68,11 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
     Args:
         space: the space of the study.
         fixed: name -> value.
-        pointer: JSON pointer to them in the request.
+        pointer: JSON pointer to the values in the request.
 
     Raises:
-        Invalid: one error per parameter that is unknown, out of range, or inactive given the other values.
+        Invalid: one error per parameter that is unknown, out of range, or inactive given the other values, or per
+            mixture that the shares cannot complete.
     """
     fixed = {**_only_parents(space, fixed), **fixed}
     problems = space.problems(fixed, partial=True)
@@ -113,7 +114,7 @@ def checked_context(space: Space, context: Mapping[str, Any], pointer: str) -> d
     Args:
         space: the space of the study.
         context: name -> value.
-        pointer: JSON pointer to them in the request.
+        pointer: JSON pointer to the values in the request.
 
     Raises:
         Invalid: one error per parameter that is missing, out of range, unknown, or not a context parameter.
@@ -148,7 +149,7 @@ def check_offered(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
     Args:
         space: the space of the study.
         parameters: checked values by name.
-        pointer: JSON pointer to them in the request.
+        pointer: JSON pointer to the values in the request.
 
     Raises:
         Invalid: one error per catalogue whose row is withdrawn.
@@ -184,10 +185,10 @@ def check_slice(within: Slice, pointer: str) -> None:
 
 
 def _violates(space: Space, index: int, is_measured: bool) -> str:
-    told = f"violates the study's constraint {space.constraints[index].text}"
+    problem = f"violates the study's constraint {space.constraints[index].text}"
     if is_measured:
-        return f"{told}, which holds for results, too; correct the point, or change the constraint first"
-    return f"{told}; give a point that satisfies it"
+        return f"{problem}, which holds for results, too; correct the point, or change the constraint first"
+    return f"{problem}; give a point that satisfies it"
 
 
 def _shares(space: Space, index: int) -> str:

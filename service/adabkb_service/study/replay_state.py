@@ -105,7 +105,7 @@ def replayed(study_id: str, log: Collection[EventRow]) -> ReplayState:
         try:
             apply(state, event)
         except (LookupError, AttributeError, TypeError, ValueError, TrialNotFound, ObservationNotFound) as error:
-            problem = f"event {event.seq} ({event.kind}) does not fit: {type(error).__name__} {error}"
+            problem = f"event {event.seq} ({event.kind}) cannot be applied: {type(error).__name__} {error}"
             state.contradictions.append(problem)
             state.study = replace(state.study, study_seq=event.seq)
     return state
@@ -118,12 +118,13 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
         yield f"event {event.seq} follows event {study.study_seq}"
     if event.kind in ("suggested", "queued"):
         if event.trial != study.trials + 1:
-            yield f"event {event.seq} numbers trial {event.trial} after {study.trials}"
+            yield f"event {event.seq} adds trial {event.trial} to a study with {study.trials} trials"
         if study.budget_left is not None and study.budget_left <= 0 and payload.get("origin") != "own":
             yield f"event {event.seq} adds trial {event.trial} to a budget of {study.budget}"
     yield from _plate_problem(study, event)
     if event.kind == "observed" and payload.get("observation") != study.observations + 1:
-        yield f"event {event.seq} numbers observation {payload.get('observation')} after {study.observations}"
+        count = study.observations
+        yield f"event {event.seq} adds observation {payload.get('observation')} to a study with {count} observations"
     yield from _attribute_problem(state, event)
     trial = state.trials.get(event.trial or 0)
     if trial is None:
@@ -134,7 +135,7 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
             yield f"event {event.seq} leases trial {trial.number}, which was {trial.state}"
     is_over = event.kind == "withdrawn" and trial.state in FINISHED
     if is_over or (event.kind in ("reported", "stopped") and trial.state != "active"):
-        yield f"event {event.seq} ({event.kind}) is of trial {trial.number}, which was {trial.state}"
+        yield f"event {event.seq} ({event.kind}) changes trial {trial.number}, which was {trial.state}"
     if event.kind == "failed" and trial.state in ("completed", "failed", "stopped"):
         yield f"event {event.seq} fails trial {trial.number}, which was {trial.state}"
     if event.kind == "retried" and trial.state not in ("failed", "withdrawn"):
@@ -143,7 +144,7 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
 
 def _plate_problem(study: StudyRow, event: EventRow) -> Iterator[str]:
     if event.payload.get("plate") is not None and definition_of(study.definition).plates is None:
-        yield f"event {event.seq} ({event.kind}) names a plate, and the study has none"
+        yield f"event {event.seq} ({event.kind}) names a plate, but the study has none"
 
 
 def _attribute_problem(state: ReplayState, event: EventRow) -> Iterator[str]:
@@ -159,4 +160,4 @@ def _attribute_problem(state: ReplayState, event: EventRow) -> Iterator[str]:
     if problem := attributes.error_in(attributes.merged(annotated.attributes, changes)):
         yield f"event {event.seq} gives {named} attributes that {problem}"
     if isinstance(annotated, ObservationRow) and annotated.trial is not None:
-        yield f"event {event.seq} gives {named} attributes, and it is the result of a trial"
+        yield f"event {event.seq} gives {named} attributes, but it is the result of a trial"

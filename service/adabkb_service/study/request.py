@@ -23,8 +23,8 @@ from adabkb_service.study.draft import Draft
 Answer = TypeVar("Answer", bound=BaseModel)
 
 Disposition = Literal["stored", "late", "repeated"]
-"""What happened to a result: "stored" while its attempt held the lease, stored after that ("late"), or already known
-("repeated")."""
+"""What happened to a result: "stored" while its attempt held the lease, stored later ("late"), or not stored again
+because it was stored already ("repeated")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ class PointDemand:
     within: Restriction = UNRESTRICTED
     """The restriction on all of the points."""
     has_fallback: bool = True
-    """Whether the points are drawn quasi-randomly if the model does not answer in time. If not, the request is refused
-    then, unless the model has failed."""
+    """Whether the points are drawn quasi-randomly if the model does not answer in time. If False, the request is
+    refused in this case. If the model has failed, the points are quasi-random in any case."""
 
 
 def no_demand(_: Draft) -> PointDemand:
@@ -124,7 +124,7 @@ class Request(Generic[Answer]):
 
 
 def stored_answer(connection: Connection, key: Key | None, answer: type[Answer]) -> Outcome[Answer] | None:
-    """The stored answer; None if the key is new, and for a request without a key.
+    """The answer that is stored under a key; None if the key is new, and for a request without a key.
 
     Raises:
         IdempotencyKeyReused: the key was used before, for a different request.

@@ -24,11 +24,11 @@ POLL_SECONDS = 0.2
 class Scheduler:
     """Calls ``serve`` with the ids of studies that have work to do.
 
-    A study has at most one alarm, the earliest one. When the study is served, its alarm is dropped: ``serve`` sets
-    another one if the study still waits for a moment.
+    A study has at most one alarm: the earliest time at which it must be served. When the study is served, its alarm is
+    dropped, and ``serve`` sets another one if needed.
 
-    With threads, as in a server, it runs in the background. Without threads, as in a command or a test, the caller of
-    ``wait_for`` does the work.
+    With threads, as in a server, the scheduler works in the background. Without threads, as in a command or a test, the
+    caller of ``wait_for`` does the work.
     """
 
     def __init__(self, serve: Callable[[str], None], threads: int = 0) -> None:
@@ -37,13 +37,13 @@ class Scheduler:
         self._changed = threading.Condition(guard)
         """Notified when a study is ready."""
         self._alarm_set = threading.Condition(guard)
-        """Notified when an alarm is set before the moment until which the thread of the alarms waits."""
+        """Notified when an alarm is set that is earlier than ``_next_alarm``."""
         self._ready: deque[str] = deque()
         self._queued: set[str] = set()
         self._served: set[str] = set()
         self._alarms: dict[str, float] = {}
         self._next_alarm = math.inf
-        """Until when the thread of the alarms waits."""
+        """The time until which the alarm thread waits."""
         self._closed = False
         self._threads = [
             threading.Thread(target=self._repeat, args=[self._serve_all], name=f"studies-{number}", daemon=True)
@@ -77,7 +77,7 @@ class Scheduler:
                 self._alarm_set.notify()
 
     def wait_for(self, future: Future[T], seconds: float = math.inf) -> T:
-        """The result of a request's future. Without threads, performs scheduled work until the result is there.
+        """The result of a request's future. Without threads, performs scheduled work until the future has a result.
 
         Raises:
             TimeoutError: no result after ``seconds``.
@@ -95,7 +95,7 @@ class Scheduler:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """End the threads; scheduled work is not done."""
+        """End the threads. Scheduled work is dropped."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -205,8 +205,8 @@ def _withdrawn(rows: Rows, event: EventRow) -> Columns:
 
 
 def _with_place(study: StudyRow, trial: TrialRow, change: int) -> Columns:
-    """Return the column ``plate``, updated for a trial on the last plate that was withdrawn (-1) or is needed again
-    (1)."""
+    """Return the column ``plate``, updated for a trial that was withdrawn (-1) or reinstated (1); empty unless the
+    trial is on the last plate."""
     last = study.plate
     if last is None or trial.plate != last["number"]:
         return {}
@@ -216,7 +216,7 @@ def _with_place(study: StudyRow, trial: TrialRow, change: int) -> Columns:
 def _retried(rows: Rows, event: EventRow) -> Columns:
     trial = _trial(rows, event)
     unknown: dict[str, Any] = dict.fromkeys(("failed_attempt", "reason", "finished_at", "seconds"))
-    if trial.origin == "own":  # from now on, it is a trial as others
+    if trial.origin == "own":  # from now on, it counts as a queued trial
         unknown["origin"] = "queued"
     place = _with_place(rows.study, trial, 1) if trial.state == "withdrawn" else {}
     return _moved(rows, trial, state="released", expirations=0, **unknown) | place
@@ -237,7 +237,7 @@ def _stopped(rows: Rows, event: EventRow) -> Columns:
     over = {name: payload.get(name) for name in ("reason", "estimate", "seconds")} | {"finished_at": event.created_at}
     saved = study.definition["early_stopping"]["max_steps"] - payload["step"]
     moved = _moved(rows, _trial(rows, event), state="stopped", **over)
-    spent = study.cost_spent + payload.get("cost", 0.0)  # of a stopped trial without a result
+    spent = study.cost_spent + payload.get("cost", 0.0)  # only a stopped trial without a result has a cost here
     return {**moved, "failures": 0, "steps_saved": study.steps_saved + saved, "cost_spent": spent}
 
 
@@ -276,7 +276,7 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
     trial = _trial(rows, event)
     if trial.state == "completed":  # a replicate
         return changed
-    if trial.state == "stopped":  # an early-stopping rule that takes the last report as the result
+    if trial.state == "stopped":  # the early-stopping rule uses the last report as the result
         return {**changed, **_moved(rows, trial, value=row.value, metrics=row.metrics)}
     outcome = {"value": row.value, "metrics": row.metrics, "seconds": row.seconds}
     finished = {"state": "completed", **outcome, "reason": None, "finished_at": event.created_at}

@@ -22,7 +22,7 @@ _PLAIN = re.compile(r"[\w.:@,/+-]+")
 
 
 def note(**facts: Any) -> None:
-    """Add facts to all further log records of this request; None removes a fact."""
+    """Add facts to all further log records of this request. Facts with the value None are ignored."""
     known = FACTS.get(None)
     if known is not None:
         known.update({name: value for name, value in facts.items() if value is not None})

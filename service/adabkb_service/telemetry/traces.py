@@ -23,7 +23,7 @@ class Traces:
     """Creates and exports spans.
 
     Args:
-        provider: a provider of OpenTelemetry's SDK.
+        provider: a tracer provider of the OpenTelemetry SDK.
     """
 
     def __init__(self, provider: TracerProvider) -> None:
@@ -47,7 +47,7 @@ class Traces:
         """Record spans of finished phases, as children of the current span.
 
         Args:
-            phases: the begin and the end of each, by ``time.monotonic``.
+            phases: name -> start and end, by ``time.monotonic``.
             study_id: id of the study.
         """
         since_the_epoch = time.time() - time.monotonic()

@@ -149,7 +149,7 @@ def test_attributes_are_limited_in_size_but_not_in_changes(running: Service, stu
     [
         ({"a": "x" * 20_000}, "must have at most 16,384 bytes"),
         ({"a:b": 1}, "without a colon, not 'a:b'"),
-        ([], "does not fit"),
+        ([], "cannot be applied"),
     ],
 )
 def test_export_with_invalid_attributes_is_rejected(running: Service, study: str, changes: object, what: str) -> None:

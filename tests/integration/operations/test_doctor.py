@@ -27,7 +27,7 @@ DAMAGE = {
     "UPDATE observations SET value = 9 WHERE seq = 1": "observation 1 has the value 9.0, but 3.0 in the log",
     "UPDATE observations SET excluded = false WHERE seq = 7": "has the excluded False, but True in the log",
     "DELETE FROM events WHERE seq = 5": "event 6 follows event 4",
-    "UPDATE events SET trial = 1 WHERE kind = 'suggested' AND trial = 3": "numbers trial 1 after 2",
+    "UPDATE events SET trial = 1 WHERE kind = 'suggested' AND trial = 3": "adds trial 1 to a study with 2 trials",
     "UPDATE studies SET completed = 2": "the study's completed is 2, but should be 8",
     "UPDATE studies SET study_seq = study_seq - 1": "the study's study_seq is",
     "UPDATE studies SET budget = 3": "the study's budget is 3, but should be 30",

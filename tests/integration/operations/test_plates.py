@@ -455,7 +455,7 @@ def test_log_with_a_plate_in_a_study_without_plates_is_rejected(database: Databa
     lines = [json.loads(line) for line in json_lines(running, "s")]
     (observed,) = (line for line in lines if line.get("kind") == "observed")
     observed["payload"]["plate"] = 3
-    with pytest.raises(Invalid, match="names a plate, and the study has none"):
+    with pytest.raises(Invalid, match="names a plate, but the study has none"):
         import_study(database, map(json.dumps, lines))
 
 

@@ -130,7 +130,7 @@ def test_damaged_export_is_rejected_completely(running: Service, elsewhere: Serv
         ([*lines, lines[kinds.index("dictionary")]], "duplicated"),
         (without(lines, "trial"), "trials differ from those of its log"),
         (without(lines, "cell"), "the first cell is not the root"),
-        (changed(lines, event, payload={}), "numbers observation None"),
+        (changed(lines, event, payload={}), "adds observation None"),
     ]:
         with pytest.raises(Invalid, match=sentence):
             import_study(elsewhere.database, damaged)

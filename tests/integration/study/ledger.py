@@ -48,7 +48,7 @@ class Ledger:
         try:
             getattr(self, f"_{event.kind}", self._ignore)(event)
         except (KeyError, AttributeError, TypeError, ValueError) as error:
-            self.faults.append(f"event {event.seq} ({event.kind}) does not fit: {type(error).__name__} {error}")
+            self.faults.append(f"event {event.seq} ({event.kind}) cannot be applied: {type(error).__name__} {error}")
 
     def best(self) -> ObservationRow | None:
         """The best result that counts, the earliest one in a tie."""
@@ -154,7 +154,7 @@ class Ledger:
     def _withdrawn(self, event: EventRow) -> None:
         trial = self._trial(event)
         if trial.state in ("completed", "failed", "stopped", "withdrawn"):
-            self.faults.append(f"event {event.seq} (withdrawn) is of trial {trial.number}, which was {trial.state}")
+            self.faults.append(f"event {event.seq} (withdrawn) changes trial {trial.number}, which was {trial.state}")
         self._move(trial, state="withdrawn", reason=event.payload["reason"], finished_at=event.created_at)
 
     def _retried(self, event: EventRow) -> None:
@@ -217,7 +217,8 @@ class Ledger:
             seconds=payload.get("seconds"),
         )
         if row.seq != len(self.observations) + 1:
-            self.faults.append(f"event {event.seq} numbers observation {row.seq} after {len(self.observations)}")
+            count = len(self.observations)
+            self.faults.append(f"event {event.seq} adds observation {row.seq} to a study with {count} observations")
         self.observations[row.seq] = row
         if event.trial is None:
             return
@@ -249,7 +250,7 @@ class Ledger:
         budget, saved = self.limits.get("budget"), self.steps_saved()
         used = len(self.trials) - (saved and saved / self.definition["early_stopping"]["max_steps"])
         if number != len(self.trials) + 1:
-            self.faults.append(f"event {event.seq} numbers trial {number} after {len(self.trials)}")
+            self.faults.append(f"event {event.seq} adds trial {number} to a study with {len(self.trials)} trials")
         if budget is not None and used > budget - 1:
             self.faults.append(f"event {event.seq} adds trial {number} to a budget of {budget}")
         parameters = event.payload["parameters"]

@@ -59,13 +59,17 @@ def test_consistent_events_give_no_contradiction(told: list[Told], changes: dict
 
 
 CONTRADICTIONS: dict[str, tuple[list[Told], dict[str, Any], str]] = {
-    "number of a trial": ([("suggested", 2, SUGGESTED)], {}, "event 2 numbers trial 2 after 0"),
-    "number of a queued trial": ([ASKED, ("queued", 1, {"parameters": POINT})], {}, "event 3 numbers trial 1 after 1"),
+    "number of a trial": ([("suggested", 2, SUGGESTED)], {}, "event 2 adds trial 2 to a study with 0 trials"),
+    "number of a queued trial": (
+        [ASKED, ("queued", 1, {"parameters": POINT})],
+        {},
+        "event 3 adds trial 1 to a study with 1 trials",
+    ),
     "budget": ([ASKED, ("suggested", 2, SUGGESTED)], {"budget": 1}, "event 3 adds trial 2 to a budget of 1"),
     "number of a result": (
         [("observed", None, {**RESULT, "observation": 2})],
         {},
-        "event 2 numbers observation 2 after 0",
+        "event 2 adds observation 2 to a study with 0 observations",
     ),
     "attempt": (
         [ASKED, GIVEN_BACK, ("leased", 1, {**LEASED, "attempt": 3})],
@@ -76,12 +80,12 @@ CONTRADICTIONS: dict[str, tuple[list[Told], dict[str, Any], str]] = {
     "reported when released": (
         [ASKED, GIVEN_BACK, REPORTED],
         STOPPING,
-        "event 4 (reported) is of trial 1, which was released",
+        "event 4 (reported) changes trial 1, which was released",
     ),
     "stopped when released": (
         [ASKED, GIVEN_BACK, ENDED],
         STOPPING,
-        "event 4 (stopped) is of trial 1, which was released",
+        "event 4 (stopped) changes trial 1, which was released",
     ),
     "failed when completed": ([ASKED, OBSERVED, LOST], {}, "event 4 fails trial 1, which was completed"),
     "failed twice": ([ASKED, LOST, LOST], {}, "event 4 fails trial 1, which was failed"),
@@ -90,28 +94,28 @@ CONTRADICTIONS: dict[str, tuple[list[Told], dict[str, Any], str]] = {
     "plate": (
         [("queued", 1, {"parameters": POINT, "plate": 1})],
         {},
-        "event 2 (queued) names a plate, and the study has none",
+        "event 2 (queued) names a plate, but the study has none",
     ),
     "attributes": (
         [ASKED, ("annotated", 1, {"attributes": {"note": "x" * 10**6}})],
         {},
         "event 3 gives trial 1 attributes that",
     ),
-    "no such trial": ([OBSERVED], {}, "event 2 (observed) does not fit: TrialNotFound"),
+    "no such trial": ([OBSERVED], {}, "event 2 (observed) cannot be applied: TrialNotFound"),
     "no such result": (
         [("corrected", None, {"observation": 3})],
         {},
-        "event 2 (corrected) does not fit: ObservationNotFound",
+        "event 2 (corrected) cannot be applied: ObservationNotFound",
     ),
     "missing field": (
         [("suggested", 1, {"parameters": POINT})],
         {},
-        "event 2 (suggested) does not fit: KeyError 'cell'",
+        "event 2 (suggested) cannot be applied: KeyError 'cell'",
     ),
     "attributes of another kind": (
         [ASKED, ("annotated", 1, {"attributes": 3})],
         {},
-        "event 3 (annotated) does not fit: ",
+        "event 3 (annotated) cannot be applied: ",
     ),
 }
 

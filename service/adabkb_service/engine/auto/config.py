@@ -32,7 +32,7 @@ class Config:
     """The user's declarations about a study. Everything else is learned."""
 
     delta: float = 0.05
-    """The cell of the optimum is kept with probability 1 - delta."""
+    """The maximum probability with which the cell of the optimum is pruned."""
     noise_std: float | None = None
     """Standard deviation of a result without its own standard error, in the user's output units. With 0, results are
     exact: their differences are never explained by noise. With None, the noise is learned."""
@@ -62,7 +62,8 @@ class Config:
 
     @property
     def delta_each(self) -> float:
-        """The share of delta for the objective, and for each metric whose bounds prune: all bounds hold jointly."""
+        """The share of delta for the objective, and for each metric whose bounds prune, so that all confidence bounds
+        hold jointly."""
         return self.delta / (1 + sum(metric.is_bounded for metric in self.metrics))
 
 
@@ -80,7 +81,7 @@ class Problem:
         return Domain(self.space)
 
     def older_of(self, metric: str | None) -> tuple[OlderMean, ...]:
-        """The mean functions of older studies for one of several objectives; for the only one if None."""
+        """The mean functions of older studies for the objective ``metric``; None stands for the only objective."""
         return tuple(mean for each, mean in zip(self.config.older, self._older, strict=True) if each.metric == metric)
 
     @cached_property
@@ -103,8 +104,8 @@ class Problem:
 
     @cached_property
     def of_metrics(self) -> tuple[Problem, ...]:
-        """The problems under which the metrics are learned, each as if it were the objective. Metrics with the same
-        noise share one, and so its caches."""
+        """The problem of each metric, which is learned as if it were the objective. Metrics with the same declared
+        noise share a problem and its caches."""
         noises = [metric.noise_std for metric in self.config.metrics]
         of_noise = {noise: Problem(self.space, self._config_of_metric(noise), self.seed) for noise in noises}
         return tuple(of_noise[noise] for noise in noises)
@@ -118,7 +119,7 @@ class Problem:
         return {}
 
     def remembered(self, name: str, record: Record, compute: Callable[[Problem, Record], T]) -> T:
-        """Return a quantity that depends on a record only. It is cached for the last ``KEPT`` calls.
+        """Return a quantity that depends on a record only. The last ``KEPT`` quantities are cached.
 
         Args:
             name: the name of the quantity.

@@ -1,9 +1,9 @@
 """When and how hyperparameters are learned, and when they take effect.
 
-Learning hyperparameters, the dictionary and the pruning takes much longer than a decision, so no answer waits for it:
-hyperparameters fitted to the first n results apply from result n + 1. They can be computed at any time between these
-results (``prepare``); otherwise, they are computed with result n + 1. The outcome is the same, since it depends only on
-the record and the tree as of result n.
+Learning the hyperparameters, drawing the dictionary and pruning take much longer than a decision, so no answer waits
+for them: hyperparameters fitted to the first n results apply from result n + 1. They can be computed at any time
+between these two results (``prepare``); otherwise, they are computed with result n + 1. The outcome is the same, since
+it depends only on the record and the tree as of result n.
 
 With up to ``SMALL`` results, everything is learned at once. After an outlier (a result far from the others, in model
 outputs), warp and posterior are fitted again at once, with the current hyperparameters, and a search for new
@@ -50,15 +50,16 @@ GROWTH = 125
 REFIT = 10
 """The hyperparameters are learned again when one in this many results is new."""
 OUTLIER = 5.0
-"""They are also learned again after a result whose model output is farther than this from 0, in standard deviations."""
+"""The hyperparameters are also learned again after a result whose model output is farther than this from 0, in standard
+deviations."""
 SMALL = 20
 """The maximum number of results for which learning takes effect at once: it then takes less than a millisecond, and
 delays would cost evaluations."""
 
 
 def learn(state: State, record: Record) -> State:
-    """Return the state with one more result, given the state's record with that result added. Since ``state.metrics``
-    already include the result, a due checkpoint of the objective must have been prepared before."""
+    """Return the state with one more result, given the record that includes it. ``state.metrics`` already include the
+    result, too. A checkpoint that is due must have been prepared without it (``prepare``)."""
     if state.record.size < SMALL:
         is_due = _is_due_by_count(state.checkpoint, record.size) or _is_outlier(state, record)
         return relearned(state, record) if is_due else with_result(state, record)

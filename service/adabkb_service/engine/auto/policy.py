@@ -8,11 +8,11 @@ The algorithm's loop is split into three methods, because workers evaluate the p
     takes the values of ``betas`` in turn; cut the tree around x* until the centroid of the cell that holds it is almost
     as good (``refine``). That centroid is the suggestion.
 ``observe``: Condition the posterior on the result. When a tenth of the results is new, or after an outlier, a
-    checkpoint is due: the hyperparameters are learned again, and cells that cannot contain the optimum are marked as
-    pruned (for reports; the search does not depend on it; ``learning``, ``pruning``). Hyperparameters fitted to the
-    first n results apply from result n + 1; with up to 20 results they apply at once.
-``prepare``: Compute a due checkpoint and, in a second call, its gap, while a worker evaluates the next point. It does
-    not affect any answer.
+    checkpoint is due: the hyperparameters are learned again (``learning``), and cells that cannot contain the optimum
+    are marked as pruned (``pruning``). Only reports use these marks. Hyperparameters fitted to the first n results
+    apply from result n + 1; with up to 20 results they apply at once.
+``prepare``: Compute a due checkpoint and, in a second call, its gap, while a worker evaluates the next point. Without
+    these calls, all answers would be the same, but slower.
 
 If equal results show that the objective has steps, points on a known step are excluded (``plateaus``), and x* itself is
 suggested instead of a centroid. The same applies to results that seem noisy, while beta is below ``betas.EXPLORING``.
@@ -184,12 +184,11 @@ def observe(
             until it is corrected or excluded, or the space is edited.
     """
     record = state.record.add(point, value, error, metrics, plate)
-    ready = (
-        learning.prepare(state) if metrics else state
-    )  # the objective's due checkpoint must see the metrics' results as of result n
+    # A due checkpoint of the objective uses the metrics as of the result before this one.
+    ready = learning.prepare(state) if metrics else state
     measured = tuple(
-        each if np.isnan(told.value) else learn(each, each.record.add(point, *told, plate=plate))
-        for each, told in zip(ready.metrics, metrics, strict=True)
+        each if np.isnan(found.value) else learn(each, each.record.add(point, *found, plate=plate))
+        for each, found in zip(ready.metrics, metrics, strict=True)
     )
     after = learn(replace(ready, metrics=measured), record)
     return Update(after, changed_marks(state.tree, after.tree))
@@ -245,7 +244,7 @@ def _decide(state: State, view: View, out: Issued) -> Suggestion[State]:
         beta = _beta(state, step)
     best = best_row(state, view)
     around = None if best is None else record.positions[best]
-    is_random = untried is None and not is_listed and _knows_nothing(view, record.values)
+    is_random = untried is None and not is_listed and _is_uninformative(view, record.values)
     target = _random(state, out) if is_random else None
     if target is None:
         only = untried if step % betas.UNTRIED_CHOICES_EVERY == 0 else None
@@ -261,14 +260,15 @@ def _beta(state: State, step: int, *, of_rows: bool = False) -> float:
 
 
 def _is_wide(state: State) -> bool:
-    """Return whether the early steps are wider, but fewer: several numbers, of which nothing is known beforehand."""
+    """Return whether the early steps are wider, but fewer: with more than ``FEW`` parameters, and without a prior or
+    older studies."""
     config = state.problem.config
     return state.problem.domain.dimension > betas.FEW and config.prior is None and not config.older
 
 
 def _has_choices(state: State) -> bool:
-    """Return whether the confidence widths are those for categories. With a prior they are not, since it says which
-    choices to try."""
+    """Return whether the confidence widths are those for categories. With a prior they are not, since the prior favors
+    certain choices."""
     return state.problem.domain.most_choices > 0 and state.problem.config.prior is None
 
 
@@ -296,13 +296,14 @@ def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:
 
 
 def _decide_restart(state: State, restart: Restart, view: View, out: Issued) -> Suggestion[State]:
-    """Return the next point of a restart: random for the first ``RANDOM_POINTS`` points, while all of its results are
-    equal, and if the largest bound is near the best point of the study; else where the bound is largest."""
+    """Return the next point of a restart, which is where the bound is largest. It is random for the first
+    ``RANDOM_POINTS`` points, while all results of the restart are equal, and if the largest bound is near the best
+    point of the study."""
     view, domain = for_step(view, state.problem.seed, step_of(state, out)), state.problem.domain
     size = restart.size(out.pending, domain)
     beta = betas.beta(size, is_wide=_is_wide(state))
     tolerance = 0.0 if state.problem.space.constraints else TOLERANCE  # a centroid is never at an edge
-    if size >= RANDOM_POINTS and not _knows_nothing(view, state.record.values[restart.rows]):
+    if size >= RANDOM_POINTS and not _is_uninformative(view, state.record.values[restart.rows]):
         target = _largest(state, view, beta, restart.best, out)
         if is_outside_neighborhood(domain, target[None], restart.avoided, restart.relevant)[0]:
             return replace(_refined(state, view, beta, target, out, tolerance), phase="restart")
@@ -358,18 +359,18 @@ def _random(state: State, out: Issued) -> Array | None:
     )
 
 
-def _knows_nothing(view: View, values: Array) -> bool:
-    """Return whether all of several results are equal, and the view is the posterior of the objective alone. It then
-    knows nothing but distances, and its bounds are largest in the corners. Any other view tells good points from
-    others."""
+def _is_uninformative(view: View, values: Array) -> bool:
+    """Return whether all of several results are equal, and the view is the posterior of the objective alone. Its bounds
+    then depend only on distances, and are largest in the corners. Any other view also depends on a prior, older studies
+    or metrics."""
     return isinstance(view, Surrogate) and len(values) > 1 and bool(values.min() == values.max())
 
 
 def _untried_choices(state: State, out: Issued, within: Slice | None = None) -> Callable[[Array], Bools] | None:
-    """Return a function that tells which positions, (k, d), have an untried choice; None before the first point, if all
+    """Return a predicate for positions, (k, d): whether each has an untried choice. None before the first point, if all
     choices are tried, and after the early steps. In a slice, only its free axes count.
 
-    In the first steps, choices with descriptors do not count: the descriptors say which of them are worth trying.
+    In the first steps, choices with descriptors do not count, since the descriptors predict which of them are good.
     """
     domain, step = state.problem.domain, step_of(state, out)
     if not _looks_for_choices(state, step):
@@ -381,8 +382,8 @@ def _untried_choices(state: State, out: Issued, within: Slice | None = None) -> 
 
 
 def _untried_branches(state: State, out: Issued) -> Callable[[Array], bool] | None:
-    """Return a function that tells whether a point, (d,), is in a branch of conditions without points; None if each
-    branch has one, or if no feasible point of the others is known."""
+    """Return a predicate: whether a point, (d,), is in a branch of conditions without points. None if each branch has a
+    point, or if no feasible point is known in the branches without one."""
     domain = state.problem.domain
     untried = domain.activity.untried(np.concatenate([state.record.positions, out.positions]))
     feasible = domain.whole.feasible
@@ -392,7 +393,7 @@ def _untried_branches(state: State, out: Issued) -> Callable[[Array], bool] | No
 
 
 def _has_untried_described(state: State, out: Issued) -> bool:
-    """Return whether, in these steps, a choice with descriptors is untried."""
+    """Return whether a choice with descriptors is untried, in a step that untried choices affect."""
     domain = state.problem.domain
     if not (domain.described and _looks_for_choices(state, step_of(state, out))):
         return False
@@ -401,7 +402,7 @@ def _has_untried_described(state: State, out: Issued) -> bool:
 
 
 def _looks_for_choices(state: State, step: int) -> bool:
-    """Return whether a step searches only points with untried choices."""
+    """Return whether untried choices affect a step: from the second step to the last early one, with one objective."""
     most = state.problem.domain.most_choices
     last = max(betas.EARLY_STEPS, betas.STEPS_PER_CHOICE * most)
     return most > 0 and not state.problem.has_several and 0 < step < last
@@ -418,16 +419,15 @@ def _largest(
 ) -> Array:
     """Return the position with the largest upper confidence bound, among free points off known plateaus.
 
-    In the first ``EARLY_STEPS`` steps, only points in branches of conditions without points are considered, while there
-    are any.
+    In the first ``EARLY_STEPS`` steps, as long as some branches of conditions have no points, only these are searched.
 
     Args:
         state, view, out: the state, the view and the issued points of the study.
         beta: the confidence width.
         around: (d,) the best point so far.
         within: a slice to search; None for the whole space.
-        only: tells which positions to consider, unless the largest bound among them is below the mean at the best
-        point.
+        only: returns which positions to consider. It is ignored if the largest bound among these is below the mean at
+            the best point.
     """
     problem, record = state.problem, state.record
     is_taken_already = is_taken(out.positions) if state.declares_noise else is_taken(record.positions, out.positions)
@@ -443,7 +443,7 @@ def _largest(
 
 
 def _off_plateaus(search: Search, known: Plateaus) -> Array:
-    """Return what a search finds off known plateaus or, if it finds nothing, anywhere."""
+    """Return the position that a search finds off known plateaus. If it finds none, search everywhere."""
     if not known.are_found:
         return maximize_ucb(search)
     _, step = search.draw
@@ -464,8 +464,8 @@ def _off_plateaus(search: Search, known: Plateaus) -> Array:
 def _refined(
     state: State, view: View, beta: float, target: Array, out: Issued, tolerance: float = TOLERANCE
 ) -> Suggestion[State]:
-    """Return the centroid of a cell whose bound is within the tolerance, in units of beta s, of the target's bound. The
-    tree is cut around the target until there is one."""
+    """Return the centroid of a cell. The tree is cut around the target until the bound at the centroid is at most the
+    tolerance, in units of beta s, below that at the target."""
     tolerance *= beta * float(view.mean_and_std(target[None])[1][0])
     on_plateau = out.plateaus.hold(target[None], step_of(state, out))[0]
     taken = is_taken(state.record.positions, out.positions) if on_plateau else is_known(state, out)

@@ -1,4 +1,4 @@
-"""Build a state: for a new study, from stored data, or again after a correction."""
+"""Build the state of a new study, of a stored study, or of a study after a correction or an edit."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ def restore(
     metrics = []
     for own, measured, kept in zip(problem.of_metrics, record.metrics, _of_metrics(learned), strict=True):
         of_metric = from_json(kept)
-        assert of_metric is not None, "all of a study is learned by the same rules"
+        assert of_metric is not None, "the objective and the metrics have checkpoints of the same revision"
         metrics.append(fitted(own, measured.known(), root(), of_metric))
     return fitted(problem, record.known(), tree, checkpoint, cells_learned_from, tuple(metrics))
 
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:  # noqa: ARG001
     """Return the state with another record of results, after a correction. The hyperparameters are learned again,
-    starting from the prior, and the pruning with them. The cuts stay, since points were issued for them. The objective,
-    and each metric, are learned from the results in which they are known.
+    starting from the prior, and the tree is pruned again. Its cuts stay, since points were issued for its cells. The
+    objective, and each metric, are learned from the results in which they are known.
 
     Args:
         state: the state of the study.

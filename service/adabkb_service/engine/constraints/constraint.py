@@ -112,9 +112,10 @@ class Constraint:
         return found
 
     def slack(self, columns: Mapping[str, Column]) -> Array:
-        """(k,) slack at points given by name. The slack of a comparison is the larger side minus the smaller one as the
-        symbol has them, or minus infinity if undefined; that of a membership is plus or minus infinity. Conjunctions
-        take the minimum, disjunctions the maximum. It is infinite where the constraint does not apply."""
+        """(k,) slack at points given by name. The slack of a comparison is the side that must be larger minus the side
+        that must be smaller, or minus infinity if it is undefined. The slack of a membership is plus or minus infinity.
+        Conjunctions take the minimum, disjunctions the maximum. The slack is infinite where the constraint does not
+        apply."""
         with np.errstate(all="ignore"):
             found: Array = _evaluator(self.text, SLACKS)(columns)
         for name, values in self.where:

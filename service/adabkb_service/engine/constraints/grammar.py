@@ -106,7 +106,7 @@ class _Reader:
 
     def expression(self, node: ast.expr, levels: int, *, opposite: bool = False) -> Expression:
         """Return the expression of a node, or its negation."""
-        self._bound(node, levels)
+        self._check_depth(node, levels)
         match node:
             case ast.BoolOp(op=op, values=parts):
                 read = [self.expression(part, levels - 1, opposite=opposite) for part in parts]
@@ -194,7 +194,7 @@ class _Reader:
 
     def _check_number(self, node: ast.expr, levels: int) -> None:
         """Check one side of a numeric comparison."""
-        self._bound(node, levels)
+        self._check_depth(node, levels)
         match node:
             case ast.Name() | ast.Constant(value=str()):
                 return
@@ -230,7 +230,7 @@ class _Reader:
             raise self._error(node, f"must be at most {LARGEST:g}")
         return number
 
-    def _bound(self, node: ast.expr, levels: int) -> None:
+    def _check_depth(self, node: ast.expr, levels: int) -> None:
         if not levels:
             raise self._error(node, f"is nested more than {DEEPEST} levels deep")
 

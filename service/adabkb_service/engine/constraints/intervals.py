@@ -50,7 +50,8 @@ def _divide(a: Interval, b: Interval) -> Interval:
 
 
 def _power(a: Interval, b: Interval) -> Interval:
-    """One of the two must be a constant; the whole line unless that is a finite number."""
+    """The power of two intervals, one of which must be a constant. It is the whole line if the constant is not a finite
+    number, or is a base that is not positive."""
     number = b if np.ndim(b[0]) == 0 else a
     if not (number[0] == number[1] and np.isfinite(number[0])):
         return _whole_line(a, b)

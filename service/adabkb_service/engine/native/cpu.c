@@ -1,4 +1,4 @@
-/* What the processor can do beyond what every processor of its kind can. */
+/* Detection of instructions that not every processor of a platform has. */
 #include "workspace.h"
 
 #if defined(__x86_64__)

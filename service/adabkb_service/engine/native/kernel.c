@@ -6,21 +6,21 @@
 
 #include "linalg.h"
 
-#define BLOCK 4096 /* entries of the matrix that are computed at a time: what the nearest cache holds */
+#define BLOCK 4096 /* number of matrix entries that are computed at a time; they fit into the nearest cache */
 
 static double smaller(double x, double y)
 {
     return x < y ? x : y;
 }
 
-/* exp(x) in place, of n values up to 0: to 2 units in the last place, and about 1e-308 below -708.
+/* Replaces n values x <= 0 by exp(x), accurate to 2 units in the last place. Values below -708 become about 1e-308.
  *
- * x = k ln 2 + r with |r| <= ln(2) / 2 gives 2^k times the Taylor polynomial of exp(r). Loops without branches and calls
- * become vector instructions.
+ * With x = k ln 2 + r and |r| <= ln(2) / 2, exp(x) is 2^k times the Taylor polynomial of exp(r). The compiler turns loops
+ * without branches and calls into vector instructions.
  */
 static void exponentials(double *restrict x, double *restrict scratch, int64_t n)
 {
-    const double shift = 1.5 * 4503599627370496.0; /* adding it rounds to an integer, which the last bits then hold */
+    const double shift = 1.5 * 4503599627370496.0; /* adding it rounds to an integer, stored in the last bits */
     const double ln2_high = 6.93147180369123816490e-01, ln2_low = 1.90821492927058770002e-10;
     const double log2_e = 1.0 / 0.693147180559945309417232121458176568;
     for (int64_t j = 0; j < n; j++) {
@@ -61,8 +61,8 @@ static double twice_nu(const Kernel *kernel)
     return kernel->smooth ? 5.0 : 3.0;
 }
 
-/* k, and E as gram_and_radial has it but for the share, between X, (n, columns), and m points, whose coordinates along each
- * axis are so far apart in Y, into arrays of n m values. */
+/* Computes k, and E of gram_and_radial without the factor 1 - w, between X, (n, columns), and m points, into arrays of n m
+ * values. The coordinates of the points along the k-th axis begin at Y[k * step]. */
 static void radial(const Kernel *kernel, const double *X, int64_t n, const double *Y, int64_t step, int64_t m,
                    double *restrict k, double *restrict E, double *restrict scratch)
 {
@@ -231,7 +231,7 @@ double chord(double away)
     return 2.0 * RADIUS * fabs(sin(PI * away));
 }
 
-/* column = w_k g between one coordinate and those of the points. */
+/* column = w_k g between one coordinate and those of the points, along a categorical axis. */
 static void along_choices(double here, const double *others, int64_t m, double reach, double share, double *column)
 {
     double differing = share * along_axis(ROOT_5 / reach);
@@ -250,7 +250,7 @@ static void along_ordered(double u, double rate, const double *others, const dou
     }
 }
 
-/* The same along a periodic axis, of whose points the cosines and the sines are given. */
+/* The same along a periodic axis, given the cosines and the sines. */
 static void along_circle(double cosine, double sine, double rate, const double *cosines, const double *sines, int64_t m,
                          double share, double *restrict column)
 {
@@ -258,7 +258,7 @@ static void along_circle(double cosine, double sine, double rate, const double *
         column[j] = share * along_axis(rate * hypot(cosine - cosines[j], sine - sines[j]));
 }
 
-/* mix, of row i of k from column i on if it is of points with themselves. */
+/* mix or, if is_within, mix_within: row i of k is then changed only from column i on. */
 static void mix_from(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *k,
                      bool is_within)
 {
@@ -274,7 +274,7 @@ static void mix_from(Workspace *workspace, const Kernel *kernel, const double *X
         for (int64_t i = 0; i < n; i++) {
             int64_t first = is_within ? i : 0, count = m - first;
             double here = X[i * columns + axis], *restrict row = k + i * m, *restrict found = column + first;
-            if (i == 0 || sine > 0 || here != X[(i - 1) * columns + axis]) { /* neighbouring rows often have the same one */
+            if (i == 0 || sine > 0 || here != X[(i - 1) * columns + axis]) { /* neighboring rows often agree in it */
                 const double *others = points->X + axis * m + first;
                 if (sine > 0) {
                     const double *sines = points->X + sine * m + first;

@@ -1,7 +1,8 @@
-/* The objective of auto/model/likelihood.py, whose minimum has the learned hyperparameters, and its minimisation.
+/* The negative log posterior of auto/model/likelihood.py, and its minimization, which learns the hyperparameters.
  *
- * Parameters are log l_1 .. log l_d and those of the components of descriptors, log nu, and with an additive part also
- * logit w, log a and t_1 .. t_d, where w_k = w exp(t_k) / sum of exp(t_j). With plates, log tau is the last one.
+ * The parameters are the logarithms of the lengthscales of axes and of components of descriptors, and log nu. With an
+ * additive part, logit w, log a and t_1 .. t_d follow, where w_k = w exp(t_k) / sum of exp(t_j). With plates, log tau is the
+ * last parameter.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -10,32 +11,32 @@
 #include "kernel.h"
 #include "linalg.h"
 
-#define INDEFINITE 1e10 /* the objective where K is not definite */
+#define INDEFINITE 1e10 /* the value where K is not positive definite */
 #define TILE 16         /* rows and columns of a matrix that are mirrored at a time */
 
 /* As Priors of structures.py. */
 typedef struct {
     const double *lengthscales;                      /* (d + p,) means of log l, whose deviations are 1 */
-    double noise, noise_deviation;                   /* of log nu */
-    double share_deviation;                          /* of logit w, around 0 */
+    double noise, noise_deviation;                   /* mean and deviation of log nu */
+    double share_deviation;                          /* deviation of logit w, whose mean is 0 */
     double reach;                                    /* mean of log a, whose deviation is 1 */
-    double weight_deviation;                         /* of t_k, around 0 */
-    double lengthscale_bounds[2], noise_bounds[2];   /* of the logarithms; those of lengthscales hold for a, too */
-    double share_bounds[2];                          /* of logit w */
-    double largest_weight;                           /* of |t_k| */
-    double plates, plates_deviation;                 /* of log tau */
-    double plates_bounds[2];                         /* of log tau */
-    double mean_variance;                            /* of the constant mean, which is a part of the kernel */
+    double weight_deviation;                         /* deviation of t_k, whose mean is 0 */
+    double lengthscale_bounds[2], noise_bounds[2];   /* bounds of the logarithms; the first ones are also those of a */
+    double share_bounds[2];                          /* bounds of logit w */
+    double largest_weight;                           /* bound of |t_k| */
+    double plates, plates_deviation;                 /* mean and deviation of log tau */
+    double plates_bounds[2];                         /* bounds of log tau */
+    double mean_variance;                            /* variance of the constant mean, a part of the kernel */
     double smallest_variance;                        /* sigma_f^2 is at least this */
 } Priors;
 
 /* As Minimization of structures.py. */
 typedef struct {
-    int64_t evaluations; /* of the objective, at most */
-    double small_gain;   /* in a step: a smaller gain ends the search */
-    double longest_step; /* along any parameter */
+    int64_t evaluations; /* maximum number of evaluations of the negative log posterior */
+    double small_gain;   /* a step with a smaller gain ends the search */
+    double longest_step; /* maximum change of a parameter in a step */
     double flat;         /* largest component of a gradient that counts as 0 */
-    double sufficient;   /* share of the gain promised by the gradient that a step must have */
+    double sufficient;   /* minimum gain of a step, as a share of the gain that the gradient predicts */
 } Minimization;
 
 /* As Results of structures.py. */
@@ -70,7 +71,7 @@ static void transpose(const double *X, int64_t n, int64_t d, double *transposed)
             transposed[axis * n + i] = X[i * d + axis];
 }
 
-/* The lower triangle of a matrix, (n, n), becomes that of a symmetric one. In tiles, which the nearest cache holds. */
+/* Copies the upper triangle of a matrix, (n, n), to the lower one, in tiles that fit into the nearest cache. */
 static void mirror(double *A, int64_t n)
 {
     for (int64_t first = 0; first < n; first += TILE)
@@ -92,7 +93,7 @@ static void shares_of(const double *part, int64_t d, double *shares)
         shares[axis] = shares[axis] / sum / share;
 }
 
-/* sum of G k over the pairs of rows whose choices along an axis differ; of G only the upper triangle counts. */
+/* The sum of G k over the pairs of rows whose choices along an axis differ. Only the upper triangles are read. */
 static double weight_of_differing(const double *G, const double *k, const Results *results, int64_t axis)
 {
     int64_t n = results->n, d = results->d;
@@ -104,7 +105,7 @@ static double weight_of_differing(const double *G, const double *k, const Result
     return total;
 }
 
-/* tr(G k) of symmetric matrices, (n, n); of both only the upper triangle counts. */
+/* tr(G k) of symmetric matrices, (n, n). Only the upper triangles are read. */
 static double weighted(const double *G, const double *k, int64_t n)
 {
     double total = 0.0;
@@ -115,8 +116,8 @@ static double weighted(const double *G, const double *k, int64_t n)
     return total;
 }
 
-/* tr(G g_k) and tr(G dg_k / dlog a), (d,) each, with the matrix g_k of the results along each axis. Of the symmetric G,
- * (n, n), only the upper triangle counts; dg / dlog a = r^2 (1 + r) exp(-r) / 3. */
+/* tr(G g_k) and tr(G dg_k / dlog a), (d,) each, with the matrix g_k of the results along each axis, where
+ * dg / dlog a = r^2 (1 + r) exp(-r) / 3. Only the upper triangle of the symmetric G, (n, n), is read. */
 static void traces(Workspace *workspace, const double *G, const Results *results, double reach, double *values,
                    double *changes)
 {
@@ -163,8 +164,8 @@ static void traces(Workspace *workspace, const double *G, const Results *results
     release(workspace, mark);
 }
 
-/* The squared distance of (logit w, log a, t) from the prior's centre, in deviations; half of its gradient is added, unless
- * that is NULL. */
+/* The squared distance of (logit w, log a, t) from the center of the prior, in deviations. Half of its gradient is added to
+ * ``gradient``, unless this is NULL. */
 static double away_from_prior(const Priors *priors, const double *part, int64_t count, double *gradient)
 {
     double total = 0.0;
@@ -184,7 +185,7 @@ static bool share_plate(const Results *results, int64_t i, int64_t j)
     return i == j || (results->plates[i] >= 0 && results->plates[i] == results->plates[j]);
 }
 
-/* sum of G over the pairs of rows of the same plate; of the symmetric G only the upper triangle counts. */
+/* The sum of G over the pairs of rows of the same plate. Only the upper triangle of the symmetric G is read. */
 static double weight_within_plates(const double *G, const Results *results)
 {
     int64_t n = results->n;
@@ -196,25 +197,25 @@ static double weight_within_plates(const double *G, const Results *results)
     return total;
 }
 
-/* The results under some parameters: what the objective is computed from, and its gradient. Of matrices, (n, n), only the
- * upper triangles are filled. */
+/* The quantities at some parameters from which the negative log posterior and its gradient are computed. Only the upper
+ * triangles of matrices, (n, n), are filled. */
 typedef struct {
     Kernel kernel;
     const double *part; /* the parameters of the additive part; NULL without one */
     double *shares;     /* (d,) w_k */
-    double share;       /* their sum w; 0 without an additive part */
+    double share;       /* w, the sum of w_k; 0 without an additive part */
     double noise, tau;
-    double *scaled;     /* (n, columns) the positions */
+    double *scaled;     /* (n, columns) the scaled positions */
     double *covariance; /* k + mean_variance of the radial part */
-    double *E;          /* as gram_and_radial has it */
-    double *K;          /* its factor */
+    double *E;          /* see gram_and_radial_within */
+    double *K;          /* the Cholesky factor of K */
     double *alpha;      /* (n,) K^-1 z */
     double variance;    /* sigma_f^2 */
-    double fit_weight;  /* 1 / sigma_f^2; 0 if that is at its bound */
-    bool is_definite;   /* whether K is; if not, there is no more than the variance */
+    double fit_weight;  /* 1 / sigma_f^2; 0 if sigma_f^2 is at its bound */
+    bool is_definite;   /* whether K is positive definite; if not, alpha is not computed */
 } Fit;
 
-/* The fit at count parameters. */
+/* The Fit at ``count`` parameters. */
 static Fit fit_at(Workspace *workspace, const Priors *priors, const Results *results, const double *parameters, int64_t count)
 {
     int64_t n = results->n, d = results->d, lengths = d + results->components.p, columns = lengths + results->q, size = n * n;
@@ -269,7 +270,7 @@ static Fit fit_at(Workspace *workspace, const Priors *priors, const Results *res
     return fit;
 }
 
-/* The objective at count parameters, of their fit; huge where K is not definite. */
+/* The negative log posterior at ``count`` parameters, given their Fit; huge where K is not positive definite. */
 static double objective(const Priors *priors, const Results *results, const double *parameters, int64_t count, const Fit *fit)
 {
     int64_t n = results->n, d = results->d, lengths = d + results->components.p;
@@ -289,7 +290,8 @@ static double objective(const Priors *priors, const Results *results, const doub
     return 0.5 * (value + from_noise * from_noise);
 }
 
-/* The gradient of the objective at count parameters; 0 where K is not definite. It overwrites the matrices of their fit.
+/* The gradient of the negative log posterior at ``count`` parameters; 0 where K is not positive definite. The matrices of
+ * the Fit are overwritten.
  *
  * With G = (K^-1 - K^-1 z z' K^-1 / sigma_f^2) / 2 the gradient along a parameter is tr(G dK), and
  * dK / dlog l_k = 3 ((x_k - x'_k) / l_k)^2 E, or [x_k != x'_k] k / l_k along a categorical axis, times 1 - w. With S = sum
@@ -359,7 +361,7 @@ static void gradient_of(Workspace *workspace, const Priors *priors, const Result
     release(workspace, mark);
 }
 
-/* The bounds of count parameters, of which so many are lengthscales of columns, and the last one is of plates if there are. */
+/* The bounds of ``count`` parameters. The first ``columns`` of them are lengthscales. With plates, the last one is log tau. */
 static void bound(const Priors *priors, int64_t columns, int64_t count, bool has_plates, double *low, double *high)
 {
     if (has_plates) {
@@ -415,10 +417,10 @@ EXPORTED int adabkb_negative_log_posterior(const Priors *priors, const Results *
     END(workspace)
 }
 
-/* The objective's minimum near count parameters x, which become where it is.
+/* Minimizes the negative log posterior from ``count`` parameters x, which are overwritten with those at the minimum.
  *
- * BFGS within the bounds: variables that are held by a bound are left out of a step, others are stopped by it. The inverse
- * Hessian begins as the prior's; a step is halved or better until it gains.
+ * BFGS within the bounds: a parameter at a bound does not move if the gradient points outwards, and other parameters stop at
+ * their bounds. The inverse Hessian begins as the identity. A step is shortened to half or less until it gains enough.
  */
 EXPORTED int adabkb_minimize(const Priors *priors, const Results *results, const Minimization *rules, int64_t count,
                              double *x, double *found, double *found_variance)

@@ -36,7 +36,7 @@ double dot(int64_t n, const double *x, const double *y)
     return routines.ddot(&size, (double *)x, &one, (double *)y, &one);
 }
 
-/* BLAS stores matrices by columns: to it, a matrix of ours is its transpose. */
+/* BLAS stores matrices by columns, so it reads our matrices as their transposes. */
 void times_vector(const double *A, int64_t rows, int64_t columns, const double *x, double *y)
 {
     int m = (int)columns, n = (int)rows;
@@ -66,7 +66,7 @@ void times_transposed(const double *A, int64_t n, int64_t k, const double *B, in
     product(A, n, k, B, "T", k, m, C);
 }
 
-/* LAPACK's lower triangle is our upper one. */
+/* LAPACK also stores matrices by columns, so its lower triangle is our upper one. */
 bool factorize(double *A, int64_t n)
 {
     int size = (int)n, info = 0;

@@ -1,5 +1,5 @@
-/* Products by BLAS and Cholesky factors by LAPACK. Both are SciPy's, by address: see library.py. Matrices are stored by
- * rows. */
+/* Products by BLAS and Cholesky factors by LAPACK. Both are SciPy's, and called by address: see library.py. Matrices are
+ * stored by rows. */
 #ifndef LINALG_H
 #define LINALG_H
 
@@ -18,13 +18,13 @@ void times(const double *A, int64_t n, int64_t k, const double *B, int64_t m, do
 /* C = A B', with A (n, k), B (m, k) and C (n, m). */
 void times_transposed(const double *A, int64_t n, int64_t k, const double *B, int64_t m, double *C);
 
-/* The upper triangle of a positive definite A, (n, n), becomes U with A = U'U; whether A was definite. */
+/* Replaces the upper triangle of A, (n, n), by U with A = U'U. Returns whether A is positive definite. */
 bool factorize(double *A, int64_t n);
 
 /* x = A^-1 b, (n,), with the factor U of A. */
 void solve(const double *U, int64_t n, const double *b, double *x);
 
-/* The upper triangle, which holds the factor of A, becomes that of A^-1. */
+/* Replaces the factor U of A, an upper triangle, by the upper triangle of A^-1. */
 void invert(double *U, int64_t n);
 
 #endif

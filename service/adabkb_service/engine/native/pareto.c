@@ -1,4 +1,5 @@
-/* Pareto fronts and hypervolumes of auto/acquisition/pareto.py: of points, (n, K) with K from 2 to 4, larger values being better. */
+/* Pareto fronts and hypervolumes of points, (n, K) with K from 2 to 4, for auto/acquisition/pareto.py. Larger values are
+ * better. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ static bool dominates(const double *one, const double *other, int64_t K)
     return better;
 }
 
-/* Whether no other point dominates each one, (n,). */
+/* Sets found, (n,), to whether each point is dominated by no other. */
 static void front(const double *points, int64_t n, int64_t K, uint8_t *found)
 {
     memset(found, 1, (size_t)n);
@@ -25,7 +26,8 @@ static void front(const double *points, int64_t n, int64_t K, uint8_t *found)
                 found[i] = 0;
 }
 
-/* Keeps the first count coordinates of the points on the front, in order; their number. */
+/* Copies the first ``count`` coordinates of the points that are on the front of these coordinates. Returns the number of
+ * points copied. */
 static int64_t kept_on_front(Workspace *workspace, const double *points, int64_t n, int64_t K, int64_t count, double *kept)
 {
     int64_t found = 0;
@@ -42,7 +44,7 @@ static int64_t kept_on_front(Workspace *workspace, const double *points, int64_t
     return found;
 }
 
-/* The points in the order of their last coordinate, which falls; of equal ones the first stays first. */
+/* The points in decreasing order of the coordinate ``by``. Equal points keep their order. */
 static double *ranked(Workspace *workspace, const double *points, int64_t n, int64_t K, int64_t by)
 {
     double *sorted = reals(workspace, n * K);
@@ -55,7 +57,7 @@ static double *ranked(Workspace *workspace, const double *points, int64_t n, int
     return sorted;
 }
 
-/* The area that points, (n, 2), dominate; the first coordinate falls. */
+/* The area that points, (n, 2), dominate above 0. They are given in decreasing order of the first coordinate. */
 static double below_staircase(const double *points, int64_t n)
 {
     double area = 0.0, height = 0.0;
@@ -67,7 +69,8 @@ static double below_staircase(const double *points, int64_t n)
     return area;
 }
 
-/* Of three objectives: from the top of the last one down, each slice is as wide as the points above it. */
+/* The volume in three dimensions, in slices along the last one, from the top. The base of a slice is the area that the
+ * points at or above the slice dominate. */
 static double in_slices(Workspace *workspace, const double *points, int64_t n)
 {
     Block *mark = workspace->last;
@@ -85,7 +88,7 @@ static double in_slices(Workspace *workspace, const double *points, int64_t n)
     return total;
 }
 
-/* Of four objectives. */
+/* The volume in four dimensions, in slices along the last one. */
 static double in_slices_of_slices(Workspace *workspace, const double *points, int64_t n)
 {
     Block *mark = workspace->last;
@@ -114,7 +117,7 @@ static double volume(Workspace *workspace, const double *points, int64_t n, int6
     return found;
 }
 
-/* What a point adds to the volume of others: its own, but for what they dominate of it. */
+/* The volume that a point adds to that of others: its own volume, less the part of it that the others dominate. */
 static double added_volume(Workspace *workspace, const double *known, int64_t n, const double *point, int64_t K)
 {
     Block *mark = workspace->last;
@@ -142,7 +145,7 @@ EXPORTED int adabkb_volume(int64_t n, int64_t K, const double *points, double *f
     END(workspace)
 }
 
-/* The volume of the first points up to each one, (n,). */
+/* The volume of the points up to and including each one, (n,). */
 EXPORTED int adabkb_volume_growth(int64_t n, int64_t K, const double *points, double *found)
 {
     BEGIN(workspace)

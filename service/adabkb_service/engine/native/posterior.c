@@ -4,7 +4,7 @@
 
 #include "linalg.h"
 
-#define MIN_DEVIATION 1e-12 /* smaller ones count as this in the gradient */
+#define MIN_DEVIATION 1e-12 /* in the gradient, smaller deviations are replaced by this */
 
 /* The kernel, (n, m), between cube positions X, (n, d), and the inducing points. */
 static double *kernel_columns(Workspace *workspace, const Posterior *posterior, const double *X, int64_t n)
@@ -15,7 +15,7 @@ static double *kernel_columns(Workspace *workspace, const Posterior *posterior, 
     return K;
 }
 
-/* sigma_f sqrt(k(x, x) - |V_x|^2), (n,), of V, (n, rows). Four sums at a time do not wait for each other. */
+/* sigma_f sqrt(k(x, x) - |V_x|^2), (n,), given V, (n, rows). The processor can compute four independent sums in parallel. */
 static void deviations(const Posterior *posterior, const double *V, int64_t n, double *deviation)
 {
     int64_t m = posterior->rows;
@@ -56,7 +56,7 @@ void ucb(Workspace *workspace, const Posterior *posterior, const double *X, int6
     release(workspace, mark);
 }
 
-/* d s / d k = -sigma_f^2 W'W k / s, and dk / dx is that of gram_and_radial and of the additive part. */
+/* ds / dk = -sigma_f^2 W'W k / s. For dk / dx see gram_and_radial and additive_slopes. */
 void ucb_and_gradient(Workspace *workspace, const Posterior *posterior, const double *X, int64_t n, double beta,
                       double *values, double *gradient)
 {

@@ -21,7 +21,7 @@ void ucb(Workspace *workspace, const Posterior *posterior, const double *X, int6
 void ucb_and_gradient(Workspace *workspace, const Posterior *posterior, const double *X, int64_t n, double beta,
                       double *values, double *gradient);
 
-/* The first of the largest values. */
+/* The index of the largest value; in a tie, the first. */
 int64_t largest(const double *values, int64_t n);
 
 #endif

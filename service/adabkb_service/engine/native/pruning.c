@@ -3,7 +3,7 @@
 
 #include "posterior.h"
 
-/* The largest distance along a component between the choice at low, in the cube, and those up to the one at high. */
+/* The largest distance along a component between the choice at the position low and those from there to the position high. */
 static double farthest(const Components *components, int64_t component, double low, double high)
 {
     int64_t first = choice_at(components, component, low), last = choice_at(components, component, high);
@@ -15,8 +15,8 @@ static double farthest(const Components *components, int64_t component, double l
     return found;
 }
 
-/* U = f~(c) + F d_k(reach) of boxes between lows and highs, (n, d) each; c is the middle of the ordered axes, and the first
- * choice of the others. */
+/* U = f~(c) + F d_k(reach) of boxes between lows and highs, (n, d) each. c has the middle of each ordered axis, and the first
+ * choice of each categorical one. */
 EXPORTED int adabkb_upper_bounds(const Posterior *posterior, double beta, double norm, int64_t n, const double *lows,
                                  const double *highs, double *bounds)
 {
@@ -48,7 +48,7 @@ EXPORTED int adabkb_upper_bounds(const Posterior *posterior, double beta, double
             double away = farthest(kernel->components, component, lows[at], highs[at]) / kernel->lengthscales[d + component];
             square += away * away;
         }
-        double least = radial_at(kernel, square, q); /* between the centre and the farthest corner */
+        double least = radial_at(kernel, square, q); /* k between c and the farthest corner */
         if (share > 0.0)
             least = (1.0 - share) * least + total;
         double apart = 2.0 - 2.0 * least;
@@ -60,7 +60,7 @@ EXPORTED int adabkb_upper_bounds(const Posterior *posterior, double beta, double
     END(workspace)
 }
 
-/* Marks the cells below marked ones, (n,) each; parents come before their children. */
+/* Marks all descendants of marked cells; arrays are (n,). Parents come before their children. */
 EXPORTED int adabkb_mark_descendants(int64_t n, uint8_t *marked, const int32_t *parents)
 {
     for (int64_t cell = 1; cell < n; cell++)

@@ -1,29 +1,29 @@
-/* The searches of auto/search/search.py and auto/search/refine.py for where the upper confidence bound f~ is largest. */
+/* The searches of auto/search/search.py and auto/search/refine.py for a large upper confidence bound f~. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "posterior.h"
 
-#define GROWTH 1.6    /* of the step after a gain, ... */
-#define SHRINKAGE 0.3 /* ... and after none */
+#define GROWTH 1.6    /* factor of the step length after a gain */
+#define SHRINKAGE 0.3 /* factor of the step length after a step without a gain */
 
 /* As Ascent of structures.py. */
 typedef struct {
-    int64_t evaluations; /* of f~, at most */
-    double small_gain;   /* of f~ in a step: a smaller gain ends the ascent */
-    double first_step;   /* its length, in lengthscales */
-    int64_t failures;    /* steps in a row without a gain that end the ascent */
+    int64_t evaluations; /* maximum number of evaluations of f~ */
+    double small_gain;   /* a step with a smaller gain of f~ ends the ascent */
+    double first_step;   /* length of the first step, in lengthscales */
+    int64_t failures;    /* number of consecutive steps without a gain that ends the ascent */
 } Ascent;
 
-/* A position of a periodic axis that goes on beyond its ends. */
+/* A position of a periodic axis, moved into [0, 1) by whole periods. */
 static double wrapped(double x)
 {
     x -= floor(x);
     return x < 1.0 ? x : 0.0;
 }
 
-/* Where a step from x leads, into trial; whether it leads anywhere. All arrays are (d,). */
+/* Writes the end of a step from x into trial. Returns whether there is a direction to move in. All arrays are (d,). */
 static bool step(const Kernel *kernel, const double *x, const double *gradient, const uint8_t *free_axes, double length,
                  const double *reach, double *trial)
 {
@@ -105,7 +105,7 @@ EXPORTED int adabkb_ascend(const Posterior *posterior, const Ascent *rules, int6
     END(workspace)
 }
 
-/* x, (d,), moved along one axis at a time to the best of p positions, (d, p), along it, or left where it is. */
+/* Moves x, (d,), along one axis at a time to the best of its current position and p others, (d, p). */
 EXPORTED int adabkb_axis_by_axis(const Posterior *posterior, double *x, int64_t p, const double *positions, double beta)
 {
     int64_t d = posterior->kernel.d;
@@ -123,7 +123,7 @@ EXPORTED int adabkb_axis_by_axis(const Posterior *posterior, double *x, int64_t 
     END(workspace)
 }
 
-/* The numbers 0 to n - 1, such that the values fall; equal ones stay in order. */
+/* The indices 0 to n - 1 in decreasing order of the values. Equal values keep their order. */
 static void order_falling(const double *values, int64_t n, int64_t *order)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -134,8 +134,8 @@ static void order_falling(const double *values, int64_t n, int64_t *order)
     }
 }
 
-/* x, (d,), with as many coordinates as can be moved to those of a centroid, (d,), the cheapest first, while f~ stays at or
- * above a floor. */
+/* Moves as many coordinates of x, (d,), as possible to those of a centroid, (d,), first those that reduce f~ least, while f~
+ * stays at or above a floor. */
 EXPORTED int adabkb_move_towards(const Posterior *posterior, double beta, double *x, const double *centroid, double floor)
 {
     int64_t d = posterior->kernel.d;
@@ -169,8 +169,8 @@ EXPORTED int adabkb_move_towards(const Posterior *posterior, double beta, double
     END(workspace)
 }
 
-/* Of some axes, (count,), the one along which the step from a centroid to x, (d,) both, gains most, taken first and taken
- * last. */
+/* The one of some axes, (count,), along which the step from a centroid to x, (d,) both, gains most: the average of the gains
+ * if this step is taken first, and if it is taken last. */
 EXPORTED int adabkb_axis_to_cut(const Posterior *posterior, double beta, const double *x, const double *centroid,
                                 int64_t count, const int64_t *axes, int64_t *chosen)
 {

@@ -23,7 +23,7 @@ _tabulate = routine("tabulate", POINTER, POINTER)
 
 
 class Components(Structure):
-    """The components of ``auto.components``."""
+    """The components of ``auto.domain.components``."""
 
     _fields_: ClassVar[Fields] = [
         ("p", COUNT),
@@ -39,8 +39,8 @@ class Components(Structure):
 
 
 class Kernel(Structure):
-    """A kernel of ``auto.kernel``: lengthscales (d + p,), categorical axes (d,), p components and the columns of sines,
-    (d,), of q periodic axes."""
+    """A kernel of ``auto.model.kernel``: lengthscales (d + p,), categorical axes (d,), p components and the columns of
+    sines, (d,), of q periodic axes."""
 
     _fields_: ClassVar[Fields] = [
         ("d", COUNT),
@@ -102,7 +102,7 @@ class Points(Structure):
 
 
 class Posterior(Structure):
-    """A posterior of ``auto.surrogate``: weights (m,), factor (rows, m)."""
+    """A posterior of ``auto.model.surrogate``: weights (m,), factor (rows, m)."""
 
     _fields_: ClassVar[Fields] = [
         ("kernel", Kernel),
@@ -121,8 +121,8 @@ class Posterior(Structure):
 
 
 class Priors(Structure):
-    """The priors and bounds of ``auto.likelihood``, of the logarithms of lengthscales, (d + p,), noise and the variance
-    of plates, and of the additive part's parameters."""
+    """The priors and bounds of ``auto.model.likelihood``: of the logarithms of lengthscales, (d + p,), noise and the
+    variance of plates, and of the parameters of the additive part."""
 
     _fields_: ClassVar[Fields] = [
         ("lengthscales", POINTER),
@@ -148,7 +148,7 @@ class Priors(Structure):
 
 
 class Minimization(Structure):
-    """Stopping criteria of the search for hyperparameters of ``auto.likelihood``."""
+    """Stopping criteria of the search for hyperparameters of ``auto.model.likelihood``."""
 
     _fields_: ClassVar[Fields] = [
         ("evaluations", COUNT),
@@ -160,7 +160,7 @@ class Minimization(Structure):
 
 
 class Ascent(Structure):
-    """Step sizes and stopping criteria of an ascent of ``auto.search``."""
+    """Step sizes and stopping criteria of an ascent of ``auto.search.search``."""
 
     _fields_: ClassVar[Fields] = [
         ("evaluations", COUNT),
@@ -172,8 +172,8 @@ class Ascent(Structure):
 
 class Results(Structure):
     """Results: positions (n, d) in the cube, outputs and known noise ratios (n,), categorical axes (d,), components and
-    the columns of sines, (d,); whether their kernel is smooth; and the plate of each, (n,), -1 for none, if there are
-    plates."""
+    the columns of sines (d,); whether the kernel is smooth; and, in a study with plates, the plate of each result,
+    (n,), -1 for none."""
 
     _fields_: ClassVar[Fields] = [
         ("n", COUNT),

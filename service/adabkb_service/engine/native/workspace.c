@@ -8,7 +8,7 @@ struct Block {
     max_align_t first;
 };
 
-/* A released block of so many bytes or more, but less than twice as many, taken from the spare ones; NULL if there is none. */
+/* Takes a block of at least this size, and less than about twice the size, from the spare ones; NULL if there is none. */
 static Block *spare(Workspace *workspace, size_t bytes)
 {
     for (Block **link = &workspace->spare; *link != NULL; link = &(*link)->before) {

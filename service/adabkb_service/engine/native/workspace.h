@@ -1,7 +1,7 @@
-/* The memory of one call from Python: what is reserved is freed when the call ends. What is released before is reserved again,
- * since the system would clear memory that it gets back and gives out anew.
+/* The memory of one call from Python. All of it is freed when the call ends. Memory that is released earlier is kept for later
+ * reservations, since memory from the system would have to be cleared first.
  *
- * Where the system has no more memory, the call ends with NO_MEMORY, which Python raises as MemoryError.
+ * If no memory is left, the call ends with NO_MEMORY, which Python raises as MemoryError.
  */
 #ifndef WORKSPACE_H
 #define WORKSPACE_H
@@ -26,9 +26,10 @@ typedef struct {
     jmp_buf out_of_memory;
 } Workspace;
 
+/* Reserves memory, which is not cleared. */
 void *reserve(Workspace *workspace, size_t bytes);
 
-/* Releases what was reserved after the mark, a value that workspace->last had. */
+/* Releases the blocks that were reserved after ``mark``, an earlier value of workspace->last. */
 void release(Workspace *workspace, Block *mark);
 
 /* Frees everything. */

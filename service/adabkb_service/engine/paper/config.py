@@ -130,12 +130,12 @@ class Problem:
 
     @cached_property
     def side_scale(self) -> Array:
-        """Factors from lengths in the unit cube to lengths in the kernel's metric, shape (d,)."""
+        """Factors that convert lengths in the unit cube to lengthscales, shape (d,)."""
         scale: Array = (self._bounds[1] - self._bounds[0]) / self.lengthscales
         return scale
 
     def scaled(self, positions: Array) -> Array:
-        """Cube positions (k, d) in the kernel's metric: model coordinates divided by the lengthscales, shape (k, d)."""
+        """Cube positions (k, d) in scaled coordinates: model coordinates divided by the lengthscales, shape (k, d)."""
         origin: Array = self._bounds[0] / self.lengthscales
         return origin + positions * self.side_scale
 

@@ -11,10 +11,11 @@ Array = NDArray[np.float64]
 class GrowableMatrix:
     """A persistent matrix: ``append_rows`` and ``append_columns`` return a new version and leave the old one valid.
 
-    The engine's states are values: an older state must stay usable when a decision is discarded. Copying a matrix of
-    20,000 x 300 for each new row would cost more than the whole step, so versions share one buffer. The newest version
-    writes new rows and columns into the unused part of the buffer, which no version reads; an older version copies the
-    buffer first. Two threads must not append to the same version at once (decisions of a study are serial).
+    The engine's states are immutable: an older state must remain usable when a decision is discarded. Copying a matrix
+    of 20,000 x 300 for each new row would take longer than the rest of the step, so versions share one buffer. The
+    newest version writes new rows and columns into the part of the buffer that no version reads; an older version
+    copies the buffer first. Two threads must not append to the same version at the same time. (Decisions of a study are
+    made one after the other.)
     """
 
     __slots__ = ("_buffer", "_columns", "_newest", "_rows")

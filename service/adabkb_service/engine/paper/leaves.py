@@ -52,8 +52,8 @@ class Leaves:
     def replace_by_children(self, leaf: int, children: Leaves) -> Leaves:
         """Expand the leaf at this position: remove it from the leaves, and add its children to them."""
         grown = joined([self, children])
-        born = np.arange(len(self.keys), len(grown.keys))
-        return replace(grown, leaves=np.concatenate([self.leaves[self.leaves != leaf], born]))
+        added = np.arange(len(self.keys), len(grown.keys))
+        return replace(grown, leaves=np.concatenate([self.leaves[self.leaves != leaf], added]))
 
     def without(self, pruned: Bools) -> Leaves:
         """Prune leaves, given by a mask of shape (L,)."""

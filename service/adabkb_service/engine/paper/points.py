@@ -29,7 +29,7 @@ class Points:
     positions: GrowableMatrix
     """(P, d) positions in the unit cube."""
     scaled: GrowableMatrix
-    """(P, d) the same positions in the kernel's metric: model coordinates divided by the lengthscales."""
+    """(P, d) the same positions in scaled coordinates: model coordinates divided by the lengthscales."""
     counts: Array
     """(P,) number of observations of each point."""
     evaluated: Ints
@@ -82,7 +82,7 @@ class Points:
         )
 
     def keep(self, ids: Ints) -> Points:
-        """Drop all other points, and renumber these in this order. They must include all evaluated points."""
+        """Keep only the points with these ids, renumbered in this order. They must include all evaluated points."""
         renumbered = np.full(self.size, -1, dtype=np.int64)
         renumbered[ids] = np.arange(len(ids))
         return replace(

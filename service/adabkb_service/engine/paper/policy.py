@@ -170,7 +170,7 @@ def _index(state: State, deviation: Array) -> Array:
 
 
 def cell_indices(state: State, keys: Sequence[str]) -> Array:
-    """I_t of cells, (k,), in the user's units. NaN for cells that are not leaves, and if leaves are ranked by
+    """I_t of cells, (k,), in the user's units. NaN for cells that are not leaves, and if the index is the expected
     improvement."""
     tree, summary = state.tree, state.summary
     if tree.listed or state.problem.config.index != "ucb":

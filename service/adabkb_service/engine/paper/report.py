@@ -17,7 +17,7 @@ from adabkb_service.engine.paper.state import State
 Array = NDArray[np.float64]
 
 CHUNK = 2048
-"""Points whose features are computed at a time."""
+"""The number of points whose features are computed at a time."""
 
 
 def report(state: State) -> Report:
@@ -43,7 +43,7 @@ def report(state: State) -> Report:
 
 
 def learned(state: State) -> Mapping[str, object] | None:
-    """With batches, when the dictionary was drawn; else None."""
+    """With batches, ``drawn_at``: the number of results when the dictionary was drawn. None without batches."""
     return None if state.batch is None else {"drawn_at": state.batch.start}
 
 

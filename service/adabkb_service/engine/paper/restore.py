@@ -47,7 +47,7 @@ def restore(
         record: the results that count, in log order.
         cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty before the
             first suggestion.
-        dictionary: ordinals of its points.
+        dictionary: ordinals of the points in the dictionary.
         learned: with batches, ``drawn_at``: the number of results when the dictionary was drawn.
     """
     drawn_at = (learned or {}).get("drawn_at", 0)
@@ -114,8 +114,8 @@ def restored(
         problem: space, constants and seed.
         record: the results that count, in log order.
         cells: key -> status, parents before children.
-        dictionary: ordinals of its points; None to draw it by the variances under the full dictionary.
-        drawn_at: number of results when it was drawn.
+        dictionary: ordinals of the points in the dictionary; None to draw it by the variances under the full one.
+        drawn_at: number of results when the dictionary was drawn.
     """
     state = _with_results(blank(problem), record.positions, record.values)
     if problem.fixed is None:

@@ -115,8 +115,8 @@ class Sketch:
     def exclude(self, ids: Ints) -> tuple[Sketch, Array]:
         """Remove members from the dictionary.
 
-        Not for a dictionary with dependent members (``has_dependents``), one of which might have to replace a removed
-        member in the basis. Such a sketch must be rebuilt.
+        The dictionary must not have dependent members (``has_dependents``): one of them might have to replace a removed
+        member in the basis. In this case, rebuild the sketch.
 
         Args:
             ids: (k,) ids of members.

@@ -25,7 +25,7 @@ from adabkb_service.engine.randomness import uniforms
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Most rank-one and column updates between two factorizations from scratch.
+# The maximum number of results that are folded by updates between two factorizations from scratch.
 UPDATES_BEFORE_REFACTORIZATION = 256
 # If a larger share of the dictionary changes, factorizing from scratch is cheaper (docs/benchmarks.md).
 LARGE_CHANGE = 0.5

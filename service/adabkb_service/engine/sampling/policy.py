@@ -1,8 +1,8 @@
 """Sampling without a model: the points of a study depend on its seed, and not on results.
 
-Suggestion n of a study, counted from 0 over results and issued points, is the first of the points n, n + 1, ... of the
-sequence that satisfies the constraints and is new. So a replayed study has the same points, and workers that ask at the
-same time get consecutive points.
+With n results and issued points, the next suggestion is the first of the points n, n + 1, ... of a sequence that
+satisfies the constraints and is new. So a replayed study has the same points, and workers that ask at the same time get
+consecutive points.
 
 Predictions are the mean and the standard deviation of all results, everywhere.
 """

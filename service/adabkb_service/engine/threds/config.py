@@ -22,7 +22,8 @@ class Config:
     patience: int
     """Number of results of a test without a decision after which a child is accepted."""
     slack: float
-    """The remaining children are rejected if all upper bounds are below tau by this times the side of the cell."""
+    """The remaining children are rejected if all their upper bounds are below tau by more than this times the side of
+    the cell."""
     max_depth: int
     """Depth of the last level of the tree."""
 

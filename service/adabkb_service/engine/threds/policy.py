@@ -1,11 +1,11 @@
 """GP-ThreDS (Salgia, Vakili and Zhao 2021): threshold tests on a dyadic tree of cells, as in the code of its authors.
 
-An epoch tests each of its cells for whether the objective exceeds a threshold tau in it. A test is GP-UCB on a grid of
-the cell, with a Gaussian process of the results of this test only. A child of the cell, half as long per axis, is
-accepted if a lower bound in it exceeds tau, or if ``patience`` results have brought no decision. The remaining children
-are rejected once all their upper bounds are below tau by a margin. The accepted children are the cells of the next
-epoch, and tau rises towards the largest possible value of the optimum. If no child was accepted, tau is lowered and the
-same cells are tested again.
+An epoch tests for each of its cells whether the objective exceeds a threshold tau in the cell. A test is GP-UCB on a
+grid of the cell, with a Gaussian process of the results of this test only. A child of the cell, half as long per axis,
+is accepted if a lower bound in it exceeds tau, or if ``patience`` results have brought no decision. The remaining
+children are rejected once all their upper bounds are below tau by a margin. The accepted children are the cells of the
+next epoch, and tau rises towards the largest possible value of the optimum. If no child was accepted, tau is lowered
+and the same cells are tested again.
 
 The implementation differs from the authors' code in two ways. The next point is chosen after a child was accepted,
 among the remaining children, and not before. Bounds below 0 stay as they are; the authors' code replaces them.
@@ -163,7 +163,7 @@ def exhausted(
     within: Slice | None = None,  # noqa: ARG001
     failed: Array | None = None,
 ) -> bool:
-    """Return whether all points that are left to the test have failed (cube positions (f, d)), so that it can never
+    """Return whether all points that remain in the test have failed (cube positions (f, d)), so that the test can never
     end."""
     if state.test is None or failed is None or not len(failed):
         return False

@@ -26,7 +26,7 @@ LEAST = 0.0
 MOST = (200, 200)
 """The maximum numbers of failed and of finished points in the model."""
 LEARNED_FROM = (50, 50)
-"""The maximum numbers of these from which the hyperparameters are learned."""
+"""The maximum numbers of failed and of finished points from which the hyperparameters are learned."""
 FEWEST, SHARE = 3, 0.4
 """The minimum number of failed points, and their minimum share of all points with an outcome, for this model. If fewer
 fail, a failed point counts as a vague result (module ``issued``) instead, since a region that is excluded on little

@@ -76,12 +76,12 @@ def step_of(state: State, out: Issued) -> int:
 
 
 def is_taken(*positions: Array) -> Callable[[Array], bool]:
-    """Return a function that tells whether a point, (d,), is among these positions, (k, d) each."""
+    """Return a predicate: whether a point, (d,), is among these positions, (k, d) each."""
     return lambda point: any(records.holds(each, point) for each in positions)
 
 
 def is_known(state: State, out: Issued) -> Callable[[Array], bool]:
-    """Return a function that tells whether a point, (d,), was evaluated or issued, or is on a plateau."""
+    """Return a predicate: whether a point, (d,), was evaluated or issued, or is on a plateau."""
     taken, step = is_taken(state.record.positions, out.positions), step_of(state, out)
     return lambda point: taken(point) or bool(out.plateaus.hold(point[None], step)[0])
 
@@ -137,13 +137,12 @@ def search_view(
 
 
 def _with_older(state: State, measured: State, metric: str | None = None) -> Surrogate | Transferred:
-    """Return the posterior of the state of an objective, combined with older studies as long as it uses all rows
-    exactly.
+    """Return the posterior of an objective. As long as it has no dictionary, it is combined with older studies.
 
     Args:
         state: the state of the study.
-        measured: that of the objective.
-        metric: its name, if there are several.
+        measured: the state of the objective.
+        metric: the name of the objective, if there are several.
     """
     record, older = measured.record, state.problem.older_of(metric)
     if not older or measured.checkpoint.dictionary is not None:
@@ -198,8 +197,8 @@ def _bounded(state: State, measured: State, metric: Metric, out: Issued) -> Boun
 
 
 def _of_metric(state: State, measured: State, posterior: W, out: Issued) -> W:
-    """Return a posterior of a metric, conditioned on failed points, and on evaluated points where the metric is not
-    known yet as if its mean had been observed there."""
+    """Return a posterior of a metric, conditioned on failed points. At evaluated points where the metric is not known
+    yet, it is conditioned as if its mean had been observed."""
     awaited = _without(state.record, measured.record)
     imputed = _with_failures_imputed(posterior, measured.warp, measured.record.values, out.failed)
     if not len(awaited):

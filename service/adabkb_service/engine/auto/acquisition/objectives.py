@@ -1,4 +1,4 @@
-"""The objectives of a study with several: their results, and how the search combines them.
+"""The objectives of a study with several objectives: their results, and how the search combines them.
 
 The state of a study is that of its first objective; the states of the others are among those of its metrics.
 """
@@ -36,7 +36,7 @@ class ObjectiveSummary(NamedTuple):
 
     @property
     def best(self) -> Array:
-        """The best value of each objective on the front, (K,); 1 above the reference before the first result."""
+        """The best value of each objective on the front, (K,); before the first result, the reference plus 1."""
         found: Array = self.front.max(axis=0) if len(self.front) else self.reference + 1.0
         return found
 
@@ -141,8 +141,8 @@ def scalarised(
     Args:
         state: the state of the study.
         view: returns the view of an objective, given its state.
-        context: a slice whose front is that of the predictions for all evaluated points in it; None for the front of
-            the results.
+        context: a slice. The front then consists of predictions for the evaluated points, moved into the slice. With
+            None, it is the front of the results.
         bounded: the metrics with bounds, which the predicted points must satisfy.
     """
     found, measured = summary(state), objectives(state)

@@ -1,8 +1,8 @@
 """The view of the search on the posterior of the objective under bounds of metrics.
 
-The search is optimistic about both (Xu et al. 2023, "Constrained efficient global optimization of expensive black-box
-functions"): it maximizes f~ = mean + beta s of the objective where each metric, w standard deviations to its better
-side, satisfies its bounds,
+The search is optimistic about the objective and the metrics (Xu et al. 2023, "Constrained efficient global optimization
+of expensive black-box functions"). It maximizes f~ = mean + beta s of the objective where each metric, w standard
+deviations to its better side, satisfies its bounds,
 
     g~ = mean + w s >= lower,    mean - w s <= upper,
 
@@ -10,9 +10,9 @@ and if no point does, it minimizes the violation. As one number, for the search 
 
     index(x) = f~(x) - PENALTY * sum of the violations at x,
 
-each in the units of its model outputs. w cycles through ``WIDTHS``: a large w explores whether a region is feasible,
-and a negative w leaves a margin to the bounds. Without the margin, points would approach the boundary from outside,
-where the best feasible points often are.
+with each violation in the units of the metric's model outputs. w cycles through ``WIDTHS``: a large w explores whether
+a region is feasible, and a negative w leaves a margin to the bounds. The best feasible points are often at the
+boundary. Without the margin, points would approach it from outside.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
 With the posterior mean b at the best point, the predicted cost c(x) at x and a typical cost c* (the median so far),
 
-    index(x) = b + (f~(x) - b) / (c(x) / c*)^a    where f~(x) > b, and f~(x) elsewhere:
+    index(x) = b + (f~(x) - b) / (c(x) / c*)^a    where f~(x) > b, and f~(x) elsewhere.
 
-the possible gain per cost. The exponent a is the remaining share of the cost budget, or 1 without such a budget: cheap
-points come first, and the last evaluations ignore cost (Lee et al. 2020, "Cost-aware Bayesian optimization"). With
+So the possible gain is divided by the cost. The exponent a is the remaining share of the cost budget, or 1 without such
+a budget: cheap points come first, and the last evaluations ignore cost (Lee et al. 2020, "Cost-aware Bayesian
+optimization"). With
 several objectives f~ is their index (``scalarised``), whose positive values are gains, and b = 0. c(x) is the median of
 the cost metric's own model, limited to the range of costs so far.
 """
@@ -40,6 +41,7 @@ class Cost:
     lowest: float
     """The lowest cost so far; positive."""
     usual: float
+    """c*, the typical cost."""
     highest: float
 
     def relative(self, positions: Array) -> Array:
@@ -85,7 +87,7 @@ class PerCost:
         return self.ucb(positions, beta), (values[:, 0] - values[:, 1]) / widths
 
     def condition(self, positions: Array, outputs: Array | None, noise_ratios: Array) -> PerCost:
-        """See ``Surrogate.condition``; the costs of pending points stay as predicted."""
+        """See ``Surrogate.condition``. The predicted costs do not change."""
         return replace(self, objective=self.objective.condition(positions, outputs, noise_ratios))
 
     def ascend(self, starts: Array, beta: float, free: Bools) -> Array:

@@ -6,8 +6,8 @@ The search maximizes
 
 where n counts suggestions and pi is the prior relative to its largest value (``engine.prior``; Hvarfner et al. 2022,
 "pi-BO", multiply expected improvement by pi to the power of gamma / n). Without results the first term is constant, so
-the search begins where the prior is largest. As n grows, the second term vanishes. The posterior itself, and so all
-predictions and recommendations, are unaffected.
+the search begins where the prior is largest. As n grows, the second term vanishes. It affects only the search, not the
+predictions and recommendations.
 
 Since a prior may be wrong, it is used only if the results support it. The second suggestion ignores it. The later ones
 use it while the prior is larger, on average, at the best quarter of the results than at all results. With several

@@ -1,5 +1,4 @@
-"""The posteriors of several objectives combined to one index: the expected contribution of a point to the
-hypervolume.
+"""The posteriors of several objectives, combined into one index: the contribution of a point to the hypervolume.
 
 With directions theta that are uniform on the positive part of the unit sphere, the hypervolume of points y above a
 reference point r is, up to a constant, the mean over theta of
@@ -12,9 +11,9 @@ mean,
 
     index(x) = mean over theta of max(s(f~(x), theta)^K - max_y s(y, theta)^K, 0).
 
-Where that is zero, the index is negative: minus the missing amount along the direction in which it is smallest. The
-bounds are in the objectives' own units, since warps would distort the volume, each as a share of the distance from r to
-the best result.
+Where this mean is 0, the index is instead the largest difference s(f~(x), theta) - max_y s(y, theta) over theta, which
+is at most 0. The bounds are in the objectives' own units, since warps would distort the volume. Each is given as a
+share: its distance from r, divided by that of the best result.
 """
 
 from __future__ import annotations
@@ -76,8 +75,8 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Scalarised:
-    """The posteriors of several objectives combined to one index. It has the methods of ``Surrogate`` that the search
-    needs, all of which refer to the index."""
+    """The posteriors of several objectives, combined into one index. It has the methods of ``Surrogate`` that the
+    search needs, all of which refer to the index."""
 
     objectives: tuple[Objective, ...]
     front: Array
@@ -140,7 +139,7 @@ class Scalarised:
         return slsqp.maxima(lambda x: self.ucb_and_gradient(x, beta), starts, free)
 
     def _lengths(self, shares: Array) -> Array:
-        """Return s of shares (k, K) along all directions, (k, M); negative if a share is."""
+        """Return s of shares (k, K) along all directions, (k, M). It is negative if a share is negative."""
         found: Array = (shares[:, None, :] / self.directions).min(axis=2)
         return found
 

@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 STARTS = 3
-"""The number of starts of a search for the maximum, the best candidates."""
+"""A search for the largest index starts from this many of the best candidates."""
 ITERATIONS = 40
 PRECISION = 1e-6
 
@@ -25,8 +25,8 @@ def maxima(
     free: Bools,
     margins: Callable[[Array], tuple[Array, Array]] | None = None,
 ) -> Array:
-    """Return maxima of an index found from the first positions, (k, d); a position itself if no finite one is found
-    from it.
+    """Return the maxima of an index that are found from the first ``STARTS`` positions, (k, d) with k <= ``STARTS``. A
+    position from which no finite maximum is found is returned unchanged.
 
     Args:
         index: returns the index at positions (1, d), shape (1,), and its gradient, (1, d).

@@ -1,1 +1,1 @@
-"""The search space as the profile sees it: axes, choices, and the partition tree."""
+"""The search space in the form that the profile uses: axes, choices, and the partition tree."""

@@ -1,7 +1,7 @@
 """How a cell with several choices of a category is cut: into single choices or, if there are many, into groups first.
 
 Every part of a cut is stored as a cell, whether the search visits it or not. A group has about as many choices as there
-are groups. So there are few cells: with 980 choices, 31 + 32 on the path to a choice, instead of 980.
+are groups. So the path to a choice needs few cells: with 980 choices, 31 + 32 instead of 980.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ MOST = 4
 SMALLEST = 0.05
 """The minimum share of the descriptors' variance that a component must explain."""
 MAX_ROW_COMPONENTS, MIN_ROW_SHARE = 32, 0.01
-"""The maximum number and the minimum share for a catalogue."""
+"""The same two limits for the columns of a catalogue."""
 DECIMALS = 9
 """Decimals of coordinates."""
 CONSTANT = 1e-12
@@ -97,9 +97,10 @@ def principal(descriptors: Array, most: int = MOST, smallest: float = SMALLEST) 
 def places_of(table: Table) -> Array:
     """Return the coordinates of the rows of a catalogue, (rows, p).
 
-    Few columns are used as coordinates directly, scaled to equal ranges. Many columns are replaced by principal
-    components, more than for a category, because they stand for whole parameters. The lengths of the coordinates
-    decrease with their number, since distances grow with the dimension (``likelihood``).
+    Up to ``MAX_ROW_COMPONENTS`` columns are used as coordinates directly, scaled to equal ranges. More columns are
+    replaced by principal components, of which there may be more than for a category, because each column stands for a
+    whole parameter. The ranges of the coordinates decrease with their number, since distances grow with the dimension
+    (``likelihood``).
     """
     found = _standardized(table.numbers)
     if found.shape[1] > MAX_ROW_COMPONENTS:

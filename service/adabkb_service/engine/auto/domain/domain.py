@@ -101,7 +101,8 @@ class Domain:
     @cached_property
     def choices(self) -> dict[int, Array]:
         """Axis -> positions of its choices, for each categorical axis that is always active. Choices that the
-        constraints are proved to exclude are left out. Catalogues, too, since most of their rows are never tried."""
+        constraints are proved to exclude are left out. Catalogues are left out, since most of their rows are never
+        tried."""
         is_choice = self.categorical & [not isinstance(axis, CatalogueAxis) for axis in self.space.axes]
         return {
             axis: self._possible(axis, size)
@@ -129,8 +130,8 @@ class Domain:
         return frozenset(self.choices.keys() & set(self.components.axes.tolist()))
 
     def untried_choices(self, positions: Array, axes: Iterable[int] | None = None) -> Callable[[Array], Bools] | None:
-        """Return a function that tells which positions, (m, d), have a choice that none of the given positions, (k, d),
-        has; None if all of ``choices`` are tried. If ``axes`` is given, only these axes count."""
+        """Return a predicate for positions, (m, d): whether each has a choice that none of the given positions, (k, d),
+        has. None if all of ``choices`` are tried. If ``axes`` is given, only these axes count."""
         tried = {axis: np.unique(positions[:, axis]) for axis in (self.choices if axes is None else axes)}
         open_axes = [axis for axis, found in tried.items() if not np.isin(self.choices[axis], found).all()]
         if not open_axes:
@@ -238,8 +239,8 @@ class Domain:
 
     @cached_property
     def is_smooth(self) -> bool:
-        """Whether the objective is expected to be smooth, as the properties of formulas are: with mixtures in which all
-        components may be present."""
+        """Whether the objective is expected to be smooth, as properties of mixtures usually are: whether the space has
+        mixtures, in all of which all components may be present."""
         return bool(self.space.mixtures) and all(mixture.is_convex for mixture in self.space.mixtures)
 
     @cached_property
@@ -251,7 +252,8 @@ class Domain:
         return np.where(self.shares, LONGER * self.spreads, self.spreads)
 
     def exact(self, position: Array) -> Array:
-        """Return the point, (d,), that a position represents: ``encode(decode(u))``, with the nearest mixtures."""
+        """Return the point, (d,), that a position u represents: ``encode(decode(u))``, with the nearest shares of
+        mixtures."""
         if self.space.mixtures:
             return self.whole.exact(position)
         found: Array = self.space.snap(position[None])[0]

@@ -104,10 +104,11 @@ class Box:
                 self._rest(other)
 
     def undecided(self) -> int | None:
-        """Return the first axis to cut so that choices and active axes are the same in the whole cell; None if they
-        are.
+        """Return the first axis to cut so that choices and active axes are the same in the whole cell; None if they are
+        already.
 
-        Parents come first. In a cell with several choices, one represents them all, which says little about the others.
+        Parents come first. In a cell with several choices, the centroid has only one of them, and its result would say
+        little about the others.
         """
         for needs in self.domain.activity.conditional.values():
             found = [(axis, allowed[int(self.low[axis]) : int(self.high[axis])]) for axis, allowed in needs]
@@ -131,7 +132,7 @@ class Box:
         return float(min(self._middle(axis) + 1, int(self.high[axis]) - 1))
 
     def _rest(self, axis: int) -> None:
-        """Reduce this box along an axis that is inactive in the whole cell."""
+        """Reduce this box to the rest position (``conditions``) of an axis that is inactive in the whole cell."""
         at = float(self.domain.activity.rest[axis])
         is_real = self.domain.sizes[axis] is None
         self.low[axis] = at if is_real else self.domain.index(axis, at)
@@ -164,7 +165,7 @@ class Tree:
     """All cells in order of creation; the children of a cell are adjacent."""
 
     axis: Ints
-    """(C,) axis along which the cell was cut; LEAF or PRUNED without a cut."""
+    """(C,) axis along which the cell was cut; LEAF, PRUNED or INFEASIBLE without a cut."""
     first: Ints
     """(C,) index of the first child."""
     parent: Ints
@@ -194,7 +195,7 @@ class Tree:
         return cell, box
 
     def as_of(self, size: int) -> Tree:
-        """Return the tree when it had ``size`` cells: later cuts are undone, marks stay."""
+        """Return the tree as it was with ``size`` cells: later cuts are undone, but cells remain marked as pruned."""
         if size == self.size:
             return self
         axis, first, parent, part, depth = (
@@ -205,9 +206,9 @@ class Tree:
     def cut(self, cuts: Sequence[Cut]) -> Tree:
         """Return the tree with leaves cut, one after the other; their children are leaves, appended in order of the
         cuts."""
-        born = sum(cut.parts for cut in cuts)
+        added = sum(cut.parts for cut in cuts)
         axis, first, parent, part, depth = (
-            np.concatenate([old, np.full(born, LEAF, dtype=np.int32)])
+            np.concatenate([old, np.full(added, LEAF, dtype=np.int32)])
             for old in (self.axis, self.first, self.parent, self.part, self.depth)
         )
         size = self.size
@@ -263,8 +264,8 @@ def box_of(domain: Domain, key: str) -> Box:
 
 
 def grown(cells: Mapping[str, str]) -> Tree:
-    """Return the tree with these cells, key -> "leaf" | "expanded" | "pruned", in order of creation; empty for a new
-    tree."""
+    """Return the tree with these cells, key -> "leaf" | "expanded" | "pruned", in order of creation. Without cells,
+    return a new tree."""
     if not cells:
         return root()
     positions = {key: position for position, key in enumerate(cells)}

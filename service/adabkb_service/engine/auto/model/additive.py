@@ -7,8 +7,8 @@
 The learned parameters are logit w, log a and t, (d,), with w_k = w exp(t_k) / sum of exp(t_j) and independent normal
 priors.
 
-Since k(x, x) = 1, also k_w(x, x) = 1. Source: Duvenaud, Nickisch and Rasmussen 2011, first order, added to the full
-kernel.
+Since k(x, x) = 1, also k_w(x, x) = 1. Source: the first-order part of Duvenaud, Nickisch and Rasmussen 2011, here added
+to the full kernel.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 SHARES = (0.01, 0.999)
+"""Bounds of w."""
 SHARE_PRIOR = 3.0
 """Standard deviation of logit w; the mean is 0."""
 LENGTHSCALE_PRIOR = math.log(0.5) + 0.5 * math.log(1.0 / 3.0)

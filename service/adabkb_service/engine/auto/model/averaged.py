@@ -1,16 +1,17 @@
 """The posterior used in reports, averaged over hyperparameters and warps.
 
-The search uses the maximum a posteriori hyperparameters, and the warp that makes the results look most normal. Its
-predictions are too confident, above all near the best point, where results are dense. The posterior in this module is
-therefore a mixture. Its members are Gaussian processes conditioned on the same results:
+The search uses the maximum a posteriori hyperparameters, and the warp under which the results are closest to normal.
+Its predictions are too confident, above all near the best point, where results are dense. The posterior in this module
+is therefore a mixture. Its members are Gaussian processes conditioned on the same results:
 
-* Its warp compresses only the results worse than the median, with one of ``POWERS``. The share of members with a power
-  is proportional to its evidence.
+* The warp of a member compresses only the results worse than the median, with one of ``POWERS``. The share of members
+  with a power is proportional to the evidence for this power.
 * The parameters of a member are drawn from their posterior by importance resampling (Rubin 1988), under a wide prior of
   the noise. Proposals are drawn from the Laplace approximation around the maximum (Rasmussen and Williams 2006, section
-  3.4). Members are drawn from the proposals, with the ratios of both densities as weights. The approximation alone is
-  symmetric, but the posterior of the noise is skewed: with few results, most of its draws would have too little noise.
-* sigma_f^2 has its posterior, a scaled inverse chi-squared distribution, so a member's prediction has Student's t
+  3.4). Members are drawn from the proposals. The weight of a proposal is its posterior density divided by its density
+  in the approximation. The approximation alone is symmetric, but the posterior of the noise is skewed: with few
+  results, most draws from the approximation would have too little noise.
+* sigma_f^2 has a scaled inverse chi-squared distribution, its posterior, so a member's prediction has Student's t
   distribution.
 
 With more than ``AVERAGED`` results, the only member has the maximum a posteriori parameters. Suggestions do not use
@@ -228,7 +229,7 @@ def _middle(medians: Array) -> Array:
 
 @lru_cache(256)
 def _reach(warped: Warp, worst: float, best: float) -> tuple[float, float]:
-    """Return ``Warp.reach``. Most results are neither the worst nor the best, so it stays."""
+    """Return ``Warp.reach``, cached: most new results change neither the worst nor the best value."""
     return warped.reach(worst, best)
 
 
@@ -378,8 +379,9 @@ def _proposed(fit: _Fit, seed: int, count: int) -> tuple[Array, Array]:
 
 
 def _weights(logarithms: Array) -> Array:
-    """Return weights, (n,), with these logarithms, all reduced by the same factor if necessary, so that the effective
-    number of proposals is at least ``MEMBERS``: with many parameters, one proposal may have most of the weight."""
+    """Return weights, (n,), with these logarithms. If necessary, all logarithms are reduced by the same factor, so that
+    the effective number of proposals is at least ``MEMBERS``. With many parameters, one proposal might otherwise have
+    most of the weight."""
     logarithms = np.maximum(np.nan_to_num(logarithms - logarithms.max(), nan=MIN_LOG_WEIGHT), MIN_LOG_WEIGHT)
     while True:
         weights: Array = np.exp(logarithms)
@@ -405,7 +407,7 @@ def _root(covariance: Array) -> Array:
     """Return a Cholesky factor of a matrix that is positive semidefinite up to rounding.
 
     Raises:
-        FloatingPointError: the matrix is not.
+        FloatingPointError: the matrix is not positive semidefinite.
     """
     for jitter in JITTERS:
         root, failed = lapack.dpotrf(covariance + jitter * np.eye(len(covariance)), lower=1)

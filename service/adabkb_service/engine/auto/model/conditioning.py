@@ -45,7 +45,7 @@ class Given:
 
         Args:
             domain, hyperparameters, warped: the model.
-            inducing: (m, d) points to which it is compressed; None for an exact one.
+            inducing: (m, d) points to which the posterior is compressed; None for an exact posterior.
 
         Raises:
             FloatingPointError: the covariance overflows floating point.

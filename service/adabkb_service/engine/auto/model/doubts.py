@@ -1,10 +1,10 @@
 """Doubted results: results that contradict the others; only in studies with ``Config.robust``.
 
-Repeatedly, the result that is farthest from its prediction by the others gets enough additional noise to explain it.
-The hyperparameters are learned again. The noise stays if their posterior density rises by a factor of at least
-``EVIDENCE`` times the number of results. (The number corrects for picking the worst result.) The idea is relevance
-pursuit (Ament et al. 2024, "Robust Gaussian processes via relevance pursuit"). A result that a replicate confirms is
-not doubted.
+In each step, the result that is farthest from its prediction by the others gets enough additional noise to explain the
+distance, and the hyperparameters are learned again. The noise is kept if their posterior density rises by a factor of
+at least ``EVIDENCE`` times the number of results. (The number of results corrects for the choice of the farthest one.)
+Otherwise, the search for doubted results ends. The idea is relevance pursuit (Ament et al. 2024, "Robust Gaussian
+processes via relevance pursuit"). A result that a replicate confirms is not doubted.
 
 Doubts depend on the results alone. With more than ``EACH`` results they are computed when a tenth of the results is
 new, and after a replicate.

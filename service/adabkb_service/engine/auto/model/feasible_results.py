@@ -1,4 +1,4 @@
-"""Which results satisfy the bounds of metrics, and how likely a point is to satisfy them."""
+"""Which results satisfy the bounds of metrics, and by how much the others violate them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Ints = NDArray[np.int64]
 
 
 def violations(metrics: Sequence[Metric], record: Record) -> Array:
-    """(T,) the sum over the metrics of each result's ``Metric.relative_violation``. If a bounded metric of a result is
-    not known yet, its violation is larger than those of all results whose bounded metrics are known."""
+    """Return for each result, (T,), the sum of ``Metric.relative_violation`` over the metrics. A result with a bounded
+    metric that is not known yet gets a larger violation than all results whose bounded metrics are known."""
     total, is_open = np.zeros(record.size), np.zeros(record.size, dtype=np.bool_)
     for metric, measured in zip(metrics, record.metrics, strict=True):
         if metric.is_bounded:
@@ -30,7 +30,7 @@ def violations(metrics: Sequence[Metric], record: Record) -> Array:
 
 def ranked(metrics: Sequence[Metric], record: Record) -> Record:
     """Return the record with values by which feasible and infeasible results can be compared. An infeasible result gets
-    the value of the worst feasible one. If there is none, the value of each is minus its violation."""
+    the value of the worst feasible one. If no result is feasible, the value of each is minus its violation."""
     if not _are_bounded(metrics):
         return record
     beyond = violations(metrics, record)

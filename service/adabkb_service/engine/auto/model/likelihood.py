@@ -1,22 +1,22 @@
 """Maximum a posteriori estimation of the hyperparameters: lengthscales per axis, output scale and noise.
 
-The objective is minimized over the logarithms of the lengthscales l and the noise ratio nu = noise variance / output
-variance:
+The negative log posterior is minimized over the logarithms of the lengthscales l and the noise ratio nu = noise
+variance / output variance:
 
     (n / 2) log sigma_f^2 + (1 / 2) log |K| + sum (log l_k - mu0)^2 / 2 + (log nu - log 1e-4)^2 / (2 * 3^2)
     + sum (log m_j - mu1)^2 / 2
 
 with K = k + MEAN_VARIANCE + diag(nu + extra), the profiled output scale sigma_f^2 = z' K^-1 z / n, and the prior's
 center mu0 = log 0.5 + log(d / 3) / 2, where d counts at most the axes that are active together: lengthscales are longer
-in more dimensions. The lengthscales m of descriptor components have their own center mu1. A category with components
-has a longer l, since descriptors are expected to explain how its choices differ; if they do not, the results make m
-long and l short. The l of a catalogue is longer still, because none of its rows occurs twice.
+in more dimensions. The lengthscales m of descriptor components have their own center mu1. The prior of a category with
+components expects a longer l, since descriptors should explain how its choices differ; if they do not, learning makes m
+long and l short. The expected l of a catalogue is longer still, because none of its rows occurs twice.
 
 With an additive part, k is k_w with d + 2 further parameters (``additive``), if the results support it (``EVIDENCE``).
 
 In a study with plates, results of the same plate share an offset with variance tau sigma_f^2: K also has the term
-tau [same plate], and the objective the term (log tau - log 0.001)^2 / (2 * 2^2). A result without a plate is alone on
-one.
+tau [same plate], and the negative log posterior the term (log tau - log 0.001)^2 / (2 * 2^2). A result without a plate
+counts as the only one of its plate.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ PLATES_START = 0.1
 EVIDENCE = 1e3
 """An additive part is used only if it raises the maximum of the posterior density by at least this factor."""
 EVALUATIONS = 60
-"""The maximum number of evaluations of the objective per start."""
+"""The maximum number of evaluations of the negative log posterior per start."""
 SMALL_GAIN = 1e-4
-"""Gain of the objective, a log-likelihood, below which the search stops."""
+"""The search stops if a step lowers the negative log posterior by less than this."""
 MAX_STEP = 1.0
 """The longest step along any parameter, in logarithms."""
 FLAT = 1e-3
@@ -144,8 +144,8 @@ class Hyperparameters:
         return POWERS if self.additive is None else LINEAR
 
     def parameters(self) -> Array:
-        """Return the vector over which the objective is minimized: (d + p + 1,), or (2 d + p + 3,) with an additive
-        part; one more with plates."""
+        """Return the vector over which the negative log posterior is minimized: (d + p + 1,), or (2 d + p + 3,) with an
+        additive part; with plates, one element more."""
         found: Array = np.log(np.concatenate([self.lengthscales, self.components, [self.noise_ratio]]))
         if self.additive is not None:
             found = np.append(found, self.additive.parameters())
@@ -227,9 +227,9 @@ class Evidence:
         )
 
     def negative_log_posterior(self, parameters: Array) -> tuple[float, Array]:
-        """Return the objective at log (l_1 .. l_d, m_1 .. m_p, nu), with the parameters of an additive part if there is
-        one, and log tau with plates; and its gradient, of the same length. The objective is huge where K is not
-        positive definite."""
+        """Return the negative log posterior and its gradient at ``Hyperparameters.parameters``: log (l_1 .. l_d,
+        m_1 .. m_p, nu), then the parameters of an additive part if there is one, and log tau with plates. The value is
+        huge where K is not positive definite."""
         value, gradient, _ = self._at(parameters)
         return value, gradient
 
@@ -267,7 +267,8 @@ class Evidence:
         return np.clip(parameters, low, high)
 
     def maximum(self, start: Array) -> tuple[float, Array, float]:
-        """Return the objective's minimum near some parameters: its value, its position, and sigma_f^2 there."""
+        """Return the maximum of the posterior density near some parameters: the negative log posterior, the parameters,
+        and sigma_f^2 there."""
         value, variance, parameters = c_double(), c_double(), start.copy()
         rules, at = byref(_MINIMIZATION), reals(parameters)
         _minimize(*self._data, rules, len(parameters), at, byref(value), byref(variance))
@@ -313,11 +314,11 @@ def learn(evidence: Evidence, starts: Iterable[Hyperparameters]) -> Hyperparamet
 
 
 def learn_smoothness(evidence: Evidence, starts: Sequence[Hyperparameters]) -> tuple[Evidence, Hyperparameters]:
-    """Run ``learn`` with a rough and with a smooth kernel, and return the evidence with the chosen kernel and its
-    result. Where the objective is expected to be smooth, the kernel is.
+    """Run ``learn`` with a rough and with a smooth kernel. Return the evidence with the kernel that is chosen, and the
+    hyperparameters learned with it. If ``evidence`` already has a smooth kernel, it is the only one.
 
-    Noise makes a smooth function look rough. So the kernel is smooth if that is likelier and its noise ratio is above
-    ``NOISY``."""
+    Noise makes a smooth function look rough. So the smooth kernel is chosen if it is likelier and its noise ratio is
+    above ``NOISY``."""
     if evidence.smooth:
         return evidence, learn(evidence, starts)
     smooth = replace(evidence, smooth=True)
@@ -331,12 +332,12 @@ def learn_smoothness(evidence: Evidence, starts: Sequence[Hyperparameters]) -> t
 def with_additive_part(
     warped: Evidence, plain: Hyperparameters, unwarped: Evidence, known: Hyperparameters
 ) -> Hyperparameters:
-    """Return hyperparameters with an additive part if the evidence supports it, else the plain ones. The part is
-    compared with two forms without it: for the warped results, and for the same unwarped results (otherwise, the
-    missing warp might explain the support).
+    """Return hyperparameters with an additive part if the evidence supports it, else the plain ones. The model with the
+    part, of unwarped results, is compared with two models without it: of the warped results, and of the unwarped ones.
+    (If the second comparison were missing, the gain might be due to the missing warp.)
 
     Args:
-        warped: the evidence from which the plain ones were learned.
+        warped: the evidence from which the plain hyperparameters were learned.
         plain: the hyperparameters learned without the part.
         unwarped: the same results, for a model with the part.
         known: the previous hyperparameters, with or without the part.
@@ -354,7 +355,7 @@ def with_additive_part(
 
 
 def _best(evidence: Evidence, starts: Iterable[Hyperparameters]) -> tuple[float, Hyperparameters]:
-    """Return the smallest of the optima found from these starts, and its value."""
+    """Return the smallest negative log posterior found from these starts, and its hyperparameters."""
     found = [evidence.maximum(start.parameters()) for start in starts]
     value, parameters, variance = min(found, key=lambda candidate: candidate[0])
     return value, evidence.hyperparameters(parameters, variance)

@@ -64,8 +64,8 @@ def _noise_by_region(problem: Problem, record: Record) -> Array:
 
 
 def _smoothed(domain: Domain, at: Array, logs: Array, variances: Array, places: Array) -> Array | None:
-    """Return log v at places, (k, d), given log variances, (g,), at points, (g, d), with these errors; None if a
-    constant is about as likely."""
+    """Return log v at places, (k, d), given log sample variances, (g,), at points, (g, d), and the variances of their
+    errors, (g,); None if a constant is about as likely."""
     constant = CONSTANT**2
     center = float(np.average(logs, weights=1.0 / variances))
     alone = _log_likelihood(np.diag(variances) + constant, logs - center)

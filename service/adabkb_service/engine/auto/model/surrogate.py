@@ -7,9 +7,9 @@ With inducing points S (m of them), weights a and a factor W (rows by m),
 where k includes the constant mean (see ``kernel``). Exact: S is every row and W'W = (K + N)^-1, N the noise ratios.
 Compressed (Nystrom; paper, section 3): S is a dictionary and W'W = K_SS^-1 - (K_SS + K_Sn N^-1 K_nS)^-1. The variance
 of the objective at a row's point, given the dictionary, is added to its noise ratio (FITC: Snelson and Ghahramani
-2006). Otherwise, rows that the dictionary cannot represent would distort the posterior at the others. Either form is a
-Gaussian process, so later rows condition it exactly, by new rows of W. Pending points do the same with their own means
-as values.
+2006). Otherwise, rows that the dictionary cannot represent would distort the posterior at other rows. Either form is a
+Gaussian process, so later rows condition it exactly, by new rows of W. Pending points condition it in the same way,
+with their means as outputs.
 
 Rows of the same plate share an offset: their covariance has the additional term tau, in K above and in the covariance
 of later rows with those of S. Predictions are for a new plate, so k_S(x) does not have it. When rows are compressed,
@@ -75,10 +75,11 @@ class Surrogate:
         return Posterior(self.kernel.native, points, self.weights, self.factor, self.variance)
 
     def precisions(self) -> Array:
-        """Return the diagonal of W'W, (m,): that of (K + N)^-1 if the posterior is exact.
+        """Return the diagonal of W'W, (m,).
 
-        An entry is then sigma_f^2 over the variance of a row's output given the others. The row's weight over it is the
-        distance of the output from its prediction (Rasmussen and Williams 2006, eq. 5.12).
+        If the posterior is exact, this is the diagonal of (K + N)^-1. Then sigma_f^2 divided by an entry is the
+        variance of a row's output given the other rows, and the row's weight divided by the entry is the distance of
+        the output from its prediction by the other rows (Rasmussen and Williams 2006, eq. 5.12).
         """
         found: Array = np.einsum("ij,ij->j", self.factor, self.factor)
         return found
@@ -111,11 +112,15 @@ class Surrogate:
     def condition(
         self, positions: Array, outputs: Array | None, noise_ratios: Array, plates: Ints | None = None
     ) -> Surrogate:
-        """Condition on more rows: cube positions (k, d), model outputs (k,), noise ratios (k,) and, for results of a
-        study with plates, the plate of each (k,), -1 for one of its own.
+        """Return the posterior that is also conditioned on more rows: cube positions (k, d), model outputs (k,), noise
+        ratios (k,) and, for results of a study with plates, the plate of each (k,). The plate -1 stands for a plate
+        without other rows.
 
         Without outputs, the rows count as observed at their means: the variance decreases, the mean stays. Without
-        plates, they have no offset.
+        plates, the rows have no offset.
+
+        Raises:
+            FloatingPointError: the numbers overflow floating point.
         """
         scaled = self.kernel.scaled(positions)
         K = self.kernel.gram(scaled, self.inducing)
@@ -131,11 +136,11 @@ class Surrogate:
         (rows, old), count = self.factor.shape, len(C)
         factor, weights = np.empty((rows + count, old + count)), np.zeros(old + count)
         factor[:rows, :old], factor[:rows, old:] = self.factor, 0.0
-        born = factor[rows:]
-        born[:, :old], born[:, old:] = whitening @ -(V @ self.factor), whitening
+        added = factor[rows:]
+        added[:, :old], added[:, old:] = whitening @ -(V @ self.factor), whitening
         weights[:old] = self.weights
         if outputs is not None:
-            weights += (whitening @ (outputs - K @ self.weights)) @ born
+            weights += (whitening @ (outputs - K @ self.weights)) @ added
         inducing = np.concatenate([self.inducing, scaled])
         labels = self._with_plates(count, plates)
         return Surrogate(self.kernel, self.variance, inducing, weights, factor, self.clipped + clipped, labels)
@@ -179,8 +184,8 @@ def compressed(
     noise_ratios: Array,
     plates: Ints | None = None,
 ) -> Surrogate:
-    """Return the posterior given rows, (n, d), (n,) and (n,), and their plates, (n,), if there are any, compressed to a
-    dictionary of cube positions (m, d). Each row is weighted by how well the dictionary represents it."""
+    """Return the posterior given rows, compressed to a dictionary of cube positions, (m, d). The rows are given as for
+    ``exact``. Each one is weighted by how well the dictionary represents it."""
     inducing = kernel.scaled(dictionary)
     prior = kernel.gram(inducing, inducing)
     add_to_diagonal(prior, JITTER)
@@ -208,8 +213,8 @@ def compressed(
 
 
 class _Offsets:
-    """Sums over the rows of each plate, for the noise N = D + tau [same plate] of compressed rows: N^-1 is D^-1 less
-    D^-1 1 1' D^-1 / (1 / tau + 1' D^-1 1) for each plate (Sherman and Morrison)."""
+    """Sums over the rows of each plate, for the noise N = D + tau [same plate] of compressed rows. For each plate, N^-1
+    is D^-1 minus D^-1 1 1' D^-1 / (1 / tau + 1' D^-1 1) (Sherman and Morrison)."""
 
     def __init__(self, tau: float, plates: Ints, count: int) -> None:
         alone = np.where(plates < 0, -1 - np.arange(len(plates)), plates)
@@ -220,7 +225,7 @@ class _Offsets:
         self._outputs, self._precisions = np.zeros(plates_count), np.zeros(plates_count)
 
     def add(self, rows: slice, columns: Array, outputs: Array, precisions: Array) -> None:
-        """Add rows: their columns of A D^-1, (m, k), their outputs and 1, each over D, (k,)."""
+        """Add rows: their columns of A D^-1, (m, k), their outputs divided by D, (k,), and 1 / D, (k,)."""
         np.add.at(self._columns.T, self._plates[rows], columns.T)
         np.add.at(self._outputs, self._plates[rows], outputs)
         np.add.at(self._precisions, self._plates[rows], precisions)
@@ -232,8 +237,8 @@ class _Offsets:
 
 
 def _inverse_root(covariance: Array) -> tuple[Array, bool]:
-    """Return L^-1 of the Cholesky factor L of a symmetric positive definite matrix, and whether noise had to be added
-    to make it definite. Rounding errors of a covariance are smaller than the largest of ADDED_NOISES.
+    """Return L^-1 for the Cholesky factor L of a symmetric positive definite matrix, and whether noise had to be added
+    to make the matrix definite. The largest of ``ADDED_NOISES`` exceeds the rounding errors of a covariance.
 
     Raises:
         FloatingPointError: the numbers overflow floating point.

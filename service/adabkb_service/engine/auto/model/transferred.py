@@ -12,12 +12,12 @@ study's own model. The *trust* t_j >= 0 is learned from the new results y, (n,),
 and is kept if it improves the leave-one-out predictions of the results. The leave-one-out errors are
 e(t) = P (y - M t) / diag P. With v(t) = sum of e_i^2 P_ii, the leave-one-out log-likelihood must increase,
 (n / 2) log (v(0) / v(t)), by more than one per study with trust (Akaike's criterion); otherwise no older study counts.
-So a misleading study is dropped after few results, and a helpful one is used as long as it adds to the results. The
-variance of g is that of f times v(t) / v(0). Feurer et al. 2018 ("RGPE") also weight models by leave-one-out errors.
+So a misleading study is dropped after few results, and a helpful one is used as long as it improves the predictions.
+The variance of g is that of f times v(t) / v(0). Feurer et al. 2018 ("RGPE") also weight models by leave-one-out
+errors.
 
 The first point is chosen as without older studies, for comparison; the second is where they predict the best value.
-Prediction, gap and recommendation depend on the study's own results alone, as with a prior on the optimum
-(``prior_weighted``).
+Predictions, gap and recommendation do not use older studies.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class Transferred:
 def transferred(
     own: Surrogate, positions: Array, outputs: Array, older: Sequence[OlderMean]
 ) -> Surrogate | Transferred:
-    """Return a posterior given rows exactly, with the older studies that the results support.
+    """Return an exact posterior, combined with the older studies that the results support.
 
     Args:
         own: the posterior given the rows alone.

@@ -1,4 +1,4 @@
-"""Model outputs: results that are robustly standardized, then warped to look normal (Yeo and Johnson 2000).
+"""Model outputs: results, robustly standardized and then warped to be nearly normal (Yeo and Johnson 2000).
 
 Costs u = (y - median) / (IQR / 1.349) are transformed by Yeo-Johnson with the lambda that maximizes its profile
 likelihood, and standardized again. For lambda < 0 large costs are bounded, so a cost of 1e6 among values near 1 has
@@ -23,7 +23,8 @@ LINEAR = np.array([1.0])
 CONSTANT = 1e-12
 # Standardized costs beyond this grow like their logarithm, so that a single one cannot dominate the scale.
 LARGEST = 1e9
-# How far predictions may exceed the worst result, as a share of the distance to the end of the warp's range.
+# How far predictions may be beyond the worst or the best result, as a share of the distance to the end of the warp's
+# range.
 BEYOND = 0.9
 HIGHEST = float(np.finfo(float).max)
 
@@ -61,7 +62,7 @@ class Warp:
         return log_slope
 
     def inverse(self, outputs: Array) -> Array:
-        """Return the results of model outputs; -inf or inf beyond the range of the transform."""
+        """Return the results that have these model outputs; -inf or inf beyond the range of the transform."""
         u = _inverse(self.offset - self.scale * np.asarray(outputs, dtype=float), self.power, self._gains)
         size = np.abs(u)
         is_beyond = size > LARGEST
@@ -80,7 +81,7 @@ class Warp:
 
     def reach(self, worst: float, best: float) -> tuple[float, float]:
         """Return the smallest and the largest model output that is converted to a value, given the worst and the best
-        result. The range may end just beyond them."""
+        result. ``range`` may end just beyond the outputs of these."""
         low, high = self.range()
         least, most = self.forward(np.array([worst, best])).tolist()
         return least - BEYOND * (least - low), most + BEYOND * (high - most)
@@ -142,7 +143,7 @@ def of_worse(values: Array, power: float) -> Warp:
 
 def _standardized(values: Array) -> Warp:
     """Return the linear warp by the median and the quartiles of distinct results, (n,), in increasing order; n >= 1."""
-    quarters = -values / 4.0  # of the costs: no difference of two overflows
+    quarters = -values / 4.0  # quarters of the costs, since a difference of two costs may overflow
     low, middle, high = np.quantile(quarters, [0.25, 0.5, 0.75])
     spread = (high - low) / 1.349
     rounding = CONSTANT * float(np.abs([low, middle, high]).max())

@@ -1,8 +1,8 @@
 """When the averaged posterior (``averaged``) is learned, and how later results are added to it.
 
-To learn its parameters takes longer than a decision, and they change slowly. So they are learned again when a quarter
-of the results is new; between, results are added one by one. Everything is computed on first use, and does not depend
-on when this is.
+Learning the parameters takes longer than a decision, and they change slowly. So they are learned again when a quarter
+of the results is new. In between, results are added one by one. Everything is computed on first use, and the outcome
+does not depend on the time of this use.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ def averaged(state: State) -> Averaged:
     if state.checkpoint.dictionary is not None:
         return _of_search(state)
     known, hyperparameters = state.checkpoint.averages, state.checkpoint.hyperparameters
-    kept, learned_from, form = dict(known), learned_as_of(state), hyperparameters.form  # other threads add to it
+    # ``known`` is copied, since other threads add to it.
+    kept, learned_from, form = dict(known), learned_as_of(state), hyperparameters.form
     followed = [
-        count for first, count, its in kept if (first, its) == (learned_from, form) and count <= state.record.size
+        count for first, count, other in kept if (first, other) == (learned_from, form) and count <= state.record.size
     ]
     count = max(followed, default=learned_from)
     found = kept[learned_from, count, form] if followed else averaged_at(state, learned_from)
@@ -35,9 +36,9 @@ def averaged(state: State) -> Averaged:
         record = state.record.first(later)
         found = (found and with_result(state.problem, found, record)) or learn(state.problem, record, hyperparameters)
     known[learned_from, state.record.size, form] = found
-    for first, count, its in kept:
-        if (first, its) != (learned_from, form) or count not in (learned_from, state.record.size):
-            known.pop((first, count, its), None)
+    for first, count, other in kept:
+        if (first, other) != (learned_from, form) or count not in (learned_from, state.record.size):
+            known.pop((first, count, other), None)
     return found or _of_search(state)
 
 
@@ -51,8 +52,8 @@ def averaged_at(state: State, count: int) -> Averaged | None:
 
 
 def learned_as_of(state: State) -> int:
-    """Return the number of results from which the parameters are learned. With an additive part, the parameters of the
-    search are the start, so the number is that of the search."""
+    """Return the number of results from which the parameters are learned. With an additive part, learning starts from
+    the hyperparameters of the search, so the number is that from which these were learned."""
     checkpoint = state.checkpoint
     if checkpoint.hyperparameters.additive is not None:
         return checkpoint.learned_from

@@ -1,8 +1,8 @@
 """A recommended point that stays near a baseline: among equally good points, one that changes fewer values.
 
-Parameters are reset to their baseline values one by one. The one whose change gains least comes first. This ends when
-the point would no longer be as good: the lower end of its 90% interval may be below that of the recommended point by at
-most a tolerance. (Thus, no uncertain point replaces the recommended one.) The tolerance is the largest of the study's
+Parameters are reset to their baseline values one by one, first the one whose change gains least. This ends when the
+point would no longer be as good: the lower end of its 90% interval may be below that of the recommended point by at
+most a tolerance. (So no uncertain point replaces the recommended one.) The tolerance is the largest of the study's
 declared tolerance, the standard deviation at the recommended point, and ``SHARE`` of the distance from the ``WORSE``
 quantile of the results to the best one. The shares of a mixture are reset together.
 """
@@ -71,10 +71,10 @@ def _changes(state: State, point: Array, baseline: Mapping[int, float], within: 
 
 
 def _with_one_put_back(point: Array, baseline: Mapping[int, float], within: Slice) -> Array:
-    """Return the points of the slice, (k, d), that differ from a point, (d,), in one value, which is that of the
-    baseline. A value that is a withdrawn row of a catalogue is skipped."""
-    gone = {k for k, axis in within.catalogues.items() if k in baseline and not axis.offers_at(baseline[k])}
-    axes = (axis for axis in _changed(point, baseline, within) if axis not in gone)
+    """Return the feasible points of the slice, (k, d), that result from a point, (d,), if one value is reset to the
+    baseline. Baseline values that are withdrawn rows of a catalogue are skipped."""
+    withdrawn = {k for k, axis in within.catalogues.items() if k in baseline and not axis.offers_at(baseline[k])}
+    axes = (axis for axis in _changed(point, baseline, within) if axis not in withdrawn)
     found = [_put_back(point, axis, baseline, within) for axis in axes]
     if within.feasible is not None:
         found = [each for each in found if within.feasible.admits(each)]
@@ -94,12 +94,12 @@ def _together(within: Slice, axis: int) -> tuple[int, ...]:
 
 
 def _put_back(point: Array, axis: int, baseline: Mapping[int, float], within: Slice) -> Array:
-    """Return a point, (d,), with the baseline's value along an axis, and along axes that this makes active. It was not
-    measured, so its values are on the steps of their parameters."""
+    """Return a point, (d,), with the baseline's value along an axis, and along axes that become active. The resulting
+    point was not measured, so its values are moved to the steps of their parameters."""
     activity, moved = within.space.activity, point.copy()
     for each in _together(within, axis):
         moved[each] = baseline[each]
-    born = activity.active(moved[None])[0] & ~activity.active(point[None])[0]
-    for other in np.flatnonzero(born):
+    activated = activity.active(moved[None])[0] & ~activity.active(point[None])[0]
+    for other in np.flatnonzero(activated):
         moved[other] = baseline.get(int(other), moved[other])
     return within.space.on_steps(within.put(moved[None])[0])

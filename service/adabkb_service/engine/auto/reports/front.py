@@ -48,9 +48,10 @@ def front(state: State, feasible: float = FEASIBLE, within: Slice | None = None)
 
 
 def results_since_gain(state: State) -> int | None:
-    """Return the number of results, with all objectives, after the last one that increased the hypervolume: it is
-    better than the reference in all objectives, it satisfies the bounds of metrics, and no result before it is at least
-    as good in all of them. 0 before the first such result; None with a single objective."""
+    """Return the number of results, with all objectives, after the last one that increased the hypervolume; 0 before
+    the first such result, and None with a single objective. A result increases the hypervolume if it is better than the
+    reference in all objectives and satisfies the bounds of metrics, and if no such result before it is at least as good
+    in all objectives."""
     if not state.problem.has_several:
         return None
     found, values = summary(state), results(state)

@@ -9,7 +9,7 @@ candidates whose drawn metrics satisfy them.
 
 The quantile is a little above the stated probability, ``CONFIDENCE``, since objectives differ from draws of the model:
 ``benchmarks.quality.gaps`` measures how often the gap holds. The gap is None if there are too few results for the
-number of parameters, or if it would exceed the range of the results, since such a gap has no use.
+number of parameters, or if it would exceed the range of the results, since such a gap is not informative.
 """
 
 from __future__ import annotations
@@ -54,9 +54,12 @@ STREAMS = 1 << 32
 
 
 def gap(state: State) -> float | None:
-    """Return the gap in the user's units, as of the last time that the averaged posteriors were learned, since its
-    computation takes longer than a decision and it changes slowly. Return None if it is unknown, with several
-    objectives, or if it depends on a context. It is computed on first use."""
+    """Return the gap in the user's units. Return None if it is unknown, with several objectives, or if it depends on a
+    context.
+
+    Since its computation takes longer than a decision, and the gap changes slowly, it is computed only from the results
+    from which the averaged posteriors were last learned, on first use.
+    """
     known, kept = state.checkpoint.gaps, dict(state.checkpoint.gaps)  # other threads add to it
     key = tuple((learned_as_of(each), each.checkpoint.hyperparameters.form) for each in (state, *state.metrics))
     if key not in kept:
@@ -67,7 +70,7 @@ def gap(state: State) -> float | None:
 
 
 def _with(state: State, count: int) -> float | None:
-    """The gap according to the first ``count`` results."""
+    """Return the gap according to the first ``count`` results."""
     problem, record = state.problem, state.record.first(count)
     metrics, values = problem.config.metrics, record.values
     if problem.has_several or problem.space.context or count < fewest_results(problem) or values.min() == values.max():

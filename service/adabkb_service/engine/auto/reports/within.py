@@ -20,11 +20,12 @@ Array = NDArray[np.float64]
 
 
 def recommend_within(state: State, within: Slice, feasible: float = FEASIBLE) -> Recommendation | None:
-    """Return the point with the best mean of the averaged posterior, among the best results moved into the slice and
-    the maxima of the search's posterior mean there; None before the first result. The point may be unevaluated.
+    """Return the point of a slice with the best mean of the averaged posterior; None before the first result.
+    Candidates are the points of the best results, moved into the slice, and the maximum of the search's posterior mean
+    in it. The point may be unevaluated.
 
-    If metrics have bounds, only points that satisfy them with the probability ``feasible`` are considered, or else the
-    likeliest one.
+    If metrics have bounds, only points that satisfy them with at least the probability ``feasible`` are considered or,
+    if there are none, the one with the largest probability.
     """
     if not state.record.size:
         return None

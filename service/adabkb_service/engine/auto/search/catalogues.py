@@ -2,7 +2,7 @@
 
 A catalogue is too long to evaluate every row for each suggestion. Rows with similar numbers form a *group* (a leaf of
 a k-d tree, of at most ``LARGEST`` rows). The search evaluates one random row of each group, then all rows of the groups
-with the largest bounds and of their neighbors. So the cost hardly depends on the length of the catalogue.
+with the largest bounds and of their neighbors. So the computing time hardly depends on the length of the catalogue.
 
 The first rows are spread over the catalogue: each is drawn with a probability proportional to its squared distance from
 the nearest of the rows before it.
@@ -161,7 +161,7 @@ class Lookup:
         return self.within.put(self.domain.snap(scattered))
 
     def _first_feasible(self, feasible: Feasible) -> Array:
-        """Return the same under constraints or in mixtures."""
+        """Return the points of ``_first`` under constraints or in mixtures."""
         found = feasible.sample(self.draw, SPREAD)
         if self.around is None:
             return found
@@ -173,7 +173,8 @@ class Lookup:
         return np.concatenate([beside[feasible.mask(beside)], found])
 
     def _feasible(self, points: Array, others: Array | None = None) -> Array:
-        """Return the feasible ones of points, (k, d), and of others that are feasible."""
+        """Return those of the points, (k, d), and of ``others`` that are feasible. Without constraints and mixtures,
+        return the points alone."""
         if self.within.feasible is None:
             return points
         points = points if others is None else np.concatenate([points, others])

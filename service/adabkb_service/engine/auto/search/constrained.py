@@ -1,7 +1,7 @@
 """The search under constraints: the largest f~ among feasible points, and the cells without feasible points.
 
-Candidates are random feasible points, and the candidates of the unconstrained search, of which infeasible ones are
-pulled back to the boundary, towards the best point. Ascents that leave the feasible set are repeated with sequential
+Candidates are random feasible points, and the candidates of the unconstrained search. Infeasible ones of the latter are
+moved towards the best point, up to the boundary. Ascents that leave the feasible set are repeated with sequential
 quadratic programming (scipy's SLSQP), which follows the boundary. Only points whose parameters satisfy the constraints
 exactly are returned.
 """
@@ -84,8 +84,9 @@ def slides(domain: Domain, view: View, beta: float, feasible: Feasible, starts: 
 
 
 def spread(feasible: Feasible, draw: tuple[int, int], count: int) -> Array:
-    """Return random feasible positions, (count, d). Depending on the step, they are anywhere in the feasible set, where
-    a random line leaves it, or outermost in a random direction, since optima are often at its edges and corners.
+    """Return random feasible positions, (count, d). Three kinds of steps take turns. The positions are anywhere in the
+    feasible set, at the ends of random rays in it, or the outermost ones in a random direction, since optima are often
+    at edges and corners.
 
     Args:
         feasible: the feasible points of the space.

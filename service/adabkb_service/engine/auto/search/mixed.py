@@ -1,11 +1,12 @@
 """The search in mixtures: start points in the polytope, and the point that represents a cell.
 
-Candidates are the usual ones, moved to the nearest mixtures, which favors edges, and random mixtures (``feasible``).
-Around the best point, two components exchange their shares, or one gives a part of its share to another. Ascents stay
-in the polytope of the components of their start (``constrained``).
+Candidates are random mixtures (``feasible``), and the candidates of other spaces, moved to the nearest mixtures, often
+at edges. Around the best point, two components exchange their shares, or one gives a part of its share to another.
+Ascents stay in the polytope of the components of their start (``constrained``).
 
-A cell is a box. The mixture in it that is nearest to its middle represents it: either the nearest with all components,
-or the nearest with the target's components, in which each share that is at a bound in the target stays there.
+A cell is a box. A mixture in it that is near its middle represents it. There are two candidates, both with the
+components of the target: the mixture nearest to the middle, and the nearest one in which shares that are at a bound in
+the target stay there.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ def middle(domain: Domain) -> Array:
 
 
 def start_points(feasible: Feasible, ranked: Array, count: int) -> Array:
-    """Return start points for ascents, (count, d), from positions (k, d), best first. At most half of them are the
-    best one of a set of present components; the rest are the next best ones."""
+    """Return start points for ascents, (count, d), from positions (k, d), best first. Up to half of them are the best
+    positions of different sets of present components; the rest are the next best positions."""
     sets = np.column_stack([mixture.present(mixture.values(ranked)) for mixture in feasible.mixtures])
     firsts = np.sort(np.unique(sets, axis=0, return_index=True)[1])[: (count + 1) // 2]
     others = np.setdiff1d(np.arange(len(ranked)), firsts)[: count - len(firsts)]
@@ -77,7 +78,8 @@ def representatives(domain: Domain, feasible: Feasible, ends: tuple[Array, Array
 
 
 def _middle_of(mixture: Simplex, low: Array, high: Array, target: Array, *, is_of_target: bool) -> Array:
-    """Return the mixture, (1, n), of the components of a target, (d,), that is nearest to the middle of a box."""
+    """Return the mixture, (1, n), of the components of a target, (d,), that is nearest to the middle of a box. If
+    ``is_of_target``, shares that are at a bound in the target stay there."""
     values = mixture.values(np.stack([low, high, target]))
     least, most = mixture.ends(mixture.present(values[2:]))
     least, most = np.maximum(least[0], values[0]), np.minimum(most[0], values[1])

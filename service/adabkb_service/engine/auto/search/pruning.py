@@ -1,10 +1,10 @@
-"""Pruning: the cells that cannot contain the optimum, by the theorem's bound over them, computed at every checkpoint.
+"""Pruning: the cells that, by the theorem's bounds, cannot contain the optimum. Computed at every checkpoint.
 
 For a cell with centroid c, U = f~(c) + F d_k(reach) bounds the objective over the cell, with f~ = mean + beta s, the
 theorem's beta (its ``theory`` form), and F twice the RKHS norm of the posterior mean. Branch and bound visits the cells
-from the root, largest bound first, up to a limit. Cells with U < l* cannot contain the optimum. All of this follows
-from the current hyperparameters alone, so a cell that was pruned under others may return. Cells without a feasible
-point are not visited.
+from the root, largest bound first, up to a limit. Cells with U < l*, the largest lower bound of an evaluated point,
+cannot contain the optimum. All of this follows from the current hyperparameters, so a cell that was pruned under
+earlier ones may become a leaf again. Cells without a feasible point are not visited.
 
 If metrics have bounds, l* is the largest lower bound of a feasible point, and cells in which the U of a metric violates
 its bound are excluded, too. With several objectives no cell is pruned.
@@ -50,7 +50,8 @@ _mark_descendants = routine("mark_descendants", COUNT, POINTER, POINTER)
 
 
 def prunable(state: State) -> Pruning:
-    """Return the cells of its tree that a state's posterior excludes."""
+    """Return the cells of a state's tree that its posterior excludes; none with several objectives, or while there are
+    few results or all are equal."""
     view, values = state.surrogate, state.record.values
     if state.problem.has_several:  # one objective alone cannot exclude a cell
         return Pruning()

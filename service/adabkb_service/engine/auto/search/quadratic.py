@@ -2,7 +2,7 @@
 
 With a posterior over the whole space, the search finds the neighborhood of an optimum, but not its last digits. A
 smooth objective is nearly quadratic there. So some steps suggest the minimum of a quadratic model in a ball around the
-best point, a trust region as in Powell (2006), in a metric in which a narrow valley is round.
+best point, a trust region as in Powell (2006). Distances are scaled so that a narrow valley becomes round.
 
 The gains of the model determine which steps it gets, and the radius of the ball (``turns``).
 """
@@ -30,7 +30,7 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 RESULTS = 1.4
-"""The number of results to which a model is fitted, per coefficient, plus two."""
+"""A model is fitted to this many results per coefficient, plus two."""
 CANDIDATES = 10
 """The results of a model are chosen from the best ones; this many times as many are considered."""
 REACH = 0.25
@@ -102,7 +102,8 @@ def _mixtures(domain: Domain) -> tuple[Simplex, ...]:
 
 def _without_remainders(domain: Domain, axes: Ints, best: Array) -> tuple[Ints, list[int]]:
     """Return the axes of a model around the best point, (d,), and for each mixture the index of the share that the
-    others determine: the one farthest from its bounds at the best point, so that it reaches them last."""
+    others determine. This is the share that is farthest from its bounds at the best point, so that moves rarely exceed
+    them."""
     found, remainders = axes, []
     for mixture in _mixtures(domain):
         values = mixture.values(best[None])[0]
@@ -132,7 +133,7 @@ def minimum(
         radius: the radius of the ball.
         spread: the minimum spread of the model's results.
         draw: (seed, step) of the random stream.
-        periodic: (d,) whether each axis is periodic, so that it has no faces; None if none is.
+        periodic: (d,) whether each axis is periodic, so that the minimum may lie outside the cube; None if none is.
     """
     d, best = positions.shape[1], int(np.argmax(values))
     count = min(len(values), int(RESULTS * coefficients(d)) + 2)
@@ -162,9 +163,9 @@ def minimum(
 
 
 def _within_box(gradient: Array, hessian: Array, radius: float, best: Array, to_ball: Array, beyond: Array) -> Array:
-    """Return ``smallest_in_ball`` without moves along the axes of the cube where the best point, (d,), is on a face and
-    the move would leave the cube by more than ``beyond``, (d,). ``to_ball``, (d, d), maps offsets in the cube to the
-    ball."""
+    """Return ``smallest_in_ball``, but without moves along an axis on which the best point, (d,), is at an end of the
+    cube and the move would leave it. Ends that are extended by ``beyond``, (d,), do not count. ``to_ball``, (d, d),
+    maps offsets in the cube to the ball."""
     free = np.ones(len(best), dtype=np.bool_)
     while free.any():
         directions, lengths = np.linalg.qr(to_ball[free].T)  # offsets along free axes become moves along ``directions``

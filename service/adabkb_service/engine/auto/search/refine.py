@@ -61,8 +61,8 @@ class Bound(Protocol):
         """Return f~ at one position, (d,)."""
 
     def moved_towards_centroid(self, target: Array, centroid: Array, floor: float) -> Array:
-        """Return the target with as many coordinates as possible moved to the centroid's, the cheapest first, while f~
-        stays at or above the floor."""
+        """Return the target with as many coordinates as possible moved to those of the centroid, first those that
+        reduce f~ least, while f~ stays at or above the floor."""
 
     def axis_to_cut(self, x: Array, centroid: Array, axes: NDArray[np.int64]) -> int:
         """Return the axis along which the step from the centroid to x gains most: the average of the gains if this step
@@ -101,7 +101,8 @@ def refine(
     bound: Bound,
     taken: Callable[[Array], bool],
 ) -> Refined:
-    """Cut the cell that contains the target until the bound at its centroid is within the tolerance.
+    """Cut the cell that contains the target until the bound at its centroid is within the tolerance of that at the
+    target. Return the resulting cell.
 
     Args:
         tree: the current tree.

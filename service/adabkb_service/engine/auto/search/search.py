@@ -98,9 +98,9 @@ class Search:
     taken: Callable[[Array], bool]
     """Returns whether a point must not be suggested. It is ignored if all candidates are taken."""
     only: Callable[[Array], Bools] | None = None
-    """Returns which positions, (k, d), to choose from, if candidates include any; None for all."""
+    """Returns which positions, (k, d), to choose from. It is ignored if no candidate is among them. None for all."""
     surely_taken: Callable[[Array], Bools] | None = None
-    """Returns which positions, (k, d), are certainly taken, for many at once, since nearly all may be."""
+    """A fast check of many positions, (k, d), nearly all of which may be taken: returns which are certainly taken."""
 
     def ucb(self, positions: Array) -> Array:
         """Return f~ at positions (k, d), shape (k,)."""
@@ -154,7 +154,7 @@ def maximize_ucb(search: Search) -> Array:
 
 
 def _maximize_over_rows(search: Search) -> Array:
-    """See ``maximize_ucb``; a parameter is a row of a catalogue."""
+    """Perform ``maximize_ucb`` in a space with a catalogue."""
     domain, within, feasible = search.domain, search.within, search.within.feasible
 
     def ascended(points: Array) -> Array:
@@ -195,7 +195,7 @@ def _favored(search: Search) -> Array | None:
 
 
 def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
-    """See ``maximize_ucb``; only points that satisfy the constraints."""
+    """Perform ``maximize_ucb`` among the points that satisfy the constraints and mixtures."""
     if feasible.mixtures:
         return _maximize_mixed(search, feasible)
     domain, within, view = search.domain, search.within, search.view
@@ -218,7 +218,7 @@ def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
 
 
 def _maximize_mixed(search: Search, feasible: Feasible) -> Array:
-    """See ``maximize_ucb``; only points of mixtures that satisfy the constraints."""
+    """Perform ``maximize_ucb`` in a space with mixtures, and perhaps constraints."""
     domain, within, view = search.domain, search.within, search.view
     parts = [mixed.middle(domain), _all_candidates(search)]
     if search.around is not None:
@@ -239,8 +239,8 @@ def _maximize_mixed(search: Search, feasible: Feasible) -> Array:
 
 
 def _first_feasible(search: Search, feasible: Feasible, points: Array, count: int) -> Array:
-    """Return the feasible free point, (d,), with the largest f~ among positions (k, d); if there is none, one of
-    ``count`` random points."""
+    """Return the feasible free point, (d,), with the largest f~ among positions (k, d). If there is none, try up to
+    ``ATTEMPTS`` times ``count`` random points. If none of these is free, return a known feasible point."""
     for attempt in range(ATTEMPTS):
         if feasible.mixtures:
             points = search.not_surely_taken(points)
@@ -289,7 +289,7 @@ def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> A
 
 
 def _all_candidates(search: Search) -> Array:
-    """Return the general candidates and those that a prior favors."""
+    """Return ``candidates``, and those that a prior or older studies favor."""
     found = candidates(search.domain, search.around, search.draw)
     return np.concatenate([found, *map(search.domain.snap, extra_candidates(search.view, search.draw))])
 
@@ -306,11 +306,11 @@ def axis_by_axis(search: Search, view: Surrogate, start: Array) -> Array:
 
 
 def ascend(view: View, starts: Array, beta: float, free: Bools) -> Array:
-    """Ascend f~ by projected gradients from positions (k, d) within the cube, all at once, along the free axes, (d,),
-    or those of each position, (k, d).
+    """Return the ends, (k, d), of ascents of f~ within the cube from positions (k, d), along the free axes, (d,), or
+    those of each position, (k, d).
 
-    The gradient is preconditioned by the squared lengthscales. The step size grows after a success and shrinks after a
-    failure.
+    The gradient of a plain posterior is preconditioned by the squared lengthscales, and projected to the cube. The step
+    size grows after a success and shrinks after a failure. Other views have methods of their own.
     """
     free = np.broadcast_to(free, starts.shape)
     if isinstance(view, Surrogate):

@@ -2,10 +2,10 @@
 
 With many results around an optimum, the search stays there: the lengthscales fit this neighborhood, and the posterior
 predicts no improvement in the rest of the space. So while the search has stalled, two of three suggestions belong to a
-*restart*: the same search on the same tree, with a posterior conditioned only on results since the restart began,
-without those around the best point. The first points of a restart are random, and so are later ones if it has returned
-to the best point. The next restart begins after some results. If a restart finds a better point, restarts pause until
-the search stalls again.
+*restart*. It is the same search on the same tree, but its posterior is conditioned only on results since the restart
+began, without those around the best point. The first points of a restart are random, and so are later ones if it has
+returned to the best point. The next restart begins after some results. If a restart finds a better point, restarts
+pause until the search stalls again.
 
 Since each restart begins with random points, the evaluated points become dense in the box with probability 1 for every
 objective (docs/algorithm.md).
@@ -48,8 +48,9 @@ BEYOND_PRIOR = 1.1
 """The lengthscale of an irrelevant axis is also more than this many times that of the prior, and more than the width of
 the cube. (While the results give no information about an axis, its lengthscale stays near that of the prior.)"""
 SETTLED, NEGLIGIBLE = 4, 1e-8
-"""The search has settled if as many results as there are relevant axes, plus the first number, are near the best
-point and as good, up to a share of the distance to the median of the other results."""
+"""The search has settled if enough results are near the best point and as good as it: at least ``SETTLED`` plus the
+number of relevant axes. Differences count only if they exceed the share ``NEGLIGIBLE`` of the distance from the best
+result to the median of the results that are not near."""
 APART = 0.05
 """Radius of the neighborhood of the best point along the relevant axes of the cube, in units of the square root of
 their number. Restarts ignore results in it."""
@@ -71,7 +72,8 @@ class Restart:
     warp: Warp
 
     def size(self, pending: Array, domain: Domain) -> int:
-        """Return the number of its results, plus that of pending points, (k, d), outside of the neighborhood."""
+        """Return the number of results of the restart, plus that of pending points, (k, d), outside of the
+        neighborhood."""
         return len(self.rows) + int(is_outside_neighborhood(domain, pending, self.avoided, self.relevant).sum())
 
 
@@ -108,7 +110,7 @@ def start_after(start: int | None, domain: Domain, record: Record, relevant: Boo
         relevant: (d,) the relevant axes.
     """
     count = int(relevant.sum())
-    axes = min(domain.together or count, count)  # that are active together
+    axes = min(domain.together or count, count)  # the relevant axes that are active together
     if not (_has_stalled(record, axes) or _has_settled(domain, record, relevant)):
         return None
     if start is None or record.size - start >= RESULTS + RESULTS_PER_AXIS * axes:
@@ -118,7 +120,7 @@ def start_after(start: int | None, domain: Domain, record: Record, relevant: Boo
 
 def is_outside_neighborhood(domain: Domain, positions: Array, best: Array, relevant: Bools) -> Bools:
     """Return which positions, (k, d), are outside the neighborhood of the best point, (d,), along the relevant axes,
-    (d,). Positions in another category along one of them always are."""
+    (d,). Positions with another choice of a relevant category are always outside."""
     away = domain.differences(positions, best)
     if domain.spreads is not None:
         away /= domain.spreads
@@ -129,8 +131,8 @@ def is_outside_neighborhood(domain: Domain, positions: Array, best: Array, relev
 
 
 def relevant_axes(problem: Problem, hyperparameters: Hyperparameters) -> Bools:
-    """Return the axes, (d,), along which the objective changes or may still turn out to change. Metrics, and the means
-    of older studies, may change along others."""
+    """Return the axes, (d,), along which the objective changes or may still turn out to change. With metrics or older
+    studies, these are all axes, since metrics and older means may change along the others."""
     # With an additive part, these lengthscales do not show which axes are relevant.
     lengthscales = hyperparameters.shortest(problem.domain.components)
     if problem.config.metrics or problem.config.older or hyperparameters.additive is not None:

@@ -65,9 +65,10 @@ class State:
     prepared: Prepared | None = None
     """Cache of the checkpoint that the next result requires."""
     spent: float = 0.0
-    """Cost of the stopped trials, which the model of costs does not use, since it is not that of full evaluations."""
+    """Cost of the stopped trials. The model of costs does not use it, since these trials were not full evaluations."""
     metrics: tuple[State, ...] = ()
-    """The states of the metrics, each modelled like an objective. Their trees are roots, since they suggest nothing."""
+    """The states of the metrics, each modelled like an objective. Their trees have only a root, since no points are
+    chosen for a metric alone."""
 
     @property
     def declares_noise(self) -> bool:

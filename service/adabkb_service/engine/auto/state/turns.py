@@ -30,7 +30,8 @@ axes, plus ``MEMORY``."""
 RADII = (0.05, 4.0)
 """Smallest and largest radius of the model's ball."""
 MAX_AXES = 20
-"""The maximum number of axes of a model, which has about half their square as coefficients."""
+"""The maximum number of axes of a model. The number of its coefficients is about half the square of the number of
+axes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +76,16 @@ NEW = Turns()
 
 
 def is_restarts(restarted_at: int | None, step: int) -> bool:
-    """Return whether a step belongs to a restart, given the number of results before it (None if the search has not
-    stalled)."""
+    """Return whether a step belongs to a restart, given ``State.restarted_at``."""
     return restarted_at is not None and step % RESTARTS_PERIOD != 0
 
 
 def axes_of_model(problem: Problem, relevant: Bools, *, seems_noisy: bool) -> Ints:
-    """Return the relevant continuous axes of the model, (d,), without one share of each mixture. There is no model, and
-    so no axis, with constraints, conditions, noise or plates, if some components of a mixture must be absent, and with
-    several objectives, bounded metrics or gains per cost."""
+    """Return the axes of the model: the relevant continuous axes, without one share of each mixture.
+
+    There is no model, and so no axis, with constraints, conditions, noise or plates, nor with several objectives or
+    metrics, nor if some components of a mixture must be absent, nor for more than ``MAX_AXES`` axes.
+    """
     config, domain = problem.config, problem.domain
     without = config.metrics or config.noise_std or problem.space.constraints or domain.activity.needs
     may_lack = not all(mixture.is_convex for mixture in problem.space.mixtures)
