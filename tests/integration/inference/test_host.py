@@ -109,10 +109,19 @@ def test_time_of_a_long_log_is_proportional_to_its_length(
         observe(running, "s", Value(float(number % 7), parameters={"x": number / 60.0, "y": 1.0}))
     with database.reading() as connection:
         study = studies.get(connection, "s")
-    store, reads, looks = ModelStore(database, 2**24), [], []
-    log_after, kind = store.log_after, EventRow.changes_result.fget
-    monkeypatch.setattr(store, "log_after", lambda *of: reads.append(of) or log_after(*of))  # type: ignore[func-returns-value]
-    monkeypatch.setattr(EventRow, "changes_result", property(lambda event: looks.append(event) or kind(event)))  # type: ignore[func-returns-value, misc]
+    store, reads, looks = ModelStore(database, 2**24), list[Any](), list[EventRow]()
+    log_after = store.log_after
+
+    def counted_read(*of: Any) -> list[EventRow]:
+        reads.append(of)
+        return log_after(*of)
+
+    def counted_look(event: EventRow) -> bool:
+        looks.append(event)
+        return event.kind in ("corrected", "measured")
+
+    monkeypatch.setattr(store, "log_after", counted_read)
+    monkeypatch.setattr(EventRow, "changes_result", property(counted_look))
     host = ModelHost(store, lambda *_: None, fold_seconds=0.0)
     host.post(0, Question("s", study.incarnation, study.study_seq, "model_stats", number=0))
     while host.step("s"):
@@ -161,10 +170,14 @@ def test_many_results_are_folded_at_once_and_in_any_steps_with_the_same_outcome(
     with database.reading() as connection:
         study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
     together, apart = start(study, log[0]), start(study, log[0])
-    added: list[Any] = []
-    observe_one = together.policy.observe
+    added, observe_one = list[Any](), together.policy.observe
+
+    def counted(*told: Any) -> Any:
+        added.append(told)
+        return observe_one(*told)
+
     with monkeypatch.context() as patched:
-        patched.setattr(together.policy, "observe", lambda *told: added.append(told) or observe_one(*told))  # type: ignore[func-returns-value]
+        patched.setattr(together.policy, "observe", counted)
         together.fold(log)
     assert len(added) == 10  # those of the rounds, without two that have no decision before the import
     while apart.seq < log[-1].seq:
