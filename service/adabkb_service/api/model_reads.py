@@ -135,7 +135,7 @@ class Reading:
 
     async def unless_busy(self, operation: Callable[..., Response], study_id: str) -> Response:
         """As ``__call__``, but if too many reads wait, the operation runs with no time left for the model, so that it
-        answers without it.
+        answers without the model.
 
         Raises:
             AdaBKBError: an error of the operation.

@@ -69,11 +69,12 @@ class Dataset:
     """With several objectives, the first one: its metric is the value of a result, and the others are among
     ``metrics``. Else None."""
     results: dict[int, Result] = field(default_factory=dict)
-    """Seq of an observation -> result, in log order. The estimate of a stopped trial has minus the trial's number as
-    key."""
+    """Seq of an observation -> result, in log order. The key of a stopped trial's estimate is minus the number of the
+    trial."""
     awaited: dict[int, IssuedPoint] = field(default_factory=dict)
     """Trial number -> point, for every trial without a result. It includes failed trials, since the policy must know
-    which points cannot be evaluated, and withdrawn ones, since it would suggest them again."""
+    which points cannot be evaluated. It includes withdrawn trials, since the policy would otherwise suggest their
+    points again."""
     failed: set[int] = field(default_factory=set)
     """Numbers of the awaited trials that failed."""
     replaced: dict[int, IssuedPoint] = field(default_factory=dict)
@@ -83,8 +84,8 @@ class Dataset:
     stopped_costs: dict[int, float] = field(default_factory=dict)
     """Trial number -> cost, for stopped trials without a result."""
     known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
-    """Position (as bytes) -> parameters from which it was encoded. They may be more precise than those decoded from
-    it."""
+    """Position (as bytes) -> parameters from which it was encoded. They may be more precise than the parameters decoded
+    from the position."""
 
     def copy(self) -> Dataset:
         """A copy that later events do not change."""
@@ -235,8 +236,8 @@ def is_decision(event: EventRow) -> bool:
 
 def superseded(log: Sequence[EventRow]) -> set[int]:
     """Indices of events that add or change results and that the engine need not process, since a later change or an
-    edit of the space rebuilds the model before its next decision. So a result that the engine cannot process is skipped
-    once it is corrected.
+    edit of the space rebuilds the model before its next decision. So if the engine cannot process a result, a
+    correction of the result solves the problem.
     """
     found, is_rebuilt = set(), False
     for index in range(len(log) - 1, -1, -1):
@@ -257,7 +258,7 @@ def _key(event: EventRow) -> int:
 
 
 def _expected(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The estimate of a stopped trial in the form of a result, of which all other numbers are unknown."""
+    """The estimate of a stopped trial in the form of a result. The other numbers of the result are unknown."""
     estimate, metric = payload["estimate"], payload.get("metric")
     if metric is None:
         return {**payload, **estimate, "metrics": {}, "std_errors": {}}
