@@ -25,8 +25,8 @@ INSET = 1e-6
 
 
 def excluded(space: Space, names: Sequence[str], edges: Sequence[Sequence[float]]) -> list[bool]:
-    """Return for each combination of a part of one parameter and a part of another whether it is proved that it has no
-    feasible point, whatever the other parameters are. The parts of the second parameter vary fastest.
+    """Return, for each combination of a part of one parameter and a part of another, whether it provably has no
+    feasible point, whatever the values of the other parameters. The parts of the second parameter vary fastest.
 
     Args:
         space: the space of the study.
@@ -84,5 +84,5 @@ def _part(axis: FloatAxis | StepAxis | IntAxis, first: float, last: float) -> tu
     return axis.encode(axis.value(least)), axis.encode(axis.value(min(max(most - 1, least), axis.count - 1)))
 
 
-def _invalid(field: str, told: str) -> Invalid:
-    return Invalid([FieldError(f"?{field}", told, "invalid_parameter")])
+def _invalid(field: str, detail: str) -> Invalid:
+    return Invalid([FieldError(f"?{field}", detail, "invalid_parameter")])

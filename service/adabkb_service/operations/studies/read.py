@@ -71,8 +71,8 @@ def list_trials(
 
 def _texts(name: str, value: str) -> list[str]:
     """Return texts to search for in the stored JSON of attributes. If a trial has this name and value, its JSON
-    contains at least one of the texts. The converse does not hold: the text may match below the top level, and for a
-    value of unusual form or length, it is the name alone."""
+    contains at least one of the texts. The converse does not hold: a text may match below the top level, and for a
+    value of unusual form or length, the text is the name alone."""
     named = f"{json.dumps(name)}: "
     if not 0 < len(value) <= MAX_SEARCH_LENGTH or value[0] in "[{" or not value.isprintable():
         return [named]
