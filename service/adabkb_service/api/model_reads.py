@@ -56,7 +56,7 @@ class ModelReads:
         self._seconds = seconds
         self._at_work = CapacityLimiter(MAX_RUNNING)
         self._threads = CapacityLimiter(math.inf)
-        """It has no limit, because a read first takes a place from the limiters of its study and of the server."""
+        """Without a limit, because a read first takes a place from the limiters of its study and of the server."""
         self._studies: dict[str, _StudyReads] = {}
 
     async def answer(self, request: Request, study_id: str, work: Callable[[], T]) -> T | None:

@@ -39,7 +39,7 @@ class Result:
     metrics: tuple[Measured, ...] = ()
     """Measured metrics, in the order of the study's metrics; NaN for those that are not known yet."""
     plate: int | None = None
-    """Number of its plate, which its trial has, or which it names; None without one."""
+    """Number of the plate of its trial or, without a trial, of the plate that the result names; None without one."""
 
     @property
     def has_value(self) -> bool:

@@ -237,7 +237,7 @@ class _WorkerProcess:
     def start(self) -> None:
         """Start the first process."""
         self._down_since = self._opened_at = time.monotonic()
-        atexit.register(self._kill)  # an exit waits for the process, which ignores SIGTERM
+        atexit.register(self._kill)  # otherwise an exit would wait for the process, which ignores SIGTERM
         self._supervisor.start()
 
     def post(self, message: Message, receive: Receive) -> None:

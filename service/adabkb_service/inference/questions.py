@@ -100,7 +100,7 @@ class Spread:
     low: float
     high: float
     decimals: int
-    """The maximum number of decimals among the results."""
+    """The usual number of decimals of the results: see ``_usual_decimals``."""
 
 
 @dataclass(frozen=True)
@@ -334,8 +334,8 @@ def _is_possible(space: Space, axis: ChoiceAxis, value: Any) -> bool:
 def slice_through(model: Model, axes: list[int], points: int, at: dict[int, float]) -> SliceThrough:
     """Predictions on a grid along some axes, with at most ``points`` values of each. The slice goes through the
     recommended point or, before the first result, through the middle of the space; ``at`` overrides its position on
-    other axes. If one of the axes is inactive there, the point is moved to where they are active. Where an axis is a
-    share of a mixture, the other shares adapt."""
+    other axes. If one of the axes is inactive at this point, the point is changed so that all of them are active. If an
+    axis is a share of a mixture, the other shares adapt."""
     space, recommended = model.dataset.space, model.policy.recommend(model.state)
     base = space.snap(np.full((1, space.dimension), 0.5))[0] if recommended is None else recommended.point.copy()
     base[list(at)] = list(at.values())

@@ -216,7 +216,7 @@ def main(
 ) -> None:
     """Work until the server sends None or ends."""
     limit_memory(memory_megabytes)
-    for number in (signal.SIGINT, signal.SIGTERM):  # all processes of a server get them, and the server ends this one
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent to all processes of a server; the server ends this one
         signal.signal(number, signal.SIG_IGN)
     sys.setswitchinterval(SWITCH_SECONDS)
     database = Database(database_url, lock_seconds=lock_seconds, connections=4)

@@ -113,8 +113,8 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
 
 
 def _earlier(draft: Draft, trial: TrialRow, attempt: int, *, is_given: bool) -> ObservationRow | None:
-    """Return the stored result of an attempt of a trial; None if there is none. If the request names no attempt, and
-    the trial's first result lacks numbers, return the first result."""
+    """Return the stored result of an attempt of a trial. If there is none, the request names no attempt, and the
+    trial's first result lacks numbers, return this first result. Otherwise None."""
     if trial.state not in ("completed", "stopped"):  # a trial ends with its first result, of whichever attempt
         return None
     found = draft.observations_of(trial.number)

@@ -109,7 +109,7 @@ class Peers:
         self.alive: frozenset[str] = frozenset()
         """Ids of the servers that are alive, including this one; empty while the database does not respond."""
         self.model_workers: frozenset[str] = frozenset()
-        """Ids of those that are model workers, which do not serve HTTP."""
+        """Ids of the servers in ``alive`` that are model workers, which do not serve HTTP."""
         self.followers: frozenset[str] = frozenset()
         """Ids of the servers that follow studies: the model workers that are not stopping or, if there are none, the
         servers that are not stopping. A server always counts itself as not stopping."""

@@ -72,7 +72,7 @@ class AtBest:
     preferred: float | None
     """Mean at the point that the model prefers; None if it is this one."""
     is_early: bool
-    """Whether there are too few results to know the standard deviations. The noise is then hardly known."""
+    """Whether there are too few results for reliable standard deviations and noise."""
 
 
 def progress(
@@ -333,7 +333,7 @@ def outlook(found: Outlook, results: int, growth: str, possible: Possible) -> st
 
 
 def _why_little(found: Outlook, possible: Possible) -> str:
-    """Return why the largest possible gain is too small to matter; empty if it is not known to be."""
+    """Return why the largest possible gain is too small to matter; empty if the gain may be large enough."""
     most = possible.most
     if most is None or found.reason not in (None, "no_results", "not_known_yet"):
         return ""

@@ -44,7 +44,8 @@ def novelty(space: Space, point: Mapping[str, Any], earlier: Sequence[Mapping[st
 
 
 def _empty_range(space: Space, point: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]], names: Labels) -> str:
-    """Return a sentence about the number that is farthest from all earlier ones, as a share of its range."""
+    """Return a sentence about the parameter whose number is farthest from all earlier numbers, as a share of its range;
+    empty if no distance reaches ``EMPTY``."""
     farthest, sentence = EMPTY, ""
     for axis in space.axes:
         tried = [each[axis.name] for each in earlier if axis.name in each]

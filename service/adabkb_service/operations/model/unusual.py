@@ -23,7 +23,8 @@ FEWEST = 4
 """The minimum number of other results with which a result is compared."""
 CHECK = "Check the number and its decimal point."
 BEYOND = 0.5
-"""Without a prediction, a result is unusual if it is farther outside the range of all others than this share of it."""
+"""Without a prediction, a result is unusual if it is outside the range of all others by more than this share of the
+range."""
 APART = 0.25
 """A repetition is unusual if it differs from the mean of earlier results there by more than this share of the range."""
 

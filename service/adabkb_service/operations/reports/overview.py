@@ -236,7 +236,7 @@ class Overview:
         Args:
             study_id: the study's id.
             numbers: the numbers of the trials; by default the latest ones.
-            best: the maximum number of completed trials to return, those with the best results; None for all.
+            best: return at most this many completed trials, those with the best results; None for the latest trials.
 
         Raises:
             StudyNotFound: the study does not exist.

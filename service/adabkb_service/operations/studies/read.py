@@ -96,7 +96,7 @@ def list_observations(service: Service, study_id: str, after: int, limit: int) -
 def list_reports(
     service: Service, study_id: str, number: int, *, attempt: int | None, first: int, limit: int
 ) -> list[CurvePoint]:
-    """Return the curve of an attempt of a trial, from the step ``first``. By default, that of the current attempt.
+    """Return the curve of an attempt of a trial, by default of the current one, from the step ``first``.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
