@@ -76,7 +76,7 @@ ROUTES = [route for router in (*ROUTERS, *PAGES) for route in router.routes]
 """Passed to FastAPI directly: ``include_router`` would copy each route and match every request twice."""
 
 ADMISSION_THREADS = 8
-"""Threads reserved for database queries of the gate and of readiness."""
+"""Threads reserved for the database queries of admission and of readiness checks."""
 LARGE = 4096
 """Size in bytes from which answers are compressed."""
 COMPRESSION = 3
@@ -104,7 +104,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
 
     Args:
         settings: the server's settings.
-        is_model_worker: whether it follows studies without serving HTTP; requires PostgreSQL.
+        is_model_worker: whether the application follows studies without serving HTTP; requires PostgreSQL.
 
     Raises:
         ValueError: the database URL is not supported, or packages for OpenTelemetry or OpenID Connect are missing.
@@ -277,8 +277,8 @@ def _inference(settings: Settings, database: Database, charge: Charge) -> Infere
 def _sweeping(
     running: Service, clock: SteadyClock, gate: Gate, delivery: Delivery, settings: Settings
 ) -> Iterator[None]:
-    """Within the block, a background thread expires leases, starts the delivery of messages to webhooks, closes open
-    access once a first token exists, deletes old rows and the content of deleted studies, and corrects the clock."""
+    """Within the block, a background thread expires leases, starts the delivery of messages to webhooks, ends access
+    without a token once a token exists, deletes old rows and the content of deleted studies, and corrects the clock."""
     stop = threading.Event()
     late_seconds = settings.sweep_seconds + settings.sweep_late_seconds
 

@@ -308,7 +308,7 @@ class TokenExists(Conflict):
     def __init__(self, token_id: str) -> None:
         """Create it with the id of that token."""
         super().__init__(
-            f"Token {token_id} was made with this Idempotency-Key before, and only that answer had its secret."
+            f"Token {token_id} was created with this Idempotency-Key before. Only that response had its secret."
         )
 
 
@@ -318,7 +318,7 @@ class WebhookExists(Conflict):
     def __init__(self, webhook_id: str) -> None:
         """Create it with the id of that webhook."""
         super().__init__(
-            f"Webhook {webhook_id} was added with this Idempotency-Key before, and only that answer had its secret."
+            f"Webhook {webhook_id} was added with this Idempotency-Key before. Only that response had its secret."
         )
 
 
@@ -346,7 +346,7 @@ class RequestInProgress(Conflict):
     """A request with the same Idempotency-Key is still in progress."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"The request with the key {shown(key)} is still in progress; send it again for its answer.")
+        super().__init__(f"The request with the key {shown(key)} is still in progress; repeat it for its response.")
 
 
 class PreconditionFailed(AdaBKBError):

@@ -1,6 +1,7 @@
 """The settings of a server. The commands in ``cli`` create them once and pass them on.
 
-Command line flags beat ``ADABKB_*`` environment variables, which beat ``adabkb.toml`` in the current directory.
+Command line flags take precedence over ``ADABKB_*`` environment variables, and these over ``adabkb.toml`` in the
+current directory.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ class Timeouts:
     contention: float = UNLIMITED_SECONDS
     """How long a transaction is retried while other servers commit first."""
     decision: float = UNLIMITED_SECONDS
-    """How long the model may decide on the points of one suggestion, apart from the current point."""
+    """How long the model may decide on the points of one suggestion. After that, it only completes the point that it
+    has begun."""
 
     @property
     def outcome(self) -> float:

@@ -82,7 +82,7 @@ def needs_nothing(endpoint: Endpoint) -> Endpoint:
 
 
 class GuardedRoute(APIRoute):
-    """A route that checks a request by the gate before it calls the endpoint.
+    """A route that checks a request with the gate before it calls the endpoint.
 
     Raises:
         TypeError: the endpoint does not declare what it needs.
@@ -131,7 +131,7 @@ class GuardedRoute(APIRoute):
             await super().handle(scope, receive, send)
 
     async def admit(self, scope: Scope) -> Caller | None:
-        """Ask the gate.
+        """Check a request with the gate.
 
         Returns:
             The sender of the request; None where no token is required.
@@ -175,11 +175,11 @@ class GuardedRoute(APIRoute):
             meter.charge_for_model(caller, scope["path_params"].get(self._study, ""))
         if limit is None:
             return send
-        told = rate_limit_headers(limit)
+        headers = rate_limit_headers(limit)
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(told)
+                MutableHeaders(scope=message).update(headers)
             await send(message)
 
         return answer
@@ -214,7 +214,7 @@ def _after_change(gate: Gate, send: Send, threads: CapacityLimiter) -> Send:
 
 def token_of(scope: Scope) -> str | None:
     """The bearer token of the header Authorization ("" if it has another scheme) or, without this header, the token in
-    the cookie of the web interface. (Cross-site requests were refused before.)"""
+    the cookie of the web interface. (``OriginMiddleware`` has already refused cross-site requests.)"""
     cookie = None
     for name, value in scope["headers"]:
         if name == b"authorization":

@@ -56,7 +56,7 @@ def parse(raw: bytes) -> Any:
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"The body is not JSON: {error}") from error
     found = find_errors(value)
-    first = [FieldError(json_pointer(*steps(path)), told, code) for path, told, code in islice(found, MAX_ERRORS)]
+    first = [FieldError(json_pointer(*steps(path)), text, code) for path, text, code in islice(found, MAX_ERRORS)]
     if first:
         raise Invalid(first, sum(1 for _ in found))
     return value

@@ -23,8 +23,8 @@ from adabkb_service.api.problem_types import CONNECTIONS, TABLE, ProblemType
 from adabkb_service.errors import Unavailable
 
 LAST_SECONDS = 1.0
-"""Seconds between a refusal and the end of its connection: if it were closed at once, the client might never receive
-the refusal."""
+"""Seconds between a refusal and the end of its connection. If the server closed the connection at once, the client
+might never receive the refusal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def document(app: FastAPI) -> dict[str, Any]:
             del schema["title"]  # some generators name types after the title, which requests and answers share
             for field in schema.get("properties", {}).values():
                 field.pop("title", None)
-                _tell_default(field)
+                _describe_default(field)
         made["components"]["securitySchemes"] = {SCHEME: BEARER}
         for operation in _operations(made):
             _give_examples(operation)
@@ -53,15 +53,15 @@ def document(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
-def _tell_default(field: dict[str, Any]) -> None:
+def _describe_default(field: dict[str, Any]) -> None:
     """Move the default of a field from its schema to its description. Some generators make a field with a default a
     required one, and others send the default as if the user had set it."""
     if "default" not in field:
         return
     default = field.pop("default")
     if default is not None and "const" not in field:
-        told = f"by default {json.dumps(default)}"
-        field["description"] = f"{field['description']}; {told}" if "description" in field else told
+        words = f"by default {json.dumps(default)}"
+        field["description"] = f"{field['description']}; {words}" if "description" in field else words
 
 
 def _operations(made: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -59,7 +59,8 @@ def list_events(
     caller: CallerDep,
     last_event_id: Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=2**31 - 1)] = None,
 ) -> Response:
-    """The log in order. With ``Accept: text/event-stream``, a stream that continues with new events."""
+    """The events of the log in order; with ``Accept: text/event-stream``, as a stream that continues with new
+    events."""
     after = page.after if last_event_id is None else last_event_id
     if STREAM in request.headers.get("accept", ""):
         concurrency: Concurrency = request.app.state.concurrency

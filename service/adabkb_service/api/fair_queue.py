@@ -43,7 +43,7 @@ class FairQueue:
 
 async def run_serialized(request: Request, work: Callable[[], T]) -> T:
     """Process a large request in a thread, and return the result. Its processor time counts against the user's quota.
-    Only one thread does so at a time, since more would slow down small requests.
+    Only one thread does such work at a time, since more would slow down small requests.
 
     Raises:
         TooManyRequests: the quota is used up.

@@ -34,7 +34,7 @@ async def _wait(
         Header(description=f"wait=SECONDS, up to {MAX_SECONDS}: how long to wait if there is no trial at once"),
     ] = None,
 ) -> int:
-    """Return the seconds to wait. A preference that cannot be honored is ignored, as RFC 7240 demands; the response
+    """Return the seconds to wait. A preference that cannot be honored is ignored, as RFC 7240 requires; the response
     then lacks Preference-Applied."""
     found = _WAIT.search(prefer or "")
     return 0 if found is None else min(int(found[1]), MAX_SECONDS)

@@ -56,7 +56,7 @@ class ModelReads:
         self._seconds = seconds
         self._at_work = CapacityLimiter(MAX_RUNNING)
         self._threads = CapacityLimiter(math.inf)
-        """It has no limit, because a read first takes a place from the limiters of its study and of the server."""
+        """Without a limit, because a read first takes a place from the limiters of its study and of the server."""
         self._studies: dict[str, _StudyReads] = {}
 
     async def answer(self, request: Request, study_id: str, work: Callable[[], T]) -> T | None:
@@ -135,7 +135,7 @@ class Reading:
 
     async def unless_busy(self, operation: Callable[..., Response], study_id: str) -> Response:
         """As ``__call__``, but if too many reads wait, the operation runs with no time left for the model, so that it
-        answers without it.
+        answers without the model.
 
         Raises:
             AdaBKBError: an error of the operation.

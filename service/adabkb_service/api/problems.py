@@ -172,7 +172,7 @@ async def _on_invalid_request(request: Request, error: Exception) -> JSONRespons
     found: Sequence[Mapping[str, Any]] = error.errors()
     uncollected = sum(item["ctx"]["count"] for item in found if item["type"] == MORE)
     field_errors = [_field_error(item, error.body) for item in found if item["type"] != MORE]
-    return await _on_domain_error(request, errors.Invalid(_telling(field_errors), uncollected))
+    return await _on_domain_error(request, errors.Invalid(_most_specific(field_errors), uncollected))
 
 
 async def _on_shortage(request: Request, error: Exception) -> JSONResponse:
@@ -195,16 +195,16 @@ def _short_of(what: str, request: Request) -> JSONResponse:
     return problem(request, TABLE[errors.Unavailable], f"The server's machine has {what}; try again later.")
 
 
-def _telling(field_errors: Sequence[errors.FieldError]) -> list[errors.FieldError]:
+def _most_specific(field_errors: Sequence[errors.FieldError]) -> list[errors.FieldError]:
     """Drop wrong-type errors if there is a more specific error at or below the same place, since pydantic reports one
     per branch of a union. Unknown fields come first, because a misspelled field explains a missing one."""
-    said_better = {place for error in field_errors if not _is_of_type(error) for place in _holding(error.pointer)}
-    telling = [error for error in field_errors if not (_is_of_type(error) and error.pointer in said_better)]
-    return sorted(telling, key=lambda error: error.code != UNKNOWN)
+    explained = {place for error in field_errors if not _is_of_type(error) for place in _enclosing(error.pointer)}
+    kept = [error for error in field_errors if not (_is_of_type(error) and error.pointer in explained)]
+    return sorted(kept, key=lambda error: error.code != UNKNOWN)
 
 
-def _holding(pointer: str) -> Iterator[str]:
-    """Return the pointer and those of all enclosing lists and objects."""
+def _enclosing(pointer: str) -> Iterator[str]:
+    """Yield the pointer itself, and the pointers of all enclosing lists and objects."""
     yield pointer
     while "/" in pointer:
         pointer = pointer.rpartition("/")[0]

@@ -119,8 +119,8 @@ def delete_study(
     caller: CallerDep,
     purge: Annotated[bool, Query(description="delete permanently instead of moving to the trash")] = False,
 ) -> None:
-    """Delete a study and everything in it. For 30 days, it can be restored from the trash. Until then, its webhooks
-    send nothing and its links do not work."""
+    """Delete a study and everything in it. For 30 days, it can be restored from the trash. While it is in the trash,
+    its webhooks send nothing and its links do not work."""
     trash.delete(service, study_id, revisions, caller, purge=purge)
 
 
@@ -150,7 +150,8 @@ async def suggest_trials(
         with service.metrics.suggest_seconds.time():
             return await perform(service, suggest(study_id, body, key, has_left), spend)
 
-    # People ask without a fallback, and would not learn of a trial; programs repeat the request with its key.
+    # The web interface asks without a fallback; a person who has left the page would not learn of a trial. A program
+    # repeats the request with its key.
     watching = nullcontext(never) if body.fallback else watched(request)
     async with watching as has_left:
         outcome, waited = await long_poll(service.changes, study_id, request, caller, ask, wait)

@@ -34,8 +34,8 @@ async def get_health() -> Health:
 @router.get("/readyz", operation_id="getReadiness", responses=responses())
 @needs_nothing
 async def get_readiness(request: Request, service: ServiceDep) -> Health:
-    """Check that the database answers and can be written, that it has this version's schema, that leases expire, and
-    that models are computed. A 503 names in `errors` which of these fails: `/database`, `/schema`, `/sweeper` or
+    """Check that the database answers and can be written, that it has the schema of this version, that leases expire,
+    and that models are computed. A 503 names in `errors` which of these fails: `/database`, `/schema`, `/sweeper` or
     `/models`."""
     await run_sync(check, service, limiter=request.app.state.admission)
     return Health()

@@ -210,8 +210,8 @@ async def withdraw(
     key: KeyDep,
     body: Annotated[WithdrawBody, Body(default_factory=WithdrawBody)],
 ) -> Response:
-    """End a trial without a result: a declined suggestion, or a queued point that is not needed. It is not a failure,
-    and does not count towards the budget."""
+    """End a trial without a result: a declined suggestion, or a queued point that is not needed. The trial is not a
+    failure, and does not count towards the budget."""
     return reply(await perform(service, lease.withdraw(study_id, number, body, key)))
 
 

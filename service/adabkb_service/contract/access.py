@@ -205,7 +205,7 @@ class AuditEntry(Answer):
     number: int
     at: datetime
     action: str
-    subject: Annotated[str, Field(description="the study or the token, or the reason of a refusal")]
+    subject: Annotated[str, Field(description="the study or the token, or why the request was refused")]
     user: str | None
     token: Annotated[str | None, Field(description="id of the token that was sent")]
     address: str

@@ -1,7 +1,8 @@
 """The algorithms that a study can use: the field ``algorithm`` of its definition, and the engine's configuration.
 
-All but ``auto`` use their constants as given. Lengths are in model coordinates: the unit cube or, if ``raw``, the
-parameters' own. Outputs are in model units: standardized or, if ``raw``, the objective's own.
+All except ``auto`` use constants that the user gives; docs/algorithm.md explains their symbols. Lengths are in model
+coordinates: the unit cube or, if ``raw``, the parameters' own. Outputs are in model units: standardized or, if ``raw``,
+the objective's own.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class AdaGPUCB(TreeFields):
         return replace(super().config(output_noise_std, sign), chaining=Chaining(self.horizon, self.c1))
 
     def resolved(self, space: Space) -> Self:
-        """The constants with all defaults as numbers, the width included. See ``ConstantsFields.resolved``."""
+        """Return the constants with a number for each default, also for the width. See ``ConstantsFields.resolved``."""
         own = super().resolved(space)
         logarithms = math.log(1 / self.delta) + math.log(self.horizon * max(own.max_depth or 0, 1))
         return own.model_copy(update={"beta": math.sqrt(self.ridge * logarithms) if self.beta is None else self.beta})
@@ -134,7 +135,7 @@ class RandomBKB(ConstantsFields, SketchedFields):
     )
 
     def resolved(self, space: Space) -> Self:
-        """The constants with all defaults as numbers. See ``ConstantsFields.resolved``.
+        """Return the constants with a number for each default. See ``ConstantsFields.resolved``.
 
         Raises:
             PydanticCustomError: the points have too many coordinates, or the constants do not fit the space.
@@ -148,7 +149,7 @@ class RandomBKB(ConstantsFields, SketchedFields):
 class GPThreDS(KernelFields):
     """GP-ThreDS: tests whether the objective exceeds a threshold, in smaller and smaller cells.
 
-    Outputs are the objective's own; lengths are in the unit cube.
+    Outputs are in the units of the objective; lengths are in the unit cube.
     """
 
     kind: Literal["gp-threds"]
@@ -208,7 +209,7 @@ class GPThreDS(KernelFields):
         )
 
     def resolved(self, space: Space) -> Self:
-        """The constants, with the defaults that depend on the space as numbers.
+        """Return the constants, with numbers for the defaults that depend on the space.
 
         Raises:
             PydanticCustomError: the constants do not fit the space.
@@ -260,7 +261,7 @@ class SobolPoints(System):
 
 
 def _known(algorithm: object) -> object:
-    """Check that the kind exists and has the given constants.
+    """Return the algorithm unchanged if its kind exists and has the given constants.
 
     Raises:
         PydanticCustomError: the kind or a constant is unknown; the message lists the valid ones.

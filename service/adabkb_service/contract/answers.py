@@ -34,7 +34,8 @@ of the trials is full, so the next request begins a new one."""
 
 
 class Answer(BaseModel):
-    """An answer, or a part of one. All fields are present, including those with a default."""
+    """An answer, or a part of one. All fields are present, including those with a default, except fields of a
+    ``Sparse`` answer that are marked as ``ABSENT_BY_DEFAULT``."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
@@ -46,7 +47,13 @@ OfOneObjective = Annotated[T | None, Field(description="absent in a study with s
 class CellRef(Answer):
     """The cell whose centroid is the trial's point."""
 
-    key: Annotated[str, Field(description='path from the root "0": "0.3-1" by axis and part (auto), "0.2" by child')]
+    key: Annotated[
+        str,
+        Field(
+            description='path from the root "0", numbers counted from 0: "0.3-1" is part 1 along axis 3 (auto), "0.2" '
+            "is child 2 (other algorithms)"
+        ),
+    ]
     depth: int
 
 

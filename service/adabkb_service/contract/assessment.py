@@ -29,26 +29,27 @@ class Repetitions(Answer):
 
 
 class Progress(Answer):
-    """The best result so far, and what the model makes of it."""
+    """The best result so far, and the model's prediction at its point."""
 
     text: Text
     best: Annotated[Best | None, Field(description="null before the first result, and with several objectives")]
     expected: Annotated[
-        MetricPrediction | None, Field(description="the model's prediction of the objective at the best result")
+        MetricPrediction | None,
+        Field(description="the model's prediction of the objective at the point of the best result"),
     ]
     repeat_std: Annotated[
         float | None,
         Field(
-            description="standard deviation of a repeated result at the best result: that of the prediction, with the "
-            "noise of a result, which is little known before points are repeated; null if the algorithm does not learn "
-            "it"
+            description="standard deviation of one more result at the point of the best result: the uncertainty of the "
+            "prediction and the noise of a result, which is uncertain until points are repeated; null if the algorithm "
+            "does not learn the noise"
         ),
     ]
     repetition: Annotated[
         Range | None,
         Field(
-            description="one more result at the best result lies in this range with 90% probability; null if the "
-            "algorithm does not learn the noise"
+            description="one more result at this point lies in this range with 90% probability; null if the algorithm "
+            "does not learn the noise"
         ),
     ]
     measured: Annotated[
@@ -64,7 +65,7 @@ class LatestTrial(Answer):
     state: TrialState
     origin: Origin
     phase: Phase | None
-    expected: Annotated[Prediction | None, Field(description="what the model predicted when it chose the point")]
+    expected: Annotated[Prediction | None, Field(description="the model's prediction when it chose the point")]
 
 
 class Findings(Answer):
@@ -105,16 +106,16 @@ class Check(Answer):
     check: Annotated[
         Literal["model_failed", "model_busy", "few_results", "outlier", "poor_predictions", "too_sure", "edge"],
         Field(
-            description="model_failed: the model could not be updated; model_busy: the model did not answer, so its "
-            "parts are missing here; few_results: too few results for the number of parameters; outlier: a result is "
-            "improbable given the others; poor_predictions: predictions of left-out results are hardly better than "
-            "the median; too_sure: too few results lie inside their 90% intervals; edge: the best point is at an end "
-            "of a range"
+            description="model_failed: the model could not be updated; model_busy: the model did not answer, so the "
+            "parts that need it are missing; few_results: too few results for the number of parameters; outlier: a "
+            "result is improbable given the others; poor_predictions: predictions of left-out results are hardly "
+            "better than the median; too_sure: too few results lie inside their 90% intervals; edge: the best point is "
+            "at an end of a range"
         ),
     ]
     text: Text
     metric: Annotated[str | None, Field(description="the objective concerned, if there are several")] = None
-    observation: Annotated[int | None, Field(description="the outlier")] = None
+    observation: Annotated[int | None, Field(description="seq of the outlier")] = None
     parameter: Annotated[str | None, Field(description="the parameter whose range ends at the best point")] = None
     widened: Annotated[
         dict[str, Any] | None,

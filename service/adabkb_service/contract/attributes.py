@@ -22,7 +22,7 @@ DEEPEST = 8
 
 
 def error_in(attributes: Mapping[str, Any]) -> str | None:
-    """The error in a trial's attributes, or in changes to them; None if they are valid."""
+    """Return the error in a trial's attributes, or in changes to them; None if they are valid."""
     for name in attributes:
         if not 1 <= len(name) <= MAX_NAME_LENGTH or ":" in name:
             return f"must have names of 1 to {MAX_NAME_LENGTH} characters without a colon, not {shown(name)}"
@@ -58,7 +58,7 @@ def merged(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[st
 
 
 def differ(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
-    """Whether changes make a difference, compared as JSON: as values, 1 and true are equal."""
+    """Return whether changes make a difference. The comparison uses JSON texts, since 1 == True in Python."""
     before, after = (json.dumps(each, sort_keys=True) for each in (attributes, merged(attributes, changes)))
     return before != after
 
@@ -79,7 +79,7 @@ def sought(text: str) -> str:
 
 
 def _depth(value: Any) -> int:
-    """Return the levels of lists and objects. The recursion is shallow, since bodies have few levels."""
+    """Return the number of levels of lists and objects. The recursion is shallow, since bodies have few levels."""
     if isinstance(value, dict):
         value = list(value.values())
     return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0

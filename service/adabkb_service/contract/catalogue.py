@@ -18,7 +18,7 @@ RowNames = Annotated[list[Text], Field(max_length=MAX_ROWS), SPARING]
 
 NEEDS_AUTO = "does not support catalogues; leave the algorithm out: auto supports them"
 TWICE = "is the study's second catalogue, and only one is allowed; make it a categorical parameter with descriptors"
-NOT_GIVEN = "is set by the server; give the table itself"
+NOT_GIVEN = "needs its table; the server sets the digest"
 
 
 class TableChange(Sparse, Body):

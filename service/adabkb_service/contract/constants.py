@@ -148,14 +148,14 @@ class WidthFields(Body):
     ] = Config.norm_bound
     beta: Annotated[
         Literal["theory", "authors"] | Annotated[float, Field(ge=0, le=1e30)],
-        Field(description="form of the confidence width, or the width itself, per ridge-scaled standard deviation"),
+        Field(description="confidence width, in ridge-scaled standard deviations, or its formula"),
     ] = "theory"
 
 
 class SketchedFields(WidthFields):
     """The constants of the sketch and of the confidence width."""
 
-    epsilon: Annotated[float, Field(gt=0, lt=1, description="accuracy of the sketch, in beta")] = Config.epsilon
+    epsilon: Annotated[float, Field(gt=0, lt=1, description="accuracy of the sketch, used in beta")] = Config.epsilon
     qbar: Annotated[Constant, Field(description="oversampling of the dictionary")] = Config.qbar
 
 
@@ -185,7 +185,7 @@ class TreeFields(ConstantsFields):
         return rho
 
     def resolved(self, space: Space) -> Self:
-        """The constants with all defaults as numbers, h_max included. See ``ConstantsFields.resolved``.
+        """Return the constants with a number for each default, also for h_max. See ``ConstantsFields.resolved``.
 
         Raises:
             PydanticCustomError: the keys of cells would be too long, or the constants do not fit the space.
@@ -211,7 +211,8 @@ class GridFields(ConstantsFields):
     ] = None
 
     def resolved(self, space: Space) -> Self:
-        """The constants with all defaults as numbers, the size of the grid included. See ``ConstantsFields.resolved``.
+        """Return the constants with a number for each default, also for the size of the grid. See
+        ``ConstantsFields.resolved``.
 
         Raises:
             PydanticCustomError: the grid has too many points, or the constants do not fit the space.
@@ -221,7 +222,7 @@ class GridFields(ConstantsFields):
 
 
 def per_axis(space: Space, wanted: int | None, usual: int, most: int) -> int:
-    """The number of points per axis of a grid.
+    """Return the number of points per axis of a grid.
 
     Args:
         space: the space of the study.
@@ -248,5 +249,6 @@ def per_axis(space: Space, wanted: int | None, usual: int, most: int) -> int:
 
 
 def incompatible(field: str, message: str, **numbers: object) -> PydanticCustomError:
-    """The error for a constant that does not fit the space or the kind. It is reported at the constant's field."""
+    """Return the error for a constant that does not fit the space or the kind. It is reported at the field of the
+    constant."""
     return PydanticCustomError("misfit", message, {"field": field, **numbers})

@@ -27,12 +27,12 @@ def context_of(parameters: Sequence[Parameter]) -> list[str]:
 def find_errors(parameters: Sequence[Parameter]) -> list[InitErrorDetails]:
     """Return the errors in context parameters."""
     found = [index for index, each in enumerate(parameters) if not isinstance(each, FixedParameter) and each.context]
-    told = {index: CONDITIONAL for index in found if parameters[index].when}
+    errors = {index: CONDITIONAL for index in found if parameters[index].when}
     if found and all(isinstance(each, FixedParameter) or each.context for each in parameters):
-        told.setdefault(found[-1], NOTHING_CHOSEN)
+        errors.setdefault(found[-1], NOTHING_CHOSEN)
     return [
         {"type": PydanticCustomError("context", "{what}", {"what": what}), "loc": (index, "context"), "input": True}
-        for index, what in told.items()
+        for index, what in errors.items()
     ]
 
 

@@ -43,7 +43,8 @@ CostSource = Annotated[
 
 
 def incompatibility_of_cost(definition: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the field of a definition that its costs do not allow, with the error message; None if all are valid.
+    """Return the field that the cost settings of a definition do not allow, with the error message; None if all fields
+    are valid.
 
     Args:
         definition: the validated fields.

@@ -12,8 +12,8 @@ class CurveSummary(BaseModel):
     """A summary of the reports of an attempt."""
 
     reports: Annotated[int, Field(description="number of reports")]
-    step: Annotated[int, Field(description="from the last report")]
-    value: Annotated[float, Field(description="from the last report")]
+    step: Annotated[int, Field(description="step of the last report")]
+    value: Annotated[float, Field(description="value of the last report")]
     best: float
     gain_step: Annotated[int, Field(description="the last step with an improvement that counts")]
     gain_value: float

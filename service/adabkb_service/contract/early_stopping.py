@@ -1,8 +1,8 @@
 """Early stopping: rules that end trials before their last step, based on their intermediate values.
 
 A rule compares a trial with others at *marks*, so no decision needs the whole curves of other trials: the asha rule has
-one mark per rung, the median rule one per step, and the patience rule, which looks at the trial alone, has none. Each
-decision is a pure function of the trial's own curve and of the values that others reported at the mark.
+one mark per rung, the median rule one per step, and the patience rule, which considers only the trial itself, none.
+Each decision is a pure function of the trial's own curve and of the values that others reported at the mark.
 
 Sources: median rule: Golovin et al., Google Vizier (2017), section 3.2.2, with values at the same step as in Optuna's
 MedianPruner; asha: Li et al., A System for Massively Parallel Hyperparameter Tuning (2020), in its stopping variant.

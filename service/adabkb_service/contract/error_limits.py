@@ -66,7 +66,8 @@ def with_few_unknown(data: object, known: Collection[str], handler: Callable[[ob
 
     Raises:
         ValidationError: the object is not valid. Of the unknown fields, the first ``MAX_ERRORS`` are listed and the
-            others are counted. The context of each listed one has the known fields, for a suggestion.
+            others are counted. The context of each listed error has the known fields, so that the message can suggest
+            one.
     """
     uncollected = 0
     if isinstance(data, dict) and len(data) > len(known) + MAX_ERRORS:

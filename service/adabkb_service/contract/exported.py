@@ -182,7 +182,7 @@ class _Cell(BaseModel):
 
 
 class _Suggested(BaseModel):
-    """Details of a suggestion for display only; the log does not need them."""
+    """Fields of a suggestion's payload that are only displayed."""
 
     model_config = ConfigDict(strict=True)
 

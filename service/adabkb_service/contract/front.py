@@ -75,6 +75,6 @@ class Front(Answer):
     ]
     observed: Annotated[
         list[FrontPoint],
-        Field(description="in order of results, of those that satisfy the outcome constraints; empty if none does"),
+        Field(description="only results that satisfy the outcome constraints, in log order; empty if none does"),
     ]
     model: Annotated[list[FrontEstimate], Field(description="in order of first observation")]

@@ -40,8 +40,8 @@ class OutcomeConstraint(Body):
 
 
 def metrics_of(definition: Mapping[str, Any]) -> tuple[Metric, ...]:
-    """The metrics of a stored definition: several objectives, then listed metrics, then other metrics with bounds, then
-    the cost."""
+    """Return the metrics of a stored definition in this order: the objectives if there are several, the listed metrics,
+    other metrics with bounds, the cost."""
     objectives = [
         Metric(
             each["metric"],

@@ -67,8 +67,9 @@ class ModelRecommendation(Sparse, Answer):
 
 
 class Recommendation(Sparse, Answer):
-    """The best point according to the model, and the best observation, in a context if there is one; both null before
-    the first result, with several objectives, and if a context is missing."""
+    """The best point according to the model, and the best observation; in a study with context parameters, those for
+    the context of the request. Both are null before the first result, with several objectives, and if the request lacks
+    the context."""
 
     model: ModelRecommendation | None
     observed: Best | None
@@ -87,12 +88,11 @@ class Recommendation(Sparse, Answer):
         RecommendationReason | None,
         Field(
             description="why `model` is null. no_results: there are no results yet; several_objectives: the study has "
-            "a "
-            "front instead; context_needed: the best point depends on the context, which the request lacks; "
+            "a front instead; context_needed: the best point depends on the context, which the request lacks; "
             "model_loading: the server has just started; model_busy: the model did not answer in time; model_failed: "
-            "see model.error of the study. Or why the points are only the closest ones. nothing_feasible: no result "
-            "satisfies all outcome constraints; nothing_certain: according to the model, no evaluated point has the "
-            "required probability"
+            "see model.error of the study. Otherwise, why the points may violate outcome constraints. "
+            "nothing_feasible: no result satisfies all of them; nothing_certain: according to the model, no evaluated "
+            "point has the required probability"
         ),
     ] = None
 

@@ -62,7 +62,7 @@ def _integral(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _told_once(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+def _one_error(value: object, handler: ValidatorFunctionWrapHandler) -> object:
     """Report one error per choice instead of one per type that a choice may have."""
     try:
         return handler(value)
@@ -94,7 +94,7 @@ TableText = Annotated[str, StringConstraints(max_length=MAX_TABLE_LENGTH)]
 Choice = Annotated[
     Scalar | Annotated[list[Scalar], Field(max_length=MAX_CHOICE_LENGTH)],
     Field(union_mode="smart"),
-    WrapValidator(_told_once),
+    WrapValidator(_one_error),
 ]
 Tags = Annotated[dict[Name, Text], Field(max_length=MAX_TAGS), SPARING]
 Choices = Annotated[list[Choice], Field(min_length=1, max_length=MAX_CHOICES), SPARING]
@@ -393,7 +393,7 @@ class CatalogueParameter(Sparse, Body):
         return CatalogueAxis(self.name, self.rows_of())
 
     def rows_of(self) -> Table:
-        """The table."""
+        """Return the table."""
         return table_of(pieces_of(self.digest or "") if self.table is None else Pieces(self.table))
 
 

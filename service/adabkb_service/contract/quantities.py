@@ -116,8 +116,8 @@ def check_quantities(quantities: Mapping[str, Quantity], metrics: Sequence[str],
             near = nearest(name, known)
             guess = f"; do you mean {near!r}?" if near else ""
             sentence = "has {name}, which this study does not measure; it measures {known}{guess}"
-            told = {"name": repr(name[:100]), "known": ", ".join(known)[:300], "guess": guess}
-            raise PydanticCustomError("unknown_metric", sentence, told)
+            values = {"name": repr(name[:100]), "known": ", ".join(known)[:300], "guess": guess}
+            raise PydanticCustomError("unknown_metric", sentence, values)
 
 
 def beyond(quantities: Mapping[str, Quantity], numbers: Mapping[str, float | None]) -> Iterator[tuple[str, str]]:
@@ -128,10 +128,10 @@ def beyond(quantities: Mapping[str, Quantity], numbers: Mapping[str, float | Non
             continue
         is_low = quantity.low is not None and number < quantity.low
         end, bound, what = ("below", quantity.low, "least") if is_low else ("above", quantity.high, "largest")
-        told = with_unit(f"{bound:.9g}", quantity.unit).replace(NO_BREAK, " ")  # errors escape such characters
+        limit = with_unit(f"{bound:.9g}", quantity.unit).replace(NO_BREAK, " ")  # errors escape such characters
         yield (
             name,
-            f"is {number:.9g}, {end} {told}, the {what} value that the study's "
+            f"is {number:.9g}, {end} {limit}, the {what} value that the study's "
             f"quantities allow; correct it, or change {'low' if is_low else 'high'} of {name} there",
         )
 

@@ -183,8 +183,9 @@ class SuggestBody(Body):
     fallback: Annotated[
         bool,
         Field(
-            description="whether the points are quasi-random if the model does not answer in time; if not, the request "
-            "is refused then (503 model_busy), and you can repeat it; if the model has failed, they are quasi-random"
+            description="true: if the model does not answer in time, the points are quasi-random; false: the request "
+            "is then refused (503 model_busy), and you can repeat it. If the model has failed, the points are "
+            "quasi-random in both cases"
         ),
     ] = True
     plate: Annotated[
@@ -336,7 +337,7 @@ class ReleaseBody(Body):
     """The attempt to release."""
 
     attempt: Attempt | None = None
-    reason: Annotated[Text | None, Field(description="why it has no result, for the log")] = None
+    reason: Annotated[Text | None, Field(description="why the attempt has no result, for the log")] = None
 
 
 class WithdrawBody(Body):

@@ -42,7 +42,7 @@ class Sparse(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """The schema, in which the fields that may be left out of an answer are not required."""
+        """Return the schema. It does not require the fields that an answer may leave out."""
         found = handler(schema)
         own = handler.resolve_ref_schema(found)
         if handler.mode == "serialization":

@@ -50,7 +50,7 @@ def is_edited(stored: Mapping[str, Any]) -> bool:
 
 
 def edited(stored: Mapping[str, Any], edit: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored definition after an ``edited`` event with this payload."""
+    """Return a stored definition after an ``edited`` event with this payload."""
     defaults = {**stored.get("defaults", {}), **edit["defaults"]}
     parameters = with_changes(lightened(edit["parameters"]), edit.get("catalogues", {}))
     replaced = {name: edit[name] for name in REPLACED if name in edit}
@@ -93,7 +93,8 @@ def definition_of(stored: dict[str, Any]) -> StoredDefinition:
 
 _guard = Lock()
 _latest: LRUCache[int, tuple[dict[str, Any], StoredDefinition]] = LRUCache(256)
-"""Cache by the identity of a stored definition, which the entry keeps alive, so that lookups need not render it."""
+"""Cache by the identity of a stored definition, so that a lookup need not convert the definition to JSON. The entry
+keeps the definition alive."""
 
 
 @lru_cache(256)

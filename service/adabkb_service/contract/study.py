@@ -118,8 +118,8 @@ class StudyDefinition(Sparse, Body):
         list[ConstraintText],
         Field(
             max_length=MAX_CONSTRAINTS,
-            description="conditions that every point satisfies, also that of a result, such as a + b <= 1 or not "
-            "(kind == 'x' and n > 2)",
+            description="conditions that every point must satisfy, including the points of results, such as "
+            "a + b <= 1 or not (kind == 'x' and n > 2)",
         ),
         SPARING,
     ] = Field(default_factory=list)
@@ -392,7 +392,7 @@ class StudyDefinition(Sparse, Body):
 
     def exclusions(self) -> dict[int, str]:
         """Check whether some point satisfies all constraints. Return the errors by the indices of constraints; empty if
-        one does. The check may take some seconds of processor time, so it is not part of the validation."""
+        such a point exists. The check may take some seconds of processor time, so it is not part of the validation."""
         return exclusions(self.space()) if self.constraints else {}
 
     def config(self) -> auto_module.Config | Config | gp_threds_module.Config | sampling_module.Config:
@@ -415,7 +415,7 @@ class StudyDefinition(Sparse, Body):
 
     @property
     def declares_noise(self) -> bool:
-        """Whether it says that results are noisy, so that points may be repeated."""
+        """Whether the definition says that results are noisy, so that points may be repeated."""
         return bool(self.noise_std) or any(each.noise_std for each in self.objectives)
 
     @property
@@ -427,7 +427,7 @@ class StudyDefinition(Sparse, Body):
 
     @property
     def sign_of_reports(self) -> float:
-        """As ``sign``, for reported values: those of the objective that the early-stopping rule names."""
+        """As ``sign``, but for reported values, which may belong to an objective that the early-stopping rule names."""
         named = None if self.early_stopping is None else self.early_stopping.metric
         goals = {each.metric: each.direction for each in self.objectives}
         return self.sign if named is None else (1.0 if goals[named] == "maximize" else -1.0)

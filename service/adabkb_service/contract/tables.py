@@ -1,8 +1,8 @@
 """Tables of catalogues: parsing, and what a parameter stores instead of the text.
 
-A table is CSV text: a header, then a line per row, with commas, semicolons or tabs between cells. The
-first column names the rows, and the others are numbers that describe them. A study's row stores what identifies the
-table; the log has the text.
+A table is CSV text: a header, then a line per row, with commas, semicolons or tabs between cells. The first column
+names the rows, and the others are numbers that describe them. The row of a study stores a digest of the table; the log
+stores the text.
 """
 
 from __future__ import annotations

@@ -32,7 +32,6 @@ OlderStudies = Annotated[
     ABSENT_BY_DEFAULT,
     SPARING,
 ]
-"""Snapshots by the ids of the studies."""
 Position = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -47,7 +46,7 @@ class Snapshot(Sparse, Body):
     points: Annotated[list[list[Position]], Field(min_length=1, max_length=MAX_POINTS)]
     """Positions along these parameters' axes."""
     outputs: Annotated[list[Number], Field(min_length=1, max_length=MAX_POINTS)]
-    """The results at these points, warped like the model's: larger is better."""
+    """The results at these points, warped as the model warps results: larger is better."""
     metric: Annotated[Name | None, ABSENT_BY_DEFAULT] = None
     """The objective that they measure; None with a single objective."""
 
@@ -62,7 +61,7 @@ class Snapshot(Sparse, Body):
         if len(set(self.parameters)) < len(self.parameters):
             raise ValueError(f"the snapshot of {self.study!r} has a parameter twice")
         if len(self.points) != len(self.outputs) or any(len(point) != len(self.parameters) for point in self.points):
-            raise ValueError(f"the snapshot of {self.study!r} lacks numbers")
+            raise ValueError(f"the snapshot of {self.study!r} lacks outputs or coordinates of its points")
         axes = tuple(map(names.index, self.parameters))
         return Older(self.study, axes, tuple(map(tuple, self.points)), tuple(self.outputs), self.metric)
 

@@ -40,7 +40,7 @@ class Result:
     metrics: tuple[Measured, ...] = ()
     """Measured metrics, in the order of the study's metrics; NaN for those that are not known yet."""
     plate: int | None = None
-    """Number of its plate, which its trial has, or which it names; None without one."""
+    """Number of the plate of its trial or, without a trial, of the plate that the result names; None without one."""
 
     @property
     def has_value(self) -> bool:
@@ -70,11 +70,12 @@ class Dataset:
     """With several objectives, the first one: its metric is the value of a result, and the others are among
     ``metrics``. Else None."""
     results: dict[int, Result] = field(default_factory=dict)
-    """Seq of an observation -> result, in log order. The estimate of a stopped trial has minus the trial's number as
-    key."""
+    """Seq of an observation -> result, in log order. The key of a stopped trial's estimate is minus the number of the
+    trial."""
     awaited: dict[int, IssuedPoint] = field(default_factory=dict)
     """Trial number -> point, for every trial without a result. It includes failed trials, since the policy must know
-    which points cannot be evaluated, and withdrawn ones, since it would suggest them again."""
+    which points cannot be evaluated. It includes withdrawn trials, since the policy would otherwise suggest their
+    points again."""
     failed: set[int] = field(default_factory=set)
     """Numbers of the awaited trials that failed."""
     replaced: dict[int, IssuedPoint] = field(default_factory=dict)
@@ -84,8 +85,8 @@ class Dataset:
     stopped_costs: dict[int, float] = field(default_factory=dict)
     """Trial number -> cost, for stopped trials without a result."""
     known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
-    """Position (as bytes) -> parameters from which it was encoded. They may be more precise than those decoded from
-    it."""
+    """Position (as bytes) -> parameters from which it was encoded. They may be more precise than the parameters decoded
+    from the position."""
 
     def copy(self) -> Dataset:
         """A copy that later events do not change."""
@@ -266,7 +267,7 @@ def _key(event: EventRow) -> int:
 
 
 def _expected(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The estimate of a stopped trial in the form of a result, of which all other numbers are unknown."""
+    """The estimate of a stopped trial in the form of a result. The other numbers of the result are unknown."""
     estimate, metric = payload["estimate"], payload.get("metric")
     if metric is None:
         return {**payload, **estimate, "metrics": {}, "std_errors": {}}

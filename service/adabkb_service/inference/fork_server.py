@@ -1,7 +1,7 @@
 """The fork server of model processes. It imports the engine once, so that each fork is ready within milliseconds.
 
-The HTTP server starts it before its own imports, so that the two processes import at the same time. This takes about a
-second.
+The HTTP server starts it before its own imports, so that the two processes import at the same time. The imports take
+about a second.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ their steps."""
 IDLE_SECONDS = 1.0
 """Default idle time, after which a model with unstored changes is stored."""
 FEW_RESULTS = 100
-"""Up to this number of results (by default), a step that learns takes at most about 50 ms, and is scheduled like one
-that folds."""
+"""With at most this many results (by default), a step that learns takes at most about 50 ms, and is scheduled like a
+step that folds."""
 POSTPONED_SECONDS = 0.1
 """After a database error, delay before the server is asked to send the message again."""
 
@@ -83,7 +83,7 @@ class ModelHost:
             fold_seconds: the time after which a step stops folding.
             save_events: a model is stored when its rows lack this many events.
             idle_seconds: idle time after which a model with unstored changes is stored.
-            few_results: up to this number of results, a step that learns is scheduled like one that folds.
+            few_results: with at most this many results, a step that learns is scheduled like one that folds.
         """
         self._fold_seconds, self._save_events, self._idle_seconds = fold_seconds, save_events, idle_seconds
         self._decision_seconds, self._few_results = decision_seconds, few_results

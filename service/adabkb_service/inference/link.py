@@ -28,8 +28,8 @@ class Prefetched:
 
     points: list[Proposal]
     rests_on: int
-    """Seq of the last event that affects the model before the first proposal. If a later one is committed, the
-    proposals are outdated."""
+    """Seq of the last event that affects the model and that the first proposal depends on. If a later event that
+    affects the model is committed, the proposals are outdated."""
     is_all: bool = False
     """Whether a finite space has no points left besides these."""
     asked: int = 0
@@ -44,8 +44,9 @@ class Prefetched:
         rests_on: int | None,
         within: Restriction = UNRESTRICTED,
     ) -> list[Proposal] | None:
-        """The first ``count`` points. None unless they rest on the event ``rests_on`` and serve the restriction
-        ``within``; None, too, if there are fewer but the model may give more."""
+        """Return the first ``count`` points, or fewer if there are no more. Return None if the points rest on another
+        event than ``rests_on``, do not serve the restriction ``within``, or are too few although the model may have
+        more."""
         is_enough = len(self.points) >= count or self.is_all or self.asked >= count
         if rests_on != self.rests_on or not is_enough or not self._serve(within):
             return None
@@ -62,8 +63,8 @@ class Prefetched:
         return begins or are_alike(first, within.continued)
 
     def remove_issued(self, count: int, rests_on: int) -> None:
-        """Remove the first ``count`` points, since they were issued. ``rests_on`` is the seq of the event of the last
-        one."""
+        """Remove the first ``count`` points, since they were issued. ``rests_on`` is the seq of the event that issued
+        the last of them."""
         self.points, self.rests_on, self.asked = self.points[count:], rests_on, max(self.asked - count, 0)
 
 
@@ -132,8 +133,8 @@ class ModelLink:
 
     @property
     def loaded_at(self) -> float:
-        """When the engine finished loading, by ``time.monotonic``; infinite until then. Time limits for the model count
-        from then."""
+        """When the engine finished loading, by ``time.monotonic``; infinite until then. Time limits for the model begin
+        at this time."""
         return self.inference.loaded_at
 
     def is_up_to_date(self) -> bool:

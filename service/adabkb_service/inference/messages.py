@@ -90,7 +90,7 @@ class Answered:
 
 
 class CannotFold(Exception):
-    """Reply to a question if the model cannot fold its log; the text gives the reason."""
+    """The error in the reply to a question if the model cannot fold its log; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,7 +228,8 @@ class Model:
         return self.policy.suggestions_within(state, self._slice(fixed), pending, failed, replaced)
 
     def _first_values(self) -> Values | None:
-        """The fixed values of the first point: with those of the open plate, unless that has no point left."""
+        """The fixed values of the first point, including the shared values of the open plate, unless this plate has no
+        point left."""
         within = self.within
         if within.plate is None:
             return within.fixed
@@ -249,8 +250,8 @@ class Model:
         )
 
     def of(self, metric: str | None) -> tuple[Any, float]:
-        """The engine's state for a metric (for the objective if None), and +1 or -1, by which results are multiplied
-        for the engine."""
+        """The engine's state for a metric (for the objective if None), and the factor, +1 or -1, that converts results
+        to the engine's sign."""
         objective = self.dataset.objective
         if metric is None or (objective is not None and objective.name == metric):
             return self.state, self.sign
@@ -270,8 +271,9 @@ class Model:
         return dict.fromkeys(older, 0.0) | dict(trust) if older else None
 
     def prepare(self) -> None:
-        """Do work for the next result that does not depend on it, for the current state and the states after the
-        decisions. Learning takes one call and the rest another, so that other studies wait less."""
+        """Do the part of the work for the next result that does not depend on this result, for the current state and
+        the states after the decisions. Learning takes one call and the rest another, so that other studies wait
+        less."""
         learns, self.prepared = self.policy.learns_next(self.state), True  # also if it fails: it is not tried again
         self.state = self.policy.prepare(self.state)
         self.decided = [
@@ -348,8 +350,8 @@ class Model:
             if not result.has_value:
                 self._rebuild(event)
                 return
-            told = result.position, result.value, result.error, result.metrics, result.plate
-            update = self.policy.observe(self.state, *told)
+            numbers = result.position, result.value, result.error, result.metrics, result.plate
+            update = self.policy.observe(self.state, *numbers)
         elif event.changes_result:
             self._rebuild(event)
             return
@@ -362,7 +364,7 @@ class Model:
         self._update(update)
 
     def _rebuild(self, event: EventRow) -> None:
-        """Apply an event that does more to the record than add one result: rebuild the state from the record."""
+        """Apply an event that changes more of the record than adding one result: rebuild the state from the record."""
         self.dataset.apply(event)
         self._update(self.policy.rebuild(self.state, self.dataset.record(), self.cells))
 

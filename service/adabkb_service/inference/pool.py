@@ -34,14 +34,14 @@ logger = logging.getLogger(__name__)
 CACHE_BYTES = 256 * 2**20
 MEMORY_MEGABYTES = 4096
 LOADING_SECONDS = 60.0
-"""A process that takes longer than this to import the engine for the first time counts as loaded, and as down. Usually
-it takes less than a second."""
+"""A process that takes longer than this to import the engine for the first time counts as loaded, and as down. Usually,
+the import takes less than a second."""
 SLOW_SECONDS = 5.0
 """If loading takes longer than this, a warning is logged."""
 WATCH_SECONDS = 1.0
 SAVING_SHARE = 0.4
-"""The share of the stop timeout in which a process must store its models. First, steps in progress get half of this
-time to finish."""
+"""The share of the stop timeout in which a process must store its models. Before that, steps in progress may take half
+as long to finish."""
 SILENT_SECONDS = 150.0
 """A process that has unanswered messages and has sent nothing for this long counts as hung. It is killed and
 replaced."""
@@ -237,7 +237,7 @@ class _WorkerProcess:
     def start(self) -> None:
         """Start the first process."""
         self._down_since = self._opened_at = time.monotonic()
-        atexit.register(self._kill)  # an exit waits for the process, which ignores SIGTERM
+        atexit.register(self._kill)  # otherwise an exit would wait for the process, which ignores SIGTERM
         self._supervisor.start()
 
     def post(self, message: Message, receive: Receive) -> None:

@@ -200,8 +200,8 @@ def fallbacks(
 
 
 def _drawn(left: Slice, seed: int, number: int, known: set[bytes], *, may_repeat: bool) -> Array | None:
-    """A quasi-random point, (d,), of a slice, for the trial with this number. It is not a known point, if one is found.
-    Else it is a known point if ``may_repeat``, and None if not."""
+    """A quasi-random point, (d,), of a slice, for the trial with this number. If no new point is found, return a known
+    point if ``may_repeat``, otherwise None."""
     if not left.size:  # all rows of a catalogue are withdrawn
         return None
     for attempt in range(ATTEMPTS):

@@ -30,9 +30,9 @@ Point = dict[str, Any]
 MAX_CHECKED = 20
 """The maximum number of untried choices of a parameter that are checked against the constraints."""
 MAX_RESULTS_READ = 200
-"""The number of latest results among which the usual number of decimals is found."""
+"""The usual number of decimals is determined from this many latest results."""
 RARE = 2
-"""With more results than this, a number of decimals that a single one has is not usual."""
+"""If there are more results than this, a number of decimals that only one result has is not usual."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Spread:
     low: float
     high: float
     decimals: int
-    """The maximum number of decimals among the results."""
+    """The usual number of decimals of the results: see ``_usual_decimals``."""
 
 
 @dataclass(frozen=True)
@@ -295,8 +295,8 @@ def _spread(values: NDArray[np.float64]) -> Spread:
 
 
 def _usual_decimals(values: list[float]) -> int:
-    """The number of decimals that more than a tenth of the results have at least. Of three or more results, a single
-    one does not count, such as one with a misplaced decimal point."""
+    """The largest number of decimals that more than a tenth of the results have at least. If there are three or more
+    results, a single one with more decimals does not count: its decimal point may be misplaced."""
     ranked = sorted(map(decimals, values), reverse=True)
     return ranked[max(1, len(ranked) // 10) if len(ranked) > RARE else 0]
 
@@ -326,7 +326,7 @@ def _untried(model: Model) -> dict[str, list[Any]]:
 
 
 def _is_possible(space: Space, axis: ChoiceAxis, value: Any) -> bool:
-    """Whether the constraints do not exclude a choice, as far as this can be proved."""
+    """Return False if the constraints provably exclude a choice, otherwise True."""
     feasible = Slice(space, {axis.name: value}).feasible
     return feasible is None or not feasible.is_empty
 
@@ -334,8 +334,8 @@ def _is_possible(space: Space, axis: ChoiceAxis, value: Any) -> bool:
 def slice_through(model: Model, axes: list[int], points: int, at: dict[int, float]) -> SliceThrough:
     """Predictions on a grid along some axes, with at most ``points`` values of each. The slice goes through the
     recommended point or, before the first result, through the middle of the space; ``at`` overrides its position on
-    other axes. If one of the axes is inactive there, the point is moved to where they are active. Where an axis is a
-    share of a mixture, the other shares adapt."""
+    other axes. If one of the axes is inactive at this point, the point is changed so that all of them are active. If an
+    axis is a share of a mixture, the other shares adapt."""
     space, recommended = model.dataset.space, model.policy.recommend(model.state)
     base = space.snap(np.full((1, space.dimension), 0.5))[0] if recommended is None else recommended.point.copy()
     base[list(at)] = list(at.values())
@@ -371,9 +371,9 @@ def partition(
 
 
 def past_partition(model: Model, results: int, limit: int, metric: str | None) -> list[CellBelief]:
-    """The first ``limit`` present cells, each with its posterior and its mark after the first ``results`` results. As
-    after a correction, everything is learned again, from these results alone. Cells that were divided later are still
-    marked as expanded."""
+    """The first ``limit`` cells of the current tree, each with its posterior and its status after the first ``results``
+    results. As after a correction, everything is learned again, from these results alone. Cells that were divided later
+    keep the status expanded."""
     past = model.snapshot()
     past.dataset.results = {key: past.dataset.results[key] for key in takewhile(results.__ge__, past.dataset.results)}
     update = past.policy.rebuild(past.state, past.dataset.record(), past.cells)

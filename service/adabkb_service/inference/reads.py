@@ -37,7 +37,7 @@ class Read:
         )
 
     def answered(self) -> Answered:
-        """The answer, which is kept, or the exception."""
+        """Return the answer, and cache it for the model; or return the exception."""
         answer = answered(self.message, self.model)
         self.model.kept.keep(self.message, answer)
         return answer

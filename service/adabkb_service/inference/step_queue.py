@@ -7,7 +7,7 @@ are passed on to ``reads``.
 
 The expected time of a step is the mean time of the study's latest steps of the same kind. Steps that learn
 hyperparameters from many results are a separate kind: they are rare, and take up to a hundred times as long as others.
-Each question is a kind of its own. If a study has no steps of a kind yet, a question is expected to take as long as in
+Each question is a separate kind. If a study has no steps of a kind yet, a question is expected to take as long as in
 other studies.
 """
 
@@ -50,7 +50,7 @@ STRETCH = 30.0
 """If a step is expected to be 1 s shorter than another, it goes first even if it arrived up to this many seconds
 later."""
 QUESTION_SECONDS = 1.0
-"""A question goes after another step, even if that arrives up to this many seconds later."""
+"""A question goes after another step, even if this step arrives up to this many seconds later."""
 
 
 class StepQueue:

@@ -48,7 +48,7 @@ NOT_A_REPLY = -1
 
 
 class Lane:
-    """A thread that performs steps, each given with its study, one after the other."""
+    """A thread that performs steps of studies, one after the other."""
 
     def __init__(self, name: str, steps: Iterator[tuple[str, Callable[[], None]]]) -> None:
         self.started: float | None = None
@@ -193,7 +193,7 @@ class Worker:
 
 def limit_memory(megabytes: int) -> None:
     """Limit the memory of this process, where the system allows it. A step that exceeds the limit raises
-    ``MemoryError``. This study then gets quasi-random points; other studies are not affected."""
+    ``MemoryError``. Its study then gets quasi-random points; other studies are not affected."""
     if sys.platform == "linux":
         import resource  # noqa: PLC0415 (not on Windows)
 
@@ -216,7 +216,7 @@ def main(
 ) -> None:
     """Work until the server sends None or ends."""
     limit_memory(memory_megabytes)
-    for number in (signal.SIGINT, signal.SIGTERM):  # all processes of a server get them, and the server ends this one
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent to all processes of a server; the server ends this one
         signal.signal(number, signal.SIG_IGN)
     sys.setswitchinterval(SWITCH_SECONDS)
     database = Database(database_url, lock_seconds=lock_seconds, connections=4)

@@ -1,5 +1,5 @@
-"""PATCH and DELETE of an observation. A correction is recorded as an event, and so is a number added to a result that
-lacked it. After either, the model is rebuilt."""
+"""PATCH and DELETE of an observation. A correction of a result, or a number added to an incomplete result, is recorded
+as an event. The model is then rebuilt."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def annotate_result(draft: Draft, was: ObservationRow, changes: dict[str, Any]) 
     """
     error = attributes.error_in(attributes.merged(was.attributes, changes))
     if was.trial is not None:
-        error = f"are those of trial {was.trial}; set them there"
+        error = f"belong to trial {was.trial}; set the attributes of this trial"
     if error is not None:
         raise Invalid([FieldError("/attributes", error, "attributes")])
     if attributes.differ(was.attributes, changes):
@@ -80,8 +80,8 @@ def record_change(draft: Draft, was: ObservationRow, changes: dict[str, Any], re
     """Record new values of an observation's columns: as a correction, or as a measurement if they only add numbers that
     the observation lacked."""
     absent = _absent(metrics_of(draft.study.definition))
-    told = {name: getattr(was, name) for name in CORRECTABLE if name not in absent}
-    after = {**told, **changes}
+    before = {name: getattr(was, name) for name in CORRECTABLE if name not in absent}
+    after = {**before, **changes}
     if after.get("value", 0.0) is None:
         after = {name: each for name, each in after.items() if name not in ("value", "std_error")}
     payload = {
@@ -89,10 +89,10 @@ def record_change(draft: Draft, was: ObservationRow, changes: dict[str, Any], re
         "parameters": was.parameters,
         **({} if was.plate is None else {"plate": was.plate}),
         **after,
-        "was": {name: told[name] for name in changes},
+        "was": {name: before[name] for name in changes},
         "reason": reason,
     }
-    draft.record("measured" if _only_adds(told, changes) else "corrected", payload, was.trial)
+    draft.record("measured" if _only_adds(before, changes) else "corrected", payload, was.trial)
 
 
 def _only_adds(was: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:

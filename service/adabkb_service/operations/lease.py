@@ -71,15 +71,15 @@ def _release(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outcome
         raise TrialFinished(f"Trial {number} is {trial.state}.")
     check_current(trial, body.attempt)
     if trial.state in ("active", "expired"):
-        told = {} if body.reason is None else {"reason": body.reason}
-        draft.record("released", {"attempt": trial.attempt, "worker": trial.worker, **told}, number)
+        reason = {} if body.reason is None else {"reason": body.reason}
+        draft.record("released", {"attempt": trial.attempt, "worker": trial.worker, **reason}, number)
     return _answer(draft, draft.trial(number))
 
 
 def withdraw(study_id: str, number: int, body: WithdrawBody, key: Key | None = None) -> Request[TrialAnswer]:
     """Return a request to end an unfinished trial without a result: a suggestion that somebody declines, or a queued
-    point that is no longer needed. It is not a failure and does not count towards the budget. A withdrawn trial stays
-    unchanged.
+    point that is no longer needed. The trial is not a failure and does not count towards the budget. If it is already
+    withdrawn, it stays unchanged.
 
     The model treats its point as pending, so that the next suggestions differ from it.
 
@@ -119,8 +119,8 @@ def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -
 def _retry(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[TrialAnswer]:
     trial = draft.trial(number)
     if trial.state == "completed":
-        told = f"the value {trial.value}" if trial.value is not None else f"the metrics {shown(trial.metrics)}"
-        result = f"Trial {number} is completed with {told}"
+        outcome = f"the value {trial.value}" if trial.value is not None else f"the metrics {shown(trial.metrics)}"
+        result = f"Trial {number} is completed with {outcome}"
         raise TrialFinished(f"{result}; only a failed or withdrawn trial can be retried.")
     if trial.state == "stopped":
         raise TrialFinished(f"Trial {number} was stopped; only a failed or withdrawn trial can be retried.")

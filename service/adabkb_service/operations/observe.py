@@ -29,8 +29,8 @@ def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Reque
         StudyNotFound, TrialNotFound, Invalid, ResultConflict, TrialFinished, LeaseLost, StudyComplete: see ``record``;
             nothing is stored.
         Busy: this request has stored nothing; send it again with the same key.
-        Unavailable: the same or, if the connection to the database broke during the commit, it is unknown whether the
-            result is stored; send it again with the same key.
+        Unavailable: nothing is stored or, if the connection to the database broke during the commit, it is unknown
+            whether the result is stored; send it again with the same key.
         RequestInProgress, IdempotencyKeyReused: see ``suggest``.
     """
     return Request(study_id, Observed, partial(_observe, result), key, invalidates_decisions=True)

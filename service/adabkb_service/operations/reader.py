@@ -10,8 +10,7 @@ from typing import Any
 
 
 class Reader:
-    """A client that waits for answers, which a thread collects. The event loop calls ``leave`` when the client
-    disconnects."""
+    """A client for which a thread waits for answers. The event loop calls ``leave`` when the client disconnects."""
 
     def __init__(self, seconds: float) -> None:
         """Args:

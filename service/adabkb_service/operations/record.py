@@ -90,14 +90,14 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
             draft.space, evaluated(draft, trial, result.parameters), "/parameters", is_measured=True
         )
     if earlier is not None:
-        known, told = _numbers(as_values(earlier)), _numbers({**vars(result), **metrics})
-        if any(known.get(name, number) != number for name, number in told.items()):
-            _check_same_as_told(draft, trial, earlier, result, told)
+        known, given = _numbers(as_values(earlier)), _numbers({**vars(result), **metrics})
+        if any(known.get(name, number) != number for name, number in given.items()):
+            _check_same_as_reported(draft, trial, earlier, result, given)
         if result.parameters is not None and earlier.parameters != parameters:
             raise ResultConflict(
                 f"Attempt {attempt} of trial {trial.number} was evaluated at {shown(earlier.parameters)}."
             )
-        if told.keys() <= known.keys():
+        if given.keys() <= known.keys():
             return Recorded(trial, earlier, "repeated")
         check_natural_bounds(definition_of(draft.study.definition).quantities, result.value, metrics.get("metrics", {}))
         record_change(draft, earlier, _with_added(earlier, result, metrics))
@@ -113,8 +113,8 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
 
 
 def _earlier(draft: Draft, trial: TrialRow, attempt: int, *, is_given: bool) -> ObservationRow | None:
-    """Return the stored result of an attempt of a trial; None if there is none. If the request names no attempt, and
-    the trial's first result lacks numbers, return the first result."""
+    """Return the stored result of an attempt of a trial. If there is none, the request names no attempt, and the
+    trial's first result lacks numbers, return this first result. Otherwise None."""
     if trial.state not in ("completed", "stopped"):  # a trial ends with its first result, of whichever attempt
         return None
     found = draft.observations_of(trial.number)
@@ -152,19 +152,19 @@ def _with_measured_cost(
     return result if cost is None else result.model_copy(update={"cost": cost})
 
 
-def seconds_of(draft: Draft, trial: TrialRow, attempt: int, told: float | None) -> float | None:
+def seconds_of(draft: Draft, trial: TrialRow, attempt: int, reported: float | None) -> float | None:
     """Return the duration of an evaluation: the reported one or, for the current attempt of a trial, the time since its
     start; None if neither is known."""
-    if told is not None:
-        return told
+    if reported is not None:
+        return reported
     if trial.started_at is None or attempt != trial.attempt:
         return None
     return (draft.now - trial.started_at).total_seconds()
 
 
 def measured_cost(draft: Draft, seconds: float | None) -> float | None:
-    """Return the cost of an evaluation with this duration; None if the study does not measure durations, or if it is
-    unknown."""
+    """Return the cost of an evaluation with this duration; None if the study does not measure durations, or if the
+    duration is unknown."""
     if draft.study.definition.get("cost") != "measured" or seconds is None:
         return None
     return max(seconds, SHORTEST)
@@ -177,8 +177,8 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
     if trial.state == "failed":
         return Recorded(trial, None, "repeated")
     if trial.state == "completed":
-        told = f"the value {trial.value}" if trial.value is not None else f"the metrics {shown(trial.metrics)}"
-        raise TrialFinished(f"Trial {trial.number} is completed with {told}; it cannot fail.")
+        outcome = f"the value {trial.value}" if trial.value is not None else f"the metrics {shown(trial.metrics)}"
+        raise TrialFinished(f"Trial {trial.number} is completed with {outcome}; it cannot fail.")
     if attempt != trial.attempt:
         raise LeaseLost(f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} can no longer fail it.")
     seconds = seconds_of(draft, trial, attempt, failure.seconds)
@@ -188,8 +188,8 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
 
 
 def _record_own_failure(draft: Draft, failure: PointFailureBody) -> Recorded:
-    """Record a failed evaluation of a user's own point: as a trial, since only trials fail. As a result at such a
-    point, it does not count towards the budget; nor does it count among the failures at which the study pauses."""
+    """Record a failed evaluation of a user's own point: as a trial, since only trials fail. Like a result at such a
+    point, it does not count towards the budget. It does not count towards ``failure_limit`` either."""
     point = feasible_point(draft.space, failure.parameters, "/parameters", is_measured=True)
     trial = add_trial(draft, point, is_own=True)
     draft.record("failed", {"attempt": trial.attempt, "reason": failure.reason}, trial.number)
@@ -215,20 +215,19 @@ def _check_not_stopped(trial: TrialRow) -> None:
         )
 
 
-def _check_same_as_told(
+def _check_same_as_reported(
     draft: Draft, trial: TrialRow, earlier: ObservationRow, result: TrialValueBody, numbers: Numbers
 ) -> None:
-    """Check that numbers equal those that were first reported. If these were corrected since, they are still in the
-    log.
+    """Check that numbers equal those that were first reported, which are still in the log if they were corrected since.
 
     Raises:
         ResultConflict: a number differs.
     """
-    told: Numbers = {}
+    reported: Numbers = {}
     for event in events.of_trial(draft.connection, trial.study_id, trial.number):
         if event.kind in ("observed", "measured") and event.payload["observation"] == earlier.seq:
-            told = {**_numbers(event.payload), **told}
-    if all(told.get(name, number) == number for name, number in numbers.items()):
+            reported = {**_numbers(event.payload), **reported}
+    if all(reported.get(name, number) == number for name, number in numbers.items()):
         return
     raise ResultConflict(
         f"Attempt {earlier.attempt} of trial {trial.number} has {_with_error(earlier)}; it cannot have "
@@ -245,10 +244,10 @@ def _numbers(result: Mapping[str, Any]) -> Numbers:
 
 def _with_error(result: ObservationRow | TrialValueBody) -> str:
     more = {name: getattr(result, name) for name in ("std_error", "metrics", "std_errors")}
-    told = ", ".join(f"{name} {shown(value)}" for name, value in more.items() if value not in (None, {}))
+    numbers = ", ".join(f"{name} {shown(value)}" for name, value in more.items() if value not in (None, {}))
     if result.value is None:
-        return told
-    return f"the value {result.value} ({told})" if told else f"the value {result.value}"
+        return numbers
+    return f"the value {result.value} ({numbers})" if numbers else f"the value {result.value}"
 
 
 def _observe(

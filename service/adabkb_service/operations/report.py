@@ -74,11 +74,11 @@ def _report(number: int, body: Bodies, draft: Draft, _: Points) -> Outcome[Repor
 
 def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
     """Return the reports that are not stored yet, in order."""
-    told = reports_of(body)
+    given = reports_of(body)
     last = -1 if trial.curve is None else trial.curve["step"]
-    known = curves.values(draft, trial.number, trial.attempt, [each.step for _, each in told if each.step <= last])
+    known = curves.values(draft, trial.number, trial.attempt, [each.step for _, each in given if each.step <= last])
     field_errors, new = [], []
-    for pointer, each in told:
+    for pointer, each in given:
         if known.get(each.step, each.value) != each.value:
             raise ReportConflict(
                 f"Attempt {trial.attempt} of trial {trial.number} has reported {known[each.step]} at step {each.step}; "
@@ -113,10 +113,10 @@ def _step_error(draft: Draft, step: int, last: int) -> str | None:
 def _cost_error(draft: Draft, cost: float | None) -> str | None:
     """Return why a report may not have this cost; None if it may."""
     definition = definition_of(draft.study.definition)
-    rule, is_told = definition.early_stopping, definition.cost == "told"
-    if cost is not None and not is_told:
+    rule, is_reported = definition.early_stopping, definition.cost == "told"
+    if cost is not None and not is_reported:
         return NOT_TOLD
-    if cost is None and is_told and rule is not None and rule.compares:
+    if cost is None and is_reported and rule is not None and rule.compares:
         return NEEDED
     return None
 
@@ -145,8 +145,8 @@ def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
 
 
 def _stop(draft: Draft, trial: TrialRow, last: Report, reason: str, estimate: Estimate | None) -> None:
-    """Stop a trial. The estimate of the final value is its result or, without an estimate, the last reported value.
-    Other metrics of the study are not known; the worker may add them to a result."""
+    """Stop a trial. Without an estimate of its final value, record the last reported value as its result. The worker
+    may add other metrics of the study to this result later."""
     definition = definition_of(draft.study.definition)
     seconds = seconds_of(draft, trial, trial.attempt, None)
     rule, cost = definition.early_stopping, last.cost if definition.cost == "told" else measured_cost(draft, seconds)

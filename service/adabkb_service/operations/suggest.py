@@ -10,7 +10,8 @@ its points:
    and limits; 0 if the study is paused or complete. If the request fixes parameters or has a context, only waiting
    trials with these values count, and new points must have these values. In a study with plates, all trials of an
    answer are on one plate. This is the plate of the first waiting trial; if none waits, it is the last plate, or a new
-   one if that has no room. A request for a new plate gets no waiting trials, unless the study issues no new points.
+   one if the last plate is full. A request for a new plate gets no waiting trials, unless the study issues no new
+   points.
 3. The batch takes points that the model has decided on (``Batch._points``). They are outdated if an event that affects
    the model, such as a result or a quasi-random point, was recorded since. They are issued in order: the model chose
    each one assuming that those before it are being evaluated, so issuing the first ones leaves the others valid.

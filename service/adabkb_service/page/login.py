@@ -54,7 +54,7 @@ async def log_in(request: Request, caller: CallerDep) -> Response:
 @router.post("/logout")
 @needs_nothing
 async def log_out(request: Request, service: ServiceDep) -> Response:
-    """Delete the cookie, end the session if it is one, and name the page that follows."""
+    """Delete the cookie, end the session if its token is one, and return the address of the next page."""
     token = cookie_of(request.scope)
     ended = None if token is None else await run_sync(_end, request, service, token)
     return await _left(request, ended)
@@ -64,7 +64,7 @@ async def log_out(request: Request, service: ServiceDep) -> Response:
 @needs("read")
 @not_for_links
 async def log_out_everywhere(request: Request, service: ServiceDep, caller: CallerDep) -> Response:
-    """End all sessions of the person who is logged in, and name the page that follows."""
+    """End all sessions of the person who is logged in, and return the address of the next page."""
     token = cookie_of(request.scope)
     ended = None if token is None else await run_sync(_end, request, service, token)
     if caller.person is not None and caller.user is not None:
@@ -86,7 +86,8 @@ def _gate(request: Request) -> Gate:
 
 
 async def _left(request: Request, ended: Ended | None) -> Response:
-    """Where a browser goes that has logged out: to the provider if the session was begun there."""
+    """Delete the cookie, and return the address of the next page: the logout of the provider if the session began
+    there, otherwise the login page."""
     root = request.scope.get("root_path", "")
     target, provider = f"{root}/login", request.app.state.provider
     if ended is not None and isinstance(provider, Provider):
@@ -97,5 +98,5 @@ async def _left(request: Request, ended: Ended | None) -> Response:
 
 
 def base_url(request: Request) -> str:
-    """The address of this server as the browser knows it, by the headers of trusted proxies."""
+    """The address of this server for the browser, according to the headers of trusted proxies."""
     return f"{request.url.scheme}://{request.url.netloc}{request.scope.get('root_path', '')}"

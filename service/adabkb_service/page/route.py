@@ -41,13 +41,14 @@ def _is_of_page(request: Request) -> bool:
 
 
 def show_missing_pages(app: FastAPI) -> None:
-    """Answer a browser at an unknown address with a page, but not below /v1, and programs as before."""
-    told: ErrorHandler = app.exception_handlers[HTTPException]  # type: ignore[assignment]
+    """Show a page to browsers that request an unknown address, except below /v1. Other requests are answered as
+    before."""
+    usual_handler: ErrorHandler = app.exception_handlers[HTTPException]  # type: ignore[assignment]
 
     async def answer(request: Request, error: Exception) -> Response:
         if isinstance(error, HTTPException) and error.status_code == 404 and _is_of_page(request):
             return page(request, "error.html", 404, title="No such page", detail=MISTYPED)
-        return await told(request, error)
+        return await usual_handler(request, error)
 
     app.add_exception_handler(HTTPException, answer)
 

@@ -1,7 +1,8 @@
 """/login/oidc: log in with an OpenID Connect provider, by the authorization code flow with PKCE.
 
-The browser keeps state, nonce and verifier in a cookie of its own, so only the browser that began a login can end it,
-and strangers who begin logins cost no memory. The session is a token in the cookie of the web interface.
+The browser keeps state, nonce and verifier in a separate cookie, so only the browser that began a login can complete
+it, and a login that is never completed takes no memory of the server. The session is a token in the cookie of the web
+interface.
 """
 
 from __future__ import annotations

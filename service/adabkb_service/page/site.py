@@ -89,8 +89,10 @@ class Site(StaticFiles):
         if self._index and self._index.is_file():
             await super().__call__(mounted, receive, send)
             return
-        told = page(Request(scope), "error.html", 404, title="The documentation is not installed", detail=NOT_INSTALLED)
-        await told(scope, receive, send)
+        answer = page(
+            Request(scope), "error.html", 404, title="The documentation is not installed", detail=NOT_INSTALLED
+        )
+        await answer(scope, receive, send)
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """A file, or a 404."""

@@ -257,8 +257,8 @@ def _last_plate(study: answers.Study, overview: Overview) -> dict[str, Any] | No
         return None
     lines = [each for each in reversed(latest) if each.trial is not None and each.trial.plate == number]
     values = [each.result.value for each in lines if each.result is not None]
-    told = [wording.in_unit(study, None, value) for value in values if value is not None]
-    return {"number": number, "results": told, "failed": sum(each.result is None for each in lines)}
+    shown = [wording.in_unit(study, None, value) for value in values if value is not None]
+    return {"number": number, "results": shown, "failed": sum(each.result is None for each in lines)}
 
 
 def _numbers(study: answers.Study, results: list[answers.Observation | None]) -> dict[str, Any]:
@@ -335,15 +335,15 @@ def get_trial(
     needs the whole log before the trial."""
     study = service.do(manage.get(study_id)).view
     trial, results = read.trial(service, study_id, number), overview.results_of(study_id, number)
-    told = is_explained or study.revision <= LONG
+    is_known = is_explained or study.revision <= LONG
     space = definition_of(row(service, study_id).definition).space()
     present = space.present(trial.parameters)
     context: dict[str, Any] = {
         "can_be_issued": present is not None and not space.between_steps(present),
         "events": overview.events_of(study_id, number),
         "row": overview.row_of(study_id, trial.parameters),
-        "decision": why(service, study_id, number).decision if told else None,
-        "is_told": told or trial.origin in ("queued", "own"),
+        "decision": why(service, study_id, number).decision if is_known else None,
+        "is_told": is_known or trial.origin in ("queued", "own"),
         "cursor": encoded(study.revision),
         "files": files.page(service, study_id, Holder(trial=number), 0, files.MOST),
         "repeated": repeated_point(space, trial.parameters, results[0].parameters) if results else trial.parameters,
@@ -387,7 +387,7 @@ async def get_history(request: Request, study_id: StudyId, overview: OverviewDep
 @data.get("/studies/{study_id}/results/{seq}/stored.json")
 @needs("read")
 def get_stored(study_id: StudyId, seq: Number, service: ServiceDep) -> Response:
-    """What to say of a result that was just stored."""
+    """What to say about a result that was just stored."""
     return _json(asdict(unusual.stored(service, study_id, seq)))
 
 
@@ -458,7 +458,7 @@ async def get_past(
     results: Annotated[int, Query(ge=0, le=2**31 - 1)],
     metric: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
-    """Predictions and marks of the cells after the first results, for the replay of the partition; null if these
+    """Predictions and statuses of the cells after the first results, for the replay of the partition; null if these
     results are too many."""
     return await reading(lambda service, _: _json(_past(service, study_id, results, metric)), study_id)
 

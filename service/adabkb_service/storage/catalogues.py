@@ -1,8 +1,8 @@
 """Tables of catalogues. They are stored in the log; a study's row only refers to them.
 
 The event ``created`` holds a table as text, and an ``edited`` event may hold a change of it. The study's row holds only
-a digest of the table and its changes, so that it stays small. This module finds the table of a digest. Each process
-reads a table from the log once, and caches it while there is room.
+a digest of the table and its changes, so that the row stays small. This module finds the table for a digest. Each
+process reads a table from the log once, and caches it while there is room.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ def read(connection: Connection, study_id: str, definition: Mapping[str, Any]) -
 def followed(
     tables: Mapping[str, Pieces], given: Iterable[Mapping[str, Any]], changes: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Pieces]:
-    """Parameter -> table after an event. ``tables`` are those before the event, ``given`` its parameters, and
-    ``changes`` its changes of tables by parameter."""
+    """Return the tables after an event, by parameter. ``tables`` are the tables before the event; ``given`` are the
+    event's parameters, and ``changes`` its changes of tables by parameter."""
     new = {each["name"]: Pieces(each["table"]) for each in given if "table" in each}
     found = {**tables, **new}
     return {**found, **{name: found[name].changed(change) for name, change in changes.items()}}

@@ -1,8 +1,8 @@
 """Queries of ``containers``. The rows of a study, or the content of a deleted study, belong to a container.
 
 A container is in use while a row of ``studies`` or ``trash`` refers to it. Otherwise a writer is writing or removing
-its content, which cannot be read. The writer holds the container, and must extend the hold in every transaction. If the
-writer dies, the hold expires, and any server may remove the content.
+its content, and nobody can read it. The writer holds the container, and must extend the hold in every transaction. If
+the writer dies, the hold expires, and any server may remove the content.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HOLD = timedelta(seconds=10)
 """A hold expires this long after the last transaction that extended it. A transaction takes only a small part of this
 time."""
 AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
-"""Expiry time of a hold that has expired by any clock."""
+"""The expiry time of a hold that has ended. It is in the past by any clock."""
 
 _ADD = insert(containers)
 _THIS = containers.c.id == bindparam("its_id")

@@ -2,8 +2,8 @@
 
 SQLite: WAL with synchronous=FULL, foreign keys on, and BEGIN IMMEDIATE for every writing transaction. (After a plain
 BEGIN, two transactions that read and then write cannot both proceed, whatever the timeout.) For this, the driver's own
-transaction control is disabled. Writing threads of a process wait for a lock of the process. SQLite's own lock is
-polled, so the order would not be fair.
+transaction control is disabled. The writing threads of a process wait for a lock of the process, because threads poll
+SQLite's own lock, so that one of them may wait much longer than the others.
 
 PostgreSQL: synchronous_commit=on. A transaction that writes to a study first locks the study's row. If a client
 disappears without closing its connection (its machine crashed, or the network failed), PostgreSQL aborts the
@@ -47,8 +47,8 @@ SERVICE_TABLES = {"studies", "trials", "observations", "events"}
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
 
 IDLE_SECONDS = 1.0
-"""By default, a connection to PostgreSQL that was idle for this long is checked before its use. A check before each
-transaction would be one statement in seven."""
+"""By default, a connection to PostgreSQL that was idle for this long is checked before its use. If each transaction
+began with a check, one statement in seven would be a check."""
 
 _WRITE, _UNREFERENCED, _USED_AT = "adabkb_write", "adabkb_unreferenced", "adabkb_used_at"
 
@@ -182,8 +182,8 @@ class Database:
         self.last_error = None
 
     def now(self) -> datetime:
-        """The time in UTC, by the clock that is the same for all servers with this database: on SQLite this machine's
-        clock, on PostgreSQL the database's.
+        """Return the time in UTC, by a clock that all servers with this database share: on SQLite the clock of this
+        machine, on PostgreSQL that of the database.
 
         Raises:
             Busy, Unavailable: as for ``reading``.
@@ -271,8 +271,8 @@ def _note_use(_: DBAPIConnection | None, entry: ConnectionPoolEntry) -> None:
 
 
 def _idle_check(dialect: Dialect, idle_seconds: float) -> Callable[[DBAPIConnection, ConnectionPoolEntry, Any], None]:
-    """A function that checks a connection which was idle for a while before it is used again. If it is broken, the pool
-    replaces it and all older connections."""
+    """Return a function that the pool calls before it reuses a connection. It checks a connection that was idle for a
+    while. If the connection is broken, the pool replaces it and all older connections."""
 
     def check(connection: DBAPIConnection, entry: ConnectionPoolEntry, _: Any) -> None:
         if time.monotonic() - entry.info.get(_USED_AT, math.inf) < idle_seconds:
@@ -290,7 +290,8 @@ def _json(value: Any) -> str:
 
 
 def _limit_idleness(seconds: float) -> str:
-    """A statement that limits the idle time of its transaction. Reading transactions hold no lock and need no limit."""
+    """Return a statement that limits the idle time of its transaction. Reading transactions hold no lock and need no
+    limit."""
     return f"SET LOCAL idle_in_transaction_session_timeout = {int(seconds * 1000)}"
 
 

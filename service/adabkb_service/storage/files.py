@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, se
 from adabkb_service.storage.rows import as_values
 from adabkb_service.storage.tables import files
 
-_TOLD = [column for column in files.columns if column is not files.c.content]
+_WITHOUT_CONTENT = [column for column in files.columns if column is not files.c.content]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,13 @@ def page(
     theirs = [files.c.study_id == study_id, files.c.number > after]
     if of is not None:
         theirs += _held_by(of)
-    query = select(*_TOLD).where(*theirs).order_by(files.c.number).limit(limit)
+    query = select(*_WITHOUT_CONTENT).where(*theirs).order_by(files.c.number).limit(limit)
     return [FileRow(*row) for row in connection.execute(query)]
 
 
 def find(connection: Connection, study_id: str, holder: Holder, number: int) -> FileRow | None:
     """Return a file of a trial or result; None if it does not exist."""
-    row = connection.execute(select(*_TOLD).where(_this(study_id, number), *_held_by(holder))).one_or_none()
+    row = connection.execute(select(*_WITHOUT_CONTENT).where(_this(study_id, number), *_held_by(holder))).one_or_none()
     return None if row is None else FileRow(*row)
 
 

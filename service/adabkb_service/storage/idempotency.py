@@ -23,7 +23,7 @@ def find(connection: Connection, scope: str, key: str) -> KeyRow | None:
 
 
 def add(connection: Connection, rows: Iterable[KeyRow]) -> None:
-    """Store keys. Raises ``Contention`` at the end of the transaction if one exists."""
+    """Store keys. The transaction raises ``Contention`` if one of them exists."""
     connection.execute(_ADD, [as_values(row) for row in rows])
 
 
@@ -34,13 +34,13 @@ def of_study(connection: Connection, study_id: str) -> list[KeyRow]:
 
 
 def outdated(connection: Connection, before: datetime, limit: int) -> list[tuple[str, str]]:
-    """(scope, key) of the oldest keys, at most ``limit``, that are from before a time."""
+    """Return (scope, key) of the oldest keys that were stored before a time, at most ``limit``."""
     query = select(keys.c.scope, keys.c.key).where(keys.c.created_at < before).order_by(keys.c.created_at).limit(limit)
     return [(row.scope, row.key) for row in connection.execute(query)]
 
 
 def forget(connection: Connection, names: Sequence[tuple[str, str]], before: datetime) -> None:
-    """Delete those of the named keys that are from before a time."""
+    """Delete those of the named keys that were stored before a time."""
     rows = [{"its_scope": scope, "its_key": key, "before": before} for scope, key in names]
     connection.execute(delete(keys).where(*_THIS, keys.c.created_at < bindparam("before")), rows)
 

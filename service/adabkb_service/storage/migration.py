@@ -124,7 +124,7 @@ def require(database: Database, *, exactly: bool = False) -> None:
         found = schema_status(connection)
         if found == "empty":
             raise SchemaMismatch(
-                "This is not a database of adabkb-service: it has none of its tables. Name another one."
+                "This is not a database of adabkb-service: it has no tables of the service. Name another database."
             )
         if exactly and found == "extended":
             raise SchemaMismatch(_newer(connection))

@@ -81,8 +81,8 @@ def of_trials(connection: Connection, study_id: str, first: int, last: int) -> l
 
 
 def best(connection: Connection, study_id: str, *, maximize: bool, but: Collection[int]) -> ObservationRow | None:
-    """The best observation that is not excluded, has a value, and whose number is not in ``but``. The first one in a
-    tie."""
+    """The best observation that has a value, is not excluded, and whose number is not in ``but``. Of equally good ones,
+    the first. None if there is none."""
     value = observations.c.value
     query = (
         select(observations)
@@ -96,8 +96,8 @@ def best(connection: Connection, study_id: str, *, maximize: bool, but: Collecti
 
 
 def best_and_others(connection: Connection, study_id: str, *, maximize: bool, count: int) -> list[ObservationRow]:
-    """The best ``count`` observations, and about as many others, evenly spread over all; together ordered by number.
-    Only those with a value that are not excluded. Fewer if they are large."""
+    """Of the observations that have a value and are not excluded: the best ``count``, and about as many others, evenly
+    spread over the study. All are ordered by number. There are fewer if they are large."""
     query = select(observations).where(
         observations.c.study_id == study_id, observations.c.excluded.is_(False), observations.c.value.is_not(None)
     )
@@ -111,8 +111,8 @@ def best_and_others(connection: Connection, study_id: str, *, maximize: bool, co
 
 
 def spread(connection: Connection, study_id: str, count: int) -> list[ObservationRow]:
-    """About ``count`` observations that are not excluded, evenly spread over all, ordered by number. Fewer if they are
-    large."""
+    """About ``count`` observations that are not excluded, evenly spread over the study, ordered by number. There are
+    fewer if they are large."""
     query = select(observations).where(
         observations.c.study_id == study_id,
         observations.c.excluded.is_(False),
@@ -122,7 +122,7 @@ def spread(connection: Connection, study_id: str, count: int) -> list[Observatio
 
 
 def _evenly(connection: Connection, study_id: str, count: int) -> ColumnElement[bool]:
-    """Whether an observation is one of about ``count`` that are evenly spread over all."""
+    """The condition that an observation is one of about ``count`` that are evenly spread over the study."""
     last = select(func.coalesce(func.max(observations.c.seq), 0)).where(observations.c.study_id == study_id)
     every = connection.execute(last).scalar_one() // count + 1
     is_one: ColumnElement[bool] = observations.c.seq % every == 0

@@ -4,7 +4,7 @@ Each server has a row in the table ``servers``. So has each model worker, which 
 alive while it is connected to PostgreSQL and regularly updates its row, by the clock of the database. (If it is the
 only server, it does not update its row.) Messages are notifications (``NOTIFY``). A message is lost only if the sender
 or the recipient loses its connections. That server then gets a new id, so servers that wait for a reply from the old id
-notice that it is gone.
+notice that the old id is gone.
 
 The id of a server is part of its channel's name. It is a secret: anyone who knows it can send requests as any user. By
 default, only the owner of the table can read it.
@@ -109,7 +109,7 @@ class Peers:
         self.alive: frozenset[str] = frozenset()
         """Ids of the servers that are alive, including this one; empty while the database does not respond."""
         self.model_workers: frozenset[str] = frozenset()
-        """Ids of those that are model workers, which do not serve HTTP."""
+        """Ids of the servers in ``alive`` that are model workers, which do not serve HTTP."""
         self.followers: frozenset[str] = frozenset()
         """Ids of the servers that follow studies: the model workers that are not stopping or, if there are none, the
         servers that are not stopping. A server always counts itself as not stopping."""
@@ -307,7 +307,7 @@ async def _connected(url: str) -> AsyncIterator[Connection]:
 
 
 async def _execute(connection: Connection, statement: str, values: Params | None = None) -> Sequence[tuple[Any, ...]]:
-    """The rows of a statement.
+    """Execute a statement, and return its rows.
 
     Raises:
         psycopg.Error: the statement failed or timed out.
@@ -321,8 +321,8 @@ async def _execute(connection: Connection, statement: str, values: Params | None
 
 
 async def _ended(tasks: set[asyncio.Task[None]]) -> None:
-    """Wait for tasks whose connections are shut down, even if this task is cancelled meanwhile. Otherwise uvloop would
-    abort the process: it does so if a socket is closed while a task waits for it."""
+    """Wait for tasks whose connections are shut down, even if this task is cancelled meanwhile. The reason: uvloop
+    aborts the process if a socket is closed while a task waits for the socket."""
     is_cancelled = False
     waiting = asyncio.ensure_future(asyncio.wait(tasks, timeout=CLOSE_SECONDS))
     while not waiting.done():

@@ -34,8 +34,8 @@ class Place(NamedTuple):
     table: int
     """Index in ``CONTENT``."""
     last: tuple[Any, ...] | None
-    """Primary key of the last deleted row, without the container's id. From there, PostgreSQL need not read the deleted
-    rows that are not vacuumed yet."""
+    """Primary key of the last deleted row, without the container's id. A deletion that continues from this key need not
+    read the deleted rows that PostgreSQL has not vacuumed yet."""
 
 
 START = Place(0, None)

@@ -243,7 +243,8 @@ def _nested(table: Any, sort: Sort) -> ColumnElement[Any]:
 
 
 def corrected(connection: Connection, study_id: str) -> set[int]:
-    """Numbers of the results that were corrected in more than their exclusion, according to the latest corrections."""
+    """Numbers of the results with a correction of anything besides the exclusion. Only the last ``MAX_CORRECTIONS``
+    corrections are read."""
     theirs = events.c.study_id == study_id, events.c.kind == "corrected"
     query = select(events.c.payload).where(*theirs).order_by(events.c.seq.desc()).limit(MAX_CORRECTIONS)
     payloads = [payload for (payload,) in connection.execute(query)]
@@ -256,7 +257,7 @@ def _fields(value: Any) -> Iterable[str]:
 
 
 def repeats(connection: Connection, study_id: str, seqs: Sequence[int] | None = None) -> dict[int, Repeats]:
-    """Result number -> repeats, for those of the results at whose points there are several results.
+    """Result number -> repeats, for those of the given results that share their point with other results.
 
     Args:
         connection: to the database.
@@ -288,7 +289,7 @@ def repeats(connection: Connection, study_id: str, seqs: Sequence[int] | None = 
 
 
 def at_best(connection: Connection, study_id: str, trial: int | None, value: float) -> Repeats | None:
-    """The results at the point of the best one, which has this trial and value; None if there are no others."""
+    """The results at the point of the best result, which has this trial and value; None if it is the only one there."""
     points, columns = cast(observations.c.parameters, Text), observations.c
     counting = columns.study_id == study_id, columns.excluded.is_(False), columns.value.is_not(None)
     best = select(points).where(*counting, columns.trial.is_not_distinct_from(trial), columns.value == value)
@@ -301,13 +302,13 @@ def at_best(connection: Connection, study_id: str, trial: int | None, value: flo
 
 
 def _mean(values: Sequence[float]) -> float:
-    """The mean of values, whose sum may overflow, as it would in a database."""
+    """The mean of values. It is finite even if the sum of the values would overflow, as it does in a database."""
     return math.fsum(value / len(values) for value in values)
 
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """The results that count besides one of them."""
+    """A summary of the results that count, except one of them."""
 
     count: int
     low: float
@@ -315,11 +316,11 @@ class Others:
     high: float
     """The largest value; NaN if there are no others."""
     there: float | None
-    """The mean of those at the same point; None if there are none."""
+    """The mean of those at the point of the omitted result; None if there are none."""
 
 
 def others(connection: Connection, study_id: str, seq: int) -> Others:
-    """The number and the range of the values that count, without a result."""
+    """Summarize the values that count, except that of the result ``seq``."""
     columns = observations.c
     besides = columns.study_id == study_id, columns.seq != seq, columns.excluded.is_(False)
     query = select(func.count(columns.value), func.min(columns.value), func.max(columns.value)).where(*besides)
@@ -332,7 +333,7 @@ def others(connection: Connection, study_id: str, seq: int) -> Others:
 
 
 def repeating(connection: Connection, study_id: str, numbers: Sequence[int]) -> set[int]:
-    """Those of the trials at whose points there are results."""
+    """Return the numbers of those given trials at whose points there are results."""
     mine = trials.c.study_id == study_id, trials.c.number.in_(numbers)
     theirs = select(cast(observations.c.parameters, Text)).where(observations.c.study_id == study_id)
     query = select(trials.c.number).where(*mine, cast(trials.c.parameters, Text).in_(theirs))
@@ -340,7 +341,8 @@ def repeating(connection: Connection, study_id: str, numbers: Sequence[int]) -> 
 
 
 def at_point_of(connection: Connection, study_id: str, trial: int, limit: int) -> list[AtPoint]:
-    """The first results at the point of a trial: that of its first result or, without one, its own."""
+    """The first ``limit`` results at the point of a trial: where its first result was measured or, if it has none, its
+    suggested point."""
     columns = observations.c
     evaluated = select(cast(columns.parameters, Text)).where(columns.study_id == study_id, columns.trial == trial)
     suggested = select(cast(trials.c.parameters, Text)).where(trials.c.study_id == study_id, trials.c.number == trial)

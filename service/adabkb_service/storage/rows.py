@@ -44,8 +44,8 @@ EventKind = Literal[
 
 
 ENGINE_REVISION = 19
-"""Version of the engine's rules (see ``engine/auto/state/checkpoint.py``). A new study stores it. If another version
-replays the study's log, its suggestions differ."""
+"""Version of the engine's rules (see ``engine/auto/state/checkpoint.py``). A new study stores it. A replay of the log
+with another version gives other suggestions."""
 
 
 @dataclass(frozen=True, slots=True)

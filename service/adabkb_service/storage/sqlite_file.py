@@ -47,13 +47,13 @@ class SqliteFile:
         if self._opened is None or self._identity() == self._opened:
             self._is_missing = False
             return
-        if not self._is_missing:  # only the log has the path, since users must not learn it
+        if not self._is_missing:  # the path is only in the server's log, since users must not learn it
             logger.error("the SQLite file %s was deleted or replaced: nothing is stored until it is back", self._path)
             self._is_missing = True
         raise Unavailable(
             "The server's SQLite file was deleted or replaced while it is in use; nothing is stored. The server's "
-            "operator must put the file back, or restore a backup in its place and restart the server; its log has the "
-            "path."
+            "operator must put the file back, or restore a backup in its place and restart the server. The path is in "
+            "the server's log."
         )
 
     def _identity(self) -> tuple[int, int] | None:

@@ -40,13 +40,13 @@ _NEWEST_FIRST = studies.c.created_at.desc(), studies.c.id.desc()
 
 
 def create(connection: Connection, row: StudyRow) -> None:
-    """Insert a new study and its container. Raises ``Contention`` at the end of the transaction if the id exists."""
+    """Insert a new study and its container. The transaction raises ``Contention`` if the id exists."""
     containers.add(connection, row.id)
     add(connection, row)
 
 
 def add(connection: Connection, row: StudyRow) -> None:
-    """Insert a study whose container exists. Raises ``Contention`` at the end of the transaction if the id exists."""
+    """Insert a study whose container exists. The transaction raises ``Contention`` if the id exists."""
     connection.execute(_CREATE, as_values(row))
 
 

@@ -94,7 +94,7 @@ studies = Table(
     "studies",
     metadata,
     Column("id", String(100), ForeignKey("containers.id"), primary_key=True),
-    Column("definition", JSON, nullable=False),  # with edits of the space; for limits, see the columns below
+    Column("definition", JSON, nullable=False),  # with edits of the space; the current limits are in columns below
     Column("seed", BigInteger, nullable=False),
     Column("state", String(20), nullable=False),
     Column("paused", Boolean, nullable=False),

@@ -1,5 +1,5 @@
-"""Queries of ``tokens``. Only sessions are ever deleted, except the newest one: the server requires tokens as long as
-any token is stored."""
+"""Queries of ``tokens``. Only sessions are ever deleted, and never the newest session, because the server requires
+tokens only while a token is stored."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def add(connection: Connection, row: TokenRow) -> None:
 
 
 def find(connection: Connection, token_id: str, *, to_change: bool = False) -> TokenRow | None:
-    """The token, or None. To change it, other transactions that change it are kept waiting. (On SQLite, they wait
-    anyway.)"""
+    """Return the token, or None. With ``to_change``, lock the token until the end of the transaction. (On SQLite, a
+    writing transaction needs no such lock.)"""
     query = _FIND.with_for_update() if to_change else _FIND
     row = connection.execute(query, {"its_id": token_id}).one_or_none()
     return None if row is None else TokenRow(*row)
@@ -89,8 +89,8 @@ def page(
 
 
 def revoke(connection: Connection, token_id: str, at: datetime) -> None:
-    """Revoke a token. A token that is already revoked keeps its time of revocation, except a link. (A link that the
-    deletion of its study revoked at this time would otherwise work again when the study is restored.)"""
+    """Revoke a token. A token that is already revoked keeps its time of revocation, unless it is a link. (Otherwise, a
+    link that was revoked by the deletion of its study would work again when the study is restored.)"""
     is_affected = or_(tokens.c.revoked_at.is_(None), tokens.c.link.is_not(None))
     query = update(tokens).where(tokens.c.id == token_id, is_affected)
     connection.execute(query, {"revoked_at": at, "id_token": None})
@@ -146,7 +146,7 @@ def revoke_links(connection: Connection, study_id: str, at: datetime) -> None:
 
 
 def restore_links(connection: Connection, study_id: str, revoked_at: datetime) -> int:
-    """Let the links to a study work again that ``revoke_links`` revoked at a time. Return their number."""
+    """Restore the links to a study that ``revoke_links`` revoked at this time. Return their number."""
     theirs = update(tokens).where(tokens.c.link == study_id, tokens.c.revoked_at == revoked_at)
     return connection.execute(theirs, {"revoked_at": None}).rowcount
 

@@ -57,7 +57,7 @@ def divided(packed: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def pace() -> Pace:
-    """Limits the rate at which parts are written."""
+    """Return a pace for writing parts."""
     return Pace(PARTS_AT_ONCE, PARTS_AT_ONCE)
 
 

@@ -102,13 +102,13 @@ def studies_with_overdue(connection: Connection, now: datetime) -> list[str]:
 
 
 class Reached(NamedTuple):
-    """A trial of which an attempt has reached a mark of the early-stopping rule."""
+    """A trial that has reached a mark of the early-stopping rule in one of its attempts."""
 
     number: int
     state: TrialState
     parameters: dict[str, Any]
     curve: Curve | None
-    """That of its current attempt; None without reports."""
+    """The curve of the current attempt; None without reports."""
     value: float | None
     metrics: dict[str, float] | None
     plate: int | None
@@ -128,7 +128,7 @@ def reached(connection: Connection, study_id: str, mark: int) -> list[Reached]:
 
 
 def leased_beyond(connection: Connection, now: datetime) -> list[TrialRow]:
-    """Return the active trials whose lease ends later than its full length after ``now``."""
+    """Return the active trials whose lease ends later than ``now`` plus the full length of the lease."""
     query = select(trials).where(trials.c.state == "active", trials.c.leased_until > now)
     rows = [TrialRow(*row) for row in connection.execute(query)]
     return [row for row in rows if row.leased_until and row.leased_until - now > timedelta(seconds=row.lease_seconds)]

@@ -53,7 +53,7 @@ def as_json(row: WebhookRow) -> dict[str, Any]:
 
 
 def from_json(stored: dict[str, Any], study_id: str, now: datetime) -> WebhookRow:
-    """Return the webhook of a restored study: the next attempt to send it the events that it has not seen is now."""
+    """Return the webhook of a restored study. The next attempt to send missed messages is due at once."""
     delivered_at = stored["delivered_at"] and datetime.fromisoformat(stored["delivered_at"])
     times = {"created_at": datetime.fromisoformat(stored["created_at"]), "delivered_at": delivered_at, "due_at": now}
     return WebhookRow(study_id=study_id, **stored | times)

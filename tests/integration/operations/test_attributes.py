@@ -209,7 +209,7 @@ def test_results_without_a_trial_have_attributes(database: Database, clock: Manu
     assert [each.get("note") for each in told] == ["turbid", None, "cloudy"]
     trial = suggest(running, "s", Ask()).view.trials[0].number
     observe(running, "s", Value(1.0, trial))
-    for seq, changes, message in ((4, {"note": "x"}, f"are those of trial {trial}"), (1, {"a:b": 1}, "colon")):
+    for seq, changes, message in ((4, {"note": "x"}, f"belong to trial {trial}"), (1, {"a:b": 1}, "colon")):
         with pytest.raises(Invalid, match=message):
             correct(running, "s", seq, {"attributes": changes})
     assert_log_is_complete(database, clock, running)

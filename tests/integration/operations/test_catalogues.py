@@ -285,7 +285,7 @@ def test_other_systems_reject_catalogues(system: dict[str, Any]) -> None:
 def test_clients_must_send_the_table_itself(running: Service) -> None:
     study(running, 3)
     known = get(running, "s").parameters[0].model_dump(mode="json")
-    with pytest.raises(ValidationError, match="give the table itself"):
+    with pytest.raises(ValidationError, match="needs its table"):
         definition(id="t", parameters=[known])
     assert get(running, "s") == change(running, "s", {"parameters": [known]}).view
 

@@ -1,5 +1,5 @@
 """Sessions of people who log in by OpenID Connect. A session is a token in a cookie. It expires, and can be ended
-before."""
+earlier."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def _made(
         if key is not None and tokens.find(connection, row.id) is not None:
             raise TokenExists(row.id)
         tokens.add(connection, row)
-        audit.note(connection, caller, now, "token created", row.id, **_told(shown))
+        audit.note(connection, caller, now, "token created", row.id, **_details(shown))
     return NewToken(**dict(shown), token=minted.token)
 
 
@@ -161,10 +161,10 @@ def id_of(key: Key) -> str:
 
 
 def _shown(row: TokenRow) -> Token:
-    told = {name: value for name, value in as_values(row).items() if name in Token.model_fields}
-    return Token.model_validate({**told, "quotas": row.quotas or {}})
+    fields = {name: value for name, value in as_values(row).items() if name in Token.model_fields}
+    return Token.model_validate({**fields, "quotas": row.quotas or {}})
 
 
-def _told(token: Token) -> dict[str, object]:
+def _details(token: Token) -> dict[str, object]:
     """Return the details of a new token for the audit log."""
     return token.model_dump(mode="json", include={"name", "user", "scopes", "studies", "link", "expires_at", "quotas"})

@@ -115,7 +115,7 @@ def examine_study(connection: Connection, study: StudyRow) -> Iterator[Finding]:
 
 
 COUNTS = (*get_args(TrialState), "observations", "failures")
-TOLD = (
+FOLLOWS_FROM_LOG = (
     *(
         *COUNTS,
         "study_seq",
@@ -136,7 +136,7 @@ TOLD = (
 
 def _row(study: StudyRow, logged: ReplayState) -> Iterator[str]:
     """Yield the differences between the study's row and its log: counts, settings and state."""
-    for name in TOLD:
+    for name in FOLLOWS_FROM_LOG:
         found, expected = getattr(study, name), getattr(logged.study, name)
         if found != expected:
             yield f"the study's {name} is {found!r}, but should be {expected!r}"
@@ -145,8 +145,8 @@ def _row(study: StudyRow, logged: ReplayState) -> Iterator[str]:
         yield f"the study's state is {study.state}, but should be {state}"
 
 
-def _trials(study: StudyRow, told: ReplayState, their_trials: list[TrialRow]) -> Iterator[str]:
-    yield from _differences("trial", told.trials, {row.number: row for row in their_trials})
+def _trials(study: StudyRow, logged: ReplayState, their_trials: list[TrialRow]) -> Iterator[str]:
+    yield from _differences("trial", logged.trials, {row.number: row for row in their_trials})
     for trial in their_trials:
         if trial.state == "active" and trial.leased_until is None:
             yield f"trial {trial.number} is active without a lease"
@@ -154,33 +154,33 @@ def _trials(study: StudyRow, told: ReplayState, their_trials: list[TrialRow]) ->
             yield f"trial {trial.number} has {trial.attempt} attempts, of which {trial.expirations} expired"
 
 
-def _differences(name: str, told: Mapping[Any, Row], found: Mapping[Any, Row]) -> Iterator[str]:
+def _differences(name: str, logged: Mapping[Any, Row], found: Mapping[Any, Row]) -> Iterator[str]:
     """Yield the differences between stored rows and the log."""
-    for number in sorted(told.keys() | found.keys()):
+    for number in sorted(logged.keys() | found.keys()):
         if number not in found:
             yield f"{name} {number} is in the log, but has no row"
-        elif number not in told:
+        elif number not in logged:
             yield f"{name} {number} has a row, but is not in the log"
         else:
-            was, now = as_values(told[number]), as_values(found[number])
+            was, now = as_values(logged[number]), as_values(found[number])
             for field in was:
                 if field not in NOT_IN_THE_LOG and was[field] != now[field]:
                     yield f"{name} {number} has the {field} {now[field]!r}, but {was[field]!r} in the log"
 
 
-def _points(told: ReplayState) -> Iterator[str]:
+def _points(logged: ReplayState) -> Iterator[str]:
     """Yield a sentence for each point that was not in the space when it was added, or does not have the stored form.
     A result at the point of its trial is not reported, since the trial may be older than the last edit of the
     space."""
     spaces: dict[int, Space] = {}
-    for name, found in (("trial", told.trials), ("observation", told.observations)):
+    for name, found in (("trial", logged.trials), ("observation", logged.observations)):
         for number, row in found.items():
-            definition = told.first_definitions[name, number]
+            definition = logged.first_definitions[name, number]
             if id(definition) not in spaces:
                 spaces[id(definition)] = definition_of(definition).space()
             if not (
                 _is_sound(row.parameters, spaces[id(definition)], is_measured=_is_measured(row))
-                or _is_as_issued(told, row)
+                or _is_as_issued(logged, row)
             ):
                 yield f"{name} {number} is at {row.parameters}, which is not in the space"
 
@@ -198,12 +198,12 @@ def _is_sound(parameters: dict[str, Any], space: Space, *, is_measured: bool) ->
         return False
 
 
-def _is_as_issued(told: ReplayState, row: TrialRow | ObservationRow) -> bool:
+def _is_as_issued(logged: ReplayState, row: TrialRow | ObservationRow) -> bool:
     """Return whether a row is a result at the point of its trial."""
     return (
         isinstance(row, ObservationRow)
         and row.trial is not None
-        and row.parameters == told.trials[row.trial].parameters
+        and row.parameters == logged.trials[row.trial].parameters
     )
 
 

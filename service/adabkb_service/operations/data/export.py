@@ -1,7 +1,7 @@
 """GET /v1/studies/{id}/export: all data of a study, as of one moment.
 
-The export is first written into a temporary file, within one transaction, and then sent. A slow reader therefore keeps
-no transaction open, and memory does not limit the size. ``importing`` reads the JSON lines.
+The export is first written into a temporary file, within one transaction, and then sent. So a slow client does not keep
+a transaction open, and memory does not limit the size. ``importing`` reads the JSON lines.
 """
 
 from __future__ import annotations

@@ -93,28 +93,28 @@ def _imported(database: Database, lines: Iterable[str], also: Callable[[Connecti
     (shown,), (model,) = _contents(found, "study"), _contents(found, "model")
     log = [EventRow(shown.id, **dict(event)) for event in _contents(found, "event")]
     try:
-        told = replayed(shown.id, log)
+        logged = replayed(shown.id, log)
     except ValueError as error:
-        raise _invalid(_told(error)) from error
-    if told.contradictions:
-        raise _invalid(told.contradictions[0])
-    for excluded in definition_of(told.study.definition).exclusions().values():
+        raise _invalid(_text_of(error)) from error
+    if logged.contradictions:
+        raise _invalid(logged.contradictions[0])
+    for excluded in definition_of(logged.study.definition).exclusions().values():
         raise _invalid(excluded)
-    their_trials = _trials(told, found["trial"])
-    _check_results(told, found["observation"])
-    _check_reports(told, found["report"])
-    _check_files(told, found["file"])
-    _check_limits(told, shown, found["study"][0].number)
-    study = _study(shown, model, told)
+    their_trials = _trials(logged, found["trial"])
+    _check_results(logged, found["observation"])
+    _check_reports(logged, found["report"])
+    _check_files(logged, found["file"])
+    _check_limits(logged, shown, found["study"][0].number)
+    study = _study(shown, model, logged)
     _check_model(study, log, found)
     _check_keys(study, found["key"])
 
     def write(add: Add) -> None:
         add(trials.add, their_trials)
-        add(observations.add, told.observations.values())
+        add(observations.add, logged.observations.values())
         add(events.add, log)
         add(partial(_write_files, study.id), _contents(found, "file"))
-        add(reports.add, told.reports.values())
+        add(reports.add, logged.reports.values())
         add(partial(_write_cells, study.id), _cells(found).items())
         add(partial(_write_dictionary, study.id), _ordinals(found))
 
@@ -152,8 +152,8 @@ def _write_keys(study_id: str, connection: Connection, rows: Sequence[KeyLine]) 
 
 def _write_files(study_id: str, connection: Connection, rows: Sequence[FileLine]) -> None:
     for each in rows:
-        told = each.model_dump(exclude={"content"})
-        files.add(connection, FileRow(study_id=study_id, **told), b64decode(each.content))
+        logged = each.model_dump(exclude={"content"})
+        files.add(connection, FileRow(study_id=study_id, **logged), b64decode(each.content))
 
 
 def _examine_copy(study: StudyRow, write: Callable[[Add], None]) -> None:
@@ -204,11 +204,11 @@ def _parsed(lines: Iterable[str]) -> Lines:
     return found
 
 
-def _study(shown: views.Study, model: ModelLine, told: ReplayState) -> StudyRow:
+def _study(shown: views.Study, model: ModelLine, logged: ReplayState) -> StudyRow:
     figures = dict(model.figures or {})
     checkpoint = figures.pop("learned", None)
     row = replace(
-        told.study,
+        logged.study,
         created_at=shown.created_at,
         updated_at=shown.updated_at,
         model_seq=model.model_seq,
@@ -232,13 +232,13 @@ def _ordinals(found: Lines) -> list[int]:
     return [row.ordinal for row in _contents(found, "dictionary")]
 
 
-def _trials(told: ReplayState, shown: list[Line]) -> list[TrialRow]:
+def _trials(logged: ReplayState, shown: list[Line]) -> list[TrialRow]:
     """Return the trials rebuilt from the log, with the lengths and ends of their leases from the file. Refuse a trial
     in the file that differs from the log."""
     lines = {line.content.number: line for line in shown}
-    _check_complete("trials", told.trials, lines, shown)
+    _check_complete("trials", logged.trials, lines, shown)
     made = []
-    for number, row in told.trials.items():
+    for number, row in logged.trials.items():
         at, trial = lines[number]
         made.append(replace(row, lease_seconds=trial.lease_seconds, leased_until=trial.leased_until))
         if dict(render.trial(made[-1])) != dict(trial):
@@ -246,12 +246,12 @@ def _trials(told: ReplayState, shown: list[Line]) -> list[TrialRow]:
     return made
 
 
-def _check_results(told: ReplayState, shown: list[Line]) -> None:
+def _check_results(logged: ReplayState, shown: list[Line]) -> None:
     """Check that the results rebuilt from the log are those in the file."""
-    lines, definition = {line.content.seq: line for line in shown}, definition_of(told.study.definition)
+    lines, definition = {line.content.seq: line for line in shown}, definition_of(logged.study.definition)
     space = definition.space()
-    _check_complete("observations", told.observations, lines, shown)
-    for seq, row in told.observations.items():
+    _check_complete("observations", logged.observations, lines, shown)
+    for seq, row in logged.observations.items():
         at, observation = lines[seq]
         numbers = [observation.value or 0.0, *(observation.metrics or {}).values()]
         if dict(render.observation(row, definition, space)) != dict(observation) or not all(
@@ -260,44 +260,44 @@ def _check_results(told: ReplayState, shown: list[Line]) -> None:
             _refuse(at, f"observation {seq} differs from the log")
 
 
-def _check_reports(told: ReplayState, shown: list[Line]) -> None:
+def _check_reports(logged: ReplayState, shown: list[Line]) -> None:
     """Check that the reports rebuilt from the log are those in the file."""
     lines = {(line.content.trial, line.content.attempt, line.content.step): line for line in shown}
-    _check_complete("reports", told.reports, lines, shown)
-    for place, row in told.reports.items():
+    _check_complete("reports", logged.reports, lines, shown)
+    for place, row in logged.reports.items():
         at, each = lines[place]
         if render.report_line(row) != each:
             _refuse(at, f"the report of trial {row.trial} at step {row.step} differs from the log")
 
 
-def _check_files(told: ReplayState, shown: list[Line]) -> None:
+def _check_files(logged: ReplayState, shown: list[Line]) -> None:
     """Check that files belong to existing trials or to existing results without a trial, and that their numbers are
     unique."""
     numbers = set[int]()
     for at, each in shown:
-        if each.observation is None and each.trial not in told.trials:
+        if each.observation is None and each.trial not in logged.trials:
             _refuse(at, f"the file belongs to trial {each.trial}, which does not exist")
         if each.observation is not None:
-            result = told.observations.get(each.observation)
+            result = logged.observations.get(each.observation)
             if result is None or result.trial is not None or each.trial is not None:
                 _refuse(at, f"the file belongs to result {each.observation}, which is not a result without a trial")
         if each.number in numbers:
-            _refuse(at, f"file {each.number} comes twice")
+            _refuse(at, f"file {each.number} occurs twice")
         numbers.add(each.number)
 
 
-def _check_complete(name: str, told: Collection[Any], lines: Mapping[Any, Line], shown: list[Line]) -> None:
+def _check_complete(name: str, logged: Collection[Any], lines: Mapping[Any, Line], shown: list[Line]) -> None:
     """Check that each item of the log has exactly one line, and that there are no other lines."""
-    if lines.keys() != set(told) or len(lines) != len(shown):
+    if lines.keys() != set(logged) or len(lines) != len(shown):
         raise _invalid(f"its {name} differ from those of its log; the file may be truncated")
 
 
-def _check_limits(told: ReplayState, shown: views.Study, at: int) -> None:
+def _check_limits(logged: ReplayState, shown: views.Study, at: int) -> None:
     """Check that the study's limits agree with the log and are valid."""
-    limits = {name: getattr(told.study, name) for name in CHANGEABLE}
-    is_cost = cost_budget_of(told.study.definition) is not None
-    expected = limits | ({"budget": told.study.definition["budget"]} if is_cost else {})
-    if shown.model_dump(include=set(limits)) != expected or shown.seed != told.study.seed:
+    limits = {name: getattr(logged.study, name) for name in CHANGEABLE}
+    is_cost = cost_budget_of(logged.study.definition) is not None
+    expected = limits | ({"budget": logged.study.definition["budget"]} if is_cost else {})
+    if shown.model_dump(include=set(limits)) != expected or shown.seed != logged.study.seed:
         _refuse(at, "the study's limits or seed differ from the log")
     try:
         PatchStudyBody.model_validate(limits)
@@ -318,9 +318,10 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
         _refuse(cell_lines.get(key, at), what)
     for number, row in found["dictionary"]:
         if row.ordinal >= study.observations + study.stopped:
-            _refuse(number, f"the dictionary has point {row.ordinal} of {study.observations + study.stopped}")
+            points = study.observations + study.stopped
+            _refuse(number, f"the dictionary has point {row.ordinal}, but there are only {points} points")
     if study.model is not None and study.model["rests_on"] > log[-1].seq:
-        _refuse(at, f"the figures are as of event {study.model['rests_on']} of {log[-1].seq}")
+        _refuse(at, f"the figures depend on event {study.model['rests_on']}, but the last event is {log[-1].seq}")
     learned, dimension = study.checkpoint or {}, _space(log, study.model_seq).dimension
     if len(learned.get("lengthscales", range(dimension))) != dimension:
         _refuse(at, "the model needs one lengthscale per parameter")
@@ -332,14 +333,14 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
     except Exception as error:  # the engine may raise any error
         _refuse(
             at,
-            f"the model cannot be restored (adabkb data replay rebuilds it, before the export): {_told(error)}",
+            f"the model cannot be restored (adabkb data replay rebuilds it, before the export): {_text_of(error)}",
             error,
         )
     for key in cells:
         try:
             model.policy.cell_box(model.state, key)
         except Exception as error:
-            _refuse(cell_lines[key], f"{key} is not a cell of this study: {_told(error)}", error)
+            _refuse(cell_lines[key], f"{key} is not a cell of this study: {_text_of(error)}", error)
 
 
 def _space(log: list[EventRow], model_seq: int) -> Space:
@@ -364,10 +365,10 @@ def _refuse(number: int, sentence: str, cause: Exception | None = None) -> NoRet
 
 def _refuse_invalid(number: int, error: ValidationError) -> NoReturn:
     """Refuse a line, and report the first of its errors."""
-    _refuse(number, _told(error), error)
+    _refuse(number, _text_of(error), error)
 
 
-def _told(error: Exception) -> str:
+def _text_of(error: Exception) -> str:
     """Return the text of an error; of a validation error, the first error and its field."""
     if not isinstance(error, ValidationError):
         return str(error)

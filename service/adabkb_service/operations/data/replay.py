@@ -36,8 +36,8 @@ class Replayed:
     cells: int
     dictionary: int
     changed: bool
-    """Whether the stored cells or the stored dictionary differed from those rebuilt from the same events. It does not
-    count as a difference that the stored rows lack the latest events."""
+    """Whether the stored cells or the stored dictionary differed from those rebuilt from the same events. If the stored
+    rows lack the latest events, this does not count as a difference."""
     suggestions: int
     """The number of the engine's decisions in the log. Each is compared bit for bit with the decision of the replay."""
     diverged: list[int]
@@ -90,9 +90,9 @@ def _check_revision(study: StudyRow) -> None:
     """Refuse a study of another revision of the engine, since this revision cannot reproduce its cells."""
     if study.engine_revision != ENGINE_REVISION:
         detail = (
-            f"study {study.id!r} was created by revision {study.engine_revision} of the engine, and this version has "
-            f"{ENGINE_REVISION}: its suggestions cannot be reproduced. It does not need a replay to continue; if its "
-            f"stored model is damaged, restore a backup"
+            f"study {study.id!r} was created by revision {study.engine_revision} of the engine, but this version has "
+            f"revision {ENGINE_REVISION}, so the suggestions cannot be reproduced. The study can continue without a "
+            f"replay; if its stored model is damaged, restore a backup"
         )
         raise Invalid([FieldError("", detail, "engine_revision")])
 

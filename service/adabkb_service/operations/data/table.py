@@ -86,13 +86,13 @@ def rows(connection: Connection, study: StudyRow) -> Iterator[Row]:
     definition = definition_of(study.definition)
     space = definition.space()
     for trial, result in pairs(connection, study):
-        told: Row = {"state": "completed"} if trial is None else _of_trial(trial, result)
+        cells: Row = {"state": "completed"} if trial is None else _of_trial(trial, result)
         if trial is None and result is not None:
-            told["note"] = _text(result.attributes.get("note"))
+            cells["note"] = _text(result.attributes.get("note"))
         if result is not None:
-            yield told | _of_result(result, definition, space)
+            yield cells | _of_result(result, definition, space)
         elif trial is not None:
-            yield told | _point(trial.parameters)
+            yield cells | _point(trial.parameters)
 
 
 def pairs(connection: Connection, study: StudyRow) -> Iterator[tuple[TrialRow | None, ObservationRow | None]]:
@@ -104,9 +104,9 @@ def pairs(connection: Connection, study: StudyRow) -> Iterator[tuple[TrialRow | 
         for result in observations.of_trials(connection, study.id, found[0].number, last):
             results.setdefault(result.trial, []).append(result)
         for trial in found:
-            told = results.get(trial.number, ())
-            yield from ((trial, result) for result in told)
-            if not told:
+            theirs = results.get(trial.number, ())
+            yield from ((trial, result) for result in theirs)
+            if not theirs:
                 yield trial, None
     last = 0
     while others := observations.bounded_page(connection, study.id, last, PAGE).rows:
@@ -131,17 +131,17 @@ def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
 
 def _of_result(result: ObservationRow, definition: StoredDefinition, space: Space) -> Row:
     row = render.observation(result, definition, space).model_dump(mode="json")
-    told = {name: row.get(name) for name in (*RESULT, "attempt", "observed_at", "excluded")}
+    cells = {name: row.get(name) for name in (*RESULT, "attempt", "observed_at", "excluded")}
     for field in ("metrics", "std_errors"):
-        told |= {f"{field}.{name}": number for name, number in (row.get(field) or {}).items()}
+        cells |= {f"{field}.{name}": number for name, number in (row.get(field) or {}).items()}
     if result.plate is not None:
-        told["plate"] = result.plate
-    told["duration_seconds"] = result.seconds
-    return {**told, "observation": result.seq, "outside": row.get("outside", False), **_point(result.parameters)}
+        cells["plate"] = result.plate
+    cells["duration_seconds"] = result.seconds
+    return {**cells, "observation": result.seq, "outside": row.get("outside", False), **_point(result.parameters)}
 
 
 def _text(note: Any) -> str | None:
-    """Return a note, which is text or, if a program stored something else, that as JSON."""
+    """Return a note as text; as JSON if a program has stored something other than text."""
     return note if note is None or isinstance(note, str) else json.dumps(note)
 
 

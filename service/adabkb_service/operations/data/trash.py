@@ -1,12 +1,11 @@
 """Delete studies and restore them. A deleted study is in the trash for 30 days, unless it is purged.
 
 The trash holds the exports of deleted studies. To restore a study, its export is imported, as when a study moves to
-another database. Its rights and webhooks, which exports do not contain, are stored beside the export. So the id of a
-deleted study can be used again, and no other table refers to deleted studies. Its links are revoked until it is
-restored.
+another database. Rights and webhooks, which exports do not contain, are stored beside the export. No other table refers
+to deleted studies, so their ids can be used again. The links to a deleted study are revoked until it is restored.
 
-However large a study is, one short transaction makes it unreadable. Further transactions remove its rows. Until they
-are done, its id cannot be used again.
+However large a study is, one short transaction makes it unreadable. Further transactions remove its rows. The id of the
+study cannot be used again until all rows are removed.
 """
 
 from __future__ import annotations
@@ -182,8 +181,8 @@ def restore(
         for stored in row.webhooks:
             webhooks.add(connection, webhooks.from_json(stored, study_id, now))
         links = tokens.restore_links(connection, study_id, row.deleted_at)
-        told = {"deletion": row.id, "links": links, "webhooks": len(row.webhooks)}
-        audit.note(connection, caller, now, "study restored", study_id, **told)
+        details = {"deletion": row.id, "links": links, "webhooks": len(row.webhooks)}
+        audit.note(connection, caller, now, "study restored", study_id, **details)
         if key is not None:
             idempotency.add(connection, [key_row(key, study_id, Outcome(lifecycle.full_view(restored)), now)])
 

@@ -183,8 +183,8 @@ def partition(
 
 
 def past_partition(service: Service, study_id: str, results: int, metric: str | None = None) -> list[CellBelief] | None:
-    """Return the present cells in order of creation, each as a model of only the first ``results`` results predicts it.
-    None if ``results`` exceeds ``MAX_REFITTED``, because fitting the model again would take too long.
+    """Return the current cells in order of creation, each with the prediction of a model of only the first ``results``
+    results. None if ``results`` exceeds ``MAX_REFITTED``, because fitting the model again would take too long.
 
     Raises:
         Unavailable: the model has failed.

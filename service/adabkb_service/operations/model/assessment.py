@@ -47,15 +47,15 @@ number. The second number applies to a result that is farther from all others th
 misplaced decimal point."""
 POOR = 0.85
 """The model predicts poorly if its mean error, divided by that of the median of the other results, is at least this.
-With 20 results of pure noise, 90% of the ratios are."""
+With 20 results of pure noise, 90% of these ratios are at least this large."""
 FEW_CHOICES = 3
-"""A parameter with at most this many choices has no sentence of its own: a chart shows them."""
+"""A parameter with at most this many choices has no sentence of its own: a chart shows its choices."""
 IDLE = 0.2
 """A parameter hardly matters only if the 90% intervals along it, at the recommended point, exclude a change of this
 share of the range of all results."""
 MIN_RESULTS = 8
 """The minimum number of results for checks of the model's predictions."""
-BUSY = "The model did not answer in time, so its parts are missing here."
+BUSY = "The model did not answer in time, so the parts that need it are missing."
 
 
 @dataclass
@@ -79,7 +79,7 @@ class _Facts:
     idle: set[str] = field(default_factory=set)
     """Parameters that are known to hardly matter, also at the recommended point."""
     choices: dict[str, Judged] = field(default_factory=dict)
-    """What is known of the choices of parameters with many of them."""
+    """By parameter with more than ``FEW_CHOICES`` choices: which choices are good and which are worse."""
 
     @property
     def is_failed(self) -> bool:
@@ -220,17 +220,17 @@ def _ask_about_parameters(service: Service, facts: _Facts, found: Assessed) -> N
     left_out |= {each.name for each in definition.parameters if each.kind == "catalogue"}
     for each in definition.parameters:
         is_listed = each.kind == "categorical" and len(each.choices) > FEW_CHOICES and each.when is None
-        is_told = each.name in found.recommended and each.name not in left_out
-        if not (is_told and (is_listed or each.name in idle)):
+        is_described = each.name in found.recommended and each.name not in left_out
+        if not (is_described and (is_listed or each.name in idle)):
             continue
         along = analysis.slice_through(service, facts.row.id, [each.name], None, {})
         if each.name in idle and largest_change(along.predictions) < IDLE * extent:
             facts.idle.add(each.name)
         elif is_listed:
             best = found.recommended[each.name]
-            told = judged(along.axes[0].values, along.predictions, best, definition.sign, extent)
-            if told is not None:
-                facts.choices[each.name] = told
+            known = judged(along.axes[0].values, along.predictions, best, definition.sign, extent)
+            if known is not None:
+                facts.choices[each.name] = known
 
 
 def _is_poor(found: Validation) -> bool:
@@ -321,7 +321,7 @@ def _outlook(facts: _Facts) -> answers.Outlook:
 
 
 def _noise(facts: _Facts) -> float | None:
-    """Return the standard deviation of repeated results; None if neither the model nor repetitions tell it."""
+    """Return the standard deviation of repeated results; None if it is unknown."""
     if facts.model is None:
         return None
     repeated = facts.model.repeated if facts.measured is not None else None
@@ -329,8 +329,8 @@ def _noise(facts: _Facts) -> float | None:
 
 
 def _possible(facts: _Facts) -> words.Possible:
-    """Return how much better further results can be. The distance to the natural bound counts from the best result or,
-    if this is farther, from what the model expects there, since the best of noisy results is partly luck."""
+    """Return how much better further results can be. The distance to the natural bound is that from the best result or,
+    if larger, that from the model's mean at its point, since the best of noisy results is partly luck."""
     model, quantity = facts.model, facts.names.quantity()
     bounds = quantity.model_dump(include={"low", "high"})
     best = facts.study.best if facts.study.best is not None and facts.study.best.feasible is not False else None
@@ -424,7 +424,10 @@ def _of_edges(facts: _Facts) -> Iterator[answers.Check]:
         can_edit = False
     for found in range_ends(facts.definition.parameters, model.recommended):
         if found.parameter not in facts.idle:
-            told = found if can_edit else found._replace(widened=None)
+            range_end = found if can_edit else found._replace(widened=None)
             yield answers.Check(
-                check="edge", text=words.edge(told, facts.names), parameter=told.parameter, widened=told.widened
+                check="edge",
+                text=words.edge(range_end, facts.names),
+                parameter=range_end.parameter,
+                widened=range_end.widened,
             )

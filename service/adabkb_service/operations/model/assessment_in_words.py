@@ -61,10 +61,10 @@ NO_GAP: Mapping[NoGap, str] = {
 
 @dataclass(frozen=True, slots=True)
 class AtBest:
-    """What the model says about the point of the best result."""
+    """The model's predictions at the point of the best result, and the results there."""
 
     expected: MetricPrediction | None
-    """Its prediction of the objective there; None if it gives none."""
+    """The model's prediction of the objective; None if it gives none."""
     repetition: Range | None
     """The range of one more result there; None if the system does not learn the noise."""
     measured: Repetitions | None
@@ -72,7 +72,7 @@ class AtBest:
     preferred: float | None
     """Mean at the point that the model prefers; None if it is this one."""
     is_early: bool
-    """Whether there are too few results to know the standard deviations. The noise is then hardly known."""
+    """Whether there are too few results for reliable standard deviations and noise."""
 
 
 def progress(
@@ -137,18 +137,18 @@ def _of_best(
         yield f"No result satisfies all bounds yet. {closest}; it violates the bounds of {beyond}."
         return
     label = names.quantity().label
-    told = f"The best of {results} results is {value}{at}"
+    sentence = f"The best of {results} results is {value}{at}"
     if label is not None:
-        told = f"{shortened(label, MAX_NAME_LENGTH)}: the best of {results} results is {value}{at}"
+        sentence = f"{shortened(label, MAX_NAME_LENGTH)}: the best of {results} results is {value}{at}"
     if results == 1:
-        told = f"The only result is {value}{at}"
+        sentence = f"The only result is {value}{at}"
     if at_best.measured is not None:
         there = at_best.measured
-        told += f", one of {there.count} at its point, whose mean is {digits.mean(there.mean)}"
+        sentence += f", one of {there.count} at its point, whose mean is {digits.mean(there.mean)}"
     if at_best.is_early and results > 1:
-        yield f"{told}. There are too few results to say how far a repetition would differ."
+        yield f"{sentence}. There are too few results to say how far a repetition would differ."
         return
-    yield f"{told}."
+    yield f"{sentence}."
     expected, repetition = at_best.expected, at_best.repetition
     if expected is not None and results > 1 and digits.shows(expected.std):
         if repetition is None:
@@ -167,8 +167,8 @@ def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels, *, is_earl
     why = PHASES[trial.phase] if trial.origin == "policy" else ORIGINS[trial.origin]
     found = [f"Trial {trial.number} {why}."]
     if trial.expected is not None and trial.phase != "sample" and not is_early:
-        told = _expected(trial.expected, digits, names)
-        found.append(f"The model expected {told} there." if told else "")
+        expected = _expected(trial.expected, digits, names)
+        found.append(f"The model expected {expected} there." if expected else "")
     if trial.state == "failed":
         found.append("It failed.")
     elif trial.value is not None and "" in digits:
@@ -204,7 +204,7 @@ def findings(
     is_early: bool,
 ) -> str:
     """Return sentences about which parameters matter to each objective, which choices are good, and which are untried.
-    Empty if nothing of this is known.
+    Empty if none of this is known.
 
     Args:
         importances: the importances, by objective.
@@ -239,14 +239,14 @@ def hardly_matters(each: ParameterImportance) -> bool:
 
 def _compared(name: str, found: Judged, names: Labels) -> str:
     """Return which choices of a parameter are good, which are worse, and of which too little is known."""
-    told = f"Of {names.parameter(name)}, {_some([found.best])} is probably best"
+    sentence = f"Of {names.parameter(name)}, {_some([found.best])} is probably best"
     if found.good:
-        told += f"; about as good: {_some(found.good)}"
+        sentence += f"; about as good: {_some(found.good)}"
     if found.worse:
-        told += f"; worse at the best point, with 95% probability each: {_some(found.worse)}"
+        sentence += f"; worse at the best point, with 95% probability each: {_some(found.worse)}"
     if found.unknown:
-        told += f"; too few results to say: {_some(found.unknown)}"
-    return f"{told}."
+        sentence += f"; too few results to say: {_some(found.unknown)}"
+    return f"{sentence}."
 
 
 def _some(choices: Sequence[Any]) -> str:
@@ -264,13 +264,15 @@ def _matter(objective: str, rows: Sequence[ParameterImportance], names: Labels, 
     if not named:
         return ""
     first, *others = named[:MAX_NAMED]
-    told = f"According to the model, {first} matters most{of}"
+    sentence = f"According to the model, {first} matters most{of}"
     if others:
-        told += f", then {' and '.join(others)}"
+        sentence += f", then {' and '.join(others)}"
     if idle:
         verb = "matters" if len(idle) == 1 else "matter"
-        told += f"; {' and '.join(idle)} hardly {verb}" if len(idle) <= MAX_NAMED else f"; {len(idle)} hardly matter"
-    return f"{told}."
+        sentence += (
+            f"; {' and '.join(idle)} hardly {verb}" if len(idle) <= MAX_NAMED else f"; {len(idle)} hardly matter"
+        )
+    return f"{sentence}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,16 +324,16 @@ def outlook(found: Outlook, results: int, growth: str, possible: Possible) -> st
     if growth:
         return f"{'You can perhaps stop.' if growth.endswith(NO_GROWTH) else NOT_YET} {growth}"
     why_little = _why_little(found, possible)
-    told = [*(_little(found, possible, why_little) if why_little else _not_little(found, results, possible))]
+    sentences = [*(_little(found, possible, why_little) if why_little else _not_little(found, results, possible))]
     if found.results_since_best >= LONG:
-        told.append(f"The last {found.results_since_best} results brought no improvement.")
+        sentences.append(f"The last {found.results_since_best} results brought no improvement.")
         if not why_little:
-            told[-1] = told[-1].removesuffix(".") + ", which alone is no reason to stop."
-    return " ".join(told)
+            sentences[-1] = sentences[-1].removesuffix(".") + ", which alone is no reason to stop."
+    return " ".join(sentences)
 
 
 def _why_little(found: Outlook, possible: Possible) -> str:
-    """Return why the largest possible gain is too small to matter; empty if it is not known to be."""
+    """Return why the largest possible gain is too small to matter; empty if the gain may be large enough."""
     most = possible.most
     if most is None or found.reason not in (None, "no_results", "not_known_yet"):
         return ""

@@ -10,7 +10,8 @@ from typing import Any
 from adabkb_service.contract.answers import Prediction
 
 CLOSE = 0.1
-"""A choice is about as good as the best one if its interval is within this share of the range of all results of it."""
+"""A choice is about as good as the best one if it is worse by less than this share of the range of all results, even at
+the upper end of the interval of their difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +25,17 @@ class Judged:
     worse: list[Any]
     """Choices that are worse with a probability of about 95% each."""
     unknown: list[Any]
-    """Choices of which neither is known."""
+    """Choices that are not known to be either."""
 
 
 def judged(
     values: Sequence[Any], predictions: Sequence[Prediction], best: Any, sign: float, extent: float
 ) -> Judged | None:
-    """Sort choices by what the posterior knows of them.
+    """Divide choices into good, worse and unknown ones, according to the posterior. Return None if the best choice is
+    not among the values, or if a prediction is incomplete.
 
-    The difference of two choices has an interval whose half is the root of the sum of the squared halves of theirs.
-    This is wider than that of the joint posterior, whose correlations are not negative.
+    Half the width of the interval of a difference of two choices is the root of the sum of squares of half the widths
+    of their intervals. The interval from the joint posterior, whose correlations are not negative, would be narrower.
 
     Args:
         values: the choices.
@@ -61,16 +63,16 @@ def judged(
 
 
 def largest_change(predictions: Sequence[Prediction]) -> float:
-    """Return the largest difference from the mean of the best point that is plausible along a slice through it: from
-    the means to the ends of the 90% intervals."""
+    """Return the largest change that is plausible along a slice: the largest difference between the mean at one point
+    and an end of the 90% interval at another."""
     means = [each.mean or 0.0 for each in predictions]
     lows, highs = [each.lcb or 0.0 for each in predictions], [each.ucb or 0.0 for each in predictions]
     return max(max(highs) - min(means), max(means) - min(lows))
 
 
 def _behind(top: Prediction, other: Prediction, sign: float) -> tuple[float, float]:
-    """Return how much worse a choice is than the best one, and half the width of the interval of this difference, on
-    the side of the best one's lower and the other's upper end."""
+    """Return how much worse a choice is than the best one, and half the width of the interval of this difference. It
+    follows from the lower half of the best choice's interval and the upper half of the other's."""
     at, there = sign * (top.mean or 0.0), sign * (other.mean or 0.0)
     worst = sign * ((top.lcb if sign > 0.0 else top.ucb) or 0.0)
     hope = sign * ((other.ucb if sign > 0.0 else other.lcb) or 0.0)

@@ -25,14 +25,13 @@ INSET = 1e-6
 
 
 def excluded(space: Space, names: Sequence[str], edges: Sequence[Sequence[float]]) -> list[bool]:
-    """Return for each combination of a part of one parameter and a part of another whether it is proved that it has no
-    feasible point, whatever the other parameters are. The parts of the second parameter vary fastest.
+    """Return, for each combination of a part of one parameter and a part of another, whether it provably has no
+    feasible point, whatever the values of the other parameters. The parts of the second parameter vary fastest.
 
     Args:
         space: the space of the study.
         names: the two parameters.
-        edges: for each of them, in increasing order, the numbers between which its parts are; empty if each of its
-            values is a part.
+        edges: for each of them, the edges of its parts in increasing order; empty if each of its values is a part.
 
     Raises:
         Invalid: a parameter does not vary or is a catalogue, its edges are missing or not needed, or there are too many
@@ -74,7 +73,7 @@ def _parts(axis: Axis, edges: Sequence[float]) -> Array:
 
 def _part(axis: FloatAxis | StepAxis | IntAxis, first: float, last: float) -> tuple[float, float]:
     """Return the positions of the least and the largest value in a part. The edge between two parts of a real interval
-    is in neither of them. Of other values, the one at the upper edge belongs to the next part."""
+    is in neither of them. On other axes, a value at the upper edge belongs to the next part."""
     if isinstance(axis, FloatAxis):
         low, high = (1.0 if edge >= axis.high else axis.encode(max(edge, axis.low)) for edge in (first, last))
         inset = INSET * (high - low)
@@ -84,5 +83,5 @@ def _part(axis: FloatAxis | StepAxis | IntAxis, first: float, last: float) -> tu
     return axis.encode(axis.value(least)), axis.encode(axis.value(min(max(most - 1, least), axis.count - 1)))
 
 
-def _invalid(field: str, told: str) -> Invalid:
-    return Invalid([FieldError(f"?{field}", told, "invalid_parameter")])
+def _invalid(field: str, detail: str) -> Invalid:
+    return Invalid([FieldError(f"?{field}", detail, "invalid_parameter")])

@@ -19,7 +19,7 @@ EMPTY = 0.1
 
 def novelty(space: Space, point: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]], names: Labels) -> str:
     """Return a sentence about what is new: a choice, otherwise a combination of two choices, otherwise a range of a
-    number without earlier points. Empty if nothing of this is new, and for the first point.
+    number without earlier points. Empty if none of these is new, and for the first point.
 
     Args:
         space: the space of the study at that time.
@@ -44,8 +44,9 @@ def novelty(space: Space, point: Mapping[str, Any], earlier: Sequence[Mapping[st
 
 
 def _empty_range(space: Space, point: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]], names: Labels) -> str:
-    """Return a sentence about the number that is farthest from all earlier ones, as a share of its range."""
-    farthest, told = EMPTY, ""
+    """Return a sentence about the parameter whose number is farthest from all earlier numbers, as a share of its range;
+    empty if no distance reaches ``EMPTY``."""
+    farthest, sentence = EMPTY, ""
     for axis in space.axes:
         tried = [each[axis.name] for each in earlier if axis.name in each]
         if not isinstance(axis, FloatAxis | IntAxis) or axis.name not in point or not tried:
@@ -55,11 +56,13 @@ def _empty_range(space: Space, point: Mapping[str, Any], earlier: Sequence[Mappi
         if apart >= farthest:
             farthest, name = apart, names.parameter(axis.name)
             known = names.parameters.get(axis.name)
-            told = f"The nearest {name} tried before was {with_unit(f'{nearest:.6g}', known.unit if known else None)}."
-    return told
+            sentence = (
+                f"The nearest {name} tried before was {with_unit(f'{nearest:.6g}', known.unit if known else None)}."
+            )
+    return sentence
 
 
 def _setting(name: str, point: Mapping[str, Any], names: Labels) -> str:
     value = point[name]
-    told = shortened(value, MAX_NAME_LENGTH) if isinstance(value, str) else names.value(name, value)
-    return f"{names.parameter(name)} {told}"
+    shown_value = shortened(value, MAX_NAME_LENGTH) if isinstance(value, str) else names.value(name, value)
+    return f"{names.parameter(name)} {shown_value}"

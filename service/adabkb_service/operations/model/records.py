@@ -74,7 +74,7 @@ def _later(connection: Connection, study: StudyRow, known: _Known) -> Found:
 
 
 def _counting(connection: Connection, study: StudyRow, known: _Known) -> Found:
-    """Do the same for a study where the database alone cannot tell which results count."""
+    """As ``_later``, for a study where a query cannot select the results that count."""
     found, counts, has_all = list(known.found), counting(study), decided(study)
     after, is_last = known.results, False
     while not is_last:

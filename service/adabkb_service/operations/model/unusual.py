@@ -1,4 +1,5 @@
-"""What the page says of a result that a person has just entered: the stored numbers, and whether they are unusual."""
+"""What the page says about a result that a person has just entered: the stored numbers, and whether they are
+unusual."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ FEWEST = 4
 """The minimum number of other results with which a result is compared."""
 CHECK = "Check the number and its decimal point."
 BEYOND = 0.5
-"""Without a prediction, a result is unusual if it is farther outside the range of all others than this share of it."""
+"""Without a prediction, a result is unusual if it is outside the range of all others by more than this share of the
+range."""
 APART = 0.25
 """A repetition is unusual if it differs from the mean of earlier results there by more than this share of the range."""
 
@@ -38,8 +40,8 @@ class Stored:
 
 
 def stored(service: Service, study_id: str, seq: int) -> Stored:
-    """Return what to say of a result. It is unusual outside the 99% interval of what the model expected when it chose
-    the point, widened by the noise; without such a prediction, if it is far outside the range of all others. A
+    """Return what to say about a result. It is unusual outside the 99% interval of what the model expected when it
+    chose the point, widened by the noise; without such a prediction, if it is far outside the range of all others. A
     repetition is also compared with the earlier results at its point.
 
     Raises:
@@ -51,10 +53,10 @@ def stored(service: Service, study_id: str, seq: int) -> Stored:
         trial = None if result.trial is None else render.trial(trials.get(connection, study_id, result.trial))
         others = result_table.others(connection, study_id, seq)
     study = lifecycle.full_view(row)
-    told = wording.result(study.quantities, {"value": result.value, "metrics": result.metrics or {}})
+    numbers = wording.result(study.quantities, {"value": result.value, "metrics": result.metrics or {}})
     if result.value is None or study.objectives or others.count < FEWEST:
-        return Stored(told, "")
-    return Stored(told, _warning(service, study, result.value, others, trial, row.best))
+        return Stored(numbers, "")
+    return Stored(numbers, _warning(service, study, result.value, others, trial, row.best))
 
 
 def _warning(
@@ -87,7 +89,7 @@ def _expected(
     service: Service, study: Study, trial: Trial | None, best: dict[str, Any] | None
 ) -> tuple[float, float] | None:
     """Return the central 99% interval of a result of a trial: the prediction that the model made when it chose the
-    point, widened by the noise. None without a prediction, or if the model does not tell the noise in time."""
+    point, widened by the noise. None without a prediction, or if the model does not answer in time."""
     found = None if trial is None else trial.expected
     if found is None or None in (found.mean, found.lcb, found.ucb) or not isinstance(study.algorithm, AutoProfile):
         return None

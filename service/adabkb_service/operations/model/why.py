@@ -66,15 +66,15 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
     key = None if event.payload["cell"] is None else event.payload["cell"]["key"]
     expected = event.payload["expected"]
     distance = _distance(space, event.payload["parameters"], before)
-    told = as_best(before.study, best)
-    gain = None if expected is None or told is None else _gain(definition.sign, expected, told)
+    best_result = as_best(before.study, best)
+    gain = None if expected is None or best_result is None else _gain(definition.sign, expected, best_result)
     return history.Decision(
         revision=before.study.study_seq,
         origin=event.payload["origin"],
         results=results,
         pending=pending,
         failed=failed,
-        best=None if told is None else views.Best.model_validate(told),
+        best=None if best_result is None else views.Best.model_validate(best_result),
         random=history.RandomKey(seed=study.seed, step=results + len(pending) + len(failed)),
         path=[] if key is None else _path(key),
         capped=event.payload["capped"],
@@ -84,7 +84,7 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
         in_words=in_words(
             event,
             definition.sign,
-            told,
+            best_result,
             distance,
             space.context,
             Labels.of(definition_of(study.definition)),

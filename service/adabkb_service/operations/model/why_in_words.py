@@ -133,8 +133,8 @@ def _expectation(
 
 def _estimate(found: Mapping[str, float], quantity: Quantity) -> str:
     mean = quantity.within(found["mean"])
-    told = digits.estimate(mean, found["std"]) if found["std"] > 0.0 else _resolved(mean, 0.0)
-    return with_unit(told, quantity.unit)
+    text = digits.estimate(mean, found["std"]) if found["std"] > 0.0 else _resolved(mean, 0.0)
+    return with_unit(text, quantity.unit)
 
 
 def _resolved(value: float, std: float) -> str:

@@ -178,7 +178,7 @@ def _move_cutoff(
 
 
 def clamp_leases(service: Service) -> None:
-    """Shorten leases that end later than their length from now. Such leases exist if the clock was ahead when they were
+    """Shorten leases that end later than now plus their length. Such leases exist if the clock was ahead when they were
     given. The server calls this when it starts."""
     with service.database.reading() as connection:
         too_long = trials.leased_beyond(connection, service.clock())

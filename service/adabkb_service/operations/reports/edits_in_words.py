@@ -16,14 +16,14 @@ KNOWN = ("version", "parameters", "defaults", "catalogues", "constraints")
 
 
 def edits(changes: Iterable[Event]) -> dict[int, str]:
-    """Return, for the number of each edit among the events of a study, what it changed."""
+    """Return the number of each edit among the events of a study -> what it changed, in words."""
     found, before = {}, None
     for event in changes:
         if event.kind == "created":
             before = event.payload["definition"]
         elif event.kind == "edited":
-            told = [] if before is None else list(_differences(before, event.payload))
-            found[event.seq] = "; ".join(told) or f"The space was edited, version {event.payload['version']}"
+            differences = [] if before is None else list(_differences(before, event.payload))
+            found[event.seq] = "; ".join(differences) or f"The space was edited, version {event.payload['version']}"
             before = {**(before or {}), **event.payload}
     return found
 

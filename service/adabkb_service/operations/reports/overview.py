@@ -236,7 +236,7 @@ class Overview:
         Args:
             study_id: the study's id.
             numbers: the numbers of the trials; by default the latest ones.
-            best: the maximum number of completed trials to return, those with the best results; None for all.
+            best: return at most this many completed trials, those with the best results; None for the latest trials.
 
         Raises:
             StudyNotFound: the study does not exist.
@@ -261,12 +261,13 @@ class Overview:
         return [render.observation(row, definition, space) for row in rows]
 
     def at_point_of(self, study_id: str, trial: int) -> list[result_table.AtPoint]:
-        """Return the first results at the point of a trial: that of its first result or, without one, its own."""
+        """Return the first results at the point of a trial: where its first result was measured or, if it has none, its
+        suggested point."""
         with self._service.database.reading() as connection:
             return result_table.at_point_of(connection, study_id, trial, MAX_REPEATS)
 
     def at_best(self, study_id: str, best: answers.Best | None) -> result_table.Repeats | None:
-        """Return the results at the point of the best one; None if there are no others."""
+        """Return the results at the point of the best result; None if it is the only one there."""
         if best is None:
             return None
         with self._service.database.reading() as connection:
@@ -297,8 +298,8 @@ class Overview:
         with self._service.database.reading() as connection:
             definition = definition_of(studies.get(connection, study_id).definition)
             row = observations.get(connection, study_id, seq)
-            told = overview.events_of_result(connection, study_id, seq)
-        return render.observation(row, definition, definition.space()), [render.event(each) for each in told]
+            log = overview.events_of_result(connection, study_id, seq)
+        return render.observation(row, definition, definition.space()), [render.event(each) for each in log]
 
 
 def _gap(row: overview.ListedStudy) -> float | None:
@@ -308,7 +309,7 @@ def _gap(row: overview.ListedStudy) -> float | None:
 
 
 def _remove_gaps(results: Sequence[dict[str, Any]], records: Found, definition: StoredDefinition) -> None:
-    """Remove the gaps that said no more than the natural bounds did, given the best result before each."""
+    """Remove the gaps that were not informative (see ``informative``), given the best result before each."""
     bounds = definition.quantities.get(OBJECTIVE, UNNAMED).model_dump()
     numbers = [seq for seq, _ in records]
     for each in results:

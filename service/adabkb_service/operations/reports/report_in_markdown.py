@@ -49,7 +49,7 @@ def _write(report: StudyReport, file: TextIO) -> None:
     )
     if study.description:
         file.writelines(f"{_text(each)}\n\n" for each in study.description.splitlines() if each.strip())
-    file.writelines(f"* {_text(name)}: {_text(told)}\n" for name, told in words.facts(report))
+    file.writelines(f"* {_text(name)}: {_text(text)}\n" for name, text in words.facts(report))
     file.write("\n## Summary\n\n")
     if best := words.headline(report):
         found = f"{best.value} ({best.where}) at {', '.join(best.conditions)}."
@@ -77,7 +77,7 @@ def _write(report: StudyReport, file: TextIO) -> None:
         ),
     )
     file.writelines(f"* Constraint: {_text(each)}\n" for each in study.constraints)
-    file.writelines(f"* {_text(name)}: {_text(told)}\n" for name, told in definition_in_words.rules(study))
+    file.writelines(f"* {_text(name)}: {_text(text)}\n" for name, text in definition_in_words.rules(study))
     file.write(f"* Created: {words.moment(study.created_at)} UTC\n\n")
     file.write("## Front by the model\n\n" if study.objectives else "## Best point\n\n")
     if report.recommendation.reason in words.REASONS:

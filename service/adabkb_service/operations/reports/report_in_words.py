@@ -33,10 +33,10 @@ OF_TRIALS = {
     "retried": "is tried again",
     "withdrawn": "was withdrawn",
 }
-"""Kind of an event -> what it says of its trial."""
+"""Kind of an event -> what happened to the trial."""
 PART = r"[\N{MINUS SIGN}-]?\d[\d\N{NARROW NO-BREAK SPACE}]*(\.\d+)?(e[+\N{MINUS SIGN}-]?\d+)?"
 NUMBER = re.compile(rf"{PART}( ?± ?{PART})?")
-"""A number, perhaps with its error. A text of numbers and hyphens, such as 1268824-69-6, is none."""
+"""A number, perhaps with its error. A text of digits and hyphens, such as 1268824-69-6, is not a number."""
 MAX_WORKERS = 6
 """The maximum number of workers that a summary names."""
 REASONS = {
@@ -88,8 +88,8 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
     total, counting = counts.observations, report.assessment.results
     yield "Results", figure(total) if counting >= total else f"{figure(total)}, of which {figure(counting)} count"
     without = {wording.STATES[state]: getattr(counts, state) for state in ("failed", "stopped", "withdrawn", "active")}
-    told = [f"{figure(count)} {state}" for state, count in without.items() if count]
-    yield "Trials", ", ".join([f"{figure(counts.trials)} in total", *told])
+    counted = [f"{figure(count)} {state}" for state, count in without.items() if count]
+    yield "Trials", ", ".join([f"{figure(counts.trials)} in total", *counted])
 
 
 def headline(report: StudyReport) -> Headline | None:
@@ -113,14 +113,14 @@ def headline(report: StudyReport) -> Headline | None:
 
 def lacks_model(report: StudyReport) -> bool:
     """Return whether the model had no time to answer, so that its parts are missing."""
-    told = {check.check for check in report.assessment.checks}
-    return "model_busy" in told or report.recommendation.reason in ("model_busy", "model_loading")
+    found = {check.check for check in report.assessment.checks}
+    return "model_busy" in found or report.recommendation.reason in ("model_busy", "model_loading")
 
 
 def answers_of(report: StudyReport) -> Iterator[tuple[str, str]]:
     """Yield the questions that the study's assessment answers, each with its answer."""
-    told = report.assessment
-    for question, answer in zip(QUESTIONS, (told.progress, told.latest, told.findings, told.outlook), strict=True):
+    parts = report.assessment
+    for question, answer in zip(QUESTIONS, (parts.progress, parts.latest, parts.findings, parts.outlook), strict=True):
         if answer and answer.text:
             yield question, answer.text
 
@@ -132,8 +132,8 @@ def best_points(report: StudyReport) -> Table:
     columns: list[tuple[str, answers.Parameters | None, dict[str, str]]] = []
     if found.front is not None:
         for number, each in enumerate(found.front, start=1):
-            told = {name: wording.estimate(study, name, at.mean, at.std) for name, at in each.metrics.items()}
-            columns.append((f"point {number}", each.parameters, told))
+            texts = {name: wording.estimate(study, name, at.mean, at.std) for name, at in each.metrics.items()}
+            columns.append((f"point {number}", each.parameters, texts))
     else:
         best = found.observed
         at = "" if best is None or best.trial is None else f" (trial {best.trial})"
@@ -144,7 +144,7 @@ def best_points(report: StudyReport) -> Table:
     ]
     for name in wording.labelled(study):
         titled = wording.title(study, None if name == OBJECTIVE else name)
-        rows.append([titled, *(told.get(name, UNKNOWN) for _, _, told in columns)])
+        rows.append([titled, *(texts.get(name, UNKNOWN) for _, _, texts in columns)])
     return ["Parameter", *(head for head, _, _ in columns)], rows
 
 
@@ -152,16 +152,16 @@ def _by_model(report: StudyReport) -> tuple[answers.Parameters | None, dict[str,
     study, model = report.study, report.recommendation.model
     if model is None:
         return None, {}
-    told = {name: wording.expected(study, name, at) for name, at in (model.metrics or {}).items()}
-    return model.parameters, {**told, OBJECTIVE: wording.expected(study, None, model)}
+    texts = {name: wording.expected(study, name, at) for name, at in (model.metrics or {}).items()}
+    return model.parameters, {**texts, OBJECTIVE: wording.expected(study, None, model)}
 
 
 def _observed(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
     study, best = report.study, report.recommendation.observed
     if best is None:
         return None, {}
-    told = {name: _measured(study, name, value) for name, value in (best.metrics or {}).items()}
-    return best.parameters, {OBJECTIVE: _measured(study, None, best.value), **told}
+    texts = {name: _measured(study, name, value) for name, value in (best.metrics or {}).items()}
+    return best.parameters, {OBJECTIVE: _measured(study, None, best.value), **texts}
 
 
 def _setting_at(parameter: Parameter, point: answers.Parameters | None) -> str:
@@ -176,8 +176,8 @@ def _value(name: str, point: answers.Parameters | None) -> str:
 
 def _run(name: str, point: answers.Parameters, suggested: answers.Parameters) -> str:
     """Return the evaluated value of a parameter, and the suggested one if it differs."""
-    told, other = _value(name, point), _value(name, suggested)
-    return told if told == other else f"{told} (suggested {other})"
+    evaluated, other = _value(name, point), _value(name, suggested)
+    return evaluated if evaluated == other else f"{evaluated} (suggested {other})"
 
 
 def result_columns(study: answers.Study) -> list[str]:
@@ -207,11 +207,11 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
         cells += [_measured(study, name, metrics.get(name)), figure(errors.get(name))]
     suggested = trial.parameters if trial and result else point
     cells += [_run(each.name, point, suggested) for each in study.parameters if each.kind != "fixed"]
-    told = [] if trial is None else [trial.reason, trial.attributes.get("note")]
+    notes = [] if trial is None else [trial.reason, trial.attributes.get("note")]
     if trial is None and result is not None:
-        told = [result.attributes.get("note")]
+        notes = [result.attributes.get("note")]
     worker = None if trial is None else trial.worker
-    return [*cells, "; ".join(str(each) for each in told if each), worker or UNKNOWN, moment(_when(line))]
+    return [*cells, "; ".join(str(each) for each in notes if each), worker or UNKNOWN, moment(_when(line))]
 
 
 def without_empty(head: list[str], rows: list[list[str]]) -> Table:
@@ -234,13 +234,13 @@ def _when(line: Line) -> datetime | None:
 
 
 def _state(study: answers.Study, line: Line) -> str:
-    told = wording.STATES["completed" if line.trial is None else line.trial.state]
+    state = wording.STATES["completed" if line.trial is None else line.trial.state]
     if line.repeats is not None:
         mean = "" if line.repeats.mean is None else f", mean {wording.in_unit(study, None, line.repeats.mean)}"
-        told = f"{told}, 1 of {line.repeats.count} here{mean}"
+        state = f"{state}, 1 of {line.repeats.count} here{mean}"
     if line.result is not None and line.result.excluded:
-        return f"{told}, excluded"
-    return f"{told}, outside the space" if line.result is not None and line.result.outside else told
+        return f"{state}, excluded"
+    return f"{state}, outside the space" if line.result is not None and line.result.outside else state
 
 
 def _measured(study: answers.Study, name: str | None, value: float | None) -> str:
@@ -288,8 +288,8 @@ def _change(study: answers.Study, event: Event, trials: Mapping[int, int]) -> st
             whose = f"The result of trial {trials[seq]}" if seq in trials else f"Own result {seq}"
             if "excluded" in was:
                 return f"{whose} {'was excluded' if payload['excluded'] else 'counts again'}"
-            before, told = (wording.result(study.quantities, each) for each in (was, payload))
-            return f"{whose} was set to {told}" + (f" (it was {before})" if before else "")
+            before, now = (wording.result(study.quantities, each) for each in (was, payload))
+            return f"{whose} was set to {now}" + (f" (it was {before})" if before else "")
     return CHANGES[event.kind]
 
 

@@ -67,7 +67,7 @@ class StudyReport:
     workers: list[WorkerRow]
     changes: list[Event]
     trials_of_corrected: dict[int, int]
-    """Number of a corrected result -> its trial; without results of no trial."""
+    """Number of a corrected result -> its trial. Results without a trial are left out."""
     acts: list[AuditEntry] | None
     """Entries of the audit log; None for a reader who may not see it."""
     files: list[FileRow]
@@ -83,7 +83,7 @@ class StudyReport:
 
 @contextmanager
 def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterator[StudyReport]:
-    """Open the report of a study. The model's answers may lack the results of the last moments.
+    """Open the report of a study. The model's answers may not include the latest results.
 
     Args:
         service: the running service.
@@ -94,13 +94,13 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
         StudyNotFound: the study does not exist.
         Busy: too many requests wait for the model.
     """
-    told, best = assessment.assessment(service, study_id), _recommendation(service, study_id)
+    assessed, best = assessment.assessment(service, study_id), _recommendation(service, study_id)
     with service.database.reading() as connection:
         row = studies.get(connection, study_id)
         changes = _changes(connection, study_id)
         yield StudyReport(
             study=lifecycle.full_view(row),
-            assessment=told,
+            assessment=assessed,
             recommendation=best,
             owner=grants.owner(grants.of_study(connection, study_id)),
             workers=overview.workers(connection, study_id),
@@ -116,7 +116,8 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
 
 
 def _recommendation(service: Service, study_id: str) -> Recommendation:
-    """Return the best point or, with several objectives, the front; without the model's if it does not answer."""
+    """Return the best point or, with several objectives, the front. If the model does not answer, the reason is given
+    instead."""
     try:
         return predict.recommendation(service, study_id)
     except Unavailable as error:

@@ -178,9 +178,13 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
 def _with_words_as_given(was: list[Any], given: list[Any]) -> list[Any]:
     """Return the stored parameters without the labels and units that the request omits. They may have been changed
     since the study was created, so they are compared only if given."""
-    told = {each["name"]: each for each in given}
+    by_name = {each["name"]: each for each in given}
     return [
-        {field: value for field, value in each.items() if field not in WORDS or field in told.get(each["name"], each)}
+        {
+            field: value
+            for field, value in each.items()
+            if field not in WORDS or field in by_name.get(each["name"], each)
+        }
         for each in was
     ]
 
@@ -194,7 +198,7 @@ def _differences(name: str, was: Any, given: Any) -> Iterator[str]:
     elif isinstance(was, list) and isinstance(given, list):
         yield from _differing_items(name, was, given)
     elif was != given:
-        yield f"{shortened(name, 100)} is {_told(was)}, not {_told(given)}"
+        yield f"{shortened(name, 100)} is {_as_text(was)}, not {_as_text(given)}"
 
 
 def _differing_items(name: str, was: list[Any], given: list[Any]) -> Iterator[str]:
@@ -214,7 +218,7 @@ def _names(parameters: list[Any]) -> list[str]:
     return [parameter["name"] for parameter in parameters]
 
 
-def _told(value: object) -> str:
+def _as_text(value: object) -> str:
     if value is ABSENT:
         return "absent"
     if isinstance(value, dict) and "kind" in value:

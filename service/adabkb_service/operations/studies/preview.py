@@ -20,8 +20,8 @@ from adabkb_service.study.request import Outcome, Points, Request
 
 
 class Difference(BaseModel):
-    """A part of the definition in words, before and after the change. A text is empty if the part does not exist
-    then."""
+    """A part of the definition in words, before and after the change. A text is empty if the part does not exist at
+    that time."""
 
     what: str
     before: str

@@ -71,8 +71,8 @@ def list_trials(
 
 def _texts(name: str, value: str) -> list[str]:
     """Return texts to search for in the stored JSON of attributes. If a trial has this name and value, its JSON
-    contains at least one of the texts. The converse does not hold: the text may match below the top level, and for a
-    value of unusual form or length, it is the name alone."""
+    contains at least one of the texts. The converse does not hold: a text may match below the top level, and for a
+    value of unusual form or length, the text is the name alone."""
     named = f"{json.dumps(name)}: "
     if not 0 < len(value) <= MAX_SEARCH_LENGTH or value[0] in "[{" or not value.isprintable():
         return [named]
@@ -96,7 +96,7 @@ def list_observations(service: Service, study_id: str, after: int, limit: int) -
 def list_reports(
     service: Service, study_id: str, number: int, *, attempt: int | None, first: int, limit: int
 ) -> list[CurvePoint]:
-    """Return the curve of an attempt of a trial, from the step ``first``. By default, that of the current attempt.
+    """Return the curve of an attempt of a trial, by default of the current one, from the step ``first``.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.

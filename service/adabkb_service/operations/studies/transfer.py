@@ -121,8 +121,8 @@ def _results(
 
 
 def _position(row: ObservationRow, was: Space, axes: list[tuple[Axis, float]]) -> list[float] | None:
-    """Return the position of a result along some axes. An inactive axis has its position of rest. None if the result
-    lies outside of an axis."""
+    """Return the position of a result along some axes. ``axes`` are pairs of an axis and the position to use if the
+    axis is inactive. Return None if the result lies outside of an axis."""
     point = was.present(row.parameters)
     if point is None:
         return None

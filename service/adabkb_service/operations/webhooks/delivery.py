@@ -130,10 +130,10 @@ class Delivery:
             if error is not None:
                 self._failed(held, error)
                 return
-            told = {"delivered": held.delivered + 1, "delivered_at": self._service.clock()}
+            delivered = {"delivered": held.delivered + 1, "delivered_at": self._service.clock()}
             begun_anew = {"attempts": 0, "failing_since": None, "error": None}
             now = self._service.clock()
-            changed = self._changed(held, seen_seq=seen, due_at=now, **told, **begun_anew)
+            changed = self._changed(held, seen_seq=seen, due_at=now, **delivered, **begun_anew)
             if changed is None:
                 return
             row = changed
@@ -170,8 +170,8 @@ class Delivery:
         since, attempts = row.failing_since or now, row.attempts + 1
         pause = min(self._pause * 2.0 ** min(row.attempts, 30), MAX_PAUSE) * random.uniform(1.0, 1.25)  # noqa: S311
         is_on = now - since < self._span
-        told = {"attempts": attempts, "failing_since": since, "error": error, "is_on": is_on}
-        self._changed(row, due_at=now + timedelta(seconds=pause), **told)
+        failure = {"attempts": attempts, "failing_since": since, "error": error, "is_on": is_on}
+        self._changed(row, due_at=now + timedelta(seconds=pause), **failure)
         if not is_on:
             logger.error("study %s: webhook %s was turned off: %s", row.study_id, row.id, error)
 

@@ -35,10 +35,10 @@ KINDS: Mapping[EventKind, Notification] = {
 def notification_of(event: EventRow) -> Notification | None:
     """Return the notification that an event causes; None for renewed leases, results without a trial, and pauses that a
     user requested."""
-    is_told = {"leased": not event.payload.get("renewed"), "paused": bool(event.payload.get("reason"))}
+    is_notified = {"leased": not event.payload.get("renewed"), "paused": bool(event.payload.get("reason"))}
     if event.kind == "observed" and event.trial is None:
         return None
-    return KINDS.get(event.kind) if is_told.get(event.kind, True) else None
+    return KINDS.get(event.kind) if is_notified.get(event.kind, True) else None
 
 
 def message(study: StudyRow, event: EventRow, trial: TrialRow | None, notification: Notification) -> Message:
@@ -94,7 +94,7 @@ def _of_study(event: EventRow) -> str:
     if event.kind == "completed":
         return f"is complete. {REASONS.get(event.payload['reason'], '')}".rstrip()
     if event.kind == "paused":
-        return f"needs you. {REASONS['failures']}"
+        return f"needs attention. {REASONS['failures']}"
     return f"needs attention: its model failed to process the results ({event.payload['error']})."
 
 

@@ -139,5 +139,5 @@ def _check(url: str, networks: Sequence[Network]) -> None:
 
 
 def _shown(row: WebhookRow) -> dict[str, Any]:
-    told = {name: value for name, value in as_values(row).items() if name in Webhook.model_fields}
-    return {**told, "next_attempt_at": row.due_at if row.is_on and row.attempts else None}
+    fields = {name: value for name, value in as_values(row).items() if name in Webhook.model_fields}
+    return {**fields, "next_attempt_at": row.due_at if row.is_on and row.attempts else None}

@@ -100,7 +100,7 @@ def _quoted(choice: object) -> str:
 
 
 def belief(known: Belief | None) -> str:
-    """Return where the user expects the best value of a parameter; empty if the user has not said so."""
+    """Return where the user expects the best value of a parameter; empty without a belief."""
     if known is None:
         return ""
     if known.weights is not None:
@@ -153,8 +153,8 @@ def _goal(study: Study) -> str:
         return f"{known.label or 'the result'} {study.direction}d{f' ({words[len(ends)]})' if ends else ''}"
     worse = (f" (reference {shown(each.reference)})" if each.reference is not None else "" for each in study.objectives)
     names = (quantity(study, each.metric).label or each.metric for each in study.objectives)
-    told = zip(names, study.objectives, worse, strict=True)
-    return ", ".join(f"{name} {each.direction}d{of}" for name, each, of in told)
+    goals = zip(names, study.objectives, worse, strict=True)
+    return ", ".join(f"{name} {each.direction}d{of}" for name, each, of in goals)
 
 
 def _noise(study: Study) -> str:

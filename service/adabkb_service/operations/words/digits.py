@@ -27,8 +27,8 @@ class Digits:
     quantity: Quantity = UNNAMED
 
     def result(self, value: float) -> str:
-        """Format a result to a thousandth of the range of all results, with no more decimals than it has itself or most
-        results have."""
+        """Format a result to a thousandth of the range of all results, with at most as many decimals as the result
+        itself or most results have."""
         return self._rounded(value, max(self.decimals, decimals(value)))
 
     def mean(self, value: float) -> str:

@@ -1,5 +1,5 @@
-"""Studies that a user ended: the log tells a budget that was lowered to the number of issued trials from one that was
-used up."""
+"""Studies that a user ended by lowering the budget to the number of issued trials. The log shows whether the budget was
+lowered or used up."""
 
 from __future__ import annotations
 

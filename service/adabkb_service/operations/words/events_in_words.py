@@ -13,11 +13,11 @@ Payload = Mapping[str, Any]
 
 
 def happened(study: Study, event: Event) -> str:
-    """Return what an event says of its trial or of its result, with its reason. An imported log may attach other events
-    to a trial; of these, only the kind is known."""
+    """Return in words what happened to a trial or a result, with the reason. An imported log may attach events of other
+    kinds to a trial; for these, return only the kind."""
     sentence, reason = SENTENCES.get(event.kind), event.payload.get("reason")
-    told = sentence(study, event.payload) if sentence else event.kind.capitalize()
-    return f"{told}: {reason}" if reason else told
+    phrase = sentence(study, event.payload) if sentence else event.kind.capitalize()
+    return f"{phrase}: {reason}" if reason else phrase
 
 
 def _to(payload: Payload) -> str:
@@ -48,4 +48,4 @@ SENTENCES: Mapping[str, Callable[[Study, Payload], str]] = {
     "withdrawn": lambda *_: "Withdrawn",
     "annotated": lambda _, payload: f"Changed: {', '.join(payload['attributes'])}",
 }
-"""Kind of an event of a trial -> what it says."""
+"""Kind of an event of a trial -> function that describes it."""

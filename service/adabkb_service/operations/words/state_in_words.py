@@ -37,7 +37,7 @@ def state_in_words(study: Study, ended: EndedEarly | None = None) -> str:
         )
     if study.reason == "budget" and ended is not None:
         return f"Ended by a user on {ended.at:%d %b %Y}{_after(ended)}. A larger budget continues the study."
-    if study.reason == "budget" and not isinstance(study.budget, CostBudget):  # which cannot be changed
+    if study.reason == "budget" and not isinstance(study.budget, CostBudget):  # a cost budget cannot be changed
         return f"{REASONS['budget']} A larger one continues the study."
     if study.reason is not None:
         return REASONS[study.reason]

@@ -54,7 +54,7 @@ ORIGINS: Mapping[str, str] = {
 OWN_POINT = "own point"
 """Purpose of a result without a trial, and of a failed trial that was never issued."""
 PURPOSES: Mapping[str, str] = {**PHASES, "fallback": ORIGINS["fallback"], "own": "own or queued"}
-"""Purposes by which the chart of results groups them."""
+"""The purposes by which the chart groups results."""
 KINDS: Mapping[str, str] = {
     "": "everything",
     "counting": "results that count",
@@ -238,16 +238,17 @@ def has_values_between(parameter: Parameter) -> bool:
 
 
 def note_on_rounding(study: Study, point: Mapping[str, object]) -> str:
-    """Return what a person may do about values that are shown with fewer digits than they have; empty without any."""
+    """Return what a person may do about values that are shown with fewer digits than they have; empty if there are no
+    such values."""
     short = [each for each in study.parameters if setting(each, point.get(each.name)) != shown(point.get(each.name))]
     if not short:
         return ""
-    told = ["The values are rounded. If you evaluate different ones, enter them with the result."]
+    sentences = ["The values are rounded. If you evaluate different ones, enter them with the result."]
     if any(each.kind == "float" and each.scale == "linear" for each in short):
-        told.append("With a step, a parameter gets only values that you can set (Edit parameters and rules).")
+        sentences.append("With a step, a parameter gets only values that you can set (Edit parameters and rules).")
     if any(each.kind == "float" and each.scale == "log" for each in short):
-        told.append("A log scale has no step, so its values have three digits.")
-    return " ".join(told)
+        sentences.append("A log scale has no step, so its values have three digits.")
+    return " ".join(sentences)
 
 
 def gap(study: Study) -> float | None:
@@ -358,8 +359,8 @@ def beyond(study: Study, result: Trial | Observation, metric: str) -> bool:
 def point(study: Study, parameters: Mapping[str, Any]) -> str:
     """Return the values of the parameters that vary, with their units."""
     varying = [each for each in study.parameters if each.kind != "fixed" and each.name in parameters]
-    told = [f"{each.label or each.name} {setting_in_unit(each, parameters[each.name])}" for each in varying]
-    return ", ".join(told[:MAX_VALUES]) + (", …" if len(told) > MAX_VALUES else "")
+    settings = [f"{each.label or each.name} {setting_in_unit(each, parameters[each.name])}" for each in varying]
+    return ", ".join(settings[:MAX_VALUES]) + (", …" if len(settings) > MAX_VALUES else "")
 
 
 def condition(parameter: Parameter) -> str:

@@ -27,7 +27,7 @@ function newKey() {
  * @param {string} method
  * @param {string} path
  * @param {unknown} [body]
- * @param {number} [turns] how often it is sent at most while the server is busy
+ * @param {number} [turns] maximum number of times to send it while the server is busy
  */
 export async function call(method, path, body, turns = MAX_TURNS) {
   const hasBody = method !== "GET" && method !== "DELETE";

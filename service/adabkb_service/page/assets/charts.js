@@ -1,6 +1,6 @@
-// A frame around every chart: it is drawn when it comes into view, can be walked through by the keyboard, is drawn
-// again when the study has changed, says what it has nothing to show of, and is saved as SVG, PNG or CSV. In a report,
-// which is printed, all that are chosen are drawn.
+// The frame of every chart. A chart is drawn when it comes into view, and again when the study has changed. Its points
+// can be visited by the keyboard, and it can be saved as SVG, PNG or CSV. If there is nothing to draw, it says why.
+// In a report, which is printed, all chosen charts are drawn.
 
 import { messageOf, statusOf } from "./caught.js";
 import { byId, dataOf, every, one } from "./elements.js";
@@ -16,7 +16,7 @@ export function colours() {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-/** The parts of a colour, from 0 to 255: of one of the page, or as ECharts mixes it.
+/** The red, green and blue parts of a colour, from 0 to 255.
  * @param {string} colour such as #0b6b70 or rgba(11,107,112,1)
  */
 const partsOf = (colour) =>
@@ -24,7 +24,7 @@ const partsOf = (colour) =>
     ? [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16))
     : (colour.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
 
-/** Whether dark text can be read on a colour, better than white text.
+/** Whether dark text is easier to read on a colour than white text.
  * @param {string} colour
  */
 export function isLight(colour) {
@@ -32,7 +32,7 @@ export function isLight(colour) {
   return 0.299 * red + 0.587 * green + 0.114 * blue > 140;
 }
 
-/** A pale form of a colour on a ground.
+/** A pale form of a colour on a background.
  * @param {string} colour
  * @param {string} ground
  */
@@ -61,7 +61,7 @@ const DASHES = ["solid", "dashed", "dotted"];
 const SYMBOLS = ["circle", "triangle", "diamond", "rect", "arrow"];
 
 /** The style of one of several series, distinguishable from the others.
- * @param {number} place of it among the others
+ * @param {number} place its index among all series
  */
 export const apart = (place) => ({
   color: APART[place % APART.length],
@@ -79,7 +79,8 @@ const NOT_XML = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/g
 /** Excel reads a CSV file as UTF-8 only if it begins with this mark. */
 const BYTE_ORDER_MARK = "\uFEFF";
 
-/** What all charts have in common. Tooltips are drawn, not made of HTML: no text of a user can become an element.
+/** The options that all charts have in common. Tooltips are drawn, not made of HTML, so that no text of a user can
+ * become an element.
  * @param {Colours} ink
  * @returns {ChartOption}
  */
@@ -106,9 +107,9 @@ export function common(ink) {
   };
 }
 
-const LEGEND_LINE = 24; // pixels from line to line
-const LEGEND_LETTER = 6.8; // pixels of a letter, on average
-const LEGEND_MARK = 40; // pixels of a mark with its gaps
+const LEGEND_LINE = 24; // height of a line, in pixels
+const LEGEND_LETTER = 6.8; // average width of a letter, in pixels
+const LEGEND_MARK = 40; // width of a mark with its gaps, in pixels
 
 /** The height in pixels of a legend above a narrow chart, without its first line.
  * @param {string} chart
@@ -165,10 +166,10 @@ export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name
   };
 }
 
-const BUSY = 503; // the status
+const BUSY = 503; // HTTP status
 const MIN_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
-const PNG_PIXELS = 2; // for each pixel of the page
+const PNG_PIXELS = 2; // pixels of a PNG per pixel of the page
 
 /** The effect of arrow keys: another series, or another point. */
 const STEPS = /** @type {Record<string, [number, number]>} */ ({
@@ -180,7 +181,7 @@ const STEPS = /** @type {Record<string, [number, number]>} */ ({
 
 /** A chart on the page.
  *
- * make() answers {option, header, rows, said, height?} or {empty: a sentence}; option goes to ECharts, header and rows
+ * make() returns {option, header, rows, said, height?} or {empty: a sentence}; option is for ECharts, header and rows
  * are the chart as a table, said is the chart in words.
  */
 export class Chart {
@@ -197,7 +198,7 @@ export class Chart {
     this.select = select;
     this.isDue = true;
     this.isVisible = false;
-    this.isRefusedAsBusy = false; // the last time
+    this.isRefusedAsBusy = false; // at the last attempt
     this.drawnAt = 0;
     this.pause = MIN_MILLISECONDS;
     for (const button of every(this.frame, "[data-save]", HTMLElement)) {
@@ -316,7 +317,7 @@ export class Chart {
     const [step, places, { made }] = [STEPS[event.key], this.walked(), this];
     if (!places.length || !made || made.empty !== undefined) return;
     if (event.key === "Enter" && this.at.series >= 0) {
-      event.preventDefault(); // a form that opens would be sent by the same key
+      event.preventDefault(); // the same key press would submit a form that it opens
       this.select?.(this.pointed(made));
     }
     if (!step) return;
@@ -344,7 +345,7 @@ export class Chart {
     return { seriesIndex: series, dataIndex: point, seriesName: name, data: data[point], value, name: labels?.[point] };
   }
 
-  /** Save it as a file.
+  /** Save the chart as a file.
    * @param {string} kind svg, png or csv
    */
   save(kind) {
@@ -409,5 +410,5 @@ function download(name, blob) {
   link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // a busy browser begins late
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // a busy browser may begin the download late
 }

@@ -42,7 +42,7 @@ export const box = (row, name) => one(row, named(name), HTMLInputElement);
 export function field(row, name) {
   const found = area(row, name);
   if (isField(found)) return found;
-  throw new TypeError(`The part ${name} of a row is no field.`);
+  throw new TypeError(`The part ${name} of a row is not a field.`);
 }
 
 /** The text of a field.
@@ -84,7 +84,7 @@ export function meant(field, read = plain) {
   return shown === field.value ? value : read(field.value.trim());
 }
 
-/** The same for an ordered value, which is usually a number and may have a decimal comma.
+/** As plain, but for an ordered value, which is usually a number and may have a decimal comma.
  * @param {string} typed
  */
 const ordered = (typed) => (Number.isFinite(numeral(typed)) ? numeral(typed) : typed);
@@ -151,7 +151,7 @@ export function addChoices(row, count = 1, before = null) {
   numbered(row);
 }
 
-/** Call values and their buttons by their places.
+/** Number the labels of values and of their buttons.
  * @param {Element} row
  */
 function numbered(row) {
@@ -172,7 +172,7 @@ export function dropChoice(row, choice) {
   numbered(row);
 }
 
-/** Put a number that a person adds to ordered numbers in its place among them, and tell it.
+/** Move a number that a person adds to its place among ordered numbers, and say so.
  * @param {Element} row
  * @param {HTMLInputElement} typed the field
  */
@@ -208,8 +208,8 @@ export function direction(values) {
   return isRun(1) ? 1 : isRun(-1) ? -1 : 0;
 }
 
-/** The values of a list: its lines or, of a single line, what stands between semicolons, or commas with a space (as a
- * comma without a space may be part of a name, such as 1,4-dioxane).
+/** The values of a list: its lines or, if there is a single line, its parts between semicolons or between commas with a
+ * space after them. (A comma without a space may be part of a name, such as 1,4-dioxane.)
  * @param {string} list
  */
 function valuesOf(list) {

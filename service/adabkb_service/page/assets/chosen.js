@@ -1,4 +1,5 @@
-// Which charts a page shows, and how: chosen by a person, and kept in the address. Who opens the address sees the same.
+// The charts that a page shows, and their settings. A person chooses them, and the address of the page keeps them, so
+// that anyone who opens the address sees the same.
 
 import { around, byId, dataOf, every, made, one } from "./elements.js";
 

@@ -1,5 +1,5 @@
-// What the columns of somebody's table are: parameters, results, standard errors, notes. It is guessed from their
-// names, and the person may say otherwise.
+// The roles of the columns of a table: parameters, results, standard errors, notes. They are guessed from the names of
+// the columns, and a person can change them.
 
 import { Scale } from "./scale.js";
 import { numeral, shown, titled } from "./words.js";
@@ -38,7 +38,7 @@ const OF_NOTES = [
   "notiz",
   "notizen",
 ];
-const MIN_ABBREVIATION = 3; // letters of a name, such as Temp
+const MIN_ABBREVIATION = 3; // minimum number of letters of an abbreviation, such as Temp
 /** Texts of cells without a measurement. */
 const NOTHING = new Set([
   "",
@@ -78,7 +78,7 @@ const withoutUnit = (name) => name.replace(/\s\/\s*\S+\s*$/, "");
  */
 const unitIn = (name) => name.match(/[[(]\s*([^\])]*?)\s*[\])]\s*$/)?.[1] ?? "";
 
-const ALIKE = 5; // equal letters at the beginning or at the end of two names
+const ALIKE = 5; // minimum number of equal letters at the beginning or at the end of two names
 
 /** Whether two names begin or end alike, as “Konzentration” and “concentration” do.
  * @param {string} one

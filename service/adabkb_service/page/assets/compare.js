@@ -1,5 +1,5 @@
-// Studies side by side: the charts that a person chooses, and what the studies have come to. The address keeps all
-// choices.
+// Studies side by side: the charts that a person chooses, and the outcomes of the studies. The address of the page
+// keeps all choices.
 
 import { root } from "./calls.js";
 import { keepChoices } from "./chosen.js";

@@ -61,7 +61,7 @@ function obstacle(all, readable) {
   return readable.length ? undefined : "None of these studies can be read.";
 }
 
-/** What the charts have in common.
+/** The options that the charts have in common.
  * @param {Colours} ink
  * @returns {ChartOption}
  */
@@ -265,7 +265,7 @@ function curves(all, readable) {
   const isLog = byId("curves-log", HTMLInputElement);
   const which = byId("curves-which", HTMLSelectElement);
   /** @type {string[]} */
-  let pages = []; // of the trials whose curves are drawn
+  let pages = []; // addresses of the trials whose curves are drawn
   const make = async () => {
     const empty = obstacle(all, readable);
     if (empty) return { empty };

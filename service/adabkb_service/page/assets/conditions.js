@@ -1,4 +1,5 @@
-// When a parameter exists, in the form for a new study: other parameters and their values, picked and not typed.
+// The conditions under which a parameter is active, in the form for a new study. A person picks other parameters and
+// their values from lists.
 
 import { area, choices, copied, differs, text } from "./choices.js";
 import { dataOf, every, made, one } from "./elements.js";
@@ -15,7 +16,7 @@ const isNumeric = (row) => ["float", "int"].includes(text(row, "kind"));
 const isCatalogue = (row) => text(row, "kind") === "catalogue";
 /** @param {Element} condition */
 const parentField = (condition) => one(condition, '[data-part="parent"]', HTMLSelectElement);
-/** The field for numbers or names of rows, which a condition on a parameter without a list of values has.
+/** The field for numbers or names of rows, in a condition on a parameter without a list of values.
  * @param {Element} condition
  */
 const typedIn = (condition) => one(area(condition, "allowed"), "input", HTMLInputElement);
@@ -85,7 +86,7 @@ function fitParents(parent, offered) {
   parent.value = offered.some(([, key]) => key === chosen) ? chosen : "";
 }
 
-/** A box for each value of a parameter; a field for numbers or names of rows if it has no list of values.
+/** A check box for each value of a parameter; a field for numbers or names of rows if it has no list of values.
  * @param {HTMLElement} holder
  * @param {HTMLElement} [parent]
  */

@@ -1,5 +1,5 @@
-// What was tried: the number of results for each combination of two parameters. A combination without any can be asked
-// for.
+// What was tried: the number of results for each combination of two parameters. A person can ask for a combination that
+// has no result.
 
 import { askWith } from "./asking.js";
 import { Chart, colours, isLight, mixed, ramp } from "./charts.js";
@@ -7,8 +7,8 @@ import { byId } from "./elements.js";
 import { chosen, hatched, plane } from "./learned.js";
 import { counted, figure, inUnit, measured } from "./words.js";
 
-const PARTS = 5; // of a range
-const MAX_COMBINATIONS = 10_000; // of which the server says which are excluded
+const PARTS = 5; // number of parts of a range
+const MAX_COMBINATIONS = 10_000; // the server checks at most this many for exclusion
 const EXCLUDED = "excluded by the constraints";
 
 /** The parts of a parameter: its choices, or parts of its range, or single whole numbers if there are few.

@@ -1,5 +1,5 @@
-// What trials reported before their end, step by step: of the last ones, of the best ones, or of some that a person
-// compares.
+// Learning curves: the values that trials reported, step by step. The chart shows the last trials, the best ones, or
+// those that a person chooses.
 
 import { apart, Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";

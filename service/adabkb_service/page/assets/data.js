@@ -1,4 +1,4 @@
-// The data of the charts of a study, each read once until the study changes.
+// The data of a study's charts. Each answer of the server is read once, until the study changes.
 
 import { call, listed, root } from "./calls.js";
 import { ifThere } from "./elements.js";
@@ -104,7 +104,7 @@ export class StudyData {
     return ifThere("shown-metric", HTMLSelectElement)?.value || undefined;
   }
 
-  /** The same as a part of a query, after this separator.
+  /** The shown metric as a part of a query, after this separator.
    * @param {"?" | "&"} separator
    */
   ofMetric(separator) {

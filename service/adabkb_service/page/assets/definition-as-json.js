@@ -1,4 +1,4 @@
-// The definition of a new study as JSON: it follows the form, and fills in the form when somebody changes it.
+// The definition of a new study as JSON. The text follows the form; if somebody changes the text, it fills in the form.
 
 import { messageOf } from "./caught.js";
 import { definition, fill } from "./definition.js";
@@ -12,7 +12,7 @@ const said = byId("json-said", HTMLElement);
 
 /** @type {Record<string, any> | null} */
 let unread = null; // a definition that the form cannot show
-let isWrong = false; // the text is no JSON
+let isWrong = false; // the text is not JSON
 let isNew = false; // somebody is writing the text, which the form does not show yet
 
 /** @param {string} words */

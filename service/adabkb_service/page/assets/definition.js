@@ -1,5 +1,5 @@
-// The form for a study and its definition: what the form says, what it is filled in with, and which field a fault is
-// about.
+// The form for a study and its definition: read the definition from the form, fill in the form from a definition, and
+// find the field of an error.
 
 import { copied, showValue } from "./choices.js";
 import { byId, dataOf, every, holder, one } from "./elements.js";
@@ -265,7 +265,7 @@ function choose(select, value) {
 /** Fill in a row of an objective, a mixture or a quantity.
  * @param {Element} row
  * @param {Record<string, any>} given
- * @param {string[]} names of its fields but the first
+ * @param {string[]} names of its fields, except the first
  */
 function showRow(row, given, names) {
   const first = given.parameters ? "parameters" : "metric";

@@ -18,7 +18,7 @@ const rows = () => every(byId("parameters", HTMLElement), ":scope > *", HTMLElem
 /** @type {Record<string, any>} */
 let before = {};
 /** @type {string[]} */
-let names = []; // of the parameters that were sent
+let names = []; // names of the parameters that were sent
 
 /** Take the current form as the state of the study, whose parameters keep their names and cannot be removed. */
 export function startEditing() {
@@ -81,7 +81,7 @@ const EFFECTS = [
   ],
 ];
 
-/** A cell, with a dash where there is nothing to say.
+/** A cell with a text, or with a dash if the text is empty.
  * @param {"th" | "td" | "li"} tag
  * @param {string | null} words
  */

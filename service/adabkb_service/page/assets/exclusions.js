@@ -59,7 +59,7 @@ export function addExclusion(rows, place = "append") {
   return combination;
 }
 
-/** Show the constraints at the end of a list that a table can make, and return the others.
+/** Show those constraints at the end of a list that the table can express, and return the others.
  * @param {() => HTMLElement[]} rows of parameters
  * @param {string[]} constraints
  */

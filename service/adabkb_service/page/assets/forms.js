@@ -1,4 +1,4 @@
-// Forms as JSON: what a form says, and what is wrong with it by the server's answer.
+// Forms as JSON: read the values of a form, and show the errors that the server reports at its fields.
 
 import { messageOf, problemOf } from "./caught.js";
 import { every, made, one } from "./elements.js";
@@ -39,7 +39,7 @@ const mistakesOf = (caught) => (caught instanceof Mistakes ? caught.all : caught
 export function together(reads) {
   /** @type {T[]} */
   const found = [];
-  const mistakes = new Map(); // by field, since a field may be read twice; those of no field by their text
+  const mistakes = new Map(); // by field, since a field may be read twice; mistakes without a field are by their text
   for (const each of reads) {
     try {
       found.push(each());
@@ -71,7 +71,7 @@ function labelOf(element) {
 export const isField = (element) =>
   element instanceof HTMLInputElement || element instanceof HTMLSelectElement || element instanceof HTMLTextAreaElement;
 
-/** The fields of a form, also those outside it that belong to it.
+/** The fields of a form, including those that belong to it but are outside of it.
  * @param {HTMLFormElement} form
  */
 export const fieldsOf = (form) => [...form.elements].filter(isField);
@@ -185,7 +185,7 @@ export function body(form) {
   return found;
 }
 
-/** Whether a field belongs to a group that counts only if one of them was changed.
+/** Whether a field is in a group that counts only if one of its fields was changed, and none was.
  * @param {Field} element
  */
 function unchanged(element) {
@@ -212,7 +212,7 @@ export function tellProblem(form, error) {
   const remedy = problem?.code === "invalid" ? null : problem?.remedy; // that of "invalid" is for programs
   told.textContent = (lines.length ? lines : [messageOf(error)]).concat(remedy ?? []).join("\n");
   told.hidden = false;
-  clearToasts(); // which would cover it
+  clearToasts(); // they would cover the errors
   for (const { element, message } of mistakesOf(error)) {
     mark(element);
     tellBeside(form, element, message);

@@ -4,7 +4,7 @@ import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
 import { difference, inUnit, titled } from "./words.js";
 
-const FEWEST = 5; // trials of which the gap is drawn
+const FEWEST = 5; // minimum number of trials whose gap is known, for the chart
 
 /** @param {import("./data.js").StudyData} data */
 export function gapChart(data) {

@@ -6,7 +6,7 @@ import { Order } from "./order.js";
 import { conditions } from "./scale.js";
 import { counted, difference, figure, inUnit, measured, numbered, plusMinus, within } from "./words.js";
 
-/** For each phase: a symbol, and a colour that stays apart from the others for everybody.
+/** For each phase: a symbol, and a colour that is distinguishable with any colour vision.
  * @type {Record<string, [string, string]>}
  */
 const PHASES = {
@@ -24,14 +24,14 @@ const PHASES = {
 /** @type {Record<string, string>} */
 const PURPOSES = { policy: "search", fallback: "fallback" };
 
-/** The purpose of a result: the phase of its trial; without one: searched, quasi-random, or a person's own point.
+/** The purpose of a result: the phase of its trial or, without a phase, search, fallback or own.
  * @param {Result} result
  */
 const purpose = (result) => result.phase ?? PURPOSES[result.origin ?? ""] ?? "own";
 
-const TOP = 56; // of the grid, in pixels, below one line of the legend and the name of the axis
+const TOP = 56; // pixels above the grid, for one line of the legend and the name of the axis
 const STRIP = 20; // height of the strip of failed trials, in pixels
-const MAX_CONDITIONS = 12; // in a tooltip
+const MAX_CONDITIONS = 12; // maximum number of values in a tooltip
 const CLOUD = "results, darker where there are more";
 const FAILED = "failed trial, below the axis";
 const CROSS = "path://M0 0L10 10M10 0L0 10";
@@ -47,7 +47,7 @@ export function historyChart(data) {
       data.recommendation().catch(() => null),
       data.failed().catch(() => []),
     ]);
-    const study = data.shown() ? { ...known, gap: null } : known; // which is of the objective
+    const study = data.shown() ? { ...known, gap: null } : known; // the gap is that of the objective
     if (!history.count) return { empty: "No results yet. The chart starts with the first one." };
     const isDense = history.isThinned;
     const density = isDense ? await data.density() : null;
@@ -375,7 +375,7 @@ function bestSoFar(study, history, order, ink) {
 function inOrder({ direction }, { results: found, records }, order) {
   if (!direction || !records.length) return [];
   const merit = (/** @type {number} */ value) => (direction === "minimize" ? -value : value);
-  const limit = merit(records[records.length - 1][1]); // results that are better than it do not count
+  const limit = merit(records[records.length - 1][1]); // results that are better than the last record do not count
   /** @type {[number, number][]} */
   const line = [];
   const counting = found.filter((each) => !each.excluded && !each.beyond && merit(each.value) <= limit);

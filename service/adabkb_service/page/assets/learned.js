@@ -1,4 +1,4 @@
-// What the model has found out: importances, slices with bands, and two parameters at once.
+// What the model has learned: importances, slices with bands, and predictions over two parameters.
 
 import { Chart, colours, common, numbers, ramp } from "./charts.js";
 import { byId } from "./elements.js";
@@ -9,12 +9,12 @@ const CONSTANT = "The model predicts the same everywhere so far.";
 export const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
 const PREDICTED = /** @type {const} */ (["mean", "std", "lcb", "ucb"]);
 const MAX_SLICES = 6;
-const ROW = 270; // pixels of the height of a row of slices
-const BESIDE = 220; // pixels beside the plane of two parameters
-const STEEP = 60; // degrees of names that have no room side by side
-const MAX_NAMED = 8; // conditions in a sentence
-const CHARACTER = 7; // pixels of the width of one, about
-const MAX_POINTS = 12; // of a slice of a number; more are drawn as a line
+const ROW = 270; // height of a row of slices, in pixels
+const BESIDE = 220; // width beside the plane of two parameters, in pixels
+const STEEP = 60; // rotation of names that do not fit side by side, in degrees
+const MAX_NAMED = 8; // maximum number of conditions in a sentence
+const CHARACTER = 7; // approximate width of a character, in pixels
+const MAX_POINTS = 12; // maximum number of points of a slice; more points are drawn as a line
 const MAX_BARS = 20;
 /** @type {Record<string, string>} */
 const COLOURS = { mean: "expected", std: "uncertainty", feasible_probability: "probability of satisfying all bounds" };
@@ -39,7 +39,7 @@ export function importanceChart(data) {
       name,
       barGap: "10%",
       itemStyle: { color },
-      data: drawn.map((each) => 100 * Math.min(each[field], each.total)), // both are estimates
+      data: drawn.map((each) => 100 * Math.min(each[field], each.total)), // an estimate may exceed the total
     });
     /** @type {ChartOption} */
     const option = {
@@ -278,7 +278,7 @@ function named(scale, at) {
   return needed.length ? `${scale.axisName}, for ${needed.join(", ")}` : scale.axisName;
 }
 
-/** An axis from left to right, with its name below it. Names of choices that have no room side by side are steep.
+/** An axis from left to right, with its name below it. Names of choices that do not fit side by side are rotated.
  * @param {import("./scale.js").Scale} scale
  * @param {Colours} ink
  * @param {number} room for it, in pixels
@@ -320,7 +320,7 @@ const isLine = (scale, slice) => scale.isNumeric && slice.values.length > MAX_PO
  * @param {number} i of the grid
  * @param {Colours} ink
  * @param {string} color
- * @param {number} crossed where the others' slices pass; NaN if they do not
+ * @param {number} crossed the position at which the other slices cross this one; NaN if they do not
  */
 function bandAndMean(scale, slice, i, ink, color, crossed) {
   const at = slice.values.map((value) => scale.position(value));
@@ -367,7 +367,7 @@ function bandAndMean(scale, slice, i, ink, color, crossed) {
     markLine: {
       silent: true,
       symbol: "none",
-      precision: 15, // of two digits, small numbers would become 0
+      precision: 15, // with the default of two digits, small numbers would become 0
       label: { show: false },
       lineStyle: { color: ink.warn, type: "dashed", width: 1.5 },
       data: Number.isNaN(crossed) ? [] : [{ xAxis: crossed }],
@@ -490,7 +490,7 @@ export function chosen(scales, across, up) {
   return [x, y];
 }
 
-/** The charts over two parameters.
+/** The options that charts over two parameters have in common.
  * @param {import("./scale.js").Scale} x
  * @param {Across} y
  * @param {Colours} ink
@@ -527,7 +527,7 @@ export function rectangles(cells, style) {
   };
 }
 
-/** The excluded regions.
+/** The style of excluded regions.
  * @param {Colours} ink
  * @returns {ChartOption}
  */
@@ -566,7 +566,7 @@ export function points(found, x, y, ink, isNear) {
   };
 }
 
-const NEAR = 0.1; // of a range
+const NEAR = 0.1; // share of a range
 export const NEAR_IN_WORDS = "Small points: results that are more than 10% of a range, or another choice, from here.";
 
 /** Whether a result is near a point in some parameters: the same choices, and numbers within a tenth of their ranges.

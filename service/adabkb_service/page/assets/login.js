@@ -1,4 +1,5 @@
-// Logging in: by a token that is typed in, or by that of a link, which is behind the # and so in no log.
+// Log in with a token that a person types, or with the token of a link. In a link, the token follows the #, so that no
+// log contains it.
 
 import { root } from "./calls.js";
 import { messageOf } from "./caught.js";

@@ -39,7 +39,9 @@ form.inWords = ({ pointer, detail }) =>
       ? detail.replaceAll(/\b(low|high)\b/g, (name) => LABELS[name])
       : detail;
 const direction = byId("new-direction", HTMLSelectElement);
-/** The definition. The direction must have been chosen, but not yet while a person is writing. */
+/** The definition that is sent. The direction is required only now, so that its field is not marked while a person is
+ * filling in the form.
+ */
 form.made = () => {
   direction.required = true;
   try {

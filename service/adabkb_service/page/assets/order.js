@@ -1,5 +1,5 @@
-// Where results and trials stand along an axis: a trial at its number; a result without a trial after the trials that
-// had ended before it, which moves the later trials to the right.
+// The places of results and trials along an axis. A trial is at its number. A result without a trial is after the
+// trials that had ended before it, and moves the later trials to the right.
 
 import { figure } from "./words.js";
 

@@ -1,6 +1,6 @@
 // Every page: times, dialogs, and forms that are sent to the API as JSON.
 //
-// A form or a button with data-api="METHOD path" sends its fields (or data-body); data-action names what follows.
+// A form or a button with data-api="METHOD path" sends its fields (or data-body). Its data-action is a key of ACTIONS.
 
 import { call, pause, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
@@ -257,7 +257,7 @@ async function perform(element, sent) {
   const [method, path] = apiOf(element);
   const isAsking = element.dataset.action === "ask";
   const answer = await (isAsking ? askPatiently(method, path, sent) : call(method, path, sent));
-  if (answer === null) return; // the person no longer waits
+  if (answer === null) return; // the person has cancelled
   const { says, undo, goto, after } = ACTIONS[dataOf(element, "action")];
   const text = await says?.(answer, sent, element);
   const way = undo?.(answer, sent, element);
@@ -335,7 +335,7 @@ document.addEventListener("click", async (event) => {
       await navigator.clipboard.writeText(field.value);
       button.textContent = "Copied";
     } catch {
-      field.select(); // without HTTPS, a browser lets no page copy
+      field.select(); // without HTTPS, browsers do not let pages copy
     }
   }
   if ("more" in button.dataset) {

@@ -6,7 +6,7 @@ import { ONLY_ROWS } from "./learned.js";
 import { LINE } from "./scale.js";
 import { counted, figure, shown, wrapped } from "./words.js";
 
-const MAX_THICK = 5; // lines of results
+const MAX_THICK = 5; // number of best results with thick lines
 const MARGIN = 0.15; // share of an axis between its values and the place of lines without a value
 
 /** @type {(name: string, unit: string | undefined) => string} */
@@ -69,7 +69,7 @@ export function parallelChart(data) {
               dimension: scales.length,
               isReversed: isLess,
               name: study.quantity.unit ?? "result",
-              colours: isLight(ink.ink) ? RAMP.slice(3) : RAMP, // the darkest are not seen on a dark ground
+              colours: isLight(ink.ink) ? RAMP.slice(3) : RAMP, // the darkest are invisible on a dark background
             },
           )
         : [],

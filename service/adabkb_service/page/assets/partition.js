@@ -1,5 +1,5 @@
-// The partition of the space: the cells that a plane through the recommended point meets, and their replay, with what
-// the model said at that time.
+// The partition of the space: the cells that a plane through the recommended point meets, and their replay, with the
+// model's predictions at that time.
 
 import { Chart, colours, ramp } from "./charts.js";
 import { byId } from "./elements.js";
@@ -49,7 +49,7 @@ export function partitionChart(data) {
         others.every((scale) => scale.holds(cell.low[scale.name], cell.high[scale.name], through[scale.name])),
       );
       const bounds = new Set(cells.map((cell) => cell.index).filter((index) => index !== null));
-      const hasIndex = bounds.size > 1; // where natural bounds cut all of them, they tell cells not apart
+      const hasIndex = bounds.size > 1; // if natural bounds clip all of them, they are all equal
       const coloured = colour.value === "index" && !hasIndex ? "mean" : colour.value;
       const value = (/** @type {Record<string, any>} */ cell) => cell[coloured] ?? NaN;
       const leaves = met.filter((cell) => cell.status === "leaf" && Number.isFinite(value(cell)));

@@ -1,5 +1,4 @@
-// Results from a table: what somebody copies from a spreadsheet, or a file, is shown as it is understood, and then
-// stored.
+// Results from a pasted table or a file. The page shows how it understands the table, and then stores the results.
 
 import { call } from "./calls.js";
 import { messageOf, problemOf } from "./caught.js";
@@ -34,8 +33,8 @@ export function takeTables(form, data) {
     said: byId("paste-said", HTMLElement),
   };
   /** @type {Turn | null} */
-  let looked = null; // at what is in the form: its rows, and what becomes of each
-  const assigned = new Map(); // by the names of the columns: what they were last said to be
+  let looked = null; // the table as it was last validated, with the outcome of each row
+  const assigned = new Map(); // name of a column -> its last role
 
   const show = (/** @type {"text" | "preview"} */ step) => {
     for (const each of every(form, "[data-step]", HTMLElement)) each.hidden = each.dataset.step !== step;
@@ -137,7 +136,7 @@ export function takeTables(form, data) {
 
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    event.stopPropagation(); // it is no single request
+    event.stopPropagation(); // the form sends several requests
     clearProblem(form);
     part.go.disabled = true;
     try {
@@ -454,7 +453,7 @@ function showResults(head, keys, known) {
   head.cells[last + 1]?.scrollIntoView({ block: "nearest", inline: last < 0 ? "start" : "nearest" });
 }
 
-/** The selects for the roles of the columns. A wide table does not show all of its columns at once.
+/** The roles of the columns in a sentence, since a wide table does not show all of its columns at once.
  * @param {string[]} header
  * @param {Role[]} known
  * @param {string[]} keys of the columns

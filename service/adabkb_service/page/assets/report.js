@@ -39,7 +39,7 @@ async function draw() {
   button.textContent = label;
 }
 
-/** Wait until the page has the model's parts, for some minutes. */
+/** Wait until the page has the model's answers, at most for some minutes. */
 async function answered() {
   const begun = Date.now();
   while (byId("told", HTMLElement).hasAttribute("hx-get") && Date.now() - begun < MAX_MILLISECONDS) {

@@ -6,7 +6,7 @@ import { takeTables } from "./paste.js";
 
 const FORM = "row-form";
 /** @type {{ row: HTMLTableRowElement, before: [Element, Node[]][], below: HTMLElement } | null} */
-let editor = null; // of the row that is edited: its cells, as they were, and the row with the buttons
+let editor = null; // the edited row, its former cells, and the row with the buttons
 /** @type {XMLHttpRequest | null} */
 let asked = null; // the pending request of a person for another part of the table
 let isStale = false; // whether the table has changed since, and still has to be read
@@ -164,7 +164,7 @@ for (const name of /** @type {const} */ (["htmx:beforeRequest", "htmx:beforeSwap
   });
 }
 
-// What a person asks for, such as the next page, is not replaced by the same page read again: that waits.
+// If a person has requested another part of the table, such as the next page, reloading the present page must wait.
 document.addEventListener("htmx:beforeSend", (event) => {
   const { xhr, target, requestConfig } = event.detail;
   if (target.id !== "rows" || requestConfig.elt.id === "rows") return;
@@ -174,7 +174,7 @@ document.addEventListener("htmx:beforeSend", (event) => {
   });
 });
 document.addEventListener("htmx:afterSettle", ({ target }) => {
-  const isNew = target instanceof Element && target.id === "rows"; // and it listens, as an older one no longer does
+  const isNew = target instanceof Element && target.id === "rows"; // only the new element handles events
   if (isNew && isStale && !asked && !editor) readAnew();
 });
 document.addEventListener("htmx:confirm", (event) => {

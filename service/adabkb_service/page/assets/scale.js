@@ -6,8 +6,8 @@ import { figure, inUnit, shortNames, shown, titled, wrapped } from "./words.js";
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 const FEW_DIGITS = 4; // a number with at most this many significant digits is shown as it is
-export const MAX_CHARACTERS = 16; // of a line of a name on an axis
-export const LINE = 14; // pixels of the height of a line of a name
+export const MAX_CHARACTERS = 16; // maximum length of a line of a name on an axis
+export const LINE = 14; // height of a line of a name, in pixels
 const FINENESS = 3; // a value is shown to a thousandth of a power of ten that is not below its range
 
 /** The values of a point, each with its parameter and unit, in the order of the study.

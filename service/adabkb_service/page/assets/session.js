@@ -1,5 +1,5 @@
-// Check that this browser is still logged in as when the page was loaded. Another tab may have logged out, or logged
-// in somebody else, and an administrator may have ended the session.
+// Check that the user of this browser is still the one for whom the page was loaded. Another tab may have logged out,
+// or logged in somebody else, and an administrator may have ended the session.
 
 import { onRefused, root } from "./calls.js";
 import { byId } from "./elements.js";

@@ -1,4 +1,4 @@
-// Which parameters are equal on a plate, in the form for a new study: a check box for each that can be.
+// The parameters that are equal on a plate, in the form for a new study: a check box for each parameter that can be.
 
 import { differs } from "./choices.js";
 import { byId, every, made } from "./elements.js";

@@ -1,4 +1,4 @@
-// The rows of parameters in the form for a new study: what a row says, and which field of it a fault is about.
+// The rows of parameters in the form for a new study: read and fill in the rows, and find the field of an error.
 
 import { messageOf } from "./caught.js";
 import {
@@ -97,7 +97,7 @@ export function fitSpace() {
   const kinds = new Set();
   for (const row of rows()) {
     const kind = text(row, "kind");
-    row.classList.toggle("again", kinds.has(kind)); // whose help stands above
+    row.classList.toggle("again", kinds.has(kind)); // its help is above, in the first row of this kind
     kinds.add(kind);
     for (const field of every(row, "[data-for]", HTMLElement))
       field.hidden = !dataOf(field, "for").split(" ").includes(kind);
@@ -194,7 +194,7 @@ export const parameters = () => together(rows().map((row) => () => described(row
 /** The same, without kept values. */
 export const parametersAlone = () => rows().map(parameter);
 
-const filled = new WeakMap(); // by row: what it was filled in with, and what its fields said then
+const filled = new WeakMap(); // row -> the parameter that filled it in, and the values of its fields then
 
 /** The parameter of a row; unchanged fields give exactly the value that they were filled in with.
  * @param {HTMLElement} row

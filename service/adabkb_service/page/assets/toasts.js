@@ -1,5 +1,5 @@
-// Short messages at the edge of the page, some of them with an Undo. They go when somebody closes them, after a while,
-// and when the page says something else that they might cover.
+// Short messages at the edge of the page, some with a button to undo an action. They disappear when somebody closes
+// them, after a while, and when they might cover another message of the page.
 
 import { byId } from "./elements.js";
 

@@ -1,5 +1,5 @@
-// Asking for the next experiment: while the model is choosing it, the page says how long this takes, and offers to take
-// a quasi-random point or to cancel.
+// Ask for the next experiment. While the model is choosing it, the page shows how long this has taken, and offers to
+// take a quasi-random point or to cancel.
 
 import { call, pause } from "./calls.js";
 import { messageOf, problemOf, statusOf } from "./caught.js";
@@ -10,8 +10,8 @@ import { inUnit } from "./words.js";
 const SHOWN_AFTER_SECONDS = 2;
 const MAX_REFUSALS = 6;
 
-/** Ask for trials, and wait for the model as long as the person does. The answer; null if the person cancels. Trials of
- * an answer that arrives later are given back.
+/** Ask for trials, and wait for the model until the person cancels. Returns the answer; null if the person cancels. The
+ * trials of an answer that arrives later are released.
  * @param {string} method
  * @param {string} path
  * @param {Record<string, unknown>} sent
@@ -19,7 +19,7 @@ const MAX_REFUSALS = 6;
  */
 export async function askPatiently(method, path, sent) {
   const wait = new Wait();
-  let refusals = 0; // for other reasons
+  let refusals = 0; // number of 503 answers other than model_busy
   try {
     while (!wait.isCancelled) {
       const asked = call(method, path, { ...sent, fallback: wait.fallback }, 1);

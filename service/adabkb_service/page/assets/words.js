@@ -92,7 +92,7 @@ export function numeral(text) {
   return NUMERAL.test(plain) ? Number(plain) : NaN;
 }
 
-const MAX_PLACES = 15; // of a prediction: there are as many as its standard deviation has with two digits
+const MAX_PLACES = 15; // maximum decimals of a prediction, whose standard deviation has two digits
 
 /** A number with this many digits after the point; if negative, that many zeros before the point.
  * @param {number} value
@@ -117,7 +117,7 @@ export function measured(value, { digits, unit } = {}) {
   return inUnit(fixed(value, digits), unit);
 }
 
-const [MAX_DIGITS, FEWEST] = [5, 3]; // of a number in a column; of one that is rounded to its decimals
+const [MAX_DIGITS, FEWEST] = [5, 3]; // maximum digits of a number in a column; minimum digits of a rounded one
 
 /** Numbers of a quantity in a column, without the unit: with the digits that the study asks for, otherwise all with the
  * same number of decimals, as the server's `columns_in_words.results` writes them.
@@ -213,7 +213,7 @@ export const counted = (count, thing) => `${grouped(count)} ${thing}${count === 
  */
 export const numbered = ({ trial, seq }) => (trial === null ? `own result ${seq}` : `trial ${trial}`);
 
-/** What a column or an axis is called: the label, or else the name, with the unit.
+/** The title of a column or an axis: the label or, without one, the name, with the unit.
  * @param {string} name
  * @param {string | null | undefined} label
  * @param {string | null | undefined} unit

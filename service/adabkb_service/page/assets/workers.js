@@ -4,7 +4,7 @@ import { Chart, colours, common, roomForLegend } from "./charts.js";
 import { atClock, counted, figure, span } from "./words.js";
 
 const MAX_WORKERS = 40;
-const TOP = 30; // of the grid, in pixels, below one line of the legend
+const TOP = 30; // pixels above the grid, for one line of the legend
 
 /** @param {import("./data.js").StudyData} data */
 export function timelineChart(data) {
