@@ -6,8 +6,8 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
    most one thread works for a study. (In a command without threads, the caller that waits for the future calls it.)
    If ``MAX_QUEUED`` requests are queued, ``submit`` raises ``Busy``.
 2. ``process_queues`` takes the parked requests (step 3) and then the queued ones as one batch. It refuses those that
-   have waited for longer than ``timeouts.request``. While requests are parked and the model's reply is expected,
-   requests that invalidate its decisions, such as results, stay queued until it replies, but for at most
+   have waited for longer than ``timeouts.request``. While requests are parked for points and the model's reply is
+   expected, requests that invalidate its decisions, such as results, stay queued until it replies, but for at most
    ``HOLD_SECONDS``. Other requests overtake them.
 3. The batch performs its requests one after the other on one draft of the study in memory (``Batch.perform``). A
    refused request leaves no changes in the draft. A request is *parked* while it waits for the model: ``suggest`` for
@@ -94,8 +94,8 @@ logger = logging.getLogger(__name__)
 MAX_QUEUED = 256
 """The maximum number of queued requests of a study. Parked requests are not counted."""
 HOLD_SECONDS = 0.1
-"""How long a result stays in the queue while a request is parked. The result would invalidate the decision that the
-model is computing."""
+"""How long a result stays in the queue while a request is parked for points. The result would invalidate the decision
+that the model is computing."""
 STATS_SECONDS = 0.5
 """The model's statistics are committed alone if no other commit has included them within this time."""
 RETRY_SECONDS = 0.5
@@ -223,8 +223,9 @@ class Owner:
 
     def _take_requests(self, requests: list[PendingRequest]) -> list[Reply]:
         """Move parked and queued requests into ``requests``, in this order. Return the model's replies. While a request
-        is parked and the model has not replied, results stay queued for up to HOLD_SECONDS."""
-        holds_results = bool(self._parked) and self._link.is_worth_waiting_for()
+        is parked for points and the model has not replied, results stay queued for up to HOLD_SECONDS."""
+        awaits_points = any(not each.request.waits_for_latest_results for each in self._parked)
+        holds_results = awaits_points and self._link.is_worth_waiting_for()
         held_back: list[PendingRequest] = []
         with self._guard:
             is_forgotten, self._is_forgotten = self._is_forgotten, False

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from adabkb_service.errors import Invalid, LeaseLost, ResultConflict, TrialFinished, TrialNotFound
+from adabkb_service.operations import observe as observation
 from adabkb_service.operations.monitoring.sweep import sweep
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.studies import read
+from adabkb_service.operations.studies import manage, read
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
+from adabkb_service.study import owner
 from adabkb_service.study.request import Key
 from tests.integration.inference.held_replies import HeldReplies
 from tests.integration.operations.conftest import ManualClock, definition
@@ -90,6 +93,30 @@ def test_results_do_not_wait_for_suggestions(database: Database, clock: ManualCl
             reply()
         (decided,) = waiting.result(TIMEOUT_SECONDS).view.trials
     assert decided.origin == "policy"
+    running.close()
+
+
+def test_results_do_not_wait_for_reads_of_the_study(
+    database: Database, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read waits until the model has processed the latest result. It needs no decision that results invalidate."""
+    monkeypatch.setattr(owner, "HOLD_SECONDS", math.inf)
+    models = HeldReplies(database)
+    running = Service(database, clock=clock, inference=models, threads=2)
+    running.open()
+    create(running, definition())
+    models.is_holding = True
+    point = {"x": 0.5, "y": 1.0}
+    observe(running, "s", Value(1.0, parameters=point))
+    reading = running.submit(manage.get("s"))
+    observe(running, "s", Value(2.0, parameters=point))  # the read is parked, if not before, then with this result
+    third = running.submit(observation.observe("s", Value(3.0, parameters=point)))
+    assert third.result(TIMEOUT_SECONDS).view.study.counts.observations == 3
+    assert not reading.done()
+    models.is_holding = False
+    while models.replies:
+        models.replies.pop(0)()
+    assert reading.result(TIMEOUT_SECONDS).view.counts.observations == 3
     running.close()
 
 
