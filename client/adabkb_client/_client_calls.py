@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from adabkb_client._calls import Call, Listing, Param, Steps, study_path
 from adabkb_client._models import Deletion, Direction, StudyInfo, decode
-from adabkb_client._parameters import Parameter, named, to_wire, warn_of_unreachable_bound
+from adabkb_client._parameters import Parameter, to_wire, warn_of_unreachable_bound
 from adabkb_client._settings import StudyChanges, StudySettings, check_settings
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import plain
@@ -54,8 +54,7 @@ def create_study(
     for name, parameter in parameters.items():
         warn_of_unreachable_bound(name, parameter)
     try:
-        with named(parameters):
-            return (yield from create(body))
+        return (yield from create(body))
     except Conflict as error:
         if id is None or error.code != "study_exists":
             raise
