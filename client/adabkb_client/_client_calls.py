@@ -18,8 +18,8 @@ from adabkb_client.errors import Conflict
 def create_study(
     id: str | None,
     parameters: Mapping[str, Parameter],
-    *,
     direction: Direction | None = None,
+    *,
     update: bool = False,
     **settings: Unpack[StudySettings],
 ) -> Steps[StudyInfo]:
@@ -60,6 +60,26 @@ def create_study(
             raise
         conflict = error
     return (yield from _open_changed(StudyCalls(id), body, conflict, update=update))
+
+
+def define_by_run(id: str, direction: Direction | None = None, **settings: Unpack[StudySettings]) -> dict[str, Any]:
+    """Return a study whose search space comes from the objective (define-by-run), as in Optuna.
+
+    ``client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the study, if
+    there is none, and calls ``objective(trial)``, which requests its parameters with ``trial.suggest_float`` and
+    similar methods: see ``AskingTrial``. An existing study with this id continues.
+
+    The settings must allow edits of the space. This excludes ``transfer_from``, ``mixtures``, and rules of early
+    stopping that compare trials. ``constraints`` and a ``prior`` can name only parameters that the first trial asks
+    for.
+
+    Args:
+        id: the study's id.
+        direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
+        settings: each of ``StudySettings``.
+    """
+    check_settings(settings)
+    return {"id": id, "direction": direction, **settings}
 
 
 def create(definition: Mapping[str, Any]) -> Steps[StudyInfo]:

@@ -41,22 +41,25 @@ KEY = re.compile(r"[!-~]{1,255}")
 
 @dataclass(frozen=True)
 class KeptResult:
-    """A result, or a failure, that the server has not received.
-
-    ``path`` and ``body`` are those of the request. ``trial_created_at`` distinguishes the trial from one with the same
-    number in a study that was deleted and created again. ``refusal`` is the server's reason for refusing the result,
-    and ``last_error`` the error of the last attempt to send it. ``file`` is the file from which the result was read, or
-    None.
-    """
+    """A result, or a failure, that the server has not received."""
 
     path: str
+    """The path of the request that reports it."""
     body: dict[str, Any]
+    """The body of the request."""
     idempotency_key: str
+    """The idempotency key of the request."""
     trial_created_at: str | None
+    """When the trial was created, if known. It distinguishes the trial from one with the same number in a study that
+    was deleted and created again."""
     kept_at: str
+    """When the result was kept."""
     refusal: str | None = None
+    """The server's reason for refusing the result."""
     file: Path | None = None
+    """The file from which the result was read."""
     last_error: str | None = field(default=None, compare=False)
+    """The error of the last attempt to send it."""
 
     @classmethod
     def of(cls, path: str, body: Mapping[str, Any], key: str, created_at: datetime | None) -> Self:
@@ -82,10 +85,12 @@ class KeptResult:
 
 @dataclass(frozen=True)
 class Delivery:
-    """The outcome of sending kept results: ``sent`` were stored, ``refused`` were moved to a separate folder."""
+    """The outcome of sending kept results."""
 
     sent: tuple[KeptResult, ...]
+    """The results that the server has stored."""
     refused: tuple[KeptResult, ...]
+    """The results that the server has refused, which were moved to a separate folder."""
 
 
 class Outbox:

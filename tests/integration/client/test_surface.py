@@ -36,16 +36,16 @@ from adabkb_client._study_calls import StudyCalls
 
 PUBLIC = ("adabkb_client", "adabkb_client.errors", "adabkb_client.mcp", "adabkb_client.plots")
 SURFACE = """
-    APIError Access AdaBKBError Answer AshaRule Assessment AsyncClient AsyncItems AsyncLeasedTrial AsyncStudy BatchItem
-    Belief Best Bool Catalogue Categorical Cell Change Check Client Conflict ConnectionFailed CostBudget Counts
-    CurvePoint CurveSummary DefinedByRun Deletion Delivery Direction EarlyStopping Estimate Event ExpectedValue File
-    Findings Fixed Float Front FrontEstimate FrontObjective FrontPoint Growth ImportReport Importance ImportedResult Int
-    Invalid Items KeptResult LatestTrial LeasedTrial Link MedianRule MetricPrediction Mixture NoTrialAvailable NotFinite
-    NotFound Observation Ordinal Outbox OutcomeConstraint Outlook Parameter ParameterImportance Parameters PatienceRule
-    PreconditionFailed Prediction Progress Quantity Recommendation Reported ResultKept RowError RunReport Slice
-    SliceAxis Stop Study StudyChanges StudyComplete StudyInfo StudyObjective StudySettings StudySummary Trial TrialState
-    Unauthorized Unavailable UnexpectedAnswer Validation ValidationItem Webhook WorkerDied WorkerLost WrongFunction
-    WrongResult verify_webhook
+    APIError Access AdaBKBError Algorithm Answer AshaRule AskingTrial Assessment AsyncClient AsyncItems AsyncLeasedTrial
+    AsyncStudy BatchItem Belief Best Bool Catalogue Categorical Cell Change Check Client Conflict ConnectionFailed
+    CostBudget Counts CurvePoint CurveSummary DefinedByRun Deletion Delivery Direction EarlyStopping Estimate Event
+    ExpectedValue File Findings Fixed Float Front FrontEstimate FrontObjective FrontPoint Growth ImportReport Importance
+    ImportedResult Int Invalid Items KeptResult LatestTrial LeasedTrial Link MedianRule MetricPrediction Mixture
+    NoTrialAvailable NotFinite NotFound Observation Ordinal Outbox OutcomeConstraint Outlook Parameter
+    ParameterImportance Parameters PatienceRule Plates PreconditionFailed Prediction Progress Quantity Recommendation
+    Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete StudyInfo
+    StudyObjective StudySettings StudySummary Trial TrialState Unauthorized Unavailable UnexpectedAnswer Validation
+    ValidationItem Webhook WorkerDied WorkerLost WrongFunction WrongResult verify_webhook
 """
 
 
