@@ -56,7 +56,7 @@ class AsyncLeasedTrial(Leased):
         seconds: SupportsFloat | None = None,
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
-        if self.unsent and await self._study._deliver_reports(self) and self.outcome is not None:
+        if self._unsent and await self._study._deliver_reports(self) and self.outcome is not None:
             return self.outcome
         return await self._study.observe(
             self,

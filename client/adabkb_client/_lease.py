@@ -58,9 +58,9 @@ class Leased(Hinting):
         self.outcome: Answer | None = None
         """The server's answer to the result, the failure or the release, or to the report at which the trial was
         stopped; None before."""
-        self.is_outcome_sent = False
+        self._is_outcome_sent = False
         """Whether this process has sent an outcome, which the server may have before the answer arrives."""
-        self.unsent: list[Mapping[str, Any]] = []
+        self._unsent: list[Mapping[str, Any]] = []
         """Reports in wire form that could not be sent yet."""
         self._attributes: Mapping[str, Any] = trial.attributes
         self._begun = monotonic()
@@ -103,7 +103,7 @@ class Leased(Hinting):
 
     def _note_lost_lease(self, refusal: Conflict) -> None:
         """Log why the lease is no longer renewed, unless this process has ended the trial itself."""
-        if not self.is_outcome_sent:
+        if not self._is_outcome_sent:
             log.info(
                 "trial %d of study %r: %s Another worker has it, or it has ended. The evaluation here "
                 "continues, and its result is sent.",

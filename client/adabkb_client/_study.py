@@ -117,7 +117,7 @@ class LeasedTrial(Leased):
         seconds: SupportsFloat | None = None,
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
-        if self.unsent and self._study._deliver_reports(self) and self.outcome is not None:
+        if self._unsent and self._study._deliver_reports(self) and self.outcome is not None:
             return self.outcome
         return self._study.observe(
             self,

@@ -191,12 +191,12 @@ class Exchange:
         if kept is None or self.outbox is None:
             return error
         if is_refusal(error):
-            if self.outbox.has_written(kept):
+            if self.outbox._has_written(kept):
                 self.outbox.remove(kept)
             return error
         is_away = isinstance(error, ConnectionFailed | Unavailable)
-        was_away = self.outbox.has_written(kept) and self.outbox.is_on_disk(kept)
-        if not ((is_away or was_away) and self.outbox.keep(kept, error)):
+        was_away = self.outbox._has_written(kept) and self.outbox._is_on_disk(kept)
+        if not ((is_away or was_away) and self.outbox._keep(kept, error)):
             return error
         return ResultKept(
             f"{error}\nThe result is not lost: it is kept in {self.outbox.file(kept)}, "
@@ -205,11 +205,11 @@ class Exchange:
 
     def _is_kept(self, kept: KeptResult | None) -> TypeGuard[KeptResult]:
         """Return whether a result was kept at an earlier attempt."""
-        return kept is not None and self.outbox is not None and self.outbox.has_written(kept)
+        return kept is not None and self.outbox is not None and self.outbox._has_written(kept)
 
     def _may_deliver(self) -> bool:
         """Return whether there may be kept results to send, now that the server answers."""
-        return self.outbox is not None and self.outbox.is_due()
+        return self.outbox is not None and self.outbox._is_due()
 
 
 def default_headers(token: str | None) -> dict[str, str]:
@@ -455,7 +455,7 @@ class Transport(Exchange):
         def on_failure(state: RetryCallState) -> None:
             say_once(patience, state)
             if kept is not None and self.outbox is not None:  # before the wait, during which this process may end
-                self.outbox.keep(kept, error_of(state))
+                self.outbox._keep(kept, error_of(state))
 
         for attempt in Retrying(**self._retrying(patience, on_failure)):
             with attempt:

@@ -26,7 +26,7 @@ def _environment(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def put(url: str, study: str, key: str, minutes: int = 0, **body: Any) -> None:
     """Keep a result for a server."""
     at = (datetime.now(UTC) - timedelta(minutes=minutes)).isoformat()
-    assert Outbox(url).keep(KeptResult(f"/studies/{study}/observe", body, key, None, at))
+    assert Outbox(url)._keep(KeptResult(f"/studies/{study}/observe", body, key, None, at))
 
 
 def test_queued_requests_are_listed_with_age_and_last_error(create: Callable[..., Study], address: str) -> None:

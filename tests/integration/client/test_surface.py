@@ -10,6 +10,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import get_args, get_origin
 
+import jedi
 import pytest
 
 import adabkb_client
@@ -24,6 +25,7 @@ from adabkb_client import (
     Event,
     Items,
     LeasedTrial,
+    Outbox,
     Prediction,
     Recommendation,
     Study,
@@ -63,6 +65,28 @@ def test_the_machinery_is_private() -> None:
 def _modules_in(package: ModuleType) -> Iterator[str]:
     if hasattr(package, "__path__"):
         yield from (f"{package.__name__}.{found.name}" for found in pkgutil.iter_modules(package.__path__))
+
+
+@pytest.mark.parametrize(
+    ("thing", "names"),
+    [
+        (
+            LeasedTrial,
+            "annotate attributes close fail number observe outcome parameters release report seconds settled "
+            "should_stop start trial withdraw",
+        ),
+        (Outbox, "every file folder put_back refused remove server waiting"),
+        (
+            Client,
+            "close create_study define_by_run delete_study deliver local outbox purge_study restore_study studies "
+            "study trash url with_options",
+        ),
+        (Items, "count index to_frame"),
+    ],
+)
+def test_objects_have_these_public_names_and_none_of_the_machinery(thing: type, names: str) -> None:
+    source = f"from adabkb_client import {thing.__name__}\nthing: {thing.__name__}\nthing."
+    assert {each.name for each in jedi.Script(source).complete() if not each.name.startswith("_")} == {*names.split()}
 
 
 def test_every_error_can_be_caught_as_one() -> None:
