@@ -132,7 +132,7 @@ def test_definition_without_labels_opens_a_study_that_has_them(running: Service)
     assert not create(running, definition(parameters=[WORDED[0], Y], quantities={"value": YIELD})).created
     with pytest.raises(StudyExists, match=r"quantities\.value\.unit is '%', not 'g'"):
         create(running, definition(quantities={"value": {**YIELD, "unit": "g"}}))
-    with pytest.raises(StudyExists, match=r"parameters\.0\.unit is '°C', not 'K'"):
+    with pytest.raises(StudyExists, match=r"parameter 'x': unit is '°C', not 'K'"):
         create(running, definition(parameters=[{**X, "unit": "K"}, Y]))
 
 
