@@ -160,8 +160,9 @@ class Observation(Record):
 
     ``outside`` means that the study's space was edited and no longer contains the point, so the result does not count.
     Several objectives are among the metrics; then ``value`` is None. ``missing`` names the numbers that a partial
-    result still lacks: "value", and metrics. ``plate`` and ``attributes`` are those of your own point; for a trial's
-    result, see the trial. ``seconds`` is the duration of the evaluation, if it is known.
+    result still lacks: "value", and metrics. ``beyond_natural_bounds`` names the numbers beyond their natural bounds,
+    which are noise, or typing errors to ``correct``. ``plate`` and ``attributes`` are those of your own point; for a
+    trial's result, see the trial. ``seconds`` is the duration of the evaluation, if it is known.
     """
 
     seq: int
@@ -175,6 +176,7 @@ class Observation(Record):
     metrics: Metrics | None = None
     std_errors: Metrics | None = None
     missing: tuple[str, ...] = ()
+    beyond_natural_bounds: tuple[str, ...] = ()
     outside: bool = False
     plate: int | None = None
     seconds: float | None = None

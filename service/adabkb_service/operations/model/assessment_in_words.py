@@ -348,6 +348,9 @@ def _why_little(found: Outlook, possible: Possible) -> str:
 def _little(found: Outlook, possible: Possible, why: str) -> Iterator[str]:
     if possible.is_by_model:
         yield f"You can probably stop. {_by_model(found, possible)}"
+    elif possible.room == 0.0:
+        yield "You can stop: the best result has reached the best possible one."
+        return
     else:
         yield f"You can stop: {_to_bound(possible)}"
     yield why

@@ -9,6 +9,7 @@ from typing import Any
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Study, Trial
 from adabkb_service.contract.quantities import with_unit
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.answers import INTERVAL
 from adabkb_service.errors import Unavailable
 from adabkb_service.operations.service import Service
@@ -39,8 +40,8 @@ class Stored:
 
 def stored(service: Service, study_id: str, seq: int) -> Stored:
     """Return what to say of a result. It is unusual outside the 99% interval of what the model expected when it chose
-    the point, widened by the noise; without such a prediction, if it is far outside the range of all others. A
-    repetition is also compared with the earlier results at its point.
+    the point, widened by the noise; without such a prediction, if it is far outside the range of all others; and beyond
+    natural bounds. A repetition is also compared with the earlier results at its point.
 
     Raises:
         StudyNotFound, ObservationNotFound: the study or the result does not exist.
@@ -50,8 +51,12 @@ def stored(service: Service, study_id: str, seq: int) -> Stored:
         result = observations.get(connection, study_id, seq)
         trial = None if result.trial is None else render.trial(trials.get(connection, study_id, result.trial))
         others = result_table.others(connection, study_id, seq)
+        definition = definition_of(row.definition)
     study = lifecycle.full_view(row)
     told = wording.result(study.quantities, {"value": result.value, "metrics": result.metrics or {}})
+    view = render.observation(result, definition, definition.space())
+    if view.beyond_natural_bounds:
+        return Stored(told, wording.beyond_natural_bounds(study, view))
     if result.value is None or study.objectives or others.count < FEWEST:
         return Stored(told, "")
     return Stored(told, _warning(service, study, result.value, others, trial, row.best))
