@@ -175,6 +175,8 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("GET", "/studies/s/past.json?results=1", None),
     ("POST", "/studies/svm/sheet", sheet()),
     ("POST", "/studies/svm/preview", {"budget": 99}),
+    ("POST", "/studies/svm/known", {"rows": [{"trial": 1, "parameters": {"x": 0.5}}]}),
+    ("POST", "/studies/svm/undo-import", {"observations": [1]}),
     ("POST", "/login", None),
     ("DELETE", "/v1/studies/svm/trials/1/files/1", None),
     ("DELETE", "/v1/studies/svm/observations/2/files/2", None),
