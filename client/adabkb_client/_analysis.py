@@ -195,15 +195,16 @@ class Outlook(Record):
 class Check(Record):
     """A warning about the model. docs/http.md explains the values of ``check``.
 
-    ``observation`` is the number of an outlier. If the best point is at an end of a range, ``parameter`` is the name of
-    that parameter, and ``widened`` the parameter with a wider range, in wire form. ``metric`` is the objective, if
-    there are several.
+    ``observation`` is the number of an outlier, and ``trial`` its trial; None for your own point. If the best point is
+    at an end of a range, ``parameter`` is the name of that parameter, and ``widened`` the parameter with a wider range,
+    in wire form. ``metric`` is the objective, if there are several.
     """
 
     check: str
     text: str
     metric: str | None = None
     observation: int | None = None
+    trial: int | None = None
     parameter: str | None = None
     widened: Parameters | None = None
 

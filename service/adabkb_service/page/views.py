@@ -408,6 +408,15 @@ def get_stored(study_id: StudyId, seq: Number, service: ServiceDep) -> Response:
     return _json(asdict(unusual.stored(service, study_id, seq)))
 
 
+@data.get("/studies/{study_id}/unusual.json")
+@needs("read")
+def get_unusual(
+    study_id: StudyId, service: ServiceDep, seq: Annotated[list[Count], Query(min_length=1, max_length=ROWS_PER_PAGE)]
+) -> Response:
+    """The warnings about unusual results among some, by number."""
+    return _json(unusual.warnings(service, study_id, seq))
+
+
 @data.get("/studies/{study_id}/density.json")
 @needs("read")
 async def get_density(

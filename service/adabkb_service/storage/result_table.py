@@ -62,11 +62,11 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Results at the same point."""
+    """Results at the same point that are not excluded."""
 
     count: int
     mean: float | None
-    """Mean of the results that are not excluded; None with several objectives."""
+    """Their mean; None with several objectives."""
     first: int
     """The number of the first of them."""
 
@@ -256,14 +256,13 @@ def _fields(value: Any) -> Iterable[str]:
 
 
 def repeats(connection: Connection, study_id: str, seqs: Sequence[int]) -> dict[int, Repeats]:
-    """Result number -> repeats, for those of the results at whose points there are several results."""
+    """Result number -> repeats, for those of the results that count at whose points several results count."""
     points, columns = cast(observations.c.parameters, Text), observations.c
-    mine = select(columns.seq, points.label("point")).where(columns.study_id == study_id, columns.seq.in_(seqs))
+    counting = columns.study_id == study_id, columns.excluded.is_(False)
+    mine = select(columns.seq, points.label("point")).where(*counting, columns.seq.in_(seqs))
     at: dict[int, str] = {row.seq: row.point for row in connection.execute(mine)}
-    counting = func.avg(columns.value).filter(columns.excluded.is_(False))
-    query = select(points, func.count(), counting, func.min(columns.seq)).where(
-        columns.study_id == study_id, points.in_(set(at.values()))
-    )
+    told = points, func.count(), func.avg(columns.value), func.min(columns.seq)
+    query = select(*told).where(*counting, points.in_(set(at.values())))
     several = query.group_by(points).having(func.count() > 1)
     found = {point: Repeats(count, mean, first) for point, count, mean, first in connection.execute(several)}
     return {seq: found[point] for seq, point in at.items() if point in found}

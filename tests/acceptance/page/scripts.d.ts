@@ -314,6 +314,7 @@ interface PartitionCell extends Estimate {
 interface Check {
   check: string;
   text: string;
+  trial: number | null;
   observation: number | null;
   widened: { name: string; low: number; high: number } | null;
 }

@@ -131,6 +131,7 @@ def test_a_result_of_ones_own_has_a_note(browser: Browser, site: str, api: httpx
     checked(api.post("/v1/studies/noted/observe", json={"parameters": {"x": 0.5}, "value": 1}))
     with tab(browser, site) as page:
         page.goto("/studies/noted/results/1")
+        expect(page.get_by_role("heading", name="Own result R1")).to_be_visible()
         page.get_by_role("button", name="Note", exact=True).click()
         page.get_by_label("Note about this experiment").fill("turbid after an hour")
         page.get_by_role("button", name="Save the note").click()
@@ -158,7 +159,7 @@ def test_a_photograph_is_added_to_a_result_of_ones_own_and_is_in_the_report(
         expect(page.get_by_role("img", name="photo.png")).to_be_visible()
         assert not accessible(page)
         page.goto("/studies/photos/report")
-        expect(page.get_by_role("figure").filter(has_text="Own result 1: photo.png")).to_be_visible()
+        expect(page.get_by_role("figure").filter(has_text="Own result R1: photo.png")).to_be_visible()
         page.goto("/studies/photos/results/1")
         page.get_by_role("button", name="Delete photo.png").click()
         page.get_by_role("dialog").get_by_role("button", name="Delete the file").click()

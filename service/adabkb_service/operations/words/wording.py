@@ -375,6 +375,11 @@ def beyond_natural_bounds(study: Study, result: Observation) -> str:
     return " ".join(told)
 
 
+def whose(result: Observation) -> str:
+    """Return what people call a result: by its trial, or as one's own."""
+    return f"own result R{result.seq}" if result.trial is None else f"the result of trial {result.trial}"
+
+
 def condition(parameter: Parameter) -> str:
     """Return the condition under which a parameter is active; empty if it always is."""
     if not parameter.when:

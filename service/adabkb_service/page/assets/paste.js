@@ -267,7 +267,7 @@ function understood({ line, cells }, columns, header) {
   if (cellOf("excluded").toLowerCase() === "true") row.left = "excluded";
   else if (!row.isFailed && !["", "complete", "completed"].includes(state)) row.left = state;
   for (const key of /** @type {const} */ (["trial", "observation"])) {
-    const typed = cellOf(key).replace(/^R(?=\d)/, "");
+    const typed = key === "trial" ? cellOf(key) : cellOf(key).replace(/^R(?=\d)/, "");
     if (/^[1-9]\d{0,8}$/.test(typed)) row.numbers[key] = Number(typed);
   }
   columns.forEach((role, i) => {
