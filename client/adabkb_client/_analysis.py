@@ -239,6 +239,8 @@ class Check(Record):
     """The objective, if there are several."""
     observation: int | None = None
     """The number of an outlier."""
+    trial: int | None = None
+    """The trial of the outlier; None for your own point."""
     parameter: str | None = None
     """The parameter, if the best point is at an end of its range."""
     widened: Parameters | None = None

@@ -218,6 +218,9 @@ class Observation(Record):
     """The standard errors of metrics, where known."""
     missing: tuple[str, ...] = ()
     """What a partial result still lacks: "value", and names of metrics."""
+    beyond_natural_bounds: tuple[str, ...] = ()
+    """The numbers beyond their natural bounds, which are noise, or typing errors to ``correct``: "value", and names of
+    metrics."""
     outside: bool = False
     """Whether the study's space was edited and no longer contains the point, so that the result does not count."""
     plate: int | None = None
