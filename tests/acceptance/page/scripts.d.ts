@@ -140,6 +140,8 @@ interface Bounds {
 interface ShownStudy {
   id: string;
   state: string;
+  /** Why no new point is issued. */
+  reason: string | null;
   direction?: "minimize" | "maximize";
   parameters: Parameter[];
   constraints: string[];

@@ -125,10 +125,10 @@ def pauses_and_changes_the_limits(page: Page) -> None:
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#figures .pill").first).to_have_text("paused")
     page.get_by_role("button", name="Undo").click()
-    expect(page.locator("#figures .pill").first).to_have_text("running")
+    expect(page.locator("#figures .pill").first).to_have_text("open")
     page.get_by_role("button", name="Pause").click()
     page.get_by_role("button", name="Resume").click()
-    expect(page.locator("#figures .pill").first).to_have_text("running")
+    expect(page.locator("#figures .pill").first).to_have_text("open")
     page.get_by_role("button", name="Limits").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Budget, in trials").fill("9")
@@ -138,7 +138,7 @@ def pauses_and_changes_the_limits(page: Page) -> None:
     expect(page.locator("#figures .verdict")).to_contain_text("after 2 of 9 trials. A larger budget continues")
     expect(page.locator("#figures")).to_contain_text("of 9")
     page.locator(".toast", has_text="The study is ended").get_by_role("button", name="Undo").click()
-    expect(page.locator("#figures .pill").first).to_have_text("running")
+    expect(page.locator("#figures .pill").first).to_have_text("open")
     expect(page.locator("#figures")).to_contain_text("of 9")
 
 
@@ -341,4 +341,37 @@ def test_a_used_up_budget_is_raised_where_the_page_says_so(browser: Browser, sit
         dialog = page.get_by_role("dialog")
         dialog.get_by_label("Budget, in trials").fill("3")
         dialog.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("button", name="Next experiment")).to_be_visible()
+
+
+def test_an_ended_study_with_a_trial_still_out_asks_only_for_its_result(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    definition = {"id": "ending", "direction": "minimize", "parameters": parameters, "budget": 9}
+    checked(api.post("/v1/studies", json=definition))
+    checked(api.post("/v1/studies/ending/suggest", json={}))
+    checked(api.post("/v1/studies/ending/observe", json={"trial": 1, "value": 1}))
+    checked(api.post("/v1/studies/ending/suggest", json={}))
+    with tab(browser, site) as page:
+        page.goto("/studies/ending")
+        expect(page.locator(".verdict")).to_have_text("1 trial is being evaluated.")
+        page.get_by_role("button", name="End the study").click()
+        expect(page.locator(".verdict")).to_contain_text(
+            "after 2 trials (the budget was 9). 1 trial is still without a"
+        )
+        expect(page.locator("#figures .pill").first).to_have_text("ending")
+        expect(page.locator(".counts")).to_contain_text("1 of 2 trials done 1 being evaluated")
+        expect(page.locator("#definition")).to_contain_text("2 trials")
+        for absent in ("Next experiment", "Queue a point", "Pause", "End the study"):
+            expect(page.get_by_role("button", name=absent)).to_have_count(0)
+        expect(page.locator(".actions .primary")).to_have_text("Enter the result of trial 2")
+        expect(page.get_by_role("button", name="Raise the budget")).to_be_visible()
+        expect(page.locator("#assessment")).to_contain_text("The study has ended: it issues no new points.")
+        page.goto("/")
+        row = page.get_by_role("row", name="ending")
+        expect(row.locator(".pill")).to_have_text("ending")
+        expect(row).to_contain_text("1 of 2 1 being evaluated")
+        page.goto("/studies/ending")
+        page.get_by_role("button", name="Continue the study").click()
         expect(page.get_by_role("button", name="Next experiment")).to_be_visible()

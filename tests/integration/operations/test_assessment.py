@@ -129,7 +129,7 @@ def test_assessment_reports_importances_and_the_remaining_gain(running: Service,
     study = get(running, "s")
     assert (found.outlook.gap, found.outlook.probability) == (study.gap, 0.9)
     if study.gap is not None:
-        assert "According to the model, further trials gain at most " in found.outlook.text
+        assert "According to the model, at best " in found.outlook.text
         assert "with 90% probability" in found.outlook.text
     assert "poor_predictions" not in checks(running)
 
@@ -271,7 +271,7 @@ def test_a_study_that_a_user_ended_has_not_used_up_its_budget(running: Service) 
     change(running, "s", {"budget": 1})
     standing = assessment(running, "s").standing
     assert standing.startswith("Ended by a user on ")
-    assert ", after 1 of 9 trials." in standing
+    assert ", after 1 trial (the budget was 9)." in standing
     change(running, "s", {"budget": 2})
     trial = suggest(running, "s", Ask()).view.trials[0].number
     observe(running, "s", Value(1.0, trial))
@@ -283,7 +283,7 @@ def test_a_study_with_only_failures_has_issued_trials(running: Service) -> None:
     for text in ("The only trial has failed", "All 2 trials have failed"):
         trial = suggest(running, "s", Ask()).view.trials[0].number
         observe(running, "s", Failure(trial))
-        assert assessment(running, "s").standing == f"Running. {text}. The study pauses after 5 failures in a row."
+        assert assessment(running, "s").standing == f"{text}. The study pauses after 5 failures in a row."
 
 
 def test_increase_of_a_cost_budget_is_not_suggested(running: Service) -> None:

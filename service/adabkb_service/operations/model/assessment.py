@@ -34,6 +34,7 @@ from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.ending import ended_early
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.operations.words.state_in_words import state_in_words
+from adabkb_service.operations.words.wording import FINAL
 from adabkb_service.storage import result_table, trials
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle, render
@@ -316,7 +317,8 @@ def _outlook(facts: _Facts) -> answers.Outlook:
         results_since_best=0 if facts.definition.objectives else facts.row.results_since_best,
     )
     growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
-    text = words.outlook(found, facts.results, growth, _possible(facts))
+    is_over = facts.study.state == "complete" or facts.study.reason in FINAL
+    text = words.outlook(found, facts.results, growth, _possible(facts), is_over=is_over)
     return found.model_copy(update={"text": text})
 
 
@@ -344,7 +346,9 @@ def _possible(facts: _Facts) -> words.Possible:
         room=max(rooms, default=None),
         tolerance=facts.row.tolerance,
         extent=0.0 if spread is None else spread.high - spread.low,
-        unit=quantity.unit,
+        quantity=quantity,
+        sign=facts.definition.sign,
+        expected=None if model is None else model.mean,
     )
 
 

@@ -11,7 +11,7 @@ from adabkb_service.contract.analysis import ParameterImportance, Validation, Va
 from adabkb_service.contract.answers import Best, MetricPrediction, NoGap, Prediction, Study, Trial
 from adabkb_service.contract.assessment import Outlook, Range, Repetitions
 from adabkb_service.contract.front import Front
-from adabkb_service.contract.quantities import with_unit
+from adabkb_service.contract.quantities import UNNAMED, Quantity, in_points, with_unit
 from adabkb_service.engine.wording import decimals
 from adabkb_service.errors import MAX_NAME_LENGTH, shortened, shown
 from adabkb_service.operations.model.choices import Judged
@@ -21,11 +21,14 @@ from adabkb_service.operations.words.labels import Labels
 
 MATTERS = 0.05
 """A parameter is called important if its total Sobol' index (a share of the variance) exceeds this."""
+FINEST = 15
+"""The maximum number of decimals of a prediction."""
 MAX_NAMED = 3
 """The maximum number of important parameters that are named."""
 MAX_CHOICES = 6
 """The maximum number of untried choices that are listed."""
 NOT_YET = "It is probably too early to stop."
+OVER = "The study has ended: it issues no new points."
 NO_GROWTH = "did not advance the front."
 LITTLE, MUCH = 0.01, 0.1
 """Shares of the range of all results: where no noise is known, a gain below the first is too small to matter, and one
@@ -285,8 +288,12 @@ class Possible:
     """The tolerance of the study; None without one."""
     extent: float
     """The range of all results; 0 if it is unknown."""
-    unit: str | None
-    """The unit of the objective."""
+    quantity: Quantity = UNNAMED
+    """The objective, with its unit and its natural bounds."""
+    sign: float = 1.0
+    """1 if the objective is maximized, -1 if it is minimized."""
+    expected: float | None = None
+    """What the model expects at the recommended point, from which its bound counts; None if it is unknown."""
 
     @property
     def is_by_model(self) -> bool:
@@ -300,7 +307,21 @@ class Possible:
 
     def in_unit(self, value: float) -> str:
         """Format a difference of the objective."""
-        return with_unit(difference(value), self.unit)
+        return in_points(difference(value), self.quantity.unit)
+
+    @property
+    def end(self) -> str:
+        """The best value that the model holds possible, with the decimals of the gap; empty if it is unknown."""
+        if self.gap is None or self.expected is None:
+            return ""
+        value = self.quantity.within(self.expected + self.sign * self.gap)
+        return Digits(value, value, FINEST, self.quantity).rounded_like(value, self.gap)
+
+    @property
+    def bound(self) -> str:
+        """The natural bound of the objective in its direction."""
+        bound = self.quantity.high if self.sign > 0.0 else self.quantity.low
+        return with_unit(f"{bound:.9g}", self.quantity.unit)
 
 
 def _share(each: ParameterImportance) -> str:
@@ -310,7 +331,7 @@ def _share(each: ParameterImportance) -> str:
     return f"{min(alone, with_others):.0%} alone, {with_others:.0%} with others"
 
 
-def outlook(found: Outlook, results: int, growth: str, possible: Possible) -> str:
+def outlook(found: Outlook, results: int, growth: str, possible: Possible, *, is_over: bool = False) -> str:
     """Return the answer to the question whether to stop, and how much further trials can gain.
 
     Args:
@@ -318,7 +339,11 @@ def outlook(found: Outlook, results: int, growth: str, possible: Possible) -> st
         results: the number of results that count.
         growth: the output of ``growth``; empty with a single objective.
         possible: how much better further results can be.
+        is_over: whether the study issues no more new points.
     """
+    if is_over:
+        known = _by_model(found, possible) if possible.is_by_model and found.reason is None else ""
+        return " ".join(filter(None, [OVER, growth or known]))
     if growth:
         return f"{'You can perhaps stop.' if growth.endswith(NO_GROWTH) else NOT_YET} {growth}"
     why_little = _why_little(found, possible)
@@ -366,7 +391,7 @@ def _not_little(found: Outlook, results: int, possible: Possible) -> Iterator[st
             yield f"You can stop unless a gain of {possible.in_unit(possible.gap)} is worth more trials."
         yield _by_model(found, possible)
     elif possible.room is not None and (is_unknown or possible.gap is not None):
-        yield f"{NOT_YET} The model cannot rule out the best possible result, {possible.in_unit(possible.room)} more."
+        yield f"{NOT_YET} The model cannot rule out the best possible result, {possible.bound}."
     elif is_unknown and found.fewest is not None:
         yield f"{NOT_YET} According to the model, the remaining gain may exceed the range of all results."
     else:
@@ -380,11 +405,18 @@ def _still_needed(results: int, left: int) -> str:
 
 def _by_model(found: Outlook, possible: Possible) -> str:
     how = "" if found.probability is None else f" with {100.0 * found.probability:.4g}% probability"
-    return f"According to the model, further trials gain at most {possible.in_unit(possible.most or 0.0)}{how}."
+    gain = possible.in_unit(possible.most or 0.0)
+    if not possible.end:
+        return f"According to the model, further trials gain at most {gain}{how}."
+    return (
+        f"According to the model, at best {possible.end} is possible{how}: "
+        f"a gain of at most {gain} over the recommended point."
+    )
 
 
 def _to_bound(possible: Possible) -> str:
-    return f"at most {possible.in_unit(possible.room or 0.0)} can be gained, up to the best possible result."
+    gain = possible.in_unit(possible.room or 0.0)
+    return f"at most {gain} can be gained, up to the best possible result, {possible.bound}."
 
 
 def growth(front: Front, latest: int) -> str:

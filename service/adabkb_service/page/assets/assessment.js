@@ -102,7 +102,8 @@ export class AssessmentPanel {
    * @param {ShownStudy} study
    */
   tries(untried, study) {
-    if (!this.mayAct || study.state !== "running" || study.algorithm.profile !== "auto") return [];
+    if (!this.mayAct || study.state !== "running" || study.reason !== null || study.algorithm.profile !== "auto")
+      return [];
     if (study.parameters.some((each) => each.context)) return []; // such a point needs a context, too
     const always = new Set(study.parameters.filter((each) => !each.when).map((each) => each.name));
     const choices = Object.entries(untried)

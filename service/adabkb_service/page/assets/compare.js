@@ -5,7 +5,7 @@ import { root } from "./calls.js";
 import { keepChoices } from "./chosen.js";
 import { compared, comparisonCharts } from "./comparison-charts.js";
 import { byId, every, made, one } from "./elements.js";
-import { difference, figure, inUnit, measured } from "./words.js";
+import { figure, inPoints, measured } from "./words.js";
 
 const chosen = every(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
 
@@ -35,7 +35,7 @@ function list(all) {
       made("td", {}, goal(study)),
       made("td", { className: "num" }, figure(count, 9)),
       made("td", { className: "num strong" }, best ? measured(best.value, quantity) : "–"),
-      made("td", { className: "num" }, gap == null ? "–" : inUnit(difference(gap), quantity.unit)),
+      made("td", { className: "num" }, gap == null ? "–" : inPoints(gap, quantity)),
     );
   });
   one(document, "#compared tbody", HTMLElement).replaceChildren(...rows);
