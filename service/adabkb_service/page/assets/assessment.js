@@ -19,9 +19,13 @@ const BUSY_MILLISECONDS = 15000;
 
 /** The sentences at the top of a study's page; changed() loads them again, but not too often. */
 export class AssessmentPanel {
-  /** @param {import("./data.js").StudyData} data */
-  constructor(data) {
+  /**
+   * @param {import("./data.js").StudyData} data
+   * @param {() => void} told called when the sentences are shown
+   */
+  constructor(data, told) {
     this.data = data;
+    this.told = told;
     this.panel = byId("assessment", HTMLElement);
     this.mayAct = this.panel.dataset.may !== "read";
     this.askedAt = 0;
@@ -42,6 +46,7 @@ export class AssessmentPanel {
       const [found, study] = await Promise.all([this.data.assessment(), this.data.study()]);
       isBusy = found.checks.some(({ check }) => check === "model_busy");
       this.panel.replaceChildren(this.sentences(found, study), ...this.warnings(found, study));
+      this.told();
       await this.doubtBest(found);
     } catch (error) {
       console.debug(error);
@@ -69,13 +74,12 @@ export class AssessmentPanel {
     const isDoubted = results.some(
       ({ seq, trial, value }) => doubted.includes(seq) && trial === best?.trial && value === best.value,
     );
-    const main = document.querySelector("#figures .main");
-    main?.querySelector(".doubt")?.remove();
-    if (!main || !isDoubted) return;
-    const note = document.createElement("small");
-    note.className = "doubt";
-    note.textContent = "The other results contradict it.";
-    main.append(note);
+    const column = document.querySelector("#measured-now");
+    column?.querySelector(".doubt")?.remove();
+    column?.classList.toggle("doubted", isDoubted);
+    if (!column || !isDoubted) return;
+    const note = made("p", { className: "doubt" }, "Do not rely on this number: the other results contradict it.");
+    column.querySelector("p")?.after(note);
   }
 
   /** The sentences, each below its question.
