@@ -23,7 +23,8 @@ MATTERS = 0.05
 """A parameter is called important if its total Sobol' index (a share of the variance) exceeds this."""
 FINEST = 15
 """The maximum number of decimals of a prediction."""
-MAX_NAMED = 3
+RANKS = ("most", "second most", "third most")
+MAX_NAMED = len(RANKS)
 """The maximum number of important parameters that are named."""
 MAX_CHOICES = 6
 """The maximum number of untried choices that are listed."""
@@ -206,8 +207,8 @@ def findings(
     *,
     is_early: bool,
 ) -> str:
-    """Return sentences about which parameters matter to each objective, which choices are good, and which are untried.
-    Empty if nothing of this is known.
+    """Return which parameters matter to each objective, which choices are good, and which are untried: a line for each
+    parameter. Empty if nothing of this is known.
 
     Args:
         importances: the importances, by objective.
@@ -217,13 +218,14 @@ def findings(
         choices: what is known of the choices of parameters.
         is_early: whether there are too few results to compare parameters. The next result may change their order.
     """
-    found = [_matter(name, rows, names, idle) for name, rows in importances.items()]
+    found = [line for name, rows in importances.items() for line in _matter(name, rows, names, idle, choices)]
     if is_early and any(found):
         found = ["It is too early to say which parameters matter."]
-    found += [_compared(name, each, names) for name, each in choices.items()]
+    told = {name for rows in importances.values() for name in _important(rows)}
+    found += [_compared(name, each, names) for name, each in choices.items() if name not in told or is_early]
     if untried:
         found.append(f"Never tried: {'; '.join(_choices(name, left, names) for name, left in untried.items())}.")
-    return " ".join(filter(None, found))
+    return "\n".join(filter(None, found))
 
 
 def _choices(name: str, left: Sequence[Any], names: Labels) -> str:
@@ -241,14 +243,18 @@ def hardly_matters(each: ParameterImportance) -> bool:
 
 
 def _compared(name: str, found: Judged, names: Labels) -> str:
-    """Return which choices of a parameter are good, which are worse, and of which too little is known."""
-    told = f"Of {names.parameter(name)}, {_some([found.best])} is probably best"
+    """Return which choices of a parameter are good, and which may be."""
+    return f"{names.parameter(name)}: {_good(found)}"
+
+
+def _good(found: Judged) -> str:
+    told = f"{_some([found.best])} is probably best"
     if found.good:
-        told += f"; about as good: {_some(found.good)}"
-    if found.worse:
-        told += f"; worse at the best point, with 95% probability each: {_some(found.worse)}"
+        told += f", about as good: {_some(found.good)}"
     if found.unknown:
-        told += f"; too few results to say: {_some(found.unknown)}"
+        told += f", not ruled out: {_some(found.unknown)}"
+    if found.worse:
+        told += f"; {len(found.worse)} {'other is' if len(found.worse) == 1 else 'others are'} worse"
     return f"{told}."
 
 
@@ -259,21 +265,28 @@ def _some(choices: Sequence[Any]) -> str:
     return f"{', '.join(named)}{more}"
 
 
-def _matter(objective: str, rows: Sequence[ParameterImportance], names: Labels, known_idle: Collection[str]) -> str:
-    ranked = sorted(rows, key=lambda each: -each.total)
+def _important(rows: Sequence[ParameterImportance]) -> list[str]:
+    """Return the names of the most important parameters, in order."""
+    return [each.name for each in sorted(rows, key=lambda each: -each.total) if matters(each)][:MAX_NAMED]
+
+
+def _matter(
+    objective: str,
+    rows: Sequence[ParameterImportance],
+    names: Labels,
+    known_idle: Collection[str],
+    choices: Mapping[str, Judged],
+) -> Iterator[str]:
+    """Yield a line for each important parameter, and one for those that hardly matter."""
     of = f" for {names.metric(objective)}" if objective else ""
-    named = [f"{names.parameter(each.name)} ({_share(each)})" for each in ranked if matters(each)]
-    idle = [names.parameter(each.name) for each in ranked if each.name in known_idle]
-    if not named:
-        return ""
-    first, *others = named[:MAX_NAMED]
-    told = f"According to the model, {first} matters most{of}"
-    if others:
-        told += f", then {' and '.join(others)}"
-    if idle:
+    important = _important(rows)
+    for name, rank in zip(important, RANKS, strict=False):
+        good = f" {_good(choices[name])}" if name in choices else ""
+        yield f"{names.parameter(name)} matters {rank}{of}.{good}"
+    idle = [names.parameter(each.name) for each in rows if each.name in known_idle]
+    if important and idle:
         verb = "matters" if len(idle) == 1 else "matter"
-        told += f"; {' and '.join(idle)} hardly {verb}" if len(idle) <= MAX_NAMED else f"; {len(idle)} hardly matter"
-    return f"{told}."
+        yield f"{' and '.join(idle)} hardly {verb}." if len(idle) <= MAX_NAMED else f"{len(idle)} hardly matter."
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,13 +335,6 @@ class Possible:
         """The natural bound of the objective in its direction."""
         bound = self.quantity.high if self.sign > 0.0 else self.quantity.low
         return with_unit(f"{bound:.9g}", self.quantity.unit)
-
-
-def _share(each: ParameterImportance) -> str:
-    """Return the shares of the variance that a parameter explains alone, and together with others, which is not
-    smaller."""
-    alone, with_others = (max(0.0, min(share, 1.0)) for share in (each.first_order, each.total))
-    return f"{min(alone, with_others):.0%} alone, {with_others:.0%} with others"
 
 
 def outlook(found: Outlook, results: int, growth: str, possible: Possible, *, is_over: bool = False) -> str:

@@ -13,6 +13,7 @@ const QUESTIONS = [
   ["Can I stop?", "outlook"],
 ];
 const MAX_TO_TRY = 6;
+const MAX_LINES = 3; // of what was learned
 const MIN_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
 const BUSY_MILLISECONDS = 15000;
@@ -93,7 +94,8 @@ export class AssessmentPanel {
       if (!sentence) continue;
       const [row, term, said] = ["div", "dt", "dd"].map((tag) => document.createElement(tag));
       term.textContent = question;
-      said.textContent = sentence;
+      if (name === "findings") said.append(...lines(sentence.split("\n")));
+      else said.textContent = sentence;
       if (name === "findings") said.append(...this.tries(found.findings?.untried ?? {}, study));
       row.append(term, said);
       list.append(row);
@@ -164,6 +166,16 @@ export class AssessmentPanel {
     }
     return [list];
   }
+}
+
+/** The first lines, and the rest folded.
+ * @param {string[]} all
+ */
+function lines(all) {
+  const each = (/** @type {string} */ line) => made("div", {}, line);
+  const rest = all.slice(MAX_LINES).map(each);
+  if (!rest.length) return all.map(each);
+  return [...all.slice(0, MAX_LINES).map(each), made("details", {}, made("summary", {}, "more"), ...rest)];
 }
 
 /** A button that opens the form for the next experiment with these values held fixed.

@@ -3,7 +3,7 @@
 
 import { Chart, colours, ramp } from "./charts.js";
 import { byId } from "./elements.js";
-import { aboutResult, chosen, hatched, nearby, plane, points, rectangles } from "./learned.js";
+import { aboutResult, chosen, crosses, hatched, nearby, plane, points, rectangles } from "./learned.js";
 import { figure, inUnit, plusMinus, shown } from "./words.js";
 
 const PLAY_MILLISECONDS = 140;
@@ -83,11 +83,19 @@ export function partitionChart(data) {
       const impossible = y ? await impossibleIn(data, x, y) : [];
       if (impossible.length)
         option.series.push({ ...rectangles(impossible, () => hatched(ink)), name: "impossible", z: 2, silent: true });
+      const failed = now === end && y ? await data.failed() : [];
       const seen = history.results.filter((each) => each.seq <= now);
       if (withPoints.checked && y)
         option.series.push(
           points(seen, x, y, ink, nearby(others, through)),
           star(through, x, y, now === end && recommendation.model !== null),
+        );
+      if (withPoints.checked && y)
+        option.series.push(
+          crosses(
+            failed.map(({ parameters }) => [x.position(parameters[x.name]), y.position(parameters[y.name])]),
+            ink,
+          ),
         );
       option.tooltip = {
         ...option.tooltip,
