@@ -124,7 +124,8 @@ def get_comparison(
     chosen = list(dict.fromkeys(each.strip()[:100] for each in study or [] if each.strip()))[:COMPARED]
     others = overview.studies("", None, 0, OFFERED, manage.readable(caller)).lines
     offered = [each.study for each in others if each.study.id not in chosen]
-    return page(request, "compare.html", chosen=chosen, offered=offered, most=COMPARED)
+    titles = {each.study.id: each.study.title for each in others}
+    return page(request, "compare.html", chosen=chosen, titles=titles, offered=offered, most=COMPARED)
 
 
 @pages.get("/new")

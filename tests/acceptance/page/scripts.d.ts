@@ -140,6 +140,7 @@ interface Bounds {
 interface ShownStudy {
   id: string;
   state: string;
+  title?: string | null;
   /** Why no new point is issued. */
   reason: string | null;
   direction?: "minimize" | "maximize";
