@@ -72,6 +72,7 @@ from adabkb_client._models import (
 )
 from adabkb_client._parameters import Bool, Catalogue, Categorical, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_client._settings import (
+    Algorithm,
     AshaRule,
     Belief,
     CostBudget,
@@ -80,6 +81,7 @@ from adabkb_client._settings import (
     Mixture,
     OutcomeConstraint,
     PatienceRule,
+    Plates,
     Quantity,
     Stop,
     StudyChanges,
@@ -112,10 +114,11 @@ from adabkb_client.errors import (
 if _typing.TYPE_CHECKING:
     from adabkb_client._async_client import AsyncClient
     from adabkb_client._async_study import AsyncLeasedTrial, AsyncStudy
-    from adabkb_client._run.define_by_run import DefinedByRun
+    from adabkb_client._run.define_by_run import AskingTrial, DefinedByRun
 else:
     # Imported on first use: asyncio takes a fifth of the import time of the client, and only a run needs its engine.
     _LATER = {
+        "AskingTrial": "_run.define_by_run",
         "AsyncClient": "_async_client",
         "AsyncLeasedTrial": "_async_study",
         "AsyncStudy": "_async_study",
@@ -136,8 +139,10 @@ __all__ = [
     "APIError",
     "Access",
     "AdaBKBError",
+    "Algorithm",
     "Answer",
     "AshaRule",
+    "AskingTrial",
     "Assessment",
     "AsyncClient",
     "AsyncItems",
@@ -201,6 +206,7 @@ __all__ = [
     "ParameterImportance",
     "Parameters",
     "PatienceRule",
+    "Plates",
     "PreconditionFailed",
     "Prediction",
     "Progress",

@@ -9,107 +9,121 @@ from adabkb_client._models import Best, Direction, FrontEstimate, Metrics, Param
 
 @dataclass(frozen=True)
 class ParameterImportance(Record):
-    """Sobol' indices of a parameter, between 0 and 1, with their standard errors.
-
-    ``first_order`` is the share of the variance of the posterior mean over the space that the parameter explains by
-    itself, ``total`` the share including its interactions with others. Both are 0 for a fixed parameter.
-    """
+    """Sobol' indices of a parameter, between 0 and 1. Both are 0 for a fixed parameter."""
 
     name: str
+    """The name of the parameter."""
     first_order: float
+    """The share of the variance of the posterior mean over the space that the parameter explains by itself."""
     first_order_error: float
+    """The standard error of ``first_order``."""
     total: float
+    """The share including interactions with other parameters."""
     total_error: float
+    """The standard error of ``total``."""
 
 
 @dataclass(frozen=True, repr=False)
 class Importance(Record):
-    """Which parameters the objective depends on, according to the model.
-
-    If ``parameters`` is empty, ``reason`` says why: "too_few_results" or "constant". ``std`` is the standard deviation
-    of the posterior mean over the space, in the objective's units; ``results`` is the number of results in the model.
-    """
+    """Which parameters the objective depends on, according to the model."""
 
     results: int
+    """The number of results in the model."""
     std: float | None
+    """The standard deviation of the posterior mean over the space, in the objective's units."""
     parameters: tuple[ParameterImportance, ...]
+    """The importance of each parameter; empty if it is unknown."""
     reason: str | None
+    """Why it is unknown: "too_few_results" or "constant"."""
 
 
 @dataclass(frozen=True)
 class ValidationItem(Record):
-    """A result, identified by its observation number, and its prediction from the other results.
-
-    ``lcb`` and ``ucb`` are the ends of the 90% prediction interval; ``tail`` is the probability of a result at least as
-    extreme. A ``doubted`` result has less weight in the model, since the other results contradict it. Only studies with
-    ``robust`` have such results.
-    """
+    """A result, and its prediction from the other results."""
 
     observation: int
+    """The number of the result."""
     value: float
+    """The measured value."""
     mean: float
+    """The predicted mean."""
     std: float
+    """The standard deviation of the prediction."""
     lcb: float
+    """The lower end of the 90% prediction interval."""
     ucb: float
+    """The upper end of the 90% prediction interval."""
     tail: float
+    """The probability of a result at least as extreme."""
     doubted: bool = False
+    """Whether the result has less weight in the model, since the other results contradict it. Only studies with
+    ``robust`` have such results."""
 
 
 @dataclass(frozen=True, repr=False)
 class Validation(Record):
-    """Leave-one-out predictions of the results that count, at most 800.
-
-    ``inside`` is the share of results inside their 90% intervals. ``error`` is the mean absolute error of the
-    predictions, and ``error_of_median`` that of the median of the other results. If ``items`` is empty, ``reason`` says
-    why: "too_few_results", "constant" or "not_this_system" (the profile is not ``auto``).
-    """
+    """Leave-one-out predictions of the results that count, at most 800."""
 
     results: int
+    """The number of results in the model."""
     items: tuple[ValidationItem, ...]
+    """A result and its prediction each."""
     inside: float | None
+    """The share of results inside their 90% intervals."""
     error: float | None
+    """The mean absolute error of the predictions."""
     error_of_median: float | None
+    """The mean absolute error of the median of the other results."""
     reason: str | None
+    """Why ``items`` is empty: "too_few_results", "constant" or "not_this_system" (the profile is not ``auto``)."""
 
 
 @dataclass(frozen=True)
 class SliceAxis(Record):
-    """A parameter that varies along a slice, and its values in order."""
+    """A parameter that varies along a slice."""
 
     name: str
+    """The name of the parameter."""
     values: tuple[Any, ...]
+    """Its values in order."""
 
 
 @dataclass(frozen=True, repr=False)
 class Slice(Record):
-    """The posterior along one or two parameters. ``at`` has the values of the others.
-
-    ``predictions`` are at all combinations of the values of ``axes``; the last parameter varies fastest.
-    """
+    """The posterior along one or two parameters."""
 
     results: int
+    """The number of results in the model."""
     axes: tuple[SliceAxis, ...]
+    """The parameters that vary."""
     at: Parameters
+    """The values of the other parameters."""
     predictions: tuple[Prediction, ...]
+    """The predictions at all combinations of the values of ``axes``; the last parameter varies fastest."""
 
 
 @dataclass(frozen=True)
 class FrontObjective(Record):
-    """An objective, and its reference for the hypervolume. ``learned`` is True if the reference is the worst result so
-    far."""
+    """An objective, and its reference for the hypervolume."""
 
     metric: str
+    """The metric."""
     direction: Direction
+    """"minimize" or "maximize"."""
     reference: float
+    """The reference value."""
     learned: bool
+    """Whether the reference is the worst result so far."""
 
 
 @dataclass(frozen=True)
 class Growth(Record):
-    """The hypervolume after a result, identified by its observation number."""
+    """The hypervolume after a result."""
 
     observation: int
+    """The number of the result."""
     hypervolume: float
+    """The hypervolume after it."""
 
 
 @dataclass(frozen=True)
@@ -117,25 +131,31 @@ class FrontPoint(Record):
     """A result that no other result dominates."""
 
     observation: int
+    """The number of the result."""
     trial: int | None
+    """The number of the trial; None for a point that was not suggested."""
     parameters: Parameters
+    """The evaluated point: parameter -> value."""
     metrics: Metrics
+    """The measured metrics."""
 
 
 @dataclass(frozen=True, repr=False)
 class Front(Record):
-    """The Pareto front of the results (``observed``) and of the model, and the hypervolume over time.
-
-    ``results`` is the number of results so far, and ``hypervolume`` their hypervolume, in the product of all
-    objectives' units; None before the first result. ``history`` has an entry for each result that increased it.
-    """
+    """The Pareto front of the results and of the model, and the hypervolume over time."""
 
     objectives: tuple[FrontObjective, ...]
+    """The objectives with their references."""
     results: int
+    """The number of results so far."""
     hypervolume: float | None
+    """The hypervolume of the results, in the product of all objectives' units; None before the first result."""
     history: tuple[Growth, ...]
+    """An entry for each result that increased the hypervolume."""
     observed: tuple[FrontPoint, ...]
+    """The results that no other result dominates."""
     model: tuple[FrontEstimate, ...]
+    """The evaluated points that no other evaluated point dominates, according to the model."""
 
     @property
     def reference(self) -> Mapping[str, float]:
@@ -145,13 +165,16 @@ class Front(Record):
 
 @dataclass(frozen=True)
 class Progress(Record):
-    """The best result, and the model's prediction of the objective at its point. ``repeat_std`` is the standard
-    deviation of a repeated result there, which includes the noise; None if it is not known."""
+    """The best result, and the model's prediction at its point."""
 
     text: str
+    """This in a sentence."""
     best: Best | None
+    """The best result as it was measured."""
     expected: Prediction | None
+    """The model's prediction of the objective at its point."""
     repeat_std: float | None = None
+    """The standard deviation of a repeated result there, which includes the noise; None if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -159,67 +182,89 @@ class LatestTrial(Record):
     """The latest trial: why its point was chosen, and its outcome."""
 
     text: str
+    """This in a sentence."""
     trial: int
+    """The number of the trial."""
     state: str
+    """Its state, as in ``Trial``."""
     origin: str
+    """The origin of its point, as in ``Trial``."""
     phase: str | None
+    """The purpose of the suggestion, as in ``Trial``."""
     expected: Prediction | None
+    """The model's prediction when it chose the point."""
 
 
 @dataclass(frozen=True)
 class Findings(Record):
-    """What the results show. ``importances``: objective ("" if there is only one) -> importance of each parameter,
-    without unreliable ones. ``untried``: parameter -> choices that occur in no trial and no result."""
+    """What the results show."""
 
     text: str
+    """This in a sentence."""
     importances: Mapping[str, tuple[ParameterImportance, ...]]
+    """Objective ("" if there is only one) -> importance of each parameter, without unreliable ones."""
     untried: Parameters
+    """Parameter -> choices that occur in no trial and no result."""
 
 
 @dataclass(frozen=True)
 class Outlook(Record):
-    """What further trials may gain: at most ``gap``, with the probability ``probability``. If the gap is unknown,
-    ``reason`` says why, and ``fewest`` is the number of results needed. ``noise`` is the standard deviation between
-    repeated results, if they are known to be noisy."""
+    """What further trials may gain."""
 
     text: str
+    """This in a sentence."""
     gap: float | None
+    """They gain at most this, in the objective's units; None if it is unknown."""
     probability: float | None
+    """The probability of that."""
     reason: str | None
+    """Why the gap is unknown."""
     fewest: int | None
+    """The number of results needed to know the gap."""
     noise: float | None
+    """The standard deviation between repeated results, if they are known to be noisy."""
     results_since_best: int
+    """The number of results since the best one."""
 
 
 @dataclass(frozen=True)
 class Check(Record):
-    """A warning about the model. docs/http.md explains the values of ``check``.
-
-    ``observation`` is the number of an outlier. If the best point is at an end of a range, ``parameter`` is the name of
-    that parameter, and ``widened`` the parameter with a wider range, in wire form. ``metric`` is the objective, if
-    there are several.
-    """
+    """A warning about the model. docs/http.md explains the values of ``check``."""
 
     check: str
+    """The kind of warning."""
     text: str
+    """The warning in a sentence."""
     metric: str | None = None
+    """The objective, if there are several."""
     observation: int | None = None
+    """The number of an outlier."""
+    trial: int | None = None
+    """The trial of the outlier; None for your own point."""
     parameter: str | None = None
+    """The parameter, if the best point is at an end of its range."""
     widened: Parameters | None = None
+    """That parameter with a wider range, in wire form."""
 
 
 @dataclass(frozen=True, repr=False)
 class Assessment(Record):
-    """A summary of a study in a few sentences, which ``print`` shows. ``sentences`` has them as a list, with the
-    warnings last."""
+    """A summary of a study in a few sentences, which ``print`` shows."""
 
     results: int
+    """The number of results."""
     standing: str
+    """The state of the study in a sentence."""
     progress: Progress
+    """The best result."""
     latest: LatestTrial | None
+    """The latest trial; None before the first trial."""
     findings: Findings | None
+    """What the results show; None while too little is known."""
     outlook: Outlook
+    """What further trials may gain."""
     checks: tuple[Check, ...]
+    """Warnings about the model."""
 
     @property
     def sentences(self) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Self
 import httpx
 
 from adabkb_client import _client_calls as client_calls
-from adabkb_client._async_client_methods import AsyncClientMethods
+from adabkb_client._async_client_methods import AsyncClient as AsyncClientMethods
 from adabkb_client._async_study import AsyncStudy
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings

@@ -13,6 +13,7 @@ from adabkb_client._models import Direction
 from adabkb_client._parameters import Parameter
 from adabkb_client._settings import (
     NOT_GIVEN,
+    Algorithm,
     AshaRule,
     Belief,
     CostBudget,
@@ -21,6 +22,7 @@ from adabkb_client._settings import (
     Mixture,
     OutcomeConstraint,
     PatienceRule,
+    Plates,
     Quantity,
     Stop,
     StudyObjective,
@@ -28,7 +30,7 @@ from adabkb_client._settings import (
 )
 
 
-class AsyncClientMethods:
+class AsyncClient:
     """One method for each procedure that takes settings of ``_client_calls.py``."""
 
     _transport: AsyncTransport
@@ -37,8 +39,8 @@ class AsyncClientMethods:
         self,
         id: str | None,
         parameters: Mapping[str, Parameter],
-        *,
         direction: Direction | None = None,
+        *,
         update: bool = False,
         budget: SupportsIndex | CostBudget | None = NOT_GIVEN,
         tolerance: SupportsFloat | None = NOT_GIVEN,
@@ -66,8 +68,8 @@ class AsyncClientMethods:
         cost: Literal["told", "measured"] | None = NOT_GIVEN,
         per_cost: bool = NOT_GIVEN,
         robust: bool = NOT_GIVEN,
-        plates: Mapping[str, Any] | None = NOT_GIVEN,
-        algorithm: Mapping[str, Any] = NOT_GIVEN,
+        plates: Plates | None = NOT_GIVEN,
+        algorithm: Algorithm = NOT_GIVEN,
         **others: Never,
     ) -> AsyncStudy:
         """Create a study, or open it if it exists with the same definition::
@@ -104,7 +106,8 @@ class AsyncClientMethods:
             description: what the study is about, for people.
             tags: strings by name, for searching studies, such as ``{"project": "solvents"}``.
             quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
-                for a single objective, such as ``{"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}}``.
+                for a single objective, such as
+                ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``.
             seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
                 the server draws a seed.
             noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
@@ -120,17 +123,20 @@ class AsyncClientMethods:
                 - ``not (kernel == "poly" and c > 10)``: join comparisons by ``and``, ``or``, ``not``
                 - ``kernel != "poly" or degree <= 3``: if ``kernel`` is "poly", then ``degree <= 3``
                 - ``"flow rate" <= 2 * area``: quote a name that is no identifier
-            mixtures: shares of a whole, such as ``[Mixture(parameters=["water", "ethanol", "glycerol"], at_most=2)]``.
+            mixtures: shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``;
+                also with ``total`` and ``least``.
             early_stopping: the rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``,
-                ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict such as
+                ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
                 ``{"rule": "median", "max_steps": 27}``.
             metrics: the metrics of each result in addition to its value, such as ``["latency_ms"]``.
-            outcome_constraints: bounds of metrics, such as ``[{"metric": "latency_ms", "upper": 20}]``; the best point
-                must satisfy them.
+            outcome_constraints: bounds of metrics, each with ``lower``, ``upper`` or both, such as
+                ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
             objectives: two to four objectives, instead of a ``direction``, such as
-                ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``.
-            prior: beliefs about the position of the optimum, by parameter, such as
-                ``{"lr": {"around": 0.001, "factor": 10}}``.
+                ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``; also
+                with ``reference`` (the value that counts in the hypervolume) and ``noise_std``.
+            prior: beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}``
+                on a log scale, ``{"x": {"around": 2, "width": 1}}`` on a linear scale,
+                ``{"optimizer": {"weights": {"adam": 3}}}`` for choices.
             baseline: the current settings, by parameter, such as ``{"temperature": 80}``: among equally good points,
                 the recommendation changes the fewest of them.
             transfer_from: names of older studies, such as ``["net-2025"]``, whose results the model also uses, as far
@@ -141,8 +147,8 @@ class AsyncClientMethods:
             robust: ``True`` gives less weight to results that the others contradict, and suggests their points again.
             plates: batches of trials that share some values, such as ``{"size": 24, "shared": ["temperature"]}``.
                 Results of the same plate share an offset, whose size the model learns.
-            algorithm: an algorithm other than ``auto``, with its constants, such as ``{"profile": "paper"}``: see
-                docs/systems.md.
+            algorithm: an algorithm other than ``auto``, with its constants, such as ``{"profile": "paper"}``, or
+                ``{"kind": "random"}`` and ``{"kind": "sobol"}`` as baselines: see docs/systems.md.
             others: there are no other settings.
 
         Returns:
@@ -156,7 +162,7 @@ class AsyncClientMethods:
         steps = client_calls.create_study(
             id,
             parameters,
-            direction=direction,
+            direction,
             update=update,
             **given(
                 budget=budget,

@@ -8,12 +8,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, SupportsIndex, overload
 
 from adabkb_client import _frames as frames
-from adabkb_client._async_study_methods import AsyncStudyMethods
+from adabkb_client._async_study_methods import AsyncStudy as AsyncStudyMethods
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.transport import Connected
 from adabkb_client._lease import LEASE_SECONDS, RENEW_AGAIN, RENEW_AT, Leased, printable
 from adabkb_client._models import Answer, Parameters, RunReport, Trial
-from adabkb_client._study import AsyncObjective, Callback, Context
+from adabkb_client._study import AsyncObjective, Callback, Context, HintingStudy
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._trial_calls import report_of
 from adabkb_client._values import Numbers
@@ -56,7 +56,7 @@ class AsyncLeasedTrial(Leased):
         seconds: SupportsFloat | None = None,
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
-        if self.unsent and await self._study._deliver_reports(self) and self.outcome is not None:
+        if self._unsent and await self._study._deliver_reports(self) and self.outcome is not None:
             return self.outcome
         return await self._study.observe(
             self,
@@ -113,7 +113,7 @@ class AsyncLeasedTrial(Leased):
                 pause = RENEW_AGAIN * lease
 
 
-class AsyncStudy(AsyncStudyMethods, Connected[AsyncTransport]):
+class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
     """A study on the server, like ``Study``, for asyncio programs."""
 
     def __init__(self, transport: AsyncTransport, study_id: str) -> None:

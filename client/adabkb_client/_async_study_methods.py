@@ -39,7 +39,7 @@ from adabkb_client._tables import Source
 from adabkb_client._values import Numbers
 
 
-class AsyncStudyMethods:
+class AsyncStudy:
     """One method for each procedure of ``StudyCalls``."""
 
     _transport: AsyncTransport
@@ -115,7 +115,8 @@ class AsyncStudyMethods:
             description: what the study is about, for people.
             tags: strings by name, for searching studies, such as ``{"project": "solvents"}``.
             quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
-                for a single objective, such as ``{"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}}``.
+                for a single objective, such as
+                ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``.
             others: there are no other settings.
 
         Raises:

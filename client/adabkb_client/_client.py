@@ -3,24 +3,20 @@
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import Self
 
 import httpx
 
 from adabkb_client import _client_calls as client_calls
-from adabkb_client._client_methods import ClientMethods
+from adabkb_client._client_methods import Client as ClientMethods
 from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
 from adabkb_client._http.transport import Connected, Transport
 from adabkb_client._items import Items, as_it_is
-from adabkb_client._models import Deletion, Direction
-from adabkb_client._settings import StudySettings
+from adabkb_client._models import Deletion
 from adabkb_client._study import Study
 from adabkb_client._study_calls import StudyCalls
-
-if TYPE_CHECKING:
-    from adabkb_client._run.define_by_run import DefinedByRun
 
 
 class Client(ClientMethods, Connected[Transport]):
@@ -129,26 +125,6 @@ class Client(ClientMethods, Connected[Transport]):
             AdaBKBError: the server cannot be reached or refuses this client; unsent results remain in the outbox.
         """
         return self._transport.deliver()
-
-    def define_by_run(
-        self, id: str, *, direction: Direction | None = None, **settings: Unpack[StudySettings]
-    ) -> "DefinedByRun":
-        """Return a study whose search space comes from the objective (define-by-run), as in Optuna.
-
-        ``client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the study, if
-        there is none, and calls ``objective(trial)``, which requests its parameters with ``trial.suggest_float`` and
-        similar methods. An existing study with this id continues.
-
-        Args:
-            id: the study's id.
-            direction: as in ``create_study``.
-            settings: as in ``create_study``, except those that prevent edits of the space: ``transfer_from``,
-                ``mixtures``, and rules of early stopping that compare trials. ``constraints`` and a ``prior`` can name
-                only parameters that the first trial asks for.
-        """
-        from adabkb_client._run.define_by_run import DefinedByRun  # noqa: PLC0415 (only a run needs its engine)
-
-        return DefinedByRun(self._transport, id, direction, settings)
 
     def study(self, id: str) -> Study:
         """Open a study.

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from adabkb_client._calls import Call, Listing, Param, Steps, study_path
 from adabkb_client._models import Deletion, Direction, StudyInfo, decode
-from adabkb_client._parameters import Parameter, named, to_wire, warn_of_unreachable_bound
+from adabkb_client._parameters import Parameter, to_wire, warn_of_unreachable_bound
 from adabkb_client._settings import StudyChanges, StudySettings, check_settings
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import plain
@@ -18,8 +18,8 @@ from adabkb_client.errors import Conflict
 def create_study(
     id: str | None,
     parameters: Mapping[str, Parameter],
-    *,
     direction: Direction | None = None,
+    *,
     update: bool = False,
     **settings: Unpack[StudySettings],
 ) -> Steps[StudyInfo]:
@@ -54,13 +54,32 @@ def create_study(
     for name, parameter in parameters.items():
         warn_of_unreachable_bound(name, parameter)
     try:
-        with named(parameters):
-            return (yield from create(body))
+        return (yield from create(body))
     except Conflict as error:
         if id is None or error.code != "study_exists":
             raise
         conflict = error
     return (yield from _open_changed(StudyCalls(id), body, conflict, update=update))
+
+
+def define_by_run(id: str, direction: Direction | None = None, **settings: Unpack[StudySettings]) -> dict[str, Any]:
+    """Return a study whose search space comes from the objective (define-by-run), as in Optuna.
+
+    ``client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the study, if
+    there is none, and calls ``objective(trial)``, which requests its parameters with ``trial.suggest_float`` and
+    similar methods: see ``AskingTrial``. An existing study with this id continues.
+
+    The settings must allow edits of the space. This excludes ``transfer_from``, ``mixtures``, and rules of early
+    stopping that compare trials. ``constraints`` and a ``prior`` can name only parameters that the first trial asks
+    for.
+
+    Args:
+        id: the study's id.
+        direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
+        settings: each of ``StudySettings``.
+    """
+    check_settings(settings)
+    return {"id": id, "direction": direction, **settings}
 
 
 def create(definition: Mapping[str, Any]) -> Steps[StudyInfo]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Any
 
+from adabkb_client._hints import OPTUNAS, Hinting, for_optuna, of_point
 from adabkb_client._models import Answer, Trial
 from adabkb_client.errors import (
     AdaBKBError,
@@ -35,11 +36,6 @@ MISTAKES_AT_FIRST = (AttributeError, KeyError, TypeError, Invalid)
 specific to a point, so it fails the trial. (``WrongResult`` is a TypeError.)"""
 EVALUATION_ERRORS = (Invalid, NotFinite, WorkerDied, WorkerLost, WrongFunction, WrongResult)
 """Errors of this client that are caused by the evaluation, and not by the server or the connection."""
-PARAMETERS = ("params", "config", "hyperparameters")
-"""Names of the parameters in trials of other libraries."""
-OPTUNAS = ("suggest_", "should_prune", "set_user_attr")
-"""Prefixes of the names of methods of Optuna's trials."""
-
 STOP_VARIABLE = "ADABKB_STOP_SECONDS"
 DEFAULT_STOP_SECONDS = 5.0
 
@@ -54,7 +50,7 @@ class Active(dict[str, Any]):
         )
 
 
-class Leased:
+class Leased(Hinting):
     """A trial leased by this process, with its outcome once reported."""
 
     def __init__(self, trial: Trial) -> None:
@@ -62,25 +58,18 @@ class Leased:
         self.outcome: Answer | None = None
         """The server's answer to the result, the failure or the release, or to the report at which the trial was
         stopped; None before."""
-        self.is_outcome_sent = False
+        self._is_outcome_sent = False
         """Whether this process has sent an outcome, which the server may have before the answer arrives."""
-        self.unsent: list[Mapping[str, Any]] = []
+        self._unsent: list[Mapping[str, Any]] = []
         """Reports in wire form that could not be sent yet."""
         self._attributes: Mapping[str, Any] = trial.attributes
         self._begun = monotonic()
 
-    def __getattr__(self, name: str) -> Any:
-        """Raise an error. For names in trials of other libraries, it has a remedy.
-
-        Raises:
-            AttributeError: always, since the attribute does not exist.
-        """
-        what = f"{type(self).__name__!r} object has no attribute {name!r}"
-        if name in PARAMETERS:
-            what += "; did you mean parameters?"
+    def _hint(self, name: str) -> str | None:
         if name.startswith(OPTUNAS):
-            what = f"a trial of this service has no {name}: {for_optuna()}"
-        raise AttributeError(what, name=name, obj=self)
+            return f"the trial otherwise: {for_optuna()}"
+        trial = vars(self).get("trial")  # missing while the object is being unpickled
+        return None if trial is None else of_point("trial", name, trial.parameters)
 
     @property
     def seconds(self) -> float:
@@ -114,7 +103,7 @@ class Leased:
 
     def _note_lost_lease(self, refusal: Conflict) -> None:
         """Log why the lease is no longer renewed, unless this process has ended the trial itself."""
-        if not self.is_outcome_sent:
+        if not self._is_outcome_sent:
             log.info(
                 "trial %d of study %r: %s Another worker has it, or it has ended. The evaluation here "
                 "continues, and its result is sent.",
@@ -147,14 +136,6 @@ def is_mistake(error: BaseException, *, has_succeeded: bool) -> bool:
         has_succeeded: whether the function has returned a result in this run before.
     """
     return isinstance(error, MISTAKES) or (not has_succeeded and isinstance(error, MISTAKES_AT_FIRST))
-
-
-def for_optuna() -> str:
-    """Return the remedy for an objective written for Optuna."""
-    return (
-        "this function is written for Optuna. Take the parameters of the study as arguments, `def objective(x, y):`, "
-        "and leave out pass_trial. Or run the function unchanged: `study.optimize(objective)`"
-    )
 
 
 def in_words(error: BaseException) -> str:

@@ -8,14 +8,15 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import datetime
 from functools import cache, singledispatch
 from types import UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from adabkb_client._hints import Hinting, of_point
 from adabkb_client.errors import AdaBKBError, UnexpectedAnswer, from_problem
 
 T = TypeVar("T")
 
 
-class Record:
+class Record(Hinting):
     """A response of the server. A console shows it as one line, a notebook as a table."""
 
     def __repr__(self) -> str:
@@ -23,6 +24,9 @@ class Record:
 
     def _repr_html_(self) -> str:
         return page(self)
+
+    def _hint(self, name: str) -> str | None:
+        return self._instead.get(name) or of_point(type(self).__name__.lower(), name, vars(self).get("parameters"))
 
 
 @singledispatch
@@ -48,15 +52,20 @@ Metrics = Mapping[str, float]
 
 @dataclass(frozen=True)
 class CurveSummary(Record):
-    """A summary of the reports of a trial's current attempt: their number, the last step with its value, the best
-    value, and the last step with an improvement that counts."""
+    """A summary of the reports of a trial's current attempt."""
 
     reports: int
+    """The number of reports."""
     step: int
+    """The step of the last report."""
     value: float
+    """The value of the last report."""
     best: float
+    """The best value of all reports."""
     gain_step: int
+    """The step of the last improvement that counts."""
     gain_value: float
+    """The value at that step."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,9 @@ class ExpectedValue(Record):
     """The expected value of a stopped trial at its last step."""
 
     value: float
+    """The expected value, in the objective's units."""
     std_error: float
+    """Its standard error."""
 
 
 @dataclass(frozen=True)
@@ -72,113 +83,152 @@ class CurvePoint(Record):
     """An intermediate value of a trial's attempt."""
 
     step: int
+    """The number of steps done before the report."""
     value: float
+    """The value of the objective after this step."""
     attempt: int
+    """The attempt that reported the value, from 1."""
     reported_at: datetime
+    """When the server stored the report."""
 
 
 @dataclass(frozen=True)
 class Cell(Record):
-    """A cell of the partition tree: ``key`` is the path from the root "0"."""
+    """A cell of the partition tree."""
 
     key: str
+    """The path from the root "0"."""
     depth: int
+    """The number of cells above it."""
 
 
 @dataclass(frozen=True)
 class MetricPrediction(Record):
-    """Posterior mean and standard deviation of a metric at a point, and its confidence bounds."""
+    """The posterior of a metric at a point, in the metric's units."""
 
     mean: float
+    """The posterior mean."""
     std: float
+    """The posterior standard deviation."""
     lcb: float
+    """The lower confidence bound."""
     ucb: float
+    """The upper confidence bound."""
 
 
 @dataclass(frozen=True)
 class Prediction(Record):
-    """Posterior mean and standard deviation of the objective at a point, with confidence bounds.
-
-    In a study with metrics, ``metrics`` has the predictions of each. In one with outcome constraints,
-    ``feasible_probability`` is the probability that all of them are satisfied. With several objectives, these are among
-    the metrics, and the other numbers are None.
-    """
+    """The posterior of the objective at a point, in its units. With several objectives, these are among the
+    ``metrics``, and the other numbers are None."""
 
     mean: float | None = None
+    """The posterior mean."""
     std: float | None = None
+    """The posterior standard deviation."""
     lcb: float | None = None
+    """The lower confidence bound."""
     ucb: float | None = None
+    """The upper confidence bound."""
     metrics: Mapping[str, MetricPrediction] | None = None
+    """The predictions of each metric, in a study with metrics."""
     feasible_probability: float | None = None
+    """The probability that the point satisfies all outcome constraints; None without outcome constraints."""
 
 
 @dataclass(frozen=True, repr=False)
 class Trial(Record):
     """A point to evaluate. It counts towards the study's budget, a stopped trial as the share of its steps. Withdrawn
-    trials and failed ones with the origin "own" do not count.
-
-    ``value`` is None until the trial is completed, and so is ``metrics``, which only studies with metrics have.
-    ``origin`` is "policy" (the model chose the point), "fallback" (the model had failed or did not answer in time, so
-    the point is quasi-random), "queued" (a user chose it) or "own" (a user's own experiment, which had failed).
-
-    Users set ``attributes``. ``phase`` is the purpose of a suggestion: "start", "search", "polish" (improve the best
-    point), "explore" (where the model is uncertain), "restart" (search elsewhere), "repeat" (repeat a doubted result)
-    or "sample" (chosen without a model). ``expected`` is the model's prediction when it chose the point. Both are None
-    if the model did not choose the point. ``curve`` summarizes the intermediate values; ``estimate`` is the expected
-    final value of a stopped trial. ``plate`` is the number of its plate, in studies with plates. ``seconds`` is the
-    duration of the evaluation that ended the trial, if it is known.
-    """
+    trials and failed ones with the origin "own" do not count."""
 
     study_id: str
+    """The study's id."""
     number: int
+    """The trial's number in the study, from 1."""
     state: TrialState
+    """"active" (leased), "completed", "failed", "expired" (its lease was lost), "released" (given back), "queued",
+    "stopped" (by early stopping) or "withdrawn"."""
     parameters: Parameters
+    """The point: parameter -> value, without the parameters that are inactive."""
     worker: str | None
+    """The name of the worker that has or had the trial."""
     attempt: int
+    """The number of leases so far; 0 for a queued point that was not issued yet."""
     leased_until: datetime | None
+    """The end of the lease; None without a lease."""
     lease_seconds: float
+    """The duration of the lease, in seconds."""
     started_at: datetime | None
+    """The start of the current attempt."""
     origin: str
+    """"policy" (the model chose the point), "fallback" (the model had failed or did not answer in time, so the point is
+    quasi-random), "queued" (a user chose it) or "own" (a user's own experiment, which had failed)."""
     cell: Cell | None
+    """The cell of the partition tree whose point this is."""
     value: float | None
+    """The value of the trial's first result; None until the trial is completed."""
     reason: str | None
+    """Why the trial failed, was stopped or was withdrawn."""
     created_at: datetime
+    """When the point was issued or queued."""
     finished_at: datetime | None
+    """When the trial ended."""
     attributes: dict[str, Any] = field(default_factory=dict)
+    """Attributes that users set, by name."""
     phase: str | None = None
+    """The purpose of a suggestion: "start", "search", "polish" (improve the best point), "explore" (where the model is
+    uncertain), "restart" (search elsewhere), "repeat" (repeat a doubted result) or "sample" (chosen without a model).
+    None if the model did not choose the point."""
     expected: Prediction | None = None
+    """The model's prediction when it chose the point; None if it did not choose the point."""
     curve: CurveSummary | None = None
+    """A summary of the intermediate values; None before the first report."""
     estimate: ExpectedValue | None = None
+    """The expected final value of a stopped trial."""
     metrics: Metrics | None = None
+    """The metrics of the trial's first result, in a study with metrics."""
     plate: int | None = None
+    """The number of the trial's plate, in a study with plates."""
     seconds: float | None = None
+    """The duration of the evaluation that ended the trial, if it is known."""
 
 
 @dataclass(frozen=True, repr=False)
 class Observation(Record):
-    """A result with its sequence number; ``trial`` is None for a point that was not suggested.
-
-    ``outside`` means that the study's space was edited and no longer contains the point, so the result does not count.
-    Several objectives are among the metrics; then ``value`` is None. ``missing`` names the numbers that a partial
-    result still lacks: "value", and metrics. ``plate`` and ``attributes`` are those of your own point; for a trial's
-    result, see the trial. ``seconds`` is the duration of the evaluation, if it is known.
-    """
+    """A result."""
 
     seq: int
+    """The result's number, from 1: see ``Study.correct`` and ``Study.exclude``."""
     trial: int | None
+    """The number of the trial; None for a point that was not suggested."""
     attempt: int | None
+    """The attempt of the trial."""
     parameters: Parameters
+    """The evaluated point: parameter -> value."""
     std_error: float | None
+    """The standard error of ``value``, if known."""
     excluded: bool
+    """Whether a user has excluded the result, so that it does not count."""
     observed_at: datetime
+    """When the server stored the result."""
     value: float | None = None
+    """The value of the objective; None with several objectives, which are among the metrics."""
     metrics: Metrics | None = None
+    """The metrics, in a study with metrics."""
     std_errors: Metrics | None = None
+    """The standard errors of metrics, where known."""
     missing: tuple[str, ...] = ()
+    """What a partial result still lacks: "value", and names of metrics."""
+    beyond_natural_bounds: tuple[str, ...] = ()
+    """The numbers beyond their natural bounds, which are noise, or typing errors to ``correct``: "value", and names of
+    metrics."""
     outside: bool = False
+    """Whether the study's space was edited and no longer contains the point, so that the result does not count."""
     plate: int | None = None
+    """The plate of your own point; for a trial's result, see the trial."""
     seconds: float | None = None
+    """The duration of the evaluation, if it is known."""
     attributes: Parameters = field(default_factory=dict)
+    """The attributes of your own point, by name; for a trial's result, see the trial."""
 
     @property
     def counts(self) -> bool:
@@ -188,104 +238,158 @@ class Observation(Record):
 
 @dataclass(frozen=True)
 class Counts(Record):
-    """The numbers of trials by state, and of observations. ``own_failures`` are the failed
-    evaluations that were reported without a trial; they do not count towards the budget."""
+    """The numbers of trials, by state, and of results."""
 
     trials: int
+    """The number of all trials."""
     active: int
+    """Trials that are leased."""
     queued: int
+    """Points that a user queued and that were not issued yet."""
     released: int
+    """Trials that were given back, and will be issued again."""
     expired: int
+    """Trials whose lease was lost, and that will be issued again."""
     completed: int
+    """Trials with a result."""
     failed: int
+    """Trials that failed."""
     observations: int
+    """The number of results, including those without a trial."""
     stopped: int = 0
+    """Trials that early stopping ended."""
     withdrawn: int = 0
+    """Trials that were declined."""
     own_failures: int = 0
+    """Failures that were reported without a trial; they do not count towards the budget."""
 
 
 @dataclass(frozen=True, repr=False)
 class Best(Record):
-    """The best result as it was measured, with its parameters and trial. It may be partly luck: to choose the point to
-    use, call ``Study.recommendation`` by default. With several objectives, there is none: see ``Study.front``.
+    """The best result as it was measured. It may be partly luck: to choose the point to use, call
+    ``Study.recommendation`` by default. With several objectives, there is none: see ``Study.front``.
 
-    In a study with outcome constraints, ``feasible`` says whether the result satisfies all of them. While none does,
-    this is the result that violates them least, and ``violations`` says by how much.
+    In a study with outcome constraints, it is the best result that satisfies all of them. While none does, it is the
+    result that violates them least.
     """
 
     parameters: Parameters
+    """The evaluated point: parameter -> value."""
     value: float
+    """The measured value."""
     trial: int | None
+    """The number of the trial; None for a point that was not suggested."""
     metrics: Metrics | None = None
+    """The metrics of the result, in a study with metrics."""
     feasible: bool | None = None
+    """Whether the result satisfies all outcome constraints; None without outcome constraints."""
     violations: Metrics | None = None
+    """How far metrics exceed their bounds: metric -> amount."""
 
 
 @dataclass(frozen=True, repr=False)
 class StudySummary(Record):
-    """The state of a study, as in every answer of suggest and observe. ``best`` is the best result as it was measured;
-    ``Study.recommendation`` has the point to use.
-
-    ``gap`` is a bound on what further trials can gain, in the objective's units: according to the model, with 90%
-    probability, no point is better than the recommended one by more than this. The natural bounds of the objective
-    limit it. It is None while unknown.
-    """
+    """The state of a study, as in every answer of suggest and observe."""
 
     id: str
+    """The study's id."""
     state: StudyState
+    """"running", "paused" or "complete"."""
     reason: str | None
+    """Why no new point is issued: "budget", "converged", "exhausted", "no_gain", "gain_unlikely", "failures",
+    "pending_limit" or "paused". None if points are issued."""
     counts: Counts
+    """The numbers of trials, by state, and of results."""
     best: Best | None
+    """The best result as it was measured; ``Study.recommendation`` has the point to use."""
     gap: float | None
+    """A bound on what further trials can gain, in the objective's units: according to the model, with 90% probability,
+    no point is better than the recommended one by more than this. The natural bounds of the objective limit it. None
+    while unknown."""
     revision: int
+    """A number that increases with each change of the study."""
 
 
 @dataclass(frozen=True, repr=False)
 class StudyInfo(StudySummary):
-    """A study with its definition; ``parameters``, ``algorithm`` and ``model`` are in wire form.
-
-    ``space_version`` increases by one with each edit of the space; ``defaults`` are the values of added parameters in
-    points from before the edit.
-
-    The study has a ``direction`` or several ``objectives``.
-    """
+    """A study with its definition. ``parameters``, ``algorithm`` and other settings that are dicts are in wire form:
+    see docs/http.md."""
 
     direction: Direction | None = field(default=None, kw_only=True)
+    """"minimize" or "maximize"; None with several ``objectives``."""
     parameters: tuple[dict[str, Any], ...]
+    """The search space: for each parameter a dict with ``name``, ``kind`` ("float", "int", "ordinal", "categorical",
+    "bool", "catalogue" or "fixed"), its ``low`` and ``high``, ``choices`` or ``values``, and ``when`` if it has a
+    condition."""
     algorithm: dict[str, Any]
+    """The algorithm with its constants: ``kind``, ``profile`` and others."""
     budget: int | dict[str, float] | None
+    """The maximum number of trials, or the maximum total cost: ``{"cost": 12.5}``. None means no limit."""
     seed: int
+    """The seed of the suggestions."""
     noise_std: float | None
+    """The standard deviation of a result; None if it is learned."""
     tolerance: float | None
+    """The study is complete once its gap is at most this."""
     lease_seconds: float
+    """The default duration of a lease, in seconds."""
     max_attempts: int
+    """The number of expired leases after which a trial fails."""
     max_runtime_seconds: float | None
+    """The time limit of one attempt, in seconds."""
     failure_limit: int | None
+    """The number of failed trials in a row after which the study is paused."""
     pending_limit: int | None
+    """The maximum number of trials without a result."""
     tags: dict[str, str]
+    """The tags: name -> text."""
     model: dict[str, Any]
+    """The state of the model: a dict with ``status`` ("empty", "ok" or "degraded"), ``error``, ``reason`` (why the
+    study has no gap), ``leaves``, ``depth``, ``dictionary`` and ``effective_dimension``."""
     created_at: datetime
+    """When the study was created."""
     updated_at: datetime
+    """When the study last changed."""
     stop: dict[str, Any] | None = None
+    """The rules that end the study: a dict with ``no_gain_for``, ``gap_share_below`` or both."""
     constraints: tuple[str, ...] = ()
+    """The constraints that every point satisfies."""
     mixtures: tuple[dict[str, Any], ...] = ()
+    """Shares of a whole: dicts with ``parameters``, ``total``, ``at_most`` and ``least``."""
     early_stopping: dict[str, Any] | None = None
+    """The rule that ends trials early: a dict as in ``EarlyStopping``."""
     objectives: tuple[dict[str, Any], ...] = ()
+    """The objectives, if there are several: dicts as in ``StudyObjective``."""
     metrics: tuple[str, ...] = ()
+    """The metrics of each result in addition to its value."""
     outcome_constraints: tuple[dict[str, Any], ...] = ()
+    """The bounds of metrics: dicts as in ``OutcomeConstraint``."""
     space_version: int = 1
+    """1 at first; it increases by one with each edit of the space."""
     defaults: Parameters = field(default_factory=dict)
+    """The values of parameters that an edit added, in points from before the edit."""
     prior: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The beliefs about the optimum: parameter -> a dict as in ``Belief``."""
     baseline: Parameters = field(default_factory=dict)
+    """The current settings: parameter -> value."""
     transfer_from: tuple[str, ...] = ()
+    """The ids of older studies whose results the model uses."""
     quantities: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Measured quantity, or "value" -> a dict as in ``Quantity``."""
     cost: str | None = None
+    """The source of the metric "cost": "told", "measured" or None."""
     per_cost: bool = False
+    """Whether points are suggested by expected gain per cost."""
     robust: bool = False
+    """Whether results that the others contradict have less weight."""
     cost_spent: float | None = None
+    """The total cost of all results, in a study with a cost."""
     plates: dict[str, Any] | None = None
+    """Batches of trials that share values: a dict as in ``Plates``."""
     title: str | None = None
+    """What people call the study."""
     description: str | None = None
+    """What the study is about."""
 
     @property
     def trial_budget(self) -> int | None:
@@ -296,108 +400,131 @@ class StudyInfo(StudySummary):
 
 @dataclass(frozen=True, repr=False)
 class Answer(Record):
-    """The answer to a change: the trial or the observation, and the state of the study."""
+    """The answer to a change."""
 
     study: StudySummary
+    """The state of the study after the change."""
     trial: Trial | None = None
+    """The trial; None for a result at your own point."""
     observation: Observation | None = None
+    """The result; None for a failure and for other changes of a trial."""
 
 
 @dataclass(frozen=True)
 class Reported(Record):
-    """The answer to a report: whether the trial is stopped and, if so, why and by which rule."""
+    """The answer to a report."""
 
     stop: bool
+    """Whether the trial is stopped: if so, end the evaluation."""
     reason: str | None
+    """Why the trial is stopped."""
     rule: str | None
+    """The rule that stopped the trial."""
     trial: Trial
+    """The trial."""
     study: StudySummary
+    """The state of the study."""
 
 
 @dataclass(frozen=True)
 class Suggestions(Record):
-    """The trials issued and, if they are fewer than requested, the reason."""
+    """The trials that were issued."""
 
     trials: tuple[Trial, ...]
+    """The trials."""
     reason: str | None
+    """Why there are fewer trials than requested."""
     retry_after: float | None
+    """Seconds to wait before the next request."""
     study: StudySummary
+    """The state of the study."""
 
 
 @dataclass(frozen=True)
 class BatchItem(Record):
-    """The outcome of one item of a batch: an answer, or the error that it would have raised alone."""
+    """The outcome of one item of a batch."""
 
     status: int
+    """The status that the item would have alone, such as 201 or 422."""
     answer: Answer | None
+    """The answer; None for a refused item."""
     error: AdaBKBError | None
+    """The error that the item would have raised alone; None for a stored item."""
 
 
 @dataclass(frozen=True)
 class Change(Record):
-    """A parameter whose value differs from the study's baseline.
-
-    ``gain`` is how much worse the model expects the objective to be if only this value is reset, in the objective's
-    units.
-    """
+    """A parameter whose value differs from the study's baseline."""
 
     parameter: str
+    """The name of the parameter."""
     baseline: Any
+    """Its value in the baseline."""
     value: Any
+    """Its recommended value."""
     gain: float
+    """How much worse the model expects the objective to be if only this value is reset, in the objective's units."""
 
 
 @dataclass(frozen=True)
 class Estimate(Record):
-    """Posterior mean and standard deviation of the objective at a point; metrics as in ``Prediction``. ``changes`` are
-    the differences of a recommended point from the baseline; None without a baseline."""
+    """The posterior of the objective at a point, in its units."""
 
     parameters: Parameters
+    """The point: parameter -> value."""
     mean: float
+    """The posterior mean."""
     std: float
+    """The posterior standard deviation."""
     metrics: Mapping[str, MetricPrediction] | None = None
+    """The predictions of each metric, in a study with metrics."""
     feasible_probability: float | None = None
+    """The probability that the point satisfies all outcome constraints; None without outcome constraints."""
     changes: tuple[Change, ...] | None = None
+    """The differences of a recommended point from the baseline; None without a baseline."""
 
 
 @dataclass(frozen=True)
 class FrontEstimate(Record):
-    """An evaluated point that no other evaluated point dominates, according to the model.
-
-    ``metrics`` has the prediction of each objective and of other metrics; ``probability`` is the probability to be on
-    the front of all evaluated points, ``feasible_probability`` that of satisfying all outcome constraints, if there are
-    any.
-    """
+    """An evaluated point that no other evaluated point dominates, according to the model."""
 
     parameters: Parameters
+    """The point: parameter -> value."""
     metrics: Mapping[str, MetricPrediction]
+    """The predictions of each objective and of other metrics."""
     probability: float
+    """The probability that the point is on the front of all evaluated points."""
     feasible_probability: float | None = None
+    """The probability that the point satisfies all outcome constraints; None without outcome constraints."""
 
 
 @dataclass(frozen=True, repr=False)
 class Recommendation(Record):
-    """The point to use: by default ``model``, the evaluated point that the model expects to be best. ``observed`` is
-    the best result as it was measured.
+    """The point to use: by default ``model``. With several objectives there is a ``front`` instead of a best point."""
 
-    Further trials will probably gain less than ``gap``, as in ``StudySummary``. ``model`` and ``observed`` are None
-    before the first result. ``reason`` says why ``model`` is None: "no_results", "several_objectives", "context_needed"
-    (the best point depends on the context), "model_loading" (the server has just started), "model_busy" (no answer in
-    time; ask again) or "model_failed" (``study.info().model["error"]`` says why).
-
-    With outcome constraints, the model's point satisfies them with ``required_probability``. If not, ``reason`` says
-    why: "nothing_feasible" (no result satisfies them, and these come closest) or "nothing_certain" (no point has that
-    probability).
-
-    With several objectives there is a ``front`` instead of a best point.
-    """
+    _instead: ClassVar[Mapping[str, str]] = {
+        **{name: f"recommendation.model.{name}" for name in ("parameters", "mean", "std", "metrics")},
+        "params": "recommendation.model.parameters",
+        "value": "recommendation.observed.value",
+    }
 
     model: Estimate | None
+    """The evaluated point that the model expects to be best; ``model.parameters`` is the point. With outcome
+    constraints, it satisfies them with ``required_probability``. None before the first result: see ``reason``."""
     observed: Best | None
+    """The best result as it was measured; None before the first result."""
     gap: float | None
+    """Further trials will probably gain less than this, as in ``StudySummary``."""
     required_probability: float | None = None
+    """The required probability that the model's point satisfies all outcome constraints."""
     reason: str | None = None
+    """Why ``model`` is None: "no_results", "several_objectives", "context_needed" (the best point depends on the
+    context), "model_loading" (the server has just started), "model_busy" (no answer in time; ask again) or
+    "model_failed" (``study.info().model["error"]`` says why). Or why the point does not satisfy the outcome
+    constraints: "nothing_feasible" (no result satisfies them, and these come closest) or "nothing_certain" (no point
+    has the required probability)."""
     front: tuple[FrontEstimate, ...] = ()
+    """With several objectives: the points that no other evaluated point dominates, according to the model."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -405,103 +532,141 @@ class Event(Record):
     """An entry of the study's log."""
 
     seq: int
+    """The entry's number, from 1."""
     kind: str
+    """What happened, such as "created" or "observed"."""
     trial: int | None
+    """The number of the trial, if it concerns one."""
     payload: dict[str, Any]
+    """The details, by name: see docs/http.md."""
     created_at: datetime
+    """When it happened."""
 
 
 @dataclass(frozen=True, repr=False)
 class RunReport(Record):
-    """The outcome of a run: the numbers of trials that this run has ``completed``, ``failed`` and ``stopped`` early,
-    and the ``reason`` for its end. ``Study.info().counts`` has the numbers of the whole study. ``recommendation`` is
-    that of the whole study at the end of the run; its ``model`` is the point to use by default.
+    """The outcome of a run. ``Study.info().counts`` has the numbers of the whole study."""
 
-    ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely" if the study is complete; otherwise
-    "n_trials", "timeout", "stopped" (by ``Study.stop``), or "fixed_exhausted" (all points with the ``fixed`` parameters
-    have been issued).
-    """
+    _instead: ClassVar[Mapping[str, str]] = {
+        "best": "study.best()",
+        "best_params": "report.recommendation.model.parameters",
+        "best_value": "report.recommendation.observed.value",
+        "parameters": "report.recommendation.model.parameters",
+        "value": "report.recommendation.observed.value",
+    }
 
     completed: int
+    """The number of trials that this run has completed."""
     failed: int
+    """The number of trials that this run has failed."""
     reason: str
+    """Why the run ended: "budget", "converged", "exhausted", "no_gain" or "gain_unlikely" if the study is complete;
+    otherwise "n_trials", "timeout", "stopped" (by ``Study.stop``), or "fixed_exhausted" (all points with the ``fixed``
+    parameters have been issued)."""
     recommendation: Recommendation
+    """The recommendation of the whole study at the end of the run; ``recommendation.model.parameters`` is the point to
+    use by default."""
     stopped: int = 0
+    """The number of trials of this run that early stopping ended."""
 
 
 @dataclass(frozen=True)
 class Access(Record):
-    """The owner of a study and its shares: "read" or "work" by user, where "*" means everybody.
-
-    Only administrators can see a study without an owner, if the server requires tokens. ``unknown_users``, in the
-    answer of ``Study.share``, are users who have no token and have never logged in, such as mistyped names.
-    """
+    """The owner of a study and its shares."""
 
     owner: str | None
+    """The owner. Only administrators can see a study without an owner, if the server requires tokens."""
     shared_with: dict[str, Any]
+    """User -> "read" or "work"; the user "*" means everybody."""
     unknown_users: tuple[str, ...] = ()
+    """In the answer of ``Study.share``: users who have no token and have never logged in, such as mistyped names."""
 
 
 @dataclass(frozen=True)
 class Webhook(Record):
-    """A URL that receives messages about a study, signed with a secret (``adabkb_client.webhooks.verify``).
-
-    ``delivered`` is the number of messages so far. ``error`` is the error of the last attempt, and ``next_attempt_at``
-    the time of the next one. ``secret`` is known only when the webhook has just been added. If ``is_on`` is False, a
-    user has turned the webhook off, or the server has, because messages failed for a long time.
-    """
+    """A URL that receives messages about a study, signed with a secret: see ``verify_webhook``."""
 
     id: str
+    """The webhook's id."""
     url: str
+    """The URL."""
     notifications: tuple[str, ...]
+    """The kinds of messages that it receives."""
     is_on: bool
+    """Whether it is on. If not, a user has turned it off, or the server has, because messages failed for a long
+    time."""
     created_at: datetime
+    """When it was added."""
     delivered: int
+    """The number of messages so far."""
     delivered_at: datetime | None
+    """When the last message was delivered."""
     error: str | None
+    """The error of the last attempt; None if it succeeded."""
     attempts: int
+    """The number of attempts to deliver the next message."""
     next_attempt_at: datetime | None
+    """When the server tries again."""
     secret: str | None = field(default=None, repr=False)
+    """The secret; known only when the webhook has just been added."""
 
 
 @dataclass(frozen=True)
 class File(Record):
-    """A file of a trial, or of a result without a trial, without its content: ``size`` in bytes, ``digest`` its SHA-256
-    in hexadecimal digits. Either ``trial`` or ``observation`` is its holder; the other one is None."""
+    """A file of a trial, or of a result without a trial, without its content."""
 
     number: int
+    """The file's number in the study."""
     trial: int | None
+    """The trial that has the file; None for a file of a result."""
     observation: int | None
+    """The result that has the file; None for a file of a trial."""
     name: str
+    """The file's name."""
     media_type: str
+    """Its type, such as "image/png"."""
     size: int
+    """Its size in bytes."""
     digest: str
+    """Its SHA-256 in hexadecimal digits."""
     user: str | None
+    """Who added it."""
     created_at: datetime
+    """When it was added."""
 
 
 @dataclass(frozen=True)
 class Link(Record):
-    """A share link: a token with which anyone can read one study. Use ``id`` to revoke it."""
+    """A share link: a token with which anyone can read one study."""
 
     id: str
+    """The link's id, with which it is revoked."""
     expires_at: datetime | None
+    """When it expires; None for never."""
     revoked_at: datetime | None
+    """When it was revoked; None if it was not."""
     token: str | None = field(default=None, repr=False)
     """The token itself. The server returns it only once, when the link is created."""
 
 
 @dataclass(frozen=True)
 class Deletion(Record):
-    """A study in the trash, which is permanently deleted at ``purged_at``."""
+    """A study in the trash."""
 
     deletion: int
+    """The number of the deletion."""
     study: str
+    """The study's id."""
     owner: str | None
+    """The owner."""
     results: int
+    """The number of results."""
     deleted_by: str | None
+    """Who deleted it."""
     deleted_at: datetime
+    """When it was deleted."""
     purged_at: datetime
+    """When it is deleted permanently."""
 
 
 ROWS_SHOWN = 20
@@ -510,49 +675,66 @@ ROWS_SHOWN = 20
 
 @dataclass(frozen=True)
 class RowError:
-    """An error in a row: ``row`` is its number, ``field`` the parameter, "value", "std_error", "plate" or "row"."""
+    """An error in a row of a source."""
 
     row: int
+    """The number of the row."""
     field: str
+    """The parameter, "value", "std_error", "plate" or "row"."""
     problem: str
+    """What is wrong."""
 
 
 @dataclass(frozen=True)
 class ImportedResult(Record):
-    """The result of a row, in the form in which the study has or would have it. A row that ``failed`` has no numbers,
-    but may have a ``reason``."""
+    """The result of a row, in the form in which the study has or would have it."""
 
     row: int
+    """The number of the row."""
     parameters: Parameters
+    """The point: parameter -> value."""
     value: float | None
+    """The value; None for a failure."""
     std_error: float | None
+    """The standard error of the value, if known."""
     metrics: Metrics | None = None
+    """The metrics, in a study with metrics."""
     std_errors: Metrics | None = None
+    """The standard errors of metrics, where known."""
     missing: tuple[str, ...] = ()
+    """What a partial result lacks: "value", and names of metrics."""
     plate: int | None = None
+    """The number of the plate."""
     failed: bool = False
+    """Whether the evaluation failed, so that there are no numbers."""
     reason: str | None = None
+    """Why it failed, if known."""
 
 
 @dataclass(frozen=True, repr=False)
 class ImportReport(Record):
-    """The outcome of importing the rows of a source.
-
-    ``results`` are the results and failures that were stored or, with ``dry_run``, would be stored. ``repeated`` is the
-    number of those that the study already had. ``left_out`` maps state -> number of skipped rows. ``errors`` lists the
-    invalid rows. ``unused`` names the columns that were not used.
-    """
+    """The outcome of importing the rows of a source."""
 
     study_id: str
+    """The study's id."""
     source: str
+    """The name of the source."""
     counted: str
+    """What the numbers of rows count, such as "line"."""
     rows: int
+    """The number of rows."""
     results: tuple[ImportedResult, ...]
+    """The results and failures that were stored or, with ``dry_run``, would be stored."""
     repeated: int
+    """The number of those that the study already had."""
     left_out: Mapping[str, int]
+    """State -> number of rows that were skipped because of their state."""
     errors: tuple[RowError, ...]
+    """The errors in invalid rows."""
     unused: tuple[str, ...]
+    """The columns that were not used."""
     dry_run: bool
+    """Whether nothing was stored."""
 
     @property
     def stored(self) -> int:

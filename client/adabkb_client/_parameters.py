@@ -19,7 +19,6 @@ import logging
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from io import StringIO
@@ -27,7 +26,6 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from adabkb_client import _tables as tables
 from adabkb_client._values import plain
-from adabkb_client.errors import Invalid
 
 log = logging.getLogger("adabkb_client")
 
@@ -501,22 +499,6 @@ def to_wire(parameters: Mapping[str, Parameter]) -> list[dict[str, Any]]:
                 if isinstance(number, float) and not math.isfinite(number):
                     raise ValueError(f"parameter {name!r}: {part} must be finite, not {number}")
     return [{"name": name, **spec.to_json()} for name, spec in parameters.items()]
-
-
-@contextmanager
-def named(parameters: Mapping[str, Parameter]) -> Iterator[None]:
-    """In errors raised in the block, replace the positions of parameters in pointers by their names."""
-    try:
-        yield
-    except Invalid as error:
-        raise Invalid(
-            error.status,
-            error.code,
-            error.detail,
-            request_id=error.request_id,
-            pointers=error.pointers,
-            names=list(parameters),
-        ) from None
 
 
 def _numbers(value: Any) -> Iterator[Any]:

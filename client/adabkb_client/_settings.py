@@ -12,14 +12,15 @@ from adabkb_client._values import shown
 
 
 class CostBudget(TypedDict):
-    """A budget in the units of the cost, instead of a number of trials."""
+    """A budget in the units of the cost, instead of a number of trials: ``{"cost": 12.5}``."""
 
     cost: float
     """No trial is issued once the total cost of the results has reached this."""
 
 
 class Stop(TypedDict, total=False):
-    """Rules that end a study before its budget is used up. The first rule that applies ends it."""
+    """Rules that end a study before its budget is used up: ``no_gain_for``, ``gap_share_below`` or both. The first rule
+    that applies ends it."""
 
     no_gain_for: int
     """End the study after this many results in a row without an improvement."""
@@ -29,7 +30,11 @@ class Stop(TypedDict, total=False):
 
 
 class EarlyStopping(TypedDict, total=False):
-    """A rule of early stopping as a dict: ``{"rule": "asha", "max_steps": 27}`` is ``AshaRule(27)``."""
+    """A rule of early stopping as a dict: ``{"rule": "asha", "max_steps": 27}`` is ``AshaRule(27)``.
+
+    Every rule has the keys ``rule``, ``max_steps``, ``min_steps`` and ``metric``. "median" also has ``after_trials``,
+    "asha" ``after_trials`` and ``eta``, and "patience" ``no_gain_for`` and ``min_gain``.
+    """
 
     rule: Required[Literal["median", "asha", "patience"]]
     """The name of the rule: see ``MedianRule``, ``AshaRule`` and ``PatienceRule``."""
@@ -131,7 +136,10 @@ def _named(metric: str | None) -> dict[str, str]:
 
 
 class Mixture(TypedDict, total=False):
-    """Parameters that are shares of a whole: each a ``Float`` of 0 or more, which sum to the total."""
+    """Parameters that are shares of a whole: each a ``Float`` of 0 or more, which sum to the total.
+
+    The keys are ``parameters``, ``total``, ``at_most`` and ``least``.
+    """
 
     parameters: Required[Sequence[str]]
     """The names of the shares."""
@@ -144,18 +152,26 @@ class Mixture(TypedDict, total=False):
 
 
 class OutcomeConstraint(TypedDict, total=False):
-    """One or two bounds that a metric of the results must satisfy."""
+    """Bounds that a metric of the results must satisfy: ``metric`` with ``lower``, ``upper`` or both."""
 
     metric: Required[str]
+    """The name of the metric."""
     lower: float | None
+    """The smallest value that is allowed."""
     upper: float | None
+    """The largest value that is allowed."""
 
 
 class StudyObjective(TypedDict, total=False):
-    """One of several objectives: a metric of the results."""
+    """One of several objectives: a metric of the results.
+
+    The keys are ``metric``, ``direction``, ``reference`` and ``noise_std``.
+    """
 
     metric: Required[str]
+    """The name of the metric."""
     direction: Required[Direction]
+    """Whether to minimize or to maximize it."""
     reference: float | None
     """The value that a result must exceed to count in the hypervolume."""
     noise_std: SupportsFloat | None
@@ -163,7 +179,8 @@ class StudyObjective(TypedDict, total=False):
 
 
 class Belief(TypedDict, total=False):
-    """The user's belief about the optimum along one parameter."""
+    """The user's belief about the optimum along one parameter: ``around`` with ``width`` or ``factor`` for a number,
+    ``weights`` for choices."""
 
     around: float
     """For a number: the value that is probably best."""
@@ -177,7 +194,7 @@ class Belief(TypedDict, total=False):
 
 
 class Quantity(TypedDict, total=False):
-    """The label, unit and digits of a measured quantity, and its natural bounds."""
+    """A measured quantity: its ``label``, ``unit``, ``digits``, and its natural bounds ``low`` and ``high``."""
 
     label: str | None
     """The label, shown instead of the name."""
@@ -189,6 +206,79 @@ class Quantity(TypedDict, total=False):
     """The smallest possible value: intervals are clipped to it, and results below it are refused."""
     high: float | None
     """The largest possible value."""
+
+
+class Plates(TypedDict, total=False):
+    """Batches of trials: ``size`` is their number, and ``shared`` names the parameters whose values are equal."""
+
+    size: Required[SupportsIndex]
+    """The number of trials on a plate, such as its wells."""
+    shared: Sequence[str]
+    """The names of the parameters whose values are equal in all trials of a plate."""
+
+
+class Algorithm(TypedDict, total=False):
+    """An algorithm with its constants, such as ``{"kind": "random"}`` or ``{"profile": "paper", "branching": 3}``.
+
+    See docs/systems.md for the constants of each kind.
+    """
+
+    kind: Literal["ada-bkb", "ada-bbkb", "ada-gp-ucb", "gp-ucb", "bkb", "random-bkb", "gp-threds", "random", "sobol"]
+    """The algorithm. "random" and "sobol" are baselines without a model."""
+    profile: Literal["auto", "paper"]
+    """For "ada-bkb": "auto" learns the constants from the results, and "paper" takes them as given."""
+    delta: float
+    """The bounds hold with the probability 1 - delta."""
+    noise_std: float
+    """Standard deviation of a result; the study's ``noise_std`` overrides it."""
+    norm_bound: float
+    """A bound on the norm of the objective in the space of the kernel."""
+    beta: float | Literal["theory", "authors"] | None
+    """The width of the bounds, or its form."""
+    epsilon: float
+    """Accuracy of the sketch."""
+    qbar: float
+    """Oversampling of the dictionary."""
+    kernel: Literal["gaussian", "matern"]
+    """The kernel."""
+    smoothness: float
+    """Smoothness of the Matern kernel: 0.5, 1.5 or 2.5."""
+    lengthscale: float | Sequence[float] | None
+    """One lengthscale, or one per parameter."""
+    ridge: float
+    """The ridge that is added to the kernel matrix."""
+    coordinates: Literal["unit", "raw"]
+    """Coordinates of the model: the unit cube, or the parameters' own."""
+    outputs: Literal["standardized", "raw"] | None
+    """Units of the model's outputs."""
+    branching: int
+    """The number of children per split."""
+    max_depth: int | None
+    """The greatest depth of a cell."""
+    v1: float | None
+    """Together with ``rho``: the bound on the variation in a cell of depth h is g(v1 rho^h)."""
+    rho: float | None
+    """See ``v1``. Without both, each cell's own radius is used."""
+    index: Literal["ucb", "ei"]
+    """What ranks cells: the upper bound, or the expected improvement."""
+    batch_drift: float
+    """For "ada-bbkb": the factor by which variances may change before the dictionary is drawn again."""
+    horizon: int
+    """For "ada-gp-ucb": the number of results for which the bounds must hold."""
+    c1: float
+    """For "ada-gp-ucb": c1 r^-d balls of radius r can cover the box."""
+    points_per_axis: int | None
+    """The number of points per axis of the grid."""
+    points: int
+    """For "random-bkb": the number of points, drawn uniformly once."""
+    lowest: float
+    """For "gp-threds": the lower end of the range in which to search for the best value."""
+    highest: float
+    """For "gp-threds": the upper end of this range."""
+    patience: int
+    """For "gp-threds": the number of results without a decision after which a cell is accepted."""
+    slack: float
+    """For "gp-threds": how far below the threshold a cell must be to be rejected."""
 
 
 class StudyChanges(TypedDict, total=False):
@@ -226,7 +316,7 @@ class StudyChanges(TypedDict, total=False):
     """Strings by name, for searching studies, such as ``{"project": "solvents"}``."""
     quantities: Mapping[str, Quantity]
     """Labels, units, digits and natural bounds of measured quantities by name, where "value" stands for a single
-    objective, such as ``{"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}}``."""
+    objective, such as ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``."""
 
 
 class StudySettings(StudyChanges, total=False):
@@ -265,19 +355,25 @@ class StudySettings(StudyChanges, total=False):
     - ``"flow rate" <= 2 * area``: quote a name that is no identifier
     """
     mixtures: Sequence[Mixture]
-    """Shares of a whole, such as ``[Mixture(parameters=["water", "ethanol", "glycerol"], at_most=2)]``."""
+    """Shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``; also with
+    ``total`` and ``least``."""
     early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None
     """The rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``, ``AshaRule(27)`` or
-    ``PatienceRule(27, no_gain_for=5)``, or a dict such as ``{"rule": "median", "max_steps": 27}``."""
+    ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
+    ``{"rule": "median", "max_steps": 27}``."""
     metrics: Sequence[str]
     """The metrics of each result in addition to its value, such as ``["latency_ms"]``."""
     outcome_constraints: Sequence[OutcomeConstraint]
-    """Bounds of metrics, such as ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them."""
+    """Bounds of metrics, each with ``lower``, ``upper`` or both, such as ``[{"metric": "latency_ms", "upper": 20}]``;
+    the best point must satisfy them."""
     objectives: Sequence[StudyObjective]
     """Two to four objectives, instead of a ``direction``, such as
-    ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``."""
+    ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``; also with
+    ``reference`` (the value that counts in the hypervolume) and ``noise_std``."""
     prior: Mapping[str, Belief]
-    """Beliefs about the position of the optimum, by parameter, such as ``{"lr": {"around": 0.001, "factor": 10}}``."""
+    """Beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}`` on a log
+    scale, ``{"x": {"around": 2, "width": 1}}`` on a linear scale, ``{"optimizer": {"weights": {"adam": 3}}}`` for
+    choices."""
     baseline: Mapping[str, Any]
     """The current settings, by parameter, such as ``{"temperature": 80}``: among equally good points, the
     recommendation changes the fewest of them."""
@@ -291,11 +387,12 @@ class StudySettings(StudyChanges, total=False):
     """``True`` suggests points by expected gain per cost."""
     robust: bool
     """``True`` gives less weight to results that the others contradict, and suggests their points again."""
-    plates: Mapping[str, Any] | None
+    plates: Plates | None
     """Batches of trials that share some values, such as ``{"size": 24, "shared": ["temperature"]}``. Results of the
     same plate share an offset, whose size the model learns."""
-    algorithm: Mapping[str, Any]
-    """An algorithm other than ``auto``, with its constants, such as ``{"profile": "paper"}``: see docs/systems.md."""
+    algorithm: Algorithm
+    """An algorithm other than ``auto``, with its constants, such as ``{"profile": "paper"}``, or ``{"kind": "random"}``
+    and ``{"kind": "sobol"}`` as baselines: see docs/systems.md."""
 
 
 NOT_GIVEN: Any = ...

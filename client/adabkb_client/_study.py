@@ -8,15 +8,16 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, SupportsFloat, SupportsIndex, overload
 
 from adabkb_client import _frames as frames
 from adabkb_client import _notebook as notebook
+from adabkb_client._hints import Hinting
 from adabkb_client._http.transport import Connected, Transport
 from adabkb_client._lease import LEASE_SECONDS, RENEW_AGAIN, RENEW_AT, Leased, printable
-from adabkb_client._models import Answer, Parameters, RunReport, Trial
+from adabkb_client._models import Answer, Parameters, RunReport, StudyInfo, Trial
 from adabkb_client._study_calls import StudyCalls
-from adabkb_client._study_methods import StudyMethods
+from adabkb_client._study_methods import Study as StudyMethods
 from adabkb_client._trial_calls import report_of
 from adabkb_client._values import Numbers
 from adabkb_client.errors import AdaBKBError, Conflict
@@ -44,6 +45,25 @@ Context = Parameters | Callable[[], Parameters] | None
 
 KEEPER_SECONDS = 2.0
 """Seconds for which the end of a block waits for a renewal in progress."""
+
+
+class HintingStudy(Hinting):
+    """A study whose error for a missing attribute says what to use instead of a name of other libraries."""
+
+    _instead: ClassVar[Mapping[str, str]] = {
+        "add_trial": "study.add_result(parameters, value)",
+        "ask": "study.suggest()",
+        "best_params": "study.best().parameters; with noise, study.recommendation().model.parameters",
+        "best_trial": "study.best()",
+        "best_value": "study.best().value; with noise, study.recommendation().model.mean",
+        "enqueue_trial": "study.queue(parameters)",
+        "get_trials": "study.trials()",
+        "tell": "study.observe(trial, value)",
+        "trials_dataframe": "study.to_frame()",
+    }
+
+    def _hint(self, name: str) -> str | None:
+        return self._instead.get(name) or (f"study.info().{name}" if name in StudyInfo.__dataclass_fields__ else None)
 
 
 class LeasedTrial(Leased):
@@ -97,7 +117,7 @@ class LeasedTrial(Leased):
         seconds: SupportsFloat | None = None,
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
-        if self.unsent and self._study._deliver_reports(self) and self.outcome is not None:
+        if self._unsent and self._study._deliver_reports(self) and self.outcome is not None:
             return self.outcome
         return self._study.observe(
             self,
@@ -190,7 +210,7 @@ def exit_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-class Study(StudyMethods, Connected[Transport]):
+class Study(StudyMethods, HintingStudy, Connected[Transport]):
     """A study on the server. The object holds no state, so many processes may work on one study."""
 
     def __init__(self, transport: Transport, study_id: str) -> None:
@@ -470,8 +490,8 @@ class Study(StudyMethods, Connected[Transport]):
 
         The objective calls ``trial.suggest_float("x", 1e-3, 1, log=True)``, ``suggest_int`` and
         ``suggest_categorical``. Parameters that the study lacks are added to its space. The objective may also call
-        ``trial.report(value, step)``, ``trial.should_prune()`` and ``trial.set_user_attr(name, value)``. See the page
-        "Coming from Optuna".
+        ``trial.report(value, step)``, ``trial.should_prune()`` and ``trial.set_user_attr(name, value)``: see
+        ``AskingTrial``, and the page "Coming from Optuna".
 
         Args:
             objective: takes a trial, and returns what a function of ``run`` returns.
@@ -489,6 +509,7 @@ class Study(StudyMethods, Connected[Transport]):
         """
         from adabkb_client._run.define_by_run import Asking, Space  # noqa: PLC0415 (only a run needs its engine)
 
+        self._prepare(objective)
         asking = Asking(objective, Space(self))
         return self.run(
             asking,
@@ -504,6 +525,9 @@ class Study(StudyMethods, Connected[Transport]):
             progress=progress,
             lease_seconds=lease_seconds,
         )
+
+    def _prepare(self, objective: "Callable[[AskingTrial], Any]") -> None:
+        """Prepare the study for an objective: see ``DefinedByRun``."""
 
     def stop(self) -> None:
         """End the run that calls this from a callback or from the function: it starts no further trial.

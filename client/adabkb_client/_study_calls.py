@@ -31,7 +31,7 @@ from adabkb_client._models import (
     Webhook,
     decode,
 )
-from adabkb_client._parameters import Catalogue, Parameter, named, to_wire
+from adabkb_client._parameters import Catalogue, Parameter, to_wire
 from adabkb_client._settings import Belief, Mixture, StudyChanges, check_settings
 from adabkb_client._tables import Source
 from adabkb_client._trial_calls import TrialCalls, result_of
@@ -94,8 +94,7 @@ class StudyCalls(TrialCalls):
         space: dict[str, Any] = {} if parameters is None else {"parameters": to_wire(parameters)}
         space |= {name: plain(value) for name, value in replaced.items() if value is not None}
         before = {} if defaults is None else {"defaults": point(defaults)}
-        with named(parameters or {}):
-            return (yield from self.change({**changes, **space, **before}))
+        return self.change({**changes, **space, **before})
 
     def change(self, changes: Mapping[str, Any]) -> Steps[StudyInfo]:
         """Change the study; ``changes`` are in wire form."""

@@ -325,12 +325,12 @@ class TrialCalls:
         Raises:
             Invalid, Conflict: as ``report``.
         """
-        was_away = bool(trial.unsent)
-        trial.unsent += told
+        was_away = bool(trial._unsent)
+        trial._unsent += told
         reference = self._reference(trial)
         path = f"{self._path}/trials/{reference.pop('trial')}/reports"
-        while trial.unsent and not trial.should_stop():
-            body = {**reference, "reports": trial.unsent[:BATCH]}
+        while trial._unsent and not trial.should_stop():
+            body = {**reference, "reports": trial._unsent[:BATCH]}
             call = Call("POST", path, body, key=None, retry_for=0.0 if was_away else REPORT_SECONDS)
             try:
                 answer: Reported = self._decode(Reported, (yield call))
@@ -339,9 +339,9 @@ class TrialCalls:
                     log.warning("trial %d of study %r: reports wait for the server: %s", trial.number, self.id, error)
                 return False
             except AdaBKBError:
-                trial.unsent.clear()
+                trial._unsent.clear()
                 raise
-            del trial.unsent[:BATCH]
+            del trial._unsent[:BATCH]
             if answer.stop:
                 log.info("trial %d of study %r is stopped: %s", trial.number, self.id, answer.reason)
                 trial.outcome = Answer(answer.study, answer.trial)
@@ -563,7 +563,7 @@ def _created_at(trial: Leased | Trial | int) -> datetime | None:
 
 def _note_sending(trial: Leased | Trial | int) -> None:
     if isinstance(trial, Leased):
-        trial.is_outcome_sent = True
+        trial._is_outcome_sent = True
 
 
 def _noted(trial: Leased | Trial | int, answer: Answer) -> Answer:

@@ -226,8 +226,11 @@ _BY_STATUS: dict[int, type[APIError]] = {
 }
 
 
-def from_problem(status: int, problem: Mapping[str, Any], retry_after: float | None = None) -> APIError:
-    """Return the error for a problem document, which is empty if a proxy answered."""
+def from_problem(
+    status: int, problem: Mapping[str, Any], retry_after: float | None = None, names: Sequence[str] = ()
+) -> APIError:
+    """Return the error for a problem document, which is empty if a proxy answered. ``names`` are the parameters of the
+    search space in the request."""
     kind = Unavailable if problem.get("retryable") else _BY_STATUS.get(status, APIError)
     error = kind(
         status,
@@ -235,6 +238,7 @@ def from_problem(status: int, problem: Mapping[str, Any], retry_after: float | N
         problem.get("detail") or problem.get("title") or "the server gave no detail",
         request_id=problem.get("request_id"),
         pointers=_by_pointer(problem.get("errors") or ()),
+        names=names,
         retry_after=retry_after,
     )
     error.problem = problem

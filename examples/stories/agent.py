@@ -73,7 +73,7 @@ async def optimize(agent: Agent, trials: int) -> None:
         value = measured_yield(issued[0]["parameters"])
         if number == 3:  # a misplaced decimal point, as people and agents make them
             refusal = await agent.call("observe", **told, value=824.0)
-            assert "above 100 %" in refusal["refused"]
+            assert "far above the possible values" in refusal["refused"]
         await agent.call("observe", **told, value=value)
         if number == 5:  # the answer was lost: the agent repeats the call, and the server stores nothing twice
             await agent.call("observe", **told, value=value)

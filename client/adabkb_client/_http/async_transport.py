@@ -92,7 +92,7 @@ class AsyncTransport(Exchange):
         async def on_failure(state: RetryCallState) -> None:
             say_once(patience, state)
             if kept is not None and self.outbox is not None:  # before the wait, during which this process may end
-                await asyncio.to_thread(self.outbox.keep, kept, error_of(state))
+                await asyncio.to_thread(self.outbox._keep, kept, error_of(state))
 
         async for attempt in AsyncRetrying(**self._retrying(patience, on_failure)):
             with attempt:

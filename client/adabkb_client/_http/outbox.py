@@ -41,22 +41,25 @@ KEY = re.compile(r"[!-~]{1,255}")
 
 @dataclass(frozen=True)
 class KeptResult:
-    """A result, or a failure, that the server has not received.
-
-    ``path`` and ``body`` are those of the request. ``trial_created_at`` distinguishes the trial from one with the same
-    number in a study that was deleted and created again. ``refusal`` is the server's reason for refusing the result,
-    and ``last_error`` the error of the last attempt to send it. ``file`` is the file from which the result was read, or
-    None.
-    """
+    """A result, or a failure, that the server has not received."""
 
     path: str
+    """The path of the request that reports it."""
     body: dict[str, Any]
+    """The body of the request."""
     idempotency_key: str
+    """The idempotency key of the request."""
     trial_created_at: str | None
+    """When the trial was created, if known. It distinguishes the trial from one with the same number in a study that
+    was deleted and created again."""
     kept_at: str
+    """When the result was kept."""
     refusal: str | None = None
+    """The server's reason for refusing the result."""
     file: Path | None = None
+    """The file from which the result was read."""
     last_error: str | None = field(default=None, compare=False)
+    """The error of the last attempt to send it."""
 
     @classmethod
     def of(cls, path: str, body: Mapping[str, Any], key: str, created_at: datetime | None) -> Self:
@@ -82,10 +85,12 @@ class KeptResult:
 
 @dataclass(frozen=True)
 class Delivery:
-    """The outcome of sending kept results: ``sent`` were stored, ``refused`` were moved to a separate folder."""
+    """The outcome of sending kept results."""
 
     sent: tuple[KeptResult, ...]
+    """The results that the server has stored."""
     refused: tuple[KeptResult, ...]
+    """The results that the server has refused, which were moved to a separate folder."""
 
 
 class Outbox:
@@ -113,11 +118,11 @@ class Outbox:
             return []
         return [cls(unquote(name), folder) for name in names]
 
-    def is_due(self) -> bool:
+    def _is_due(self) -> bool:
         """Whether to check for kept results: one was kept by this object, or the last check was long ago."""
         return monotonic() >= self._due_at
 
-    def has_written(self, kept: KeptResult) -> bool:
+    def _has_written(self, kept: KeptResult) -> bool:
         """Return whether this object has written a result, without checking the disk."""
         return kept.name in self._kept
 
@@ -137,11 +142,11 @@ class Outbox:
         """Return the path of a result's file, whether or not it exists."""
         return kept.file or self.folder / kept.name
 
-    def is_on_disk(self, kept: KeptResult) -> bool:
+    def _is_on_disk(self, kept: KeptResult) -> bool:
         """Return whether a result is on disk."""
         return os.path.exists(self.file(kept))  # Path.exists() raises in a folder without permission
 
-    def keep(self, kept: KeptResult, error: BaseException | None = None) -> bool:
+    def _keep(self, kept: KeptResult, error: BaseException | None = None) -> bool:
         """Write a result to disk, with the error of the last attempt to send it, and return whether it is there.
 
         If that fails, log the error: as a warning, unless an earlier attempt to write the result has logged it.
@@ -151,7 +156,7 @@ class Outbox:
         self._kept.add(kept.name)
         self._times_kept += 1
         self._due_at = 0.0
-        return self._written(replace(kept, last_error=said), level) or self.is_on_disk(kept)
+        return self._written(replace(kept, last_error=said), level) or self._is_on_disk(kept)
 
     def remove(self, kept: KeptResult) -> None:
         """Remove a result. If its file cannot be removed, log the error."""
@@ -163,7 +168,7 @@ class Outbox:
             level = logging.INFO if kept.file is None else logging.WARNING
             log.log(level, "the file of %s cannot be removed: %s", kept, error)
 
-    def refuse(self, kept: KeptResult, refusal: str) -> KeptResult:
+    def _refuse(self, kept: KeptResult, refusal: str) -> KeptResult:
         """Move a result to the folder of refused results, with the server's reason. If that fails, log the error, and
         leave the result where it is."""
         refused = replace(kept, refusal=refusal, file=self.folder / REFUSED / self.file(kept).name)
@@ -283,10 +288,10 @@ def delivery(outbox: Outbox | None) -> Steps[Delivery]:
                 yield from _sent_now(kept)
             except AdaBKBError as error:
                 if is_refusal(error):
-                    refused.append(outbox.refuse(kept, str(error)))
+                    refused.append(outbox._refuse(kept, str(error)))
                     continue
-                if outbox.is_on_disk(kept):  # otherwise another process has just delivered it
-                    outbox.keep(kept, error)
+                if outbox._is_on_disk(kept):  # otherwise another process has just delivered it
+                    outbox._keep(kept, error)
                 if not isinstance(error, APIError) or isinstance(error, Unauthorized | Unavailable):
                     raise
                 log.warning("%s is not delivered yet: %s", kept, error)

@@ -13,7 +13,7 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -172,7 +172,7 @@ class Exchange:
 
     def _read(self, call: Call, response: httpx.Response, address: str) -> Json:
         self._answered = True
-        accepted(response, address)
+        accepted(response, address, _parameter_names(call))
         if call.as_bytes:
             return response.content
         if call.as_text:
@@ -191,12 +191,12 @@ class Exchange:
         if kept is None or self.outbox is None:
             return error
         if is_refusal(error):
-            if self.outbox.has_written(kept):
+            if self.outbox._has_written(kept):
                 self.outbox.remove(kept)
             return error
         is_away = isinstance(error, ConnectionFailed | Unavailable)
-        was_away = self.outbox.has_written(kept) and self.outbox.is_on_disk(kept)
-        if not ((is_away or was_away) and self.outbox.keep(kept, error)):
+        was_away = self.outbox._has_written(kept) and self.outbox._is_on_disk(kept)
+        if not ((is_away or was_away) and self.outbox._keep(kept, error)):
             return error
         return ResultKept(
             f"{error}\nThe result is not lost: it is kept in {self.outbox.file(kept)}, "
@@ -205,11 +205,11 @@ class Exchange:
 
     def _is_kept(self, kept: KeptResult | None) -> TypeGuard[KeptResult]:
         """Return whether a result was kept at an earlier attempt."""
-        return kept is not None and self.outbox is not None and self.outbox.has_written(kept)
+        return kept is not None and self.outbox is not None and self.outbox._has_written(kept)
 
     def _may_deliver(self) -> bool:
         """Return whether there may be kept results to send, now that the server answers."""
-        return self.outbox is not None and self.outbox.is_due()
+        return self.outbox is not None and self.outbox._is_due()
 
 
 def default_headers(token: str | None) -> dict[str, str]:
@@ -228,8 +228,8 @@ def trace_headers() -> dict[str, str]:
     return headers
 
 
-def accepted(response: httpx.Response, url: str) -> httpx.Response:
-    """Return the answer if it is a success.
+def accepted(response: httpx.Response, url: str, names: Sequence[str] = ()) -> httpx.Response:
+    """Return the answer if it is a success. ``names`` are the parameters of the search space in the request.
 
     Raises:
         APIError: the server refused.
@@ -246,7 +246,14 @@ def accepted(response: httpx.Response, url: str) -> httpx.Response:
             f"something else answers at {url}: status {response.status_code}, without a problem document of this "
             f"service.\n{REMEDY}"
         )
-    raise from_problem(response.status_code, problem, _retry_after(response))
+    raise from_problem(response.status_code, problem, _retry_after(response), names)
+
+
+def _parameter_names(call: Call) -> list[str]:
+    """Return the names of the parameters that a call declares; the position of one without a name."""
+    declared = call.body.get("parameters") if isinstance(call.body, Mapping) else None
+    items = enumerate(declared if isinstance(declared, list) else [])
+    return [str(each.get("name", at) if isinstance(each, Mapping) else at) for at, each in items]
 
 
 def unreachable(error: httpx.TransportError, url: str, remedy: str) -> AdaBKBError:
@@ -311,7 +318,7 @@ def say_once(patience: float, state: RetryCallState) -> None:
     """Log once that a call is retried, so that users know what the program waits for."""
     if state.attempt_number == 1 and state.outcome is not None:
         cause = str(state.outcome.exception()).partition("\n")[0]
-        log.warning("%s Trying again for up to %g seconds.", cause, patience)
+        log.warning("%s Trying again for up to %g s.", cause, patience)
 
 
 def pause(patience: float, state: RetryCallState) -> float:
@@ -448,7 +455,7 @@ class Transport(Exchange):
         def on_failure(state: RetryCallState) -> None:
             say_once(patience, state)
             if kept is not None and self.outbox is not None:  # before the wait, during which this process may end
-                self.outbox.keep(kept, error_of(state))
+                self.outbox._keep(kept, error_of(state))
 
         for attempt in Retrying(**self._retrying(patience, on_failure)):
             with attempt:

@@ -14,7 +14,7 @@ from typing import Any, SupportsFloat
 
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._http.transport import Transport
-from adabkb_client._models import Direction, RunReport, StudyInfo
+from adabkb_client._models import StudyInfo
 from adabkb_client._parameters import Categorical, Float, Int, Parameter, to_wire
 from adabkb_client._study import LeasedTrial, Study
 from adabkb_client._values import plain
@@ -81,7 +81,10 @@ class Suggestions:
 
 
 class AskingTrial(Suggestions):
-    """A leased trial, in the form that an objective uses to request its parameters."""
+    """A leased trial, in the form that an objective of ``optimize`` uses to request its parameters.
+
+    With ``def objective(trial: AskingTrial)``, editors complete its methods.
+    """
 
     def __init__(self, leased: LeasedTrial, space: "Space") -> None:
         self._leased = leased
@@ -345,34 +348,23 @@ def _holds(values: Iterable[Any], value: Any) -> bool:
 class DefinedByRun(Study):
     """A study from ``Client.define_by_run``. The first ``optimize`` creates it on the server.
 
-    Before that, all other methods raise NotFound.
+    To find the first parameter, ``optimize`` calls the objective once before it creates the study. This call is
+    interrupted when it requests a parameter. If the study exists with another definition, ``optimize`` raises Conflict.
+
+    Before the study exists, all other methods raise NotFound.
     """
 
-    def __init__(
-        self, transport: Transport, study_id: str, direction: Direction | None, settings: Mapping[str, Any]
-    ) -> None:
-        super().__init__(transport, study_id)
-        self._definition = {"direction": direction, **settings}
+    def __init__(self, transport: Transport, definition: Mapping[str, Any]) -> None:
+        super().__init__(transport, definition["id"])
+        self._definition = dict(definition)
 
-    def optimize(self, objective: Objective, **options: Any) -> RunReport:
-        """Create the study, if it does not exist, and evaluate trials: see ``Study.optimize``.
-
-        To find the first parameter, the objective is called once before the study is created. This call is interrupted
-        when it requests a parameter.
-
-        Raises:
-            Conflict: the study exists with another definition.
-        """
-        self._create(objective)
-        return super().optimize(objective, **options)
-
-    def _create(self, objective: Objective) -> None:
+    def _prepare(self, objective: Objective) -> None:
         try:
             known = self.info().parameters
         except NotFound:
             parameters = first_parameter(objective)
             with suppress(Conflict):  # another process has created it meanwhile
-                self._transport.perform(client_calls.create_study(self.id, parameters, **self._definition))
+                self._transport.perform(client_calls.create_study(parameters=parameters, **self._definition))
                 return
             known = self.info().parameters
-        self._transport.perform(client_calls.open_study(self.id, known, **self._definition))
+        self._transport.perform(client_calls.open_study(parameters=known, **self._definition))

@@ -194,7 +194,7 @@ class _Crew:
         self._abandoned = True
         self.over.set()
         with self._lock:
-            sent = {trial for trial in self._leased if trial.is_outcome_sent}
+            sent = {trial for trial in self._leased if trial._is_outcome_sent}
             leased = self._leased - sent
             processes = list(self._processes)
         releases = [threading.Thread(target=self._release, args=(trial,), daemon=True) for trial in leased]

@@ -122,6 +122,7 @@ class ChangeAnswer(TypedDict):
     trial: NotRequired[TrialAnswer]
     observation: NotRequired[int]
     missing: NotRequired[list[str]]
+    beyond_natural_bounds: NotRequired[list[str]]
     study: StatusAnswer
 
 
@@ -292,6 +293,7 @@ def change(answer: Answer) -> ChangeAnswer:
         trial=None if answer.trial is None else trial(answer.trial),
         observation=None if answer.observation is None else answer.observation.seq,
         missing=list(answer.observation.missing) or None if answer.observation is not None else None,
+        beyond_natural_bounds=list(answer.observation.beyond_natural_bounds) or None if answer.observation else None,
         study=status(answer.study),
     )
     return found

@@ -273,7 +273,7 @@ class Objective(Part):
 
 
 class Quantity(Part):
-    """The display of a measured quantity, and its natural bounds. Results beyond these are refused."""
+    """The display of a measured quantity, and its natural bounds. Results far beyond these are refused."""
 
     label: Annotated[str | None, Field(description="label, such as Yield")] = None
     unit: Annotated[str | None, Field(description="such as %")] = None

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from adabkb_client.plots._async_methods import AsyncPlotMethods
+from adabkb_client.plots._async_methods import AsyncPlots as AsyncPlotMethods
 from adabkb_client.plots._figures import Figures
-from adabkb_client.plots._methods import PlotMethods
+from adabkb_client.plots._methods import Plots as PlotMethods
 
 if TYPE_CHECKING:
     from adabkb_client._async_study import AsyncStudy

@@ -9,7 +9,7 @@ from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client.plots._figures import Figures
 
 
-class AsyncPlotMethods:
+class AsyncPlots:
     """One method for each procedure of ``Figures``."""
 
     _transport: AsyncTransport

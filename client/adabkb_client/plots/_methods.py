@@ -9,7 +9,7 @@ from adabkb_client._http.transport import Transport
 from adabkb_client.plots._figures import Figures
 
 
-class PlotMethods:
+class Plots:
     """One method for each procedure of ``Figures``."""
 
     _transport: Transport

@@ -232,7 +232,7 @@ class Programs:
         self, trial: LeasedTrial, code: int, timed_out: bool, folder: Path, output: str, errors: str
     ) -> program.Result | None:
         if timed_out:
-            self._fail(trial, f"no result after {self.limits.timeout:g} seconds (--timeout)")
+            self._fail(trial, f"no result after {self.limits.timeout:g} s (--timeout)")
         if code == 0:
             try:
                 found = self._fitting(program.result(folder, output, self.pattern))

@@ -142,7 +142,7 @@ def _age(kept: KeptResult) -> str:
     for unit, length in AGES:
         if seconds >= 2 * length:
             return f"{seconds // length} {unit}"
-    return f"{seconds} seconds"
+    return f"{seconds} s"
 
 
 def _seconds(kept: KeptResult) -> int:

@@ -160,6 +160,14 @@ class Observation(Sparse, Answer):
         Field(description="what the result still lacks: value, or names of metrics"),
         ABSENT_BY_DEFAULT,
     ] = []
+    beyond_natural_bounds: Annotated[
+        list[str],
+        Field(
+            description="value, or names of metrics, whose numbers are beyond their natural bounds: noise, or typing "
+            "errors to correct; absent without any"
+        ),
+        ABSENT_BY_DEFAULT,
+    ] = []
     excluded: bool
     outside: Annotated[
         bool,

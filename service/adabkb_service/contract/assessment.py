@@ -116,6 +116,7 @@ class Check(Answer):
     text: Text
     metric: Annotated[str | None, Field(description="the objective concerned, if there are several")] = None
     observation: Annotated[int | None, Field(description="seq of the outlier")] = None
+    trial: Annotated[int | None, Field(description="the trial of the outlier; null for a user-supplied point")] = None
     parameter: Annotated[str | None, Field(description="the parameter whose range ends at the best point")] = None
     widened: Annotated[
         dict[str, Any] | None,

@@ -24,7 +24,8 @@ WORDS = ("unit", "label")
 
 
 class Quantity(Sparse, Body):
-    """The label, unit and digits of a measured quantity, and its natural bounds."""
+    """The label, unit and digits of a measured quantity, and its natural bounds. Noisy measurements may be beyond
+    these, true values never are."""
 
     label: Label = None
     unit: Unit = None
@@ -35,10 +36,16 @@ class Quantity(Sparse, Body):
     ] = None
     low: Annotated[
         Number | None,
-        Field(description="smallest possible value, such as 0 for a yield in percent"),
+        Field(
+            description="smallest possible value, such as 0 for a yield in percent; noise may move a result below it"
+        ),
         ABSENT_BY_DEFAULT,
     ] = None
-    high: Annotated[Number | None, Field(description="largest possible value, such as 100"), ABSENT_BY_DEFAULT] = None
+    high: Annotated[
+        Number | None,
+        Field(description="largest possible value, such as 100; noise may move a result above it"),
+        ABSENT_BY_DEFAULT,
+    ] = None
 
     @field_validator("high")
     @classmethod
@@ -120,19 +127,28 @@ def check_quantities(quantities: Mapping[str, Quantity], metrics: Sequence[str],
             raise PydanticCustomError("unknown_metric", sentence, values)
 
 
-def beyond(quantities: Mapping[str, Quantity], numbers: Mapping[str, float | None]) -> Iterator[tuple[str, str]]:
-    """Return the numbers beyond their natural bounds: the name and the error message of each."""
-    for name, quantity in quantities.items():
-        number = numbers.get(name)
-        if number is None or quantity.within(number) == number:
+def beyond(quantities: Mapping[str, Quantity], numbers: Mapping[str, float | None]) -> list[str]:
+    """Return the names of the numbers that are beyond their natural bounds. Noise may cause this: a true yield of 99.9%
+    may be measured as 101%."""
+    known = ((name, quantities[name], number) for name, number in numbers.items() if name in quantities)
+    return [name for name, quantity, number in known if number is not None and quantity.within(number) != number]
+
+
+def gross(quantities: Mapping[str, Quantity], numbers: Mapping[str, float | None]) -> Iterator[tuple[str, str]]:
+    """Return the numbers that are farther beyond a natural bound than the natural range is wide, which no noise
+    explains: the name and the error message of each."""
+    for name in beyond(quantities, numbers):
+        quantity, number = quantities[name], numbers[name]
+        if number is None or quantity.low is None or quantity.high is None:
             continue
-        is_low = quantity.low is not None and number < quantity.low
-        end, bound, what = ("below", quantity.low, "least") if is_low else ("above", quantity.high, "largest")
-        limit = with_unit(f"{bound:.9g}", quantity.unit).replace(NO_BREAK, " ")  # errors escape such characters
+        is_low, width = number < quantity.low, quantity.high - quantity.low
+        if max(quantity.low - number, number - quantity.high) <= width:
+            continue
+        ends = with_unit(f"{quantity.low:.9g} to {quantity.high:.9g}", quantity.unit).replace(NO_BREAK, " ")
         yield (
             name,
-            f"is {number:.9g}, {end} {limit}, the {what} value that the study's "
-            f"quantities allow; correct it, or change {'low' if is_low else 'high'} of {name} there",
+            f"is {number:.9g}, far {'below' if is_low else 'above'} the possible values, {ends}; correct it, or change "
+            f"these bounds ('Title, names and units' on the study's page, quantities in the API)",
         )
 
 

@@ -36,8 +36,8 @@ def correct(
 
     Raises:
         StudyNotFound, ObservationNotFound: the study or the observation does not exist.
-        Invalid: the study does not have such a metric, a number is beyond its natural bounds, or the attributes are too
-            many, too large, or those of a trial.
+        Invalid: the study does not have such a metric, a number is far beyond its natural bounds, or the attributes
+            are too many, too large, or those of a trial.
     """
     counts = bool(changes.keys() - {"attributes"})
     return Request(study_id, Corrected, partial(_correct, seq, changes, reason), key, invalidates_decisions=counts)

@@ -48,8 +48,8 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
 
     Raises:
         TrialNotFound: the trial does not exist.
-        Invalid: the point is not in the space or not on the plate, the attempt does not exist, or the value is beyond
-            its natural bounds.
+        Invalid: the point is not in the space or not on the plate, the attempt does not exist, or the value is far
+            beyond its natural bounds.
         ResultConflict: the attempt has another result.
         TrialFinished: the trial was stopped, or can no longer fail.
         LeaseLost: a failure was reported for an attempt that is not the current one.

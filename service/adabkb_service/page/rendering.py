@@ -62,6 +62,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {
+        "capitalized": capitalized,
         "difference": difference,
         "figure": figure,
         "shown": shown,
@@ -85,6 +86,11 @@ def _environment() -> Environment:
 def _segment(text: str) -> str:
     """Quote a text for a path segment."""
     return quote(text, safe="")
+
+
+def capitalized(text: str) -> str:
+    """Return a text with a capital first letter."""
+    return text[:1].upper() + text[1:]
 
 
 def iso(moment: datetime) -> str:

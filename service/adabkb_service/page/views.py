@@ -23,11 +23,13 @@ from adabkb_service.api.fair_queue import FairQueue
 from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.contract import answers
 from adabkb_service.contract.parameters import Count
+from adabkb_service.contract.pasted import PastedRows, UndoImportBody
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.operations import files
 from adabkb_service.operations.access import sharing, tokens
 from adabkb_service.operations.data import sheet, trash
+from adabkb_service.operations.data.known_rows import known_rows
 from adabkb_service.operations.model import analysis, unusual
 from adabkb_service.operations.model.predict import row
 from adabkb_service.operations.model.why import why
@@ -39,6 +41,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import manage, read
 from adabkb_service.operations.studies.preview import preview
 from adabkb_service.operations.studies.template import template
+from adabkb_service.operations.undo_import import undo_import
 from adabkb_service.operations.webhooks import webhooks
 from adabkb_service.operations.words import columns_in_words, wording
 from adabkb_service.page.rendering import HEADERS, page
@@ -154,6 +157,20 @@ def get_template(study_id: StudyId, service: ServiceDep) -> Response:
 def get_preview(study_id: StudyId, body: PatchStudyBody, service: ServiceDep) -> Response:
     """What a change of a study would do. Nothing is stored."""
     return _json(service.do(preview(study_id, body.changes())).view.model_dump(mode="json"))
+
+
+@bodies.post("/studies/{study_id}/known")
+@needs("work")
+def get_known_rows(study_id: StudyId, body: PastedRows, service: ServiceDep) -> Response:
+    """Which rows of a table are stored already. Nothing is stored."""
+    return _json(known_rows(service, study_id, body).model_dump(mode="json"))
+
+
+@bodies.post("/studies/{study_id}/undo-import")
+@needs("work")
+def post_undo_import(study_id: StudyId, body: UndoImportBody, service: ServiceDep) -> Response:
+    """Undo the import of a table."""
+    return _json(service.do(undo_import(study_id, body)).view.model_dump(mode="json"))
 
 
 @pages.get("/studies/{study_id}")
@@ -389,6 +406,15 @@ async def get_history(request: Request, study_id: StudyId, overview: OverviewDep
 def get_stored(study_id: StudyId, seq: Number, service: ServiceDep) -> Response:
     """What to say about a result that was just stored."""
     return _json(asdict(unusual.stored(service, study_id, seq)))
+
+
+@data.get("/studies/{study_id}/unusual.json")
+@needs("read")
+def get_unusual(
+    study_id: StudyId, service: ServiceDep, seq: Annotated[list[Count], Query(min_length=1, max_length=ROWS_PER_PAGE)]
+) -> Response:
+    """The warnings about unusual results among some, by number."""
+    return _json(unusual.warnings(service, study_id, seq))
 
 
 @data.get("/studies/{study_id}/density.json")

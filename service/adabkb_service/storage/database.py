@@ -307,6 +307,13 @@ def _sqlite_preparation(
     )
 
     def prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        try:
+            set_up(connection)
+        except BaseException:
+            connection.close()  # the pool does not know it yet, and would leave it open
+            raise
+
+    def set_up(connection: DBAPIConnection) -> None:
         # disables the driver's transaction control: _begin_sqlite begins transactions
         connection.isolation_level = None
         cursor = connection.cursor()

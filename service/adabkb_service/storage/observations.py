@@ -168,6 +168,12 @@ def of_numbers(connection: Connection, study_id: str, seqs: Sequence[int]) -> li
     return found
 
 
+def with_values(connection: Connection, study_id: str, values: Sequence[float]) -> list[ObservationRow]:
+    """Observations with one of these values, in order."""
+    query = select(observations).where(observations.c.study_id == study_id, observations.c.value.in_(values))
+    return [ObservationRow(*row) for row in connection.execute(query.order_by(observations.c.seq))]
+
+
 def page(connection: Connection, study_id: str, after: int, limit: int) -> list[ObservationRow]:
     """The first ``limit`` observations with numbers above ``after``, in order."""
     query = _after(study_id, after).order_by(observations.c.seq).limit(limit)

@@ -62,11 +62,11 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Results at the same point."""
+    """Results at the same point that are not excluded."""
 
     count: int
     mean: float | None
-    """Mean of the results that are not excluded; None with several objectives."""
+    """Their mean; None with several objectives."""
     first: int
     """The number of the first of them."""
 
@@ -257,7 +257,7 @@ def _fields(value: Any) -> Iterable[str]:
 
 
 def repeats(connection: Connection, study_id: str, seqs: Sequence[int] | None = None) -> dict[int, Repeats]:
-    """Result number -> repeats, for those of the given results that share their point with other results.
+    """Result number -> repeats, for those of the given results that count at whose points several results count.
 
     Args:
         connection: to the database.
@@ -265,19 +265,19 @@ def repeats(connection: Connection, study_id: str, seqs: Sequence[int] | None = 
         seqs: the numbers of the results; None for all results of the study.
     """
     points, columns = cast(observations.c.parameters, Text), observations.c
-    mine = select(columns.seq, points.label("point")).where(columns.study_id == study_id)
+    counting = columns.study_id == study_id, columns.excluded.is_(False)
+    mine = select(columns.seq, points.label("point")).where(*counting)
     if seqs is not None:
         mine = mine.where(columns.seq.in_(seqs))
     of_these = mine.subquery()
-    counting = func.avg(columns.value).filter(columns.excluded.is_(False))
     several = (
         select(
             points.label("point"),
             func.count().label("count"),
-            counting.label("mean"),
+            func.avg(columns.value).label("mean"),
             func.min(columns.seq).label("first"),
         )
-        .where(columns.study_id == study_id, *([] if seqs is None else [points.in_(select(of_these.c.point))]))
+        .where(*counting, *([] if seqs is None else [points.in_(select(of_these.c.point))]))
         .group_by(points)
         .having(func.count() > 1)
         .subquery()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -52,6 +52,12 @@ def get(connection: Connection, study_id: str, number: int) -> TrialRow:
     if row is None:
         raise TrialNotFound(study_id, number)
     return TrialRow(*row)
+
+
+def of_numbers(connection: Connection, study_id: str, numbers: Sequence[int]) -> list[TrialRow]:
+    """Trials with these numbers, as far as they exist."""
+    query = select(trials).where(trials.c.study_id == study_id, trials.c.number.in_(numbers))
+    return [TrialRow(*row) for row in connection.execute(query)]
 
 
 def on_plate(connection: Connection, study_id: str, plate: int) -> TrialRow | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adabkb_service.contract.cost import COST, MAX_COST
-from adabkb_service.contract.quantities import OBJECTIVE, Quantity, beyond
+from adabkb_service.contract.quantities import OBJECTIVE, Quantity, gross
 from adabkb_service.contract.requests import PointValueBody, TrialValueBody
 from adabkb_service.contract.wording import unknown
 from adabkb_service.engine.metrics import Metric
@@ -65,7 +65,8 @@ def metrics_of_result(result: TrialValueBody | PointValueBody) -> Mapping[str, f
 
 
 def check_natural_bounds(quantities: Mapping[str, Quantity], value: float | None, metrics: Mapping[str, float]) -> None:
-    """Refuse values beyond the declared natural bounds. They must be typing errors or faulty measurements.
+    """Refuse values far beyond the declared natural bounds, since they are typing errors. Noise may be the reason if
+    they are slightly beyond.
 
     Raises:
         Invalid: one error per such value.
@@ -77,7 +78,7 @@ def check_natural_bounds(quantities: Mapping[str, Quantity], value: float | None
             FieldError(
                 "/value" if name == of_value else f"/metrics{json_pointer(name)}", sentence, "beyond_natural_bounds"
             )
-            for name, sentence in beyond(quantities, numbers)
+            for name, sentence in gross(quantities, numbers)
         ]
     )
 

@@ -23,7 +23,7 @@ from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.metrics import missing
 from adabkb_service.contract.model import Change, ModelRecommendation
-from adabkb_service.contract.quantities import OBJECTIVE, within_reach
+from adabkb_service.contract.quantities import OBJECTIVE, beyond, within_reach
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.stored import StoredDefinition, definition_of, is_edited
 from adabkb_service.contract.tables import in_brief
@@ -65,7 +65,12 @@ def observation(row: ObservationRow, definition: StoredDefinition, space: Space)
     """The view of an observation in a study with this definition and its space."""
     found = Observation.model_validate(row, from_attributes=True)
     lacking = missing(definition.metrics_with_bounds, row.value, row.metrics)
-    changes = {**({"missing": lacking} if lacking else {}), **_if_outside(row, space)}
+    unlikely = beyond(definition.quantities, {OBJECTIVE: row.value, **(row.metrics or {})})
+    changes = {
+        **({"missing": lacking} if lacking else {}),
+        **({"beyond_natural_bounds": unlikely} if unlikely else {}),
+        **_if_outside(row, space),
+    }
     return found.model_copy(update=changes) if changes else found
 
 

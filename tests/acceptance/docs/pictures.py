@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from adabkb_client import Client, Float, Study
+from adabkb_client import Algorithm, Client, Float, Study
 from tests.acceptance.docs import blocks
 from tests.servers import server_on
 
@@ -26,7 +26,7 @@ IMAGES = blocks.DOCS / "images"
 STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "adabkb", "axes.spines.top": False, "axes.spines.right": False}
 TEAL, LIGHT, AMBER, GREY = "#0b6b70", "#9fd3d5", "#e08a00", "0.55"
 GRID = [step / 120 for step in range(121)]
-PAPER = {"profile": "paper", "norm_bound": 5, "noise_std": 0.005, "lengthscale": 0.15}
+PAPER: Algorithm = {"profile": "paper", "norm_bound": 5, "noise_std": 0.005, "lengthscale": 0.15}
 
 Cell = dict[str, Any]
 

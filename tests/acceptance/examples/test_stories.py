@@ -100,7 +100,7 @@ def test_mixture_plates_are_filled_and_the_spoilt_panel_is_found(
         assert all(abs(sum(point[share] for share in coating.SHARES) - 100) < 1e-9 for point in points)
     [excluded] = [each for each in results if each.excluded]
     assert {trial.number: trial.plate for trial in trials}[excluded.trial or 0] == 3
-    assert f"Result {excluded.seq} is" in capsys.readouterr().out
+    assert f"The result of trial {excluded.trial} is" in capsys.readouterr().out
 
 
 def test_agent_makes_the_calls_that_the_page_shows(server: str) -> None:

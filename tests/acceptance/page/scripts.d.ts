@@ -55,6 +55,18 @@ interface PastedRow {
   item: Record<string, any> | null;
   left: string;
   isFailed: boolean;
+  /** The numbers of its trial and of its result, if the table has them. */
+  numbers: { trial?: number; observation?: number };
+  /** What is stored of it. */
+  stored: KnownRow | null;
+}
+
+interface KnownRow {
+  trial: number | null;
+  observation: number | null;
+  is_same: boolean;
+  value: number | null;
+  metrics: Record<string, number> | null;
 }
 
 interface DrawnChart {
@@ -302,6 +314,7 @@ interface PartitionCell extends Estimate {
 interface Check {
   check: string;
   text: string;
+  trial: number | null;
   observation: number | null;
   widened: { name: string; low: number; high: number } | null;
 }

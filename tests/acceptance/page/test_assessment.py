@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import httpx
@@ -54,14 +55,14 @@ def test_the_outlier_leads_to_its_result_and_is_gone_when_it_is_corrected(
     lab(api, "typo", 22)
     with tab(browser, site) as page:
         page.goto("/studies/typo")
-        look = page.locator(".checks").get_by_role("link", name="Look at result 6")
+        look = page.locator(".checks").get_by_role("link", name="Look at own result R6")
         expect(look).to_be_visible()
         assert (look.get_attribute("href") or "").endswith("/studies/typo/results/6")
         best = page.locator("#figures .main")
         expect(best).to_contain_text("340.5")
         expect(best).to_contain_text("The other results contradict it.")
         checked(api.patch("/v1/studies/typo/observations/6", json={"value": 29.5}))
-        expect(page.locator("#assessment")).not_to_contain_text("Result 6 is")
+        expect(page.locator("#assessment")).not_to_contain_text("Own result R6 is")
         expect(page.locator("#assessment dd").first).to_contain_text("The best of 22 results is")
         expect(best).not_to_contain_text("The other results contradict it.")
 
@@ -142,7 +143,7 @@ def test_a_trial_is_repeated_annotated_and_followed_by_the_next(browser: Browser
         expect(page.locator("main")).not_to_contain_text("turned brown")
         assert checked(api.get("/v1/studies/rows/trials/1"))["attributes"] == {}
         page.get_by_role("button", name="Repeat this point").click()
-        page.get_by_label("How often").fill("2")
+        page.get_by_label("How many times").fill("2")
         page.get_by_role("button", name="Queue it").click()
         expect(page.locator("#toasts")).to_contain_text("Trials 2 to 3 are queued.")
         page.get_by_role("button", name="Next experiment").click()
@@ -168,3 +169,28 @@ def test_what_users_write_is_shown_as_text(browser: Browser, site: str, api: htt
         page.locator("#assessment:not([aria-busy])").wait_for()
         expect(page.locator("#assessment")).to_contain_text("The best of 5 results is")
         assert page.locator("img[onerror], script:not([src])").count() == 0
+
+
+def test_an_unusual_result_is_marked_until_it_is_confirmed(browser: Browser, site: str, api: httpx.Client) -> None:
+    """From the moment of the entry, in the table and on the page of its trial."""
+    lab(api, "marked", 20)
+    best = checked(api.get("/v1/studies/marked"))["best"]
+    told = {"parameters": best["parameters"], "value": best["value"] / 10}
+    seq = checked(api.post("/v1/studies/marked/observe", json=told))["observation"]["seq"]
+    with tab(browser, site) as page:
+        page.goto("/studies/marked/results")
+        row = page.locator(f"#result-{seq}")
+        link = row.get_by_role("link", name="unusual: check")
+        expect(link).to_have_attribute("title", re.compile("at the same point, the result was"))
+        assert accessible(page) == []
+        link.click()
+        expect(page.get_by_text("This is unusual: at the same point")).to_be_visible()
+        page.get_by_role("button", name="The number is right").click()
+        expect(page.get_by_text("The number is confirmed.")).to_be_visible()
+        with page.expect_response("**/unusual.json*"):
+            page.goto("/studies/marked/results")
+        expect(row).to_be_visible()
+        expect(row.get_by_role("link", name="unusual: check")).to_have_count(0)
+        checked(api.patch(f"/v1/studies/marked/observations/{seq}", json={"value": best["value"] / 100}))
+        page.goto("/studies/marked/results")
+        expect(row.get_by_role("link", name="unusual: check")).to_be_visible()

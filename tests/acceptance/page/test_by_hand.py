@@ -99,9 +99,9 @@ def corrects_and_excludes_a_result(page: Page) -> None:
     dialog.get_by_label("Result", exact=True).fill("8")
     dialog.get_by_label("Reason, for the log").fill("misread")
     dialog.get_by_role("button", name="Save the correction").click()
-    expect(page.get_by_label("Result 1").locator("strong")).to_have_text("8.00 ± 0.50")
+    expect(page.get_by_label("The result of trial 1").locator("strong")).to_have_text("8.00 ± 0.50")
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_label("Result 1").locator("strong")).to_have_text("7.50 ± 0.50")
+    expect(page.get_by_label("The result of trial 1").locator("strong")).to_have_text("7.50 ± 0.50")
     page.get_by_role("button", name="Exclude").click()
     expect(page.get_by_role("button", name="Include again")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
@@ -124,7 +124,7 @@ def queues_a_point(page: Page) -> None:
 def pauses_and_changes_the_limits(page: Page) -> None:
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#figures .pill").first).to_have_text("paused")
-    page.get_by_role("button", name="Undo").click()
+    page.locator(".toast", has_text="Paused").get_by_role("button", name="Undo").click()
     expect(page.locator("#figures .pill").first).to_have_text("running")
     page.get_by_role("button", name="Pause").click()
     page.get_by_role("button", name="Resume").click()
@@ -152,7 +152,7 @@ def adds_a_result(page: Page) -> None:
     dialog.get_by_label("flour").select_option("wheat")
     dialog.get_by_label("Result", exact=True).fill("3")
     dialog.get_by_role("button", name="Add the result").click()
-    expect(page.get_by_text("Result 2 is stored: ")).to_be_visible()
+    expect(page.get_by_text("Own result R2 is stored: ")).to_be_visible()
     expect(page.locator("#feed")).to_contain_text("A user's own result: 3")
 
 
@@ -262,7 +262,7 @@ def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site
         page.get_by_role("button", name="Undo").hover()  # so that the message stays
         bounds_are_drawn(page, api)
         page.get_by_role("button", name="Undo").click()
-        expect(page.locator("#feed")).to_contain_text("Result 5 was excluded")
+        expect(page.locator("#feed")).to_contain_text("Own result R5 was excluded")
 
 
 def tells_metrics_with_their_errors(page: Page) -> None:

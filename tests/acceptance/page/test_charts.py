@@ -123,7 +123,7 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
         assert [each["key"] for each in past] == [each["key"] for each in present]
         assert not any(then["mean"] == now["mean"] for then, now in zip(past, present, strict=True))
         page.get_by_label("after result").fill("12")
-        expect(page.locator("#partition .said")).to_contain_text("replay: as of result 12, learned from the results")
+        expect(page.locator("#partition .said")).to_contain_text("replay: as of the first 12 results, learned from")
         boxes = page.evaluate("echarts.getInstanceByDom(document.querySelector('#partition .plot')).getOption()")[
             "series"
         ][0]["data"]
@@ -440,7 +440,7 @@ def test_charts_of_a_study_with_a_bound_and_a_condition(browser: Browser, site: 
         )
         assert option["xAxis"][0]["name"] == "trial"
         expect(page.locator("#history-said")).to_contain_text(
-            "1 failed trial below the axis; the best is 0.2, own result 2"
+            "1 failed trial below the axis; the best is 0.2, own result R2"
         )
         best = checked(api.get("/v1/studies/net/recommendation"))["model"]["parameters"]
         assert best["optimizer"] == "adam"

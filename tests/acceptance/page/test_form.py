@@ -509,3 +509,39 @@ def test_an_experiment_of_ones_own_that_failed_between_two_steps_is_stored(
         expect(page.get_by_role("button", name="Try again")).to_have_count(0)
     (trial,) = checked(api.get("/v1/studies/clogged/trials"))["items"]
     assert (trial["parameters"], trial["reason"]) == ({"heat": 72.3}, "clogged")
+
+
+def test_a_click_is_not_lost_when_the_error_of_a_field_appears_or_goes(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """A field is judged when it is left, which a press of the button does: the button must not move then."""
+    parameters = [{"name": "heat", "kind": "float", "low": 40, "high": 120}]
+    checked(api.post("/v1/studies", json={"id": "pressed", "direction": "minimize", "parameters": parameters}))
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/studies/pressed")
+        page.get_by_role("button", name="Add a result").click()
+        dialog = page.get_by_role("dialog")
+        button = dialog.get_by_role("button", name="Add the result")
+        dialog.get_by_label("Result", exact=True).fill("5")
+        dialog.get_by_label("heat").fill("130")
+        press(page, button)
+        expect(dialog.get_by_role("alert")).to_contain_text("heat")
+        expect(dialog.locator(".fault")).to_be_visible()
+        dialog.get_by_label("heat").focus()
+        dialog.get_by_label("heat").press_sequentially("0")
+        expect(dialog.locator(".fault")).to_have_count(0)
+        expect(dialog.get_by_role("alert")).to_be_hidden()
+        dialog.get_by_label("heat").fill("105")
+        press(page, button)
+        expect(page.get_by_text("is stored: 5")).to_be_visible()
+
+
+def press(page: Page, button: Locator) -> None:
+    """Click the middle of a button as a hand does, with a moment between pressing and releasing."""
+    before = button.bounding_box()
+    assert before is not None
+    page.mouse.move(before["x"] + before["width"] / 2, before["y"] + before["height"] / 2)
+    page.mouse.down()
+    page.evaluate("new Promise((then) => requestAnimationFrame(() => requestAnimationFrame(then)))")
+    assert button.bounding_box() == before
+    page.mouse.up()

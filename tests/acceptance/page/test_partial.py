@@ -34,7 +34,7 @@ def test_a_number_that_comes_later_is_added_in_the_table(browser: Browser, site:
         page.get_by_label("Show").select_option("partial")
         expect(page.locator("#rows tbody th")).to_have_text(["3", "1"])
         assert accessible(page) == []
-        page.get_by_role("button", name="Add what is missing from result 2").click()
+        page.get_by_role("button", name="Add what is missing from the result of trial 1").click()
         expect(page.get_by_label("purity", exact=True)).to_be_focused()
         page.get_by_label("purity", exact=True).fill("91")
         page.get_by_role("button", name="Save", exact=True).click()

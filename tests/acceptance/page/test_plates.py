@@ -115,7 +115,7 @@ def test_own_points_are_on_plates_by_the_forms_and_by_a_pasted_table(
 
         page.get_by_role("button", name="Add a result").click()
         add("0.5")
-        expect(page.get_by_text("Result 1 is stored: 7.")).to_be_visible()
+        expect(page.get_by_text("Own result R1 is stored: 7.")).to_be_visible()
         page.get_by_role("button", name="Add a result").click()
         add("0.75")
         expect(dialog.get_by_role("alert")).to_contain_text("heat: is 0.75, but plate 5 has 0.5; give that value")

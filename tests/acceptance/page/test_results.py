@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, tab
+from tests.waiting import wait_for
 
 PARAMETERS = [
     {"name": "minutes", "kind": "float", "low": 20, "high": 60},
@@ -130,6 +131,7 @@ def test_a_result_of_ones_own_has_a_note(browser: Browser, site: str, api: httpx
     checked(api.post("/v1/studies/noted/observe", json={"parameters": {"x": 0.5}, "value": 1}))
     with tab(browser, site) as page:
         page.goto("/studies/noted/results/1")
+        expect(page.get_by_role("heading", name="Own result R1")).to_be_visible()
         page.get_by_role("button", name="Note", exact=True).click()
         page.get_by_label("Note about this experiment").fill("turbid after an hour")
         page.get_by_role("button", name="Save the note").click()
@@ -157,9 +159,64 @@ def test_a_photograph_is_added_to_a_result_of_ones_own_and_is_in_the_report(
         expect(page.get_by_role("img", name="photo.png")).to_be_visible()
         assert not accessible(page)
         page.goto("/studies/photos/report")
-        expect(page.get_by_role("figure").filter(has_text="Own result 1: photo.png")).to_be_visible()
+        expect(page.get_by_role("figure").filter(has_text="Own result R1: photo.png")).to_be_visible()
         page.goto("/studies/photos/results/1")
         page.get_by_role("button", name="Delete photo.png").click()
         page.get_by_role("dialog").get_by_role("button", name="Delete the file").click()
         expect(page.get_by_text("No files yet.")).to_be_visible()
     assert checked(api.get("/v1/studies/photos/observations/1/files"))["items"] == []
+
+
+def test_rows_of_an_export_that_is_opened_again_are_not_stored_twice(
+    browser: Browser, site: str, api: httpx.Client, tmp_path: Path
+) -> None:
+    """As CSV, Excel and JSON lines: results of trials, of one's own, a failure, and an excluded result."""
+    baked(api, "again")
+    checked(api.post("/v1/studies/again/suggest", json={}))
+    checked(api.post("/v1/studies/again/observe", json={"trial": 4, "status": "failed", "reason": "broke"}))
+    own = {"minutes": 30.5, "solvent": "water", "strength": 1}
+    checked(api.post("/v1/studies/again/observe", json={"parameters": own, "value": 6.5}))
+    formats = {"csv": "csv&decimal=comma&bom=true", "xlsx": "xlsx", "jsonl": "jsonl"}
+    with tab(browser, site) as page:
+        for ending, query in formats.items():
+            file = tmp_path / f"again.{ending}"
+            path = "/v1/studies/again/export" + ("" if ending == "jsonl" else f"?format={query}")
+            file.write_bytes(api.get(path).content)
+            opened(page, "again", file)
+            expect(page.locator("#paste-said")).to_contain_text("4 of 4 lines are stored already and will be left out.")
+            expect(page.get_by_role("button", name="Nothing to add")).to_be_disabled()
+            assert accessible(page) == []
+        page.get_by_label("Add those that are stored already").check()
+        expect(page.locator("#paste-go")).to_have_text("Add 3 results and 1 failed experiment")
+        lines = (tmp_path / "again.csv").read_text("utf-8-sig").replace(";7,0;", ";7,5;")
+        (tmp_path / "other.csv").write_text(lines)
+        opened(page, "again", tmp_path / "other.csv")
+        alert = page.get_by_role("dialog").get_by_role("alert")
+        expect(alert).to_contain_text("trial 2 has another result, 7. Correct trial 2 on its page")
+        expect(page.locator("#paste-go")).to_be_disabled()
+    assert len(checked(api.get("/v1/studies/again/observations"))["items"]) == 4
+
+
+def opened(page: Page, study: str, file: Path) -> None:
+    page.goto(f"/studies/{study}/results")
+    page.get_by_role("button", name="Paste or open a table").click()
+    page.get_by_label("File: Excel").set_input_files(file)
+
+
+def test_undo_of_an_import_is_one_request_that_leaving_the_page_does_not_stop(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    baked(api, "undoing")
+    lines = "".join(f"{20 + i},water,1,{'failed' if i == 9 else i}\n" for i in range(30))
+    with tab(browser, site) as page:
+        pasted(page, "undoing", "minutes,solvent,strength,value\n" + lines)
+        expect(page.get_by_text("Stored: 29 results and 1 failed experiment.")).to_be_visible()
+        writes: list[str] = []
+        page.on("request", lambda each: writes.append(each.url) if each.method in ("POST", "PATCH") else None)
+        page.get_by_role("button", name="Undo").click()
+        page.goto("/")
+        with httpx.Client(base_url=site) as other:
+            wait_for(lambda: checked(other.get("/v1/studies/undoing"))["counts"]["withdrawn"] == 1)
+        assert [url.rpartition("/")[2] for url in writes] == ["undo-import"]
+    found = checked(api.get("/v1/studies/undoing/observations"))["items"]
+    assert [each["excluded"] for each in found] == [False, False, True, *[True] * 29]

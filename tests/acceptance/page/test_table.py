@@ -85,6 +85,10 @@ def test_every_experiment_has_a_row_in_one_table(browser: Browser, lab: str, api
         expect(rows["5"]).to_contain_text("33.25 suggested")
         expect(rows["6"]).to_contain_text("running")
         expect(table.get_by_text("1 of 2 here")).to_have_count(2)
+        checked(api.patch("/v1/studies/suzuki/observations/6", json={"excluded": True}))
+        expect(table.get_by_text("1 of 2 here")).to_have_count(0)
+        checked(api.patch("/v1/studies/suzuki/observations/6", json={"excluded": False}))
+        expect(table.get_by_text("1 of 2 here")).to_have_count(2)
         assert accessible(page) == []
         only(page, "own", ["R6", "R5"])
         only(page, "failed", ["4"])
@@ -126,13 +130,13 @@ def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
     filled(api)
     with tab(browser, lab, refused=REFUSALS) as page:
         page.goto("/studies/suzuki")
-        page.get_by_role("button", name="Edit result 1").focus()
+        page.get_by_role("button", name="Edit the result of trial 1").focus()
         page.keyboard.press("Enter")
         value = page.locator("#rows").get_by_label("Result", exact=True)
         expect(value).to_be_focused()
         assert accessible(page) == []
         page.keyboard.press("Escape")
-        expect(page.get_by_role("button", name="Edit result 1")).to_be_focused()
+        expect(page.get_by_role("button", name="Edit the result of trial 1")).to_be_focused()
         page.keyboard.press("Enter")
         value.fill("500")
         page.keyboard.press("Enter")
@@ -146,7 +150,7 @@ def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
         expect(page.locator("#result-1")).to_contain_text("corrected")
         page.get_by_role("button", name="Undo").click()
         expect(page.locator("#result-1 [data-field=value]")).to_have_text("50")
-        page.get_by_role("button", name="Edit result 1").click()
+        page.get_by_role("button", name="Edit the result of trial 1").click()
         page.get_by_label("does not count (excluded)").check()
         page.get_by_label("Reason, for the log").fill("wrong flask")
         page.get_by_role("button", name="Save the correction").click()
@@ -155,7 +159,7 @@ def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
         value.fill("64")
         page.get_by_role("button", name="Save the result").click()
         expect(page.get_by_text("The result of trial 6 is stored: 64")).to_be_visible()
-        expect(page.locator("#rows").get_by_role("button", name="Edit result 7")).to_be_visible()
+        expect(page.locator("#rows").get_by_role("button", name="Edit the result of trial 6")).to_be_visible()
     results = checked(api.get("/v1/studies/suzuki/observations"))["items"]
     assert [(each["seq"], each["value"], each["excluded"]) for each in results if each["trial"] in (1, 6)] == [
         (1, 50.0, True),
@@ -172,7 +176,7 @@ def test_a_row_that_is_edited_stays_though_the_table_is_being_read(
     filled(api)
     with tab(browser, lab) as page:
         page.goto("/studies/suzuki")
-        edit = page.get_by_role("button", name="Edit result 1")
+        edit = page.get_by_role("button", name="Edit the result of trial 1")
         expect(edit).to_be_visible()
         page.evaluate("document.addEventListener('htmx:afterRequest', () => { window.isAnswered = true; })")
         held: list[Route] = []
@@ -191,7 +195,7 @@ def test_a_row_that_is_edited_stays_though_the_table_is_being_read(
         expect(value).to_have_value("51")
         page.unroute("**/studies/suzuki/results*")
         page.keyboard.press("Escape")
-        expect(page.get_by_role("button", name="Edit result 7")).to_be_visible()
+        expect(page.get_by_role("button", name="Edit the result of trial 6")).to_be_visible()
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
@@ -209,11 +213,11 @@ def test_a_row_that_is_edited_stays_though_another_one_is_being_saved(
 
         page.route("**/observations/1", hold)
         value = page.locator("#rows").get_by_label("Result", exact=True)
-        page.get_by_role("button", name="Edit result 1").click()
+        page.get_by_role("button", name="Edit the result of trial 1").click()
         value.fill("51")
         with page.expect_request("**/observations/1"):
             page.get_by_role("button", name="Save the correction").click()
-        page.get_by_role("button", name="Edit result 2").click()
+        page.get_by_role("button", name="Edit the result of trial 2").click()
         value.fill("61")
         if is_refused:
             problem = {"code": "invalid", "detail": "the flask was another one", "errors": []}
@@ -386,3 +390,44 @@ def turns_the_page_while_the_table_is_read_again(page: Page) -> None:
     with page.expect_request("**/results?*page=2"):  # since the trials have changed meanwhile
         release(held["page=2"])
     expect(page.locator("#rows")).to_contain_text("Page 2 of 3")
+
+
+PAPER = {"width": 1032, "height": 703}
+"""The printed area of A4 in landscape, in CSS pixels."""
+
+
+def test_the_printed_table_has_all_columns_and_places_for_results(
+    browser: Browser, lab: str, api: httpx.Client
+) -> None:
+    """Also with many parameters with long names."""
+    names = [f"concentration_of_component_{number}" for number in range(1, 9)]
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 1, "unit": "mol/l"} for name in names]
+    parameters.append({"name": "ligand", "kind": "categorical", "choices": ["SCHEMBL15068049", "1268824-69-6"]})
+    checked(api.post("/v1/studies", json={"id": "paper", **STUDY, "parameters": parameters}))
+    checked(api.post("/v1/studies/paper/suggest", json={"count": 3}))
+    with tab(browser, lab, size=PAPER) as page:
+        page.goto("/studies/paper/results?kind=open")
+        expect(page.locator("#rows tbody tr")).to_have_count(3)
+        page.emulate_media(media="print")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        right = page.locator("#rows thead th").last.bounding_box()
+        assert right is not None
+        assert right["x"] + right["width"] <= PAPER["width"]
+        expect(page.get_by_text("Write each result into its empty field.")).to_be_visible()
+        empty = page.locator("#rows td.measured").first
+        assert (empty.bounding_box() or {"height": 0})["height"] >= 35
+        expect(empty).to_have_css("color", "rgba(0, 0, 0, 0)")
+        expect(page.locator("#rows time").first).to_have_css("font-size", "0px")
+
+
+def test_the_box_of_running_trials_tells_of_those_that_it_does_not_list(
+    browser: Browser, lab: str, api: httpx.Client
+) -> None:
+    checked(api.post("/v1/studies", json={"id": "busy", **STUDY}))
+    checked(api.post("/v1/studies/busy/suggest", json={"count": 7}))
+    with tab(browser, lab) as page:
+        page.goto("/studies/busy")
+        box = page.locator("#figures .open")
+        expect(box.locator("li")).to_have_count(6)
+        expect(box).to_contain_text("1 more is running")
+        assert box.locator("ul").evaluate("list => list.scrollHeight <= list.clientHeight")

@@ -133,3 +133,23 @@ def test_names_and_units_are_changed_in_a_running_study_and_taken_back(
         expect(page.locator("#definition")).to_contain_text("t [h]")
     last = checked(api.get("/v1/studies/changing"))
     assert (last["parameters"], last["quantities"]) == (before["parameters"], before["quantities"])
+
+
+def test_a_result_slightly_beyond_its_bounds_is_stored_with_a_warning(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """Noise may explain 102 %, but not 824 %."""
+    worded(api, "beyond")
+    checked(api.post("/v1/studies/beyond/suggest", json={}))
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/studies/beyond/trials/9")
+        page.get_by_label("Yield [%]").fill("824")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_role("alert").filter(has_text="far above the possible values, 0 to 100 %")).to_be_visible()
+        page.get_by_label("Yield [%]").fill("102")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.locator("#toasts")).to_contain_text(
+            "Yield is above the natural bound of 100.0 %: check the number."
+        )
+        page.goto("/studies/beyond")
+        expect(page.locator("#assessment")).to_contain_text("You can stop: the best result has reached the best")

@@ -155,6 +155,7 @@ def sheet() -> bytes:
 PAGES = ["", "/sharing", "/webhooks", "/trials/1", "/results", "/results/1", "/report", "/edit"]
 DATA = [
     "/results/1/stored.json",
+    "/unusual.json?seq=1",
     "/history.json",
     "/density.json",
     "/progress.json",
@@ -175,6 +176,8 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("GET", "/studies/s/past.json?results=1", None),
     ("POST", "/studies/svm/sheet", sheet()),
     ("POST", "/studies/svm/preview", {"budget": 99}),
+    ("POST", "/studies/svm/known", {"rows": [{"trial": 1, "parameters": {"x": 0.5}}]}),
+    ("POST", "/studies/svm/undo-import", {"observations": [1]}),
     ("POST", "/login", None),
     ("DELETE", "/v1/studies/svm/trials/1/files/1", None),
     ("DELETE", "/v1/studies/svm/observations/2/files/2", None),

@@ -416,8 +416,8 @@ def test_changeable_fields_are_compared_with_their_current_values(api: httpx.Cli
 @pytest.mark.parametrize(
     ("changes", "difference"),
     [
-        ({"parameters": PARAMETERS[:1]}, "parameters.n is of kind int, not absent"),
-        ({"parameters": [PARAMETERS[0], {**PARAMETERS[1], "high": 8}]}, "parameters.1.high is 9, not 8"),
+        ({"parameters": PARAMETERS[:1]}, "parameter 'n' is of kind int, not absent"),
+        ({"parameters": [PARAMETERS[0], {**PARAMETERS[1], "high": 8}]}, "parameter 'n': high is 9, not 8"),
         ({"parameters": PARAMETERS[::-1]}, "the order of parameters is ['x', 'n'], not ['n', 'x']"),
         ({"tags": {"a": "b"}}, "tags.a is absent, not 'b'"),
     ],

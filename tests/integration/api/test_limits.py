@@ -141,7 +141,8 @@ def test_definition_conflicts_list_few_differences(app: App) -> None:
     axis = {**FLOAT, "name": WIDE["parameters"][0]["name"], "high": 2}
     one = app.post("/v1/studies", WIDE | {"parameters": [axis, *WIDE["parameters"][1:]]})
     assert one.status_code == 409
-    assert one.json()["detail"].endswith(" exists with another definition: parameters.0.high is 1.0, not 2.0.")
+    difference = f"parameter {shown(axis['name'])}: high is 1.0, not 2.0"
+    assert one.json()["detail"].endswith(f" exists with another definition: {difference}.")
     all_of_them = app.post("/v1/studies", WIDE | {"parameters": WIDE["parameters"][::-1]})
     assert "definition: the order of parameters is [" in all_of_them.json()["detail"]
     assert len(all_of_them.json()["detail"]) <= MAX_MESSAGE_LENGTH

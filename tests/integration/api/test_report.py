@@ -147,13 +147,14 @@ def test_report_of_a_laboratory_tells_what_happened_to_each_experiment(api: http
             "/flasks",
             {"parameters": [{"name": "molarity", "kind": "ordinal", "values": [0.057, 0.1, 0.153]}]},
         ),
+        ("PATCH", "/flasks", {"quantities": {"value": {"label": "Yield", "unit": "%", "low": 0, "high": 110}}}),
     ]
     for method, path, body in calls:
         answer = api.request(method, f"/v1/studies{path}", json=body)
         assert answer.is_success, answer.text
     _, _, results, _, changes = tables(report(api, "flasks"))
     rows = [dict(zip(results[0], row, strict=True)) for row in results[1:]]
-    assert [row["State"] for row in rows[:3]] == ["completed, 1 of 2 here, mean 82"] * 2 + ["completed"]
+    assert [row["State"] for row in rows[:3]] == ["completed, 1 of 2 here, mean 82 %"] * 2 + ["completed"]
     assert [row["Plate"] for row in rows[:4]] == ["–", "–", "1", "1"]
     suggested = api.get("/v1/studies/flasks/trials/3").json()["parameters"]["molarity"]
     assert rows[2]["molarity"] == f"0.08 (suggested {suggested})"
@@ -162,6 +163,7 @@ def test_report_of_a_laboratory_tells_what_happened_to_each_experiment(api: http
         ["Trial 1 gave no result and was tried again", "flask broke"],
         ["Trial 2 failed", "cracked"],
         ["Trial 2 is tried again", "new flask"],
-        ["The result of trial 3 was set to 71 (it was 70)", "misread"],
+        ["The result of trial 3 was set to 71 % (it was 70 %)", "misread"],
         ["molarity: 0.153 added", ""],
+        ["Changed: Yield (%, possible values from 0 % to 110 %)", ""],
     ]

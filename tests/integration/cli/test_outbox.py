@@ -26,7 +26,7 @@ def _environment(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def put(url: str, study: str, key: str, minutes: int = 0, **body: Any) -> None:
     """Keep a result for a server."""
     at = (datetime.now(UTC) - timedelta(minutes=minutes)).isoformat()
-    assert Outbox(url).keep(KeptResult(f"/studies/{study}/observe", body, key, None, at))
+    assert Outbox(url)._keep(KeptResult(f"/studies/{study}/observe", body, key, None, at))
 
 
 def test_queued_requests_are_listed_with_age_and_last_error(create: Callable[..., Study], address: str) -> None:
@@ -41,7 +41,7 @@ def test_queued_requests_are_listed_with_age_and_last_error(create: Callable[...
         lines = adabkb("outbox", "list").splitlines()
         assert lines[0] == f"for {faulty.url}:"
         assert f" {study.id} lr=0.5 layers=2: 0.75, kept " in lines[1]
-        assert f"seconds ago; last error: no server answers at {faulty.url} (Server disc" in lines[1]
+        assert f" s ago; last error: no server answers at {faulty.url} (Server disc" in lines[1]
         assert lines[2:] == [f"for {OLD}:", f"  11111111 {study.id} trial 7: failed (out of memory), kept 2 hours ago"]
         faulty.faults.append("internal")
         assert "0 sent to" in adabkb("outbox", "send", "--url", faulty.url, code=1)

@@ -3,6 +3,8 @@
 
 ``python -m tests.integration.client.methods`` writes them again. They are real methods, so every editor shows their
 arguments, types and documentation. The settings of a study are arguments, too, as jedi completes no ``**settings``.
+Their classes have the names of the public classes that inherit them, since Python's errors name them:
+"Study.observe() takes from 2 to 3 positional arguments".
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ PARTS = {"ask", "change", "deliver_reports", "settle", "suggest"}
 """Procedures that are parts of other calls, and ``suggest``, which is written by hand for each client."""
 WITH_FILES = {"add_file", "add_result_file", "import_results"}
 """Procedures that read files, which the asynchronous client therefore performs in threads."""
+
+DEFINED = "adabkb_client._run.define_by_run import DefinedByRun"
 
 
 @dataclass(frozen=True)
@@ -49,13 +53,13 @@ class Methods:
 CLIENT = ("_client_calls.py",)
 STUDY = ("_study_calls.py", "_trial_calls.py")
 ALL = (
-    Methods("_client_methods.py", "ClientMethods", "client_calls", None, CLIENT, False, only=("create_study",)),
     Methods(
-        "_async_client_methods.py", "AsyncClientMethods", "client_calls", None, CLIENT, True, only=("create_study",)
+        "_client_methods.py", "Client", "client_calls", None, CLIENT, False, only=("create_study", "define_by_run")
     ),
+    Methods("_async_client_methods.py", "AsyncClient", "client_calls", None, CLIENT, True, only=("create_study",)),
     Methods(
         "_study_methods.py",
-        "StudyMethods",
+        "Study",
         "self._calls",
         "StudyCalls",
         STUDY,
@@ -64,15 +68,15 @@ ALL = (
     ),
     Methods(
         "_async_study_methods.py",
-        "AsyncStudyMethods",
+        "AsyncStudy",
         "self._calls",
         "StudyCalls",
         STUDY,
         True,
         ("settle", "deliver_reports"),
     ),
-    Methods("plots/_methods.py", "PlotMethods", "self._figures", "Figures", ("plots/_figures.py",), False),
-    Methods("plots/_async_methods.py", "AsyncPlotMethods", "self._figures", "Figures", ("plots/_figures.py",), True),
+    Methods("plots/_methods.py", "Plots", "self._figures", "Figures", ("plots/_figures.py",), False),
+    Methods("plots/_async_methods.py", "AsyncPlots", "self._figures", "Figures", ("plots/_figures.py",), True),
 )
 
 
@@ -102,16 +106,18 @@ def written(methods: Methods) -> str:
         items: f"from adabkb_client._items import {items}",
         "as_it_is": "from adabkb_client._items import as_it_is",
         study: f"from adabkb_client._{'async_' * methods.is_async}study import {study}",
+        "TYPE_CHECKING": "from typing import TYPE_CHECKING",
     }
     client = "asynchronous" if methods.is_async else "blocking"
     performed = methods.calls_class or methods.sources[0]
     attribute = f"    {methods.calls.removeprefix('self.')}: {methods.calls_class}\n" if methods.calls_class else ""
+    deferred = "\n\nif TYPE_CHECKING:\n    from " + DEFINED if "DefinedByRun" in found else ""
     text = f'''"""The methods of the {client} client that perform ``{performed}``.
 
 Written by ``python -m tests.integration.client.methods``; change the procedures instead.
 """
 
-%s
+%s{deferred}
 
 
 class {methods.name}:
@@ -123,6 +129,7 @@ class {methods.name}:
 '''
     names = {methods.calls_class or methods.calls, transport, *_names(ast.parse(text.replace("%s", "")))}
     names |= {name for name in (items, study, "as_it_is", "given") if f"{name}(" in found or f", {name}" in found}
+    names |= {"TYPE_CHECKING"} if deferred else set()
     return _formatted(text.replace("%s", "\n".join(imports[name] for name in sorted(names & imports.keys()))))
 
 
@@ -150,6 +157,10 @@ def _is_wanted(procedure: ast.FunctionDef, methods: Methods) -> bool:
 def _method(procedure: ast.FunctionDef, methods: Methods) -> str:
     """Return a method with the arguments and the documentation of a procedure."""
     assert isinstance(procedure.returns, ast.Subscript)
+    if procedure.name == "define_by_run":
+        given = f"{methods.calls}.{procedure.name}({', '.join(_passed(procedure))})"
+        body = f"from {DEFINED}  # noqa: PLC0415 (only a run needs its engine)\n"
+        return _text(procedure, "def", '"DefinedByRun"', f"{body}return DefinedByRun(self._transport, {given})")
     kind, result = ast.unparse(procedure.returns.value), ast.unparse(procedure.returns.slice)
     call = f"{methods.calls}.{procedure.name}({', '.join(_passed(procedure))})"
     if kind == "Listing":

@@ -37,6 +37,6 @@ def test_what_programs_would_miss_is_found_and_nothing_else(tmp_path: Path) -> N
         "DefinedByRun.halt: Public object was removed",
         "Oracle: Public object was removed",
         "Study.halt: Public object was removed",
-        "StudyMethods.unshare(user): Positional parameter was moved",
-        "StudyMethods.unshare(whom): Parameter was removed",
+        "Study.unshare(user): Positional parameter was moved",
+        "Study.unshare(whom): Parameter was removed",
     ]

@@ -59,8 +59,8 @@ def test_a_trial_says_why_it_lacks_an_inactive_parameter(client: Client) -> None
         assert parameters == {"optimizer": "adam", "size": "S", "eps": 1e-8}
         assert json.loads(json.dumps(parameters)) == parameters
         assert parameters.get("momentum") is None
-        with pytest.raises(AttributeError, match=r"no attribute 'params'; did you mean parameters\?"):
-            print(trial.params)
+        with pytest.raises(AttributeError, match=r"no attribute 'params'; use trial\.parameters"):
+            print(trial.params)  # type: ignore[attr-defined]
         trial.observe(0.5)
 
 

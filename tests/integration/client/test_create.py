@@ -46,7 +46,7 @@ def test_settings_are_compared_with_what_they_are_now(client: Client) -> None:
 
 def test_an_update_changes_nothing_of_a_study_that_differs_in_more(client: Client) -> None:
     study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1, budget=3)
-    with pytest.raises(Conflict, match=r"parameters\.0\.high is 1\.0, not 2\.0"):
+    with pytest.raises(Conflict, match=r"parameter 'x': high is 1\.0, not 2\.0"):
         client.create_study("s", {"x": Float(0, 2)}, direction="minimize", seed=1, budget=5, update=True)
     assert study.info().budget == 3
 

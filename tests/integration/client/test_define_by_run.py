@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adabkb_client import Categorical, Client, Conflict, Float, Int, NotFound, Parameter, Study
+from adabkb_client import Categorical, Client, Conflict, Float, Int, Invalid, NotFound, Parameter, Study
 
 SEEN: list[dict[str, Any]] = []
 
@@ -129,6 +129,15 @@ def test_what_cannot_be_is_refused_with_a_remedy(client: Client) -> None:
     assert any("declare all parameters in create_study" in note for note in refused.value.__notes__)
     with pytest.raises(TypeError, match="asks for no parameter"):
         client.define_by_run("none", direction="minimize").optimize(lambda _: 1.0, n_trials=1)
+
+
+def test_an_invalid_range_is_refused_with_the_name_of_its_parameter(client: Client) -> None:
+    def reversed_second(trial: Any) -> float:
+        return float(trial.suggest_float("x", 0, 1) + trial.suggest_float("rate", 1, 0))
+
+    study = client.define_by_run("s", direction="minimize")
+    with pytest.raises(Invalid, match="parameter 'rate', high: must be greater than low"):
+        study.optimize(reversed_second, n_trials=1, progress=False)
 
 
 def test_trials_are_reported_annotated_and_stopped(client: Client) -> None:

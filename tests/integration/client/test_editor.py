@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import json
 import re
@@ -12,8 +14,9 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, get_args, is_typeddict
 
 import jedi
 import pytest
@@ -28,6 +31,7 @@ from adabkb_client import (
     Int,
     LeasedTrial,
     MedianRule,
+    Parameter,
     Study,
     StudyChanges,
     StudySettings,
@@ -98,6 +102,10 @@ def mistakes(client: Client) -> None:
     Int(16, 512, 16)  # type: ignore[call-arg, arg-type]
     MedianRule()  # type: ignore[call-arg]
     study.run(lambda x: x, n_trial=3)  # type: ignore[call-arg]
+    print(study.best_params)  # type: ignore[attr-defined]
+    print(study.suggest().lr)  # type: ignore[attr-defined]
+    with study.trial() as trial:
+        print(trial.params)  # type: ignore[attr-defined]
 
 
 def test_a_users_script_passes_strict_checks_and_its_mistakes_do_not(tmp_path: Path) -> None:
@@ -136,6 +144,8 @@ def test_a_users_script_passes_strict_checks_and_its_mistakes_do_not(tmp_path: P
         ("study.with_options(", ["timeout", "retry_for", "headers"]),
         ("study.plot.history(", ["metric", "figure"]),
         ("other.with_options(", ["timeout", "retry_for", "headers"]),
+        ("client.define_by_run(", [*StudySettings.__annotations__, "id", "direction"]),
+        ('client.define_by_run("d").optimize(print, ', ["n_trials", "workers", "processes", "gpus", "catch"]),
         ("Client(", ["url", "token", "timeout", "retry_for", "outbox", "headers", "verify", "proxy", "http_client"]),
         ("AsyncClient(", ["verify", "proxy", "headers", "http_client"]),
         ("with study.trial() as trial:\n    trial.observe(", ["value", "std_error", "parameters", "metrics"]),
@@ -152,6 +162,9 @@ def test_an_editor_completes_each_argument(server: Completing, line: str, expect
         ('study.update(stop={"', ["no_gain_for", "gap_share_below"]),
         ('client.create_study("s", {}, early_stopping={"', ["rule", "max_steps", "eta", "no_gain_for"]),
         ('client.create_study("s", {}, direction="', ["minimize", "maximize"]),
+        ('client.create_study("s", {}, "', ["minimize", "maximize"]),
+        ('client.create_study("s", {}, algorithm={"', ["kind", "profile", "delta"]),
+        ('client.create_study("s", {}, plates={"', ["size", "shared"]),
     ],
 )
 def test_and_what_a_setting_consists_of(server: Completing, line: str, expected: Sequence[str]) -> None:
@@ -175,6 +188,55 @@ def test_an_editor_shows_what_each_call_does(kind: type) -> None:
         assert signature.startswith(f"{name}("), name
 
 
+FIELDS = {
+    kind.__name__: [field for each in kind.__mro__ for field in inspect.get_annotations(each)]
+    for kind in vars(adabkb_client).values()
+    if isinstance(kind, type) and (is_dataclass(kind) or is_typeddict(kind)) and kind not in get_args(Parameter)
+}
+"""The public records and dicts, with their fields. The fields of parameters are documented as arguments."""
+
+
+@pytest.mark.parametrize("kind", sorted(FIELDS))
+def test_an_editor_shows_what_each_field_is(kind: str) -> None:
+    """Jedi and basedpyright show the string below a field."""
+    source = ast.parse(inspect.getsource(importlib.import_module(getattr(adabkb_client, kind).__module__)))
+    classes = {each.name: each for each in source.body if isinstance(each, ast.ClassDef)}
+    bases = {base.__name__ for base in getattr(adabkb_client, kind).__mro__}
+    for each in (classes[name] for name in bases & classes.keys()):
+        for field, text in zip(each.body, [*each.body[1:], ast.Pass()], strict=True):
+            if isinstance(field, ast.AnnAssign) and "ClassVar" not in ast.unparse(field.annotation):
+                is_text = isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+                assert is_text, f"{kind}.{ast.unparse(field.target)}"
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("study.recommendation().model", "The evaluated point that the model expects to be best"),
+        ("study.run(print).recommendation", "The recommendation of the whole study"),
+        ("study.suggest().phase", "The purpose of a suggestion"),
+        ("study.info().parameters", "The search space"),
+    ],
+)
+def test_as_jedi_shows_it(expression: str, text: str) -> None:
+    lines = (OPENED + expression).split("\n")
+    (found,) = jedi.Script("\n".join(lines), path=Path(__file__)).help(len(lines), len(lines[-1]))
+    assert found.docstring().startswith(text)
+
+
+@pytest.mark.parametrize("kind", [name for name in FIELDS if is_typeddict(getattr(adabkb_client, name))])
+def test_the_text_of_a_dict_names_its_keys(kind: str) -> None:
+    """An editor shows it for the name of the type."""
+    text = inspect.getdoc(getattr(adabkb_client, kind)) or ""
+    assert kind == "Algorithm" or [name for name in FIELDS[kind] if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_jedi_completes_what_an_objective_asks_for() -> None:
+    script = "from adabkb_client import AskingTrial\n\ndef objective(trial: AskingTrial):\n    trial."
+    found = {each.name for each in jedi.Script(script, path=Path(__file__)).complete()}
+    assert {"suggest_float", "suggest_int", "suggest_categorical", "report", "should_prune"} <= found
+
+
 def test_an_editor_shows_no_names_of_the_machinery() -> None:
     found = {each.name for each in jedi.Script("import adabkb_client\nadabkb_client.").complete()}
     assert {name for name in found if not name.startswith("_")} == {*adabkb_client.__all__, "errors", "mcp", "plots"}
@@ -186,6 +248,7 @@ def test_an_editor_shows_no_names_of_the_machinery() -> None:
         ('client.create_study("s", {}, direction="minimize", ', StudySettings),
         ('other.create_study("s", {}, ', StudySettings),
         ("client.study('s').update(", StudyChanges),
+        ("client.define_by_run('d', ", StudySettings),
     ],
 )
 def test_jedi_completes_each_setting_without_a_prefix(line: str, settings: type) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_client import AsyncClient, Client, ConnectionFailed, Float, Study
+from adabkb_client import Algorithm, AsyncClient, Client, ConnectionFailed, Float, Study
 from adabkb_client._calls import PAGE
 from tests.integration.client.faults import proxy
 from tests.servers import server_on
@@ -23,7 +23,7 @@ def server(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     path = tmp_path_factory.mktemp("items") / "adabkb.db"
     shutil.copy(sqlite_template, path)
     with server_on(f"sqlite:///{path}") as address, Client(address) as client:
-        random = {"kind": "random"}  # no model, which lists have no use for
+        random: Algorithm = {"kind": "random"}  # no model, which lists have no use for
         study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1, algorithm=random)
         study.observe_many([{"parameters": {"x": number / ITEMS}, "value": number} for number in range(ITEMS)])
         yield address

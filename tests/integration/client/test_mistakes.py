@@ -233,7 +233,9 @@ def test_an_objective_for_optuna_gets_a_hint_about_optimize(study: Study) -> Non
 
     with pytest.raises(TypeError, match=r"written for Optuna.*study\.optimize\(objective\)"):
         study.run(objective, progress=False)
-    with pytest.raises(AttributeError, match=r"no suggest_float.*study\.optimize\(objective\)") as caught:
+    with pytest.raises(
+        AttributeError, match=r"no attribute \'suggest_float\'.*written for Optuna.*study\.optimize\(objective\)"
+    ) as caught:
         study.run(objective, pass_trial=True, progress=False)
     assert not [note for note in caught.value.__notes__ if "catch" in note]
     assert {trial.state for trial in study.trials()} == {"released"}

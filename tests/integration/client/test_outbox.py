@@ -48,7 +48,7 @@ def put(client: Client, study: Study, value: float, **body: object) -> KeptResul
     assert client.outbox is not None
     told = body or {"parameters": {"x": 0.5, "y": 2.0}}
     kept = KeptResult.of(f"/studies/{study.id}/observe", {**told, "value": value}, uuid.uuid4().hex, None)
-    assert client.outbox.keep(kept)
+    assert client.outbox._keep(kept)
     return replace(kept, file=client.outbox.file(kept))
 
 
@@ -271,7 +271,7 @@ def test_a_result_that_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
     box = Outbox("http://127.0.0.1:1", tmp_path)
     kept = KeptResult.of("/studies/s/observe", {"value": 1.0}, "key", None)
     box.file(kept).mkdir(parents=True)  # no file can replace a folder
-    box.keep(kept)
+    box._keep(kept)
     assert [entry.name for entry in box.folder.iterdir()] == [kept.name]
 
 
@@ -349,7 +349,7 @@ def test_a_refused_result_is_sent_once_more_when_its_file_is_put_back_under_any_
 ) -> None:
     with Client(faulty.url) as client:
         assert client.outbox is not None
-        refused = client.outbox.refuse(put(client, study, 0.5), "the study was not there")
+        refused = client.outbox._refuse(put(client, study, 0.5), "the study was not there")
         assert client.outbox.waiting() == []
         client.outbox.file(refused).rename(client.outbox.folder / "again.json")
         (waiting,) = client.outbox.waiting()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adabkb_client import AsyncClient, Categorical, Client, Float, Invalid, Ordinal, Parameter, StudyComplete
+from adabkb_client import AsyncClient, Categorical, Client, Float, Invalid, Ordinal, Parameter, Plates, StudyComplete
 from tests.integration.client.mcp.agents import in_process
 
 SPACE: dict[str, Parameter] = {
@@ -19,7 +19,7 @@ SPACE: dict[str, Parameter] = {
     "ligand": Categorical(["A", "B", "C", "D"]),
     "equivalents": Float(1, 3),
 }
-PLATES = {"size": 6, "shared": ["temperature"]}
+PLATES: Plates = {"size": 6, "shared": ["temperature"]}
 
 
 def test_plates_are_suggested_and_reported_trial_by_trial(client: Client) -> None:

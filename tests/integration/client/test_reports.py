@@ -94,7 +94,7 @@ def test_reports_wait_in_memory_while_the_server_is_away(
     with Client(faulty.url, retry_for=0.2) as client, client.study("s").trial() as trial:
         faulty.faults.extend(["lose request"] * 200)
         assert not trial.report(1, 0.5)
-        assert "Trying again for up to 0.2 seconds" in caplog.text
+        assert "Trying again for up to 0.2 s." in caplog.text
         assert not trial.report(2, 0.25)
         faulty.faults.clear()
         assert not trial.report(3, 0.125)

@@ -132,7 +132,7 @@ def test_an_unreachable_server_is_reported_in_two_lines_with_the_remedy(
     assert nobody in what
     assert "`adabkb serve`" in remedy
     assert "ADABKB_URL" in remedy
-    assert "Trying again for up to 0.5 seconds" in caplog.text
+    assert "Trying again for up to 0.5 s." in caplog.text
 
 
 def test_the_traceback_of_a_refusal_shows_the_programs_call_and_little_else(nobody: str) -> None:
@@ -150,7 +150,7 @@ def test_a_server_that_has_not_started_yet_is_waited_for_as_long_as_the_program_
     with Client(nobody, retry_for=retry_for) as client, pytest.raises(ConnectionFailed):
         client.study("s")
     assert time.monotonic() - begin >= retry_for
-    assert f"Trying again for up to {retry_for:g} seconds" in caplog.text
+    assert f"Trying again for up to {retry_for:g} s." in caplog.text
 
 
 def test_something_else_that_answers_is_named(faulty: Proxy) -> None:

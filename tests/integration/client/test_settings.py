@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import pickle
 import re
-from typing import Any, Never, get_type_hints
+from typing import Any, Never, get_args, get_type_hints
 
 import pytest
 from pydantic import BaseModel
 
 from adabkb_client import (
+    Algorithm,
     AshaRule,
     AsyncClient,
     AsyncStudy,
@@ -25,6 +26,7 @@ from adabkb_client import (
     OutcomeConstraint,
     Parameter,
     PatienceRule,
+    Plates,
     Quantity,
     Stop,
     Study,
@@ -32,7 +34,8 @@ from adabkb_client import (
     StudyObjective,
     StudySettings,
 )
-from adabkb_service.contract import cost, early_stopping, metrics, objectives, prior, quantities, stop
+from adabkb_service.contract import cost, early_stopping, metrics, objectives, plates, prior, quantities, stop
+from adabkb_service.contract.algorithms import KINDS, PROFILES, SYSTEMS
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.stored import REPLACED
 from adabkb_service.contract.study import CHANGEABLE, WORDED, StudyDefinition
@@ -59,12 +62,20 @@ def test_these_of_them_can_be_changed() -> None:
         (StudyObjective, objectives.Objective),
         (Belief, prior.Belief),
         (Quantity, quantities.Quantity),
+        (Plates, plates.Plates),
     ],
 )
 def test_what_a_setting_consists_of_is_what_the_server_takes(here: type, there: type[BaseModel]) -> None:
     fields = there.model_fields
     assert set(inspect.get_annotations(here)) == set(fields)
     assert vars(here)["__required_keys__"] == {name for name, field in fields.items() if field.is_required()}
+
+
+def test_an_algorithm_has_the_kinds_and_the_constants_of_the_server() -> None:
+    types = get_type_hints(Algorithm)
+    assert set(types) == {name for system in SYSTEMS.values() for name in system.model_fields}
+    assert set(get_args(types["kind"])) == set(KINDS)
+    assert set(get_args(types["profile"])) == set(PROFILES)
 
 
 RULES = (

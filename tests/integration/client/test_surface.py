@@ -10,6 +10,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import get_args, get_origin
 
+import jedi
 import pytest
 
 import adabkb_client
@@ -24,6 +25,7 @@ from adabkb_client import (
     Event,
     Items,
     LeasedTrial,
+    Outbox,
     Prediction,
     Recommendation,
     Study,
@@ -36,16 +38,16 @@ from adabkb_client._study_calls import StudyCalls
 
 PUBLIC = ("adabkb_client", "adabkb_client.errors", "adabkb_client.mcp", "adabkb_client.plots")
 SURFACE = """
-    APIError Access AdaBKBError Answer AshaRule Assessment AsyncClient AsyncItems AsyncLeasedTrial AsyncStudy BatchItem
-    Belief Best Bool Catalogue Categorical Cell Change Check Client Conflict ConnectionFailed CostBudget Counts
-    CurvePoint CurveSummary DefinedByRun Deletion Delivery Direction EarlyStopping Estimate Event ExpectedValue File
-    Findings Fixed Float Front FrontEstimate FrontObjective FrontPoint Growth ImportReport Importance ImportedResult Int
-    Invalid Items KeptResult LatestTrial LeasedTrial Link MedianRule MetricPrediction Mixture NoTrialAvailable NotFinite
-    NotFound Observation Ordinal Outbox OutcomeConstraint Outlook Parameter ParameterImportance Parameters PatienceRule
-    PreconditionFailed Prediction Progress Quantity Recommendation Reported ResultKept RowError RunReport Slice
-    SliceAxis Stop Study StudyChanges StudyComplete StudyInfo StudyObjective StudySettings StudySummary Trial TrialState
-    Unauthorized Unavailable UnexpectedAnswer Validation ValidationItem Webhook WorkerDied WorkerLost WrongFunction
-    WrongResult verify_webhook
+    APIError Access AdaBKBError Algorithm Answer AshaRule AskingTrial Assessment AsyncClient AsyncItems AsyncLeasedTrial
+    AsyncStudy BatchItem Belief Best Bool Catalogue Categorical Cell Change Check Client Conflict ConnectionFailed
+    CostBudget Counts CurvePoint CurveSummary DefinedByRun Deletion Delivery Direction EarlyStopping Estimate Event
+    ExpectedValue File Findings Fixed Float Front FrontEstimate FrontObjective FrontPoint Growth ImportReport Importance
+    ImportedResult Int Invalid Items KeptResult LatestTrial LeasedTrial Link MedianRule MetricPrediction Mixture
+    NoTrialAvailable NotFinite NotFound Observation Ordinal Outbox OutcomeConstraint Outlook Parameter
+    ParameterImportance Parameters PatienceRule Plates PreconditionFailed Prediction Progress Quantity Recommendation
+    Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete StudyInfo
+    StudyObjective StudySettings StudySummary Trial TrialState Unauthorized Unavailable UnexpectedAnswer Validation
+    ValidationItem Webhook WorkerDied WorkerLost WrongFunction WrongResult verify_webhook
 """
 
 
@@ -63,6 +65,28 @@ def test_the_machinery_is_private() -> None:
 def _modules_in(package: ModuleType) -> Iterator[str]:
     if hasattr(package, "__path__"):
         yield from (f"{package.__name__}.{found.name}" for found in pkgutil.iter_modules(package.__path__))
+
+
+@pytest.mark.parametrize(
+    ("thing", "names"),
+    [
+        (
+            LeasedTrial,
+            "annotate attributes close fail number observe outcome parameters release report seconds settled "
+            "should_stop start trial withdraw",
+        ),
+        (Outbox, "every file folder put_back refused remove server waiting"),
+        (
+            Client,
+            "close create_study define_by_run delete_study deliver local outbox purge_study restore_study studies "
+            "study trash url with_options",
+        ),
+        (Items, "count index to_frame"),
+    ],
+)
+def test_objects_have_these_public_names_and_none_of_the_machinery(thing: type, names: str) -> None:
+    source = f"from adabkb_client import {thing.__name__}\nthing: {thing.__name__}\nthing."
+    assert {each.name for each in jedi.Script(source).complete() if not each.name.startswith("_")} == {*names.split()}
 
 
 def test_every_error_can_be_caught_as_one() -> None:

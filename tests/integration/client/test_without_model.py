@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_client import Client, ConnectionFailed, Float
+from adabkb_client import Algorithm, Client, ConnectionFailed, Float
 from adabkb_client._calls import Call, Steps
 from tests.integration.cli.shell import adabkb
 from tests.servers import server_on
@@ -37,7 +37,7 @@ def test_suggestions_without_the_model_are_logged_once_per_series(
 def test_the_error_of_a_failed_model_is_in_the_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Under these settings the sum of two results at a point overflows."""
     with server_on(f"sqlite:///{tmp_path}/a.db") as address, Client(address) as client:
-        algorithm = {"profile": "paper", "outputs": "raw"}
+        algorithm: Algorithm = {"profile": "paper", "outputs": "raw"}
         study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", algorithm=algorithm)
         for _ in range(2):
             study.add_result({"x": 0.5}, -1.7e308)

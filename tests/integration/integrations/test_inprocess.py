@@ -359,7 +359,7 @@ def test_the_recommended_trial_is_at_the_point_that_a_study_recommends(client: C
 @pytest.mark.parametrize("kind", ["random", "sobol"])
 def test_baselines_evaluate_the_same_points_as_on_a_server(kind: str, client: Client) -> None:
     space: dict[str, Parameter] = {"x": Float(0, 1), "k": Categorical(["a", "b"])}
-    algorithm = {"kind": kind}
+    algorithm: Any = {"kind": kind}
 
     def value(x: float, k: str) -> float:
         return x + (k == "a")

@@ -348,9 +348,15 @@ def test_outlier_is_reported_until_it_is_corrected(running: Service) -> None:
     correct(running, "s", 7, {"value": 301.5})
     (found,) = (each for each in assessment(running, "s").checks if each.check == "outlier")
     assert found.observation == 7
-    assert found.text.startswith("Result 7 is 301.5, but given the others, the model expects ")
+    assert found.trial is None
+    assert found.text.startswith("Own result R7 is 301.5, but given the others, the model expects ")
     correct(running, "s", 7, {"value": 30.2})
     assert "outlier" not in checks(running)
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Value(301.5, trial.number))
+    (found,) = (each for each in assessment(running, "s").checks if each.check == "outlier")
+    assert (found.trial, found.observation) == (trial.number, 25)
+    assert found.text.startswith(f"The result of trial {trial.number} is 301.5")
 
 
 def test_pure_noise_gives_no_findings(running: Service) -> None:

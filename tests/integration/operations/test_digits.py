@@ -74,7 +74,7 @@ def test_all_numbers_are_short(one: float, other: float, value: float, std: floa
         (1.7, None, 1.7, "It is probably too early to stop. The model cannot rule out the best possible result, 1.7"),
         (None, 7.0, 0.2, "You can stop: at most 0.20\xa0% can be gained, up to the best possible result. Repeated "),
         (None, None, 0.2, "You can stop: at most 0.20\xa0% can be gained, up to the best possible result. This is "),
-        (0.0, 1.0, 0.0, "You can stop: at most 0\xa0% can be gained"),
+        (0.0, 1.0, 0.0, "You can stop: the best result has reached the best possible one."),
         (None, 1.0, 6.3, "It is probably too early to stop. The model cannot rule out the best possible result, 6.3"),
         (None, 1.0, None, "It is probably too early to stop. According to the model, the remaining gain may exceed "),
     ],

@@ -229,7 +229,7 @@ def test_unchanged_space_is_no_edit_and_a_revision_can_be_required(running: Serv
     assert edit(running, x_between(0, 2)).revision == head + 1
     edited = definition(parameters=[x_between(0, 2), Y])
     assert create(running, edited).created is False
-    with pytest.raises(StudyExists, match=r"parameters\.0\.low is 0\.0, not -1\.0"):
+    with pytest.raises(StudyExists, match=r"parameter 'x': low is 0\.0, not -1\.0"):
         create(running, definition())
 
 

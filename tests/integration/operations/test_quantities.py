@@ -13,6 +13,7 @@ from adabkb_service.contract.quantities import Quantity
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.errors import Invalid, StudyExists
 from adabkb_service.operations.model.assessment import assessment
+from adabkb_service.operations.model.unusual import stored
 from adabkb_service.operations.model.why import why
 from adabkb_service.operations.model.why_in_words import in_words
 from adabkb_service.operations.service import Service
@@ -77,13 +78,13 @@ def test_labels_and_units_are_part_of_the_log(database: Database, clock: ManualC
     assert (imported.parameters, imported.quantities) == (study.parameters, study.quantities)
 
 
-def test_results_beyond_natural_bounds_are_rejected_and_change_nothing(running: Service) -> None:
-    create(running, definition(metrics=["purity"], quantities={"value": YIELD, "purity": {"high": 1}}))
+def test_results_far_beyond_natural_bounds_are_rejected_and_change_nothing(running: Service) -> None:
+    create(running, definition(metrics=["purity"], quantities={"value": YIELD, "purity": {"low": 0, "high": 1}}))
     point = {"x": 0.0, "y": 1.0}
     for value, purity, pointer, told in (
-        (182.0, 0.5, "/value", "is 182, above 100 %, the largest value"),
-        (-3.0, 0.5, "/value", "is -3, below 0 %, the least value"),
-        (50.0, 1.5, "/metrics/purity", "is 1.5, above 1, the largest value"),
+        (201.0, 0.5, "/value", "is 201, far above the possible values, 0 to 100 %; correct it, or change these bounds"),
+        (-101.0, 0.5, "/value", "is -101, far below the possible values, 0 to 100 %"),
+        (50.0, 2.5, "/metrics/purity", "is 2.5, far above the possible values, 0 to 1"),
     ):
         with pytest.raises(Invalid) as refused:
             observe(running, "s", Value(value, parameters=point, metrics={"purity": purity}))
@@ -91,12 +92,35 @@ def test_results_beyond_natural_bounds_are_rejected_and_change_nothing(running: 
         assert fault.pointer == pointer
         assert told in fault.detail
     observe(running, "s", Value(100.0, parameters=point, metrics={"purity": 1.0}))
-    with pytest.raises(Invalid, match="above 100 %"):
-        correct(running, "s", 1, {"value": 100.5})
-    change(running, "s", {"quantities": {"value": {"unit": "%", "high": 120}}})
-    correct(running, "s", 1, {"value": 100.5, "metrics": {"purity": 1.5}})
-    (result,) = list_observations(running, "s", 0, 9).items
-    assert (result.value, result.metrics) == (100.5, {"purity": 1.5})
+    with pytest.raises(Invalid, match="far above"):
+        correct(running, "s", 1, {"value": 824})
+    assert [each.value for each in list_observations(running, "s", 0, 9).items] == [100.0]
+
+
+def test_noise_may_move_results_beyond_natural_bounds(database: Database, clock: ManualClock, running: Service) -> None:
+    """They are stored and named, and neither the bounds nor the possible gain exceed the bounds."""
+    create(
+        running,
+        definition(direction="maximize", metrics=["purity"], quantities={"value": YIELD, "purity": {"high": 1}}),
+    )
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    told = observe(running, "s", Value(102.0, trial.number, metrics={"purity": 7.0})).view
+    assert told.observation is not None
+    assert told.observation.beyond_natural_bounds == ["value", "purity"]
+    assert stored(running, "s", 1).warning == (
+        "Yield is above the natural bound of 100.0\xa0%: check the number. "
+        "purity is above the natural bound of 1: check the number."
+    )
+    for value in (99.0, 98.0, 100.5, 97.0, 101.0, 99.5, 98.5, 96.0, 97.5, 99.2, 98.2):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        observe(running, "s", Value(value, trial.number, metrics={"purity": 0.5}))
+    assessed = assessment(running, "s")
+    assert assessed.outlook.gap == 0.0
+    study = get(running, "s")
+    assert (study.gap, study.quantities["value"].high) == (0.0, 100.0)
+    correct(running, "s", 1, {"value": 99.9, "metrics": {"purity": 0.9}})
+    assert list_observations(running, "s", 0, 9).items[0].beyond_natural_bounds == []
+    assert_log_is_complete(database, clock, running)
 
 
 def test_repeated_result_is_accepted_after_bounds_have_changed(running: Service) -> None:
@@ -132,7 +156,7 @@ def test_definition_without_labels_opens_a_study_that_has_them(running: Service)
     assert not create(running, definition(parameters=[WORDED[0], Y], quantities={"value": YIELD})).created
     with pytest.raises(StudyExists, match=r"quantities\.value\.unit is '%', not 'g'"):
         create(running, definition(quantities={"value": {**YIELD, "unit": "g"}}))
-    with pytest.raises(StudyExists, match=r"parameters\.0\.unit is '°C', not 'K'"):
+    with pytest.raises(StudyExists, match=r"parameter 'x': unit is '°C', not 'K'"):
         create(running, definition(parameters=[{**X, "unit": "K"}, Y]))
 
 

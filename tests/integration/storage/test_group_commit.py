@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,14 +20,15 @@ Work = Callable[[sa.Connection], int]
 
 
 @pytest.fixture
-def database(sqlite_template: Path, tmp_path: Path) -> Database:
+def database(sqlite_template: Path, tmp_path: Path) -> Iterator[Database]:
     """A database with an additional table of numbers."""
     opened = Database(
         f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'numbers.db')}", lock_seconds=TIMEOUT_SECONDS
     )
     with opened.writing() as connection:
         connection.exec_driver_sql("CREATE TABLE numbers (number INTEGER PRIMARY KEY)")
-    return opened
+    yield opened
+    opened.close()
 
 
 def insert(number: int) -> Work:
@@ -127,6 +128,7 @@ def test_writer_that_times_out_is_busy_and_writes_nothing(database: Database) ->
     with short_timeout.writing(), ThreadPoolExecutor(1) as pool, pytest.raises(Busy):
         pool.submit(short_timeout.write, insert(1)).result()
     short_timeout.write(insert(2))
+    short_timeout.close()
     assert numbers(database) == [2]
 
 

@@ -7,13 +7,13 @@ depend on it are missing, and a check says so.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from adabkb_service.contract import assessment as answers
 from adabkb_service.contract.algorithms import AutoProfile
-from adabkb_service.contract.analysis import ParameterImportance, Validation
+from adabkb_service.contract.analysis import ParameterImportance, Validation, ValidationItem
 from adabkb_service.contract.answers import MetricPrediction, NoGap, Prediction, Study, Trial
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.front import Front
@@ -34,7 +34,7 @@ from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.ending import ended_early
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.operations.words.state_in_words import state_in_words
-from adabkb_service.storage import result_table, trials
+from adabkb_service.storage import observations, result_table, trials
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle, render
 
@@ -75,6 +75,8 @@ class _Facts:
     front: Front | None = None
     validations: dict[str, Validation] = field(default_factory=dict)
     """Leave-one-out predictions by objective; the key is "" in a study with a single objective."""
+    trials: dict[int, int | None] = field(default_factory=dict)
+    """Number of a result that may be an outlier -> its trial; None for a user's own."""
     importances: dict[str, list[ParameterImportance]] = field(default_factory=dict)
     idle: set[str] = field(default_factory=set)
     """Parameters that are known to hardly matter, also at the recommended point."""
@@ -192,6 +194,9 @@ def _ask(service: Service, facts: _Facts) -> None:
         return
     for name in facts.objectives:
         facts.validations[name] = analysis.validation(service, facts.row.id, name or None)
+    with service.database.reading() as connection:
+        judged = [each.observation for told in facts.validations.values() for each in _least_probable(told)]
+        facts.trials = {each.seq: each.trial for each in observations.of_numbers(connection, facts.row.id, judged)}
     if facts.definition.objectives:
         facts.front = front(service, facts.row.id)
     if facts.definition.dimension > 1:
@@ -366,24 +371,31 @@ def _checks(facts: _Facts) -> Iterator[answers.Check]:
         text = words.few_results(facts.results, facts.definition.dimension, fewest)
         yield answers.Check(check="few_results", text=text)
     for name, found in facts.validations.items():
-        yield from _of_predictions(found, facts.digits, name, facts.names)
+        yield from _of_predictions(found, facts, name)
     yield from _of_edges(facts)
 
 
-def _of_predictions(
-    found: Validation, digits: Mapping[str, Digits], name: str, names: Labels
-) -> Iterator[answers.Check]:
+def _least_probable(found: Validation) -> list[ValidationItem]:
+    """Return the results that the others contradict, and the least probable one."""
+    doubted = [each for each in found.items if each.doubted]
+    return [*doubted, min(found.items, key=lambda each: each.tail)] if found.items else []
+
+
+def _of_predictions(found: Validation, facts: _Facts, name: str) -> Iterator[answers.Check]:
     """Yield the checks of the model's leave-one-out predictions."""
+    digits, names = facts.digits, facts.names
     metric: dict[str, Any] = {"metric": name or None}
     if len(found.items) < MIN_RESULTS or name not in digits:
         return
     for each in (each for each in found.items if each.doubted):
-        text = words.doubted(each, digits[name], name, names)
-        yield answers.Check(check="outlier", text=text, observation=each.observation, **metric)
+        trial = facts.trials.get(each.observation)
+        text = words.doubted(each, trial, digits[name], name, names)
+        yield answers.Check(check="outlier", text=text, observation=each.observation, trial=trial, **metric)
     least = min(found.items, key=lambda each: each.tail)
     if not least.doubted and is_outlier(least.value, [each.value for each in found.items], least.tail):
-        text = words.outlier(least, digits[name], name, names)
-        yield answers.Check(check="outlier", text=text, observation=least.observation, **metric)
+        trial = facts.trials.get(least.observation)
+        text = words.outlier(least, trial, digits[name], name, names)
+        yield answers.Check(check="outlier", text=text, observation=least.observation, trial=trial, **metric)
     if _is_poor(found):
         yield answers.Check(
             check="poor_predictions", text=words.poor_predictions(found, digits[name], name, names), **metric

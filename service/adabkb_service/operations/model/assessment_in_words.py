@@ -350,6 +350,9 @@ def _why_little(found: Outlook, possible: Possible) -> str:
 def _little(found: Outlook, possible: Possible, why: str) -> Iterator[str]:
     if possible.is_by_model:
         yield f"You can probably stop. {_by_model(found, possible)}"
+    elif possible.room == 0.0:
+        yield "You can stop: the best result has reached the best possible one."
+        return
     else:
         yield f"You can stop: {_to_bound(possible)}"
     yield why
@@ -406,22 +409,28 @@ def few_results(results: int, parameters: int, fewest: int) -> str:
     return f"Few results: {results}, for {of}. Do not rely on the model before there are {fewest}."
 
 
-def outlier(found: ValidationItem, digits: Digits, metric: str, names: Labels) -> str:
+def outlier(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:
     """Warn that a result is improbable given the others."""
-    of = f" of {names.metric(metric)}" if metric else ""
     return (
-        f"Result {found.observation}{of} is {digits.result(found.value)}, but given the others, the model expects "
-        f"{digits.estimate(found.mean, found.std)}. Check the measurement and the entry."
+        f"{_whose(found.observation, trial, metric, names)} is {digits.result(found.value)}, but given the others, the "
+        f"model expects {digits.estimate(found.mean, found.std)}. Check the measurement and the entry."
     )
 
 
-def doubted(found: ValidationItem, digits: Digits, metric: str, names: Labels) -> str:
+def doubted(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:
     """State that the model gives a result less weight."""
-    of = f" of {names.metric(metric)}" if metric else ""
     return (
-        f"Result {found.observation}{of} is {digits.result(found.value)}, but given the others, the model expects "
-        f"{digits.estimate(found.mean, found.std)}. It has less weight unless a repetition confirms it."
+        f"{_whose(found.observation, trial, metric, names)} is {digits.result(found.value)}, but given the others, the "
+        f"model expects {digits.estimate(found.mean, found.std)}. It has less weight unless a repetition confirms it."
     )
+
+
+def _whose(seq: int, trial: int | None, metric: str, names: Labels) -> str:
+    """Return what people call a result: by its trial, or as one's own."""
+    what = names.metric(metric) if metric else "The result"
+    if trial is None:
+        return f"{what} of own result R{seq}" if metric else f"Own result R{seq}"
+    return f"{what} of trial {trial}"
 
 
 def poor_predictions(found: Validation, digits: Digits, metric: str, names: Labels) -> str:

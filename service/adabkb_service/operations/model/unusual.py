@@ -1,26 +1,35 @@
-"""What the page says about a result that a person has just entered: the stored numbers, and whether they are
-unusual."""
+"""What the page says of a result that a person has entered: the stored numbers, and whether they are unusual."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
+from sqlalchemy import Connection
+
 from adabkb_service.contract.algorithms import AutoProfile
-from adabkb_service.contract.answers import Study, Trial
+from adabkb_service.contract.answers import Observation, Study, Trial
 from adabkb_service.contract.quantities import with_unit
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.answers import INTERVAL
 from adabkb_service.errors import Unavailable
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words import digits, wording
 from adabkb_service.storage import observations, result_table, studies, trials
+from adabkb_service.storage.rows import ObservationRow, StudyRow
 from adabkb_service.study import lifecycle, render
 
 WIDE = 2.5758293035489004
 """Half the width of a central 99% interval of a normal distribution, in standard deviations."""
 FEWEST = 4
 """The minimum number of other results with which a result is compared."""
+MOST = 5000
+"""Studies with more results have no lasting warnings, since each result is compared with all others."""
+CONFIRMED = "confirmed"
+"""The attribute with the value that a person has confirmed."""
 CHECK = "Check the number and its decimal point."
 BEYOND = 0.5
 """Without a prediction, a result is unusual if it is outside the range of all others by more than this share of the
@@ -41,38 +50,98 @@ class Stored:
 
 def stored(service: Service, study_id: str, seq: int) -> Stored:
     """Return what to say about a result. It is unusual outside the 99% interval of what the model expected when it
-    chose the point, widened by the noise; without such a prediction, if it is far outside the range of all others. A
-    repetition is also compared with the earlier results at its point.
+    chose the point, widened by the noise; without such a prediction, if it is far outside the range of all others; and
+    beyond natural bounds. Where there are other results at its point, it is compared with these instead.
 
     Raises:
         StudyNotFound, ObservationNotFound: the study or the result does not exist.
     """
     with service.database.reading() as connection:
         row = studies.get(connection, study_id)
-        result = observations.get(connection, study_id, seq)
-        trial = None if result.trial is None else render.trial(trials.get(connection, study_id, result.trial))
-        others = result_table.others(connection, study_id, seq)
+        judged = _judged(connection, row, observations.get(connection, study_id, seq))
     study = lifecycle.full_view(row)
+    result = judged.result
     numbers = wording.result(study.quantities, {"value": result.value, "metrics": result.metrics or {}})
+    return Stored(numbers, _sentence(study, judged, partial(_noise, service, row)))
+
+
+def warnings(service: Service, study_id: str, seqs: Sequence[int]) -> dict[int, str]:
+    """Return the warnings about those of the results that are unusual, by number. A result that does not count, or
+    whose number a person has confirmed, has none.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
+    with service.database.reading() as connection:
+        row = studies.get(connection, study_id)
+        if row.observations > MOST:
+            return {}
+        judged = [
+            _judged(connection, row, result)
+            for result in observations.of_numbers(connection, study_id, seqs)
+            if not result.excluded
+        ]
+    study, noise = lifecycle.full_view(row), cache(partial(_noise, service, row))
+    found = {
+        each.result.seq: _sentence(study, each, noise)
+        for each in judged
+        if not each.result.outside and each.confirmed != each.result.value
+    }
+    return {seq: sentence for seq, sentence in found.items() if sentence}
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A result, and what it is compared with."""
+
+    result: Observation
+    trial: Trial | None
+    others: result_table.Others
+    confirmed: Any
+    """The value that a person has confirmed; None without one."""
+
+
+def _judged(connection: Connection, row: StudyRow, result: ObservationRow) -> _Judged:
+    trial = None if result.trial is None else render.trial(trials.get(connection, row.id, result.trial))
+    definition = definition_of(row.definition)
+    attributes = result.attributes if trial is None else trial.attributes
+    return _Judged(
+        render.observation(result, definition, definition.space()),
+        trial,
+        result_table.others(connection, row.id, result.seq),
+        (attributes or {}).get(CONFIRMED),
+    )
+
+
+def _sentence(study: Study, judged: _Judged, noise: Callable[[], float | None]) -> str:
+    result, others = judged.result, judged.others
+    if result.beyond_natural_bounds:
+        return wording.beyond_natural_bounds(study, result)
     if result.value is None or study.objectives or others.count < FEWEST:
-        return Stored(numbers, "")
-    return Stored(numbers, _warning(service, study, result.value, others, trial, row.best))
+        return ""
+    return _warning(study, result.value, others, judged.trial, noise)
+
+
+def _noise(service: Service, row: StudyRow) -> float | None:
+    """Return the standard deviation of repeated results; None if the model does not tell it in time."""
+    try:
+        _, assessed = service.ask(row.id, "assessment", None if row.best is None else row.best["parameters"])
+    except Unavailable:
+        return None
+    return assessed.repeated or 0.0
 
 
 def _warning(
-    service: Service,
-    study: Study,
-    value: float,
-    others: result_table.Others,
-    trial: Trial | None,
-    best: dict[str, Any] | None,
+    study: Study, value: float, others: result_table.Others, trial: Trial | None, noise: Callable[[], float | None]
 ) -> str:
     """Return a sentence about a value that is unusual beside the other results; empty if it is not."""
     extent = others.high - others.low
-    if others.there is not None and abs(value - others.there) > APART * extent:
+    if others.there is not None:
+        if abs(value - others.there) <= APART * extent:
+            return ""
         there = wording.in_unit(study, None, float(f"{others.there:.4g}"))
         return f"This is unusual: at the same point, the result was {there} before. {CHECK}"
-    expected = _expected(service, study, trial, best)
+    expected = _expected(study, trial, noise)
     if expected is not None:
         low, high = expected
         if not low <= value <= high:
@@ -85,22 +154,18 @@ def _warning(
     return ""
 
 
-def _expected(
-    service: Service, study: Study, trial: Trial | None, best: dict[str, Any] | None
-) -> tuple[float, float] | None:
+def _expected(study: Study, trial: Trial | None, noise: Callable[[], float | None]) -> tuple[float, float] | None:
     """Return the central 99% interval of a result of a trial: the prediction that the model made when it chose the
     point, widened by the noise. None without a prediction, or if the model does not answer in time."""
     found = None if trial is None else trial.expected
     if found is None or None in (found.mean, found.lcb, found.ucb) or not isinstance(study.algorithm, AutoProfile):
         return None
-    try:
-        _, assessed = service.ask(study.id, "assessment", None if best is None else best["parameters"])
-    except Unavailable:
+    repeated = noise()
+    if repeated is None:
         return None
     mean, lcb, ucb = found.mean or 0.0, found.lcb or 0.0, found.ucb or 0.0
-    noise = WIDE * (assessed.repeated or 0.0)
-    low = mean - math.hypot((mean - lcb) * WIDE / INTERVAL, noise)
-    high = mean + math.hypot((ucb - mean) * WIDE / INTERVAL, noise)
+    low = mean - math.hypot((mean - lcb) * WIDE / INTERVAL, WIDE * repeated)
+    high = mean + math.hypot((ucb - mean) * WIDE / INTERVAL, WIDE * repeated)
     return low, high
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import NamedTuple
+from itertools import starmap
+from typing import Any, NamedTuple
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.parameters import Parameter
-from adabkb_service.contract.quantities import OBJECTIVE, with_unit
+from adabkb_service.contract.quantities import OBJECTIVE, Quantity, with_unit
 from adabkb_service.operations.reports.edits_in_words import edits
 from adabkb_service.operations.reports.study_report import Line, StudyReport
 from adabkb_service.operations.words import wording
@@ -280,12 +281,12 @@ def _change(study: answers.Study, event: Event, trials: Mapping[int, int]) -> st
     payload = event.payload
     match event.kind:
         case "updated":
-            return "Changed: " + ", ".join(f"{name} = {_setting(value)}" for name, value in payload["changes"].items())
+            return "Changed: " + ", ".join(starmap(_setting, payload["changes"].items()))
         case "failed" | "released" | "retried" | "withdrawn":
             return f"Trial {event.trial} {OF_TRIALS[event.kind]}"
         case "corrected":
             was, seq = payload.get("was", {}), payload["observation"]
-            whose = f"The result of trial {trials[seq]}" if seq in trials else f"Own result {seq}"
+            whose = f"The result of trial {trials[seq]}" if seq in trials else f"Own result R{seq}"
             if "excluded" in was:
                 return f"{whose} {'was excluded' if payload['excluded'] else 'counts again'}"
             before, now = (wording.result(study.quantities, each) for each in (was, payload))
@@ -293,8 +294,23 @@ def _change(study: answers.Study, event: Event, trials: Mapping[int, int]) -> st
     return CHANGES[event.kind]
 
 
-def _setting(value: object) -> str:
-    return str(value) if isinstance(value, dict) else shown(value)
+def _setting(name: str, value: Any) -> str:
+    """Return a changed setting in words."""
+    if name == "quantities":
+        return "; ".join(_quantity(each, fields) for each, fields in value.items()) or "no units and bounds of results"
+    if isinstance(value, dict):
+        return f"{name} = " + (", ".join(f"{key}: {shown(each)}" for key, each in value.items()) or "none")
+    return f"{name} = {shown(value)}"
+
+
+def _quantity(name: str, fields: Mapping[str, Any]) -> str:
+    """Return the label, the unit and the natural bounds of a quantity in words."""
+    known = Quantity.model_validate(fields)
+    bounds = {"from": known.low, "to": known.high}
+    ends = [f"{word} {with_unit(figure(end), known.unit)}" for word, end in bounds.items() if end is not None]
+    told = [*([known.unit] if known.unit else []), *([f"possible values {' '.join(ends)}"] if ends else [])]
+    label = known.label or ("result" if name == OBJECTIVE else name)
+    return f"{label} ({', '.join(told)})" if told else label
 
 
 def _reason(event: Event) -> str:
@@ -309,7 +325,7 @@ def acts(report: StudyReport) -> Table:
             moment(each.at),
             each.user or UNKNOWN,
             each.action,
-            ", ".join(f"{n}: {_setting(v)}" for n, v in each.detail.items()),
+            ", ".join(f"{n}: {v if isinstance(v, dict) else shown(v)}" for n, v in each.detail.items()),
         ]
         for each in report.acts or []
     ]
@@ -318,7 +334,7 @@ def acts(report: StudyReport) -> Table:
 
 def holder(file: FileRow) -> str:
     """Return what a file is attached to."""
-    return f"trial {file.trial}" if file.observation is None else f"own result {file.observation}"
+    return f"trial {file.trial}" if file.observation is None else f"own result R{file.observation}"
 
 
 def files(report: StudyReport) -> Table:

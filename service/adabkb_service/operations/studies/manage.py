@@ -190,24 +190,33 @@ def _with_words_as_given(was: list[Any], given: list[Any]) -> list[Any]:
 
 
 def _differences(name: str, was: Any, given: Any) -> Iterator[str]:
-    """Yield the differences between two values, down to single numbers, fields of parameters and choices. If the lists
-    of parameters differ, parameters are matched by name."""
+    """Yield the differences between two values, down to single numbers, fields of parameters and choices. Parameters
+    are called by their names."""
     if isinstance(was, dict) and isinstance(given, dict):
         for field in sorted(was.keys() | given.keys()):
             yield from _differences(f"{name}.{field}".lstrip("."), was.get(field, ABSENT), given.get(field, ABSENT))
+    elif name == "parameters":
+        yield from _differing_parameters(was, given)
     elif isinstance(was, list) and isinstance(given, list):
         yield from _differing_items(name, was, given)
     elif was != given:
         yield f"{shortened(name, 100)} is {_as_text(was)}, not {_as_text(given)}"
 
 
+def _differing_parameters(was: list[Any], given: list[Any]) -> Iterator[str]:
+    names, others = _names(was), _names(given)
+    one, other = dict(zip(names, was, strict=True)), dict(zip(others, given, strict=True))
+    for name in names if names == others else sorted(one.keys() | other.keys()):
+        told = f"parameter {shown(name)}"
+        if name in one and name in other:
+            yield from (f"{told}: {difference}" for difference in _differences("", one[name], other[name]))
+        else:
+            yield from _differences(told, one.get(name, ABSENT), other.get(name, ABSENT))
+    if names != others and one.keys() == other.keys():
+        yield f"the order of parameters is {shown(names)}, not {shown(others)}"
+
+
 def _differing_items(name: str, was: list[Any], given: list[Any]) -> Iterator[str]:
-    if name == "parameters" and (names := _names(was)) != (others := _names(given)):
-        one, other = dict(zip(names, was, strict=True)), dict(zip(others, given, strict=True))
-        yield from _differences(name, one, other)
-        if one.keys() == other.keys():
-            yield f"the order of parameters is {shown(names)}, not {shown(others)}"
-        return
     if len(was) != len(given):
         yield f"{shortened(name, 100)} has {len(was)} items, not {len(given)}"
     for index, (item, instead) in enumerate(zip(was, given, strict=False)):

@@ -191,7 +191,7 @@ def best_listed(study: ListedStudy) -> str:
     return _number(known, None) if study.best is None else written(known, study.best)
 
 
-def written(known: Quantity, value: float) -> str:
+def written(known: Quantity, value: float | None) -> str:
     """Format a number of a quantity with its unit."""
     return with_unit(_number(known, value), known.unit)
 
@@ -361,6 +361,24 @@ def point(study: Study, parameters: Mapping[str, Any]) -> str:
     varying = [each for each in study.parameters if each.kind != "fixed" and each.name in parameters]
     settings = [f"{each.label or each.name} {setting_in_unit(each, parameters[each.name])}" for each in varying]
     return ", ".join(settings[:MAX_VALUES]) + (", …" if len(settings) > MAX_VALUES else "")
+
+
+def beyond_natural_bounds(study: Study, result: Observation) -> str:
+    """Return a sentence per number of a result that is beyond its natural bounds."""
+    told = []
+    for name in result.beyond_natural_bounds:
+        known = study.quantities[name]
+        number = (result.value if name == OBJECTIVE else (result.metrics or {}).get(name)) or 0.0
+        is_low = known.low is not None and number < known.low
+        bound = written(known, known.low if is_low else known.high)
+        label = known.label or ("The result" if name == OBJECTIVE else name)
+        told.append(f"{label} is {'below' if is_low else 'above'} the natural bound of {bound}: check the number.")
+    return " ".join(told)
+
+
+def whose(result: Observation) -> str:
+    """Return what people call a result: by its trial, or as one's own."""
+    return f"own result R{result.seq}" if result.trial is None else f"the result of trial {result.trial}"
 
 
 def condition(parameter: Parameter) -> str:

@@ -3,7 +3,7 @@
 import { askWith } from "./asking.js";
 import { messageOf, statusOf } from "./caught.js";
 import { byId, made } from "./elements.js";
-import { inUnit, shown } from "./words.js";
+import { inUnit, numbered, shown } from "./words.js";
 
 /** @type {[string, "progress" | "latest" | "findings" | "outlook"][]} */
 const QUESTIONS = [
@@ -149,7 +149,7 @@ export class AssessmentPanel {
       if (check.observation) {
         const link = document.createElement("a");
         link.href = `${this.data.page}/results/${check.observation}`;
-        link.textContent = `Look at result ${check.observation}`;
+        link.textContent = `Look at ${numbered({ trial: check.trial, seq: check.observation })}`;
         item.append(" ", link);
       }
       if (check.widened && this.mayAct) {

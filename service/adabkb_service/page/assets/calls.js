@@ -28,8 +28,9 @@ function newKey() {
  * @param {string} path
  * @param {unknown} [body]
  * @param {number} [turns] maximum number of times to send it while the server is busy
+ * @param {boolean} [isKept] whether the browser sends it even if somebody leaves the page
  */
-export async function call(method, path, body, turns = MAX_TURNS) {
+export async function call(method, path, body, turns = MAX_TURNS, isKept = false) {
   const hasBody = method !== "GET" && method !== "DELETE";
   /** @type {RequestInit} */
   const options = {
@@ -40,6 +41,7 @@ export async function call(method, path, body, turns = MAX_TURNS) {
       ...(hasBody ? { "Content-Type": "application/json" } : {}),
     },
     cache: "no-store",
+    keepalive: isKept,
     ...(hasBody ? { body: JSON.stringify(body ?? {}) } : {}),
   };
   const answer = await served(path, options, method === "GET" ? 0 : 2, turns);

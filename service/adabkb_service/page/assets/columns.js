@@ -180,6 +180,8 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
     { key: "reason", label: "Why it failed", field: "reason", names: ["reason"] },
     { key: "state", label: "State (completed or failed; others are left out)", names: ["state", "status"] },
     { key: "excluded", label: "Excluded (these rows are left out)", names: ["excluded"] },
+    { key: "trial", label: "Trial of this study", names: ["trial"] },
+    { key: "observation", label: "Number of the result in this study", names: ["observation"] },
   ];
 }
 

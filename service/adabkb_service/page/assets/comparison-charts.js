@@ -151,7 +151,7 @@ function progress(all, readable) {
       ...option.tooltip,
       trigger: "item",
       formatter: (/** @type {{ seriesName: string, data: number[] }} */ { seriesName, data: [, value, seq] }) =>
-        `${seriesName}\nresult ${seq}: ${figure(value)}`,
+        `${seriesName}\nafter ${counted(seq, "result")}: ${figure(value)}`,
     };
     const rows = drawn.flatMap((each) => each.records.map(([seq, value]) => [each.id, seq, value]));
     return { option, header: ["study", "result", "best_so_far"], rows, said: said(all, drawn) };

@@ -36,8 +36,8 @@ function beyond({ outcome_constraints: bounds = [] }, metrics) {
 function isNews({ gap, best, direction, quantities }) {
   const { low, high } = quantities?.value ?? {};
   const end = direction === "maximize" ? high : low;
-  const room = best && end !== undefined ? Math.abs(end - best.value) : 0;
-  return gap !== null && !(room && gap >= room);
+  if (gap === null || !best || end === undefined) return gap !== null;
+  return gap < (direction === "maximize" ? end - best.value : best.value - end);
 }
 
 /** A study's answers. */

@@ -65,7 +65,19 @@ function added({ value, metrics = {}, was }, quantities) {
   ];
 }
 
-/** @type {Record<string, (payload: StudyEvent["payload"], quantities: Quantities) => string>} */
+/** What is changed, if it has several parts.
+ * @type {Record<string, string>}
+ */
+const CHANGED = { quantities: "names, units and bounds of results", parameters: "names and units of parameters" };
+
+/** A result in words: by its trial, or as one's own.
+ * @param {StudyEvent["payload"]} payload
+ * @param {number | null} trial
+ */
+const whose = ({ observation }, trial) =>
+  trial === null ? `Own result R${observation}` : `The result of trial ${trial}`;
+
+/** @type {Record<string, (payload: StudyEvent["payload"], quantities: Quantities, trial: number | null) => string>} */
 const SENTENCES = {
   created: () => "The study was created",
   suggested: (payload) => `was suggested${by(payload.worker)}`,
@@ -79,21 +91,23 @@ const SENTENCES = {
   withdrawn: (payload) => `was withdrawn${because(payload.reason)}`,
   annotated: ({ observation, attributes }) => {
     const named = Object.keys(attributes ?? {}).join(", ") || "attribute";
-    return `${observation ? `Result ${observation} ` : ""}has a new ${named}`;
+    return `${observation ? `Own result R${observation} ` : ""}has a new ${named}`;
   },
   paused: (payload) => `The study was paused${because(payload.reason)}`,
   resumed: () => "The study was resumed",
   updated: (payload) =>
     `Changed: ${Object.entries(payload.changes)
-      .map(([name, value]) => `${name} = ${shown(value)}`)
+      .map(([name, value]) =>
+        value && typeof value === "object" ? (CHANGED[name] ?? name) : `${name} = ${shown(value)}`,
+      )
       .join(", ")}`,
   completed: (payload) => `The study is complete${because(payload.reason)}`,
-  corrected: (payload, quantities) =>
+  corrected: (payload, quantities, trial) =>
     payload.excluded
-      ? `Result ${payload.observation} was excluded${because(payload.reason)}`
-      : `Result ${payload.observation} was set to ${result(payload, quantities)}${because(payload.reason)}`,
-  measured: (payload, quantities) =>
-    `Result ${payload.observation} got ${added(payload, quantities).join(", ")}, which it lacked`,
+      ? `${whose(payload, trial)} was excluded${because(payload.reason)}`
+      : `${whose(payload, trial)} was set to ${result(payload, quantities)}${because(payload.reason)}`,
+  measured: (payload, quantities, trial) =>
+    `${whose(payload, trial)} got ${added(payload, quantities).join(", ")}, which it lacked`,
   model_failed: (payload) => `The model failed${because(payload.error)}`,
   stopped: (payload) => `was stopped at step ${payload.step}${because(payload.reason)}`,
   edited: (payload) => `The parameters or rules were edited, version ${payload.version}`,
@@ -164,7 +178,7 @@ export function follow(data, quantities, cursor, changed) {
  */
 function line(event, data, quantities) {
   const item = document.createElement("li");
-  const told = SENTENCES[event.kind](event.payload, quantities);
+  const told = SENTENCES[event.kind](event.payload, quantities, event.trial);
   if (OF_TRIALS.has(event.kind) && event.trial !== null) {
     const link = document.createElement("a");
     link.href = data.trialPage(event.trial);

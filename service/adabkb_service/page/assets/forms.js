@@ -232,8 +232,12 @@ function tellBeside(form, element, words) {
   const prefix = element ? `${labelOf(element)}: ` : "";
   const told = words.startsWith(prefix) ? words.slice(prefix.length) : words; // the label is beside it
   const note = made("small", { className: "fault", textContent: told });
-  element?.closest(".field, .choice, .condition, td")?.append(note);
+  const place = element?.closest(BESIDE);
+  for (const before of place?.querySelectorAll(".fault") ?? []) before.remove();
+  place?.append(note);
 }
+
+const BESIDE = ".field, .choice, .condition, td"; // what contains a field and its error
 
 const STEP_TOLERANCE = 1e-6; // as a part of the step
 
@@ -249,16 +253,46 @@ function invalidity({ value: text, dataset }) {
   return `between two steps; the nearest value is ${figure(least + nearest * step, 6)}`;
 }
 
+/** Whether a button of the pointer is pressed. Nothing may move then: a click needs its target below the pointer until
+ * it is released. */
+let isPressed = false;
+/** @type {(() => void)[]} */
+const afterwards = []; // what waits until it is released
+document.addEventListener("pointerdown", () => (isPressed = true), true);
+for (const kind of ["pointerup", "pointercancel"])
+  document.addEventListener(
+    kind,
+    () => {
+      isPressed = false;
+      setTimeout(() => {
+        for (const each of afterwards.splice(0)) each(); // after the click
+      });
+    },
+    true,
+  );
+
 /** Show an error next to a number when a person leaves the field. */
 document.addEventListener("change", ({ target }) => {
   if (!(target instanceof HTMLInputElement) || !target.dataset.low) return;
-  target.closest(".field")?.querySelector(".fault")?.remove();
+  const judge = () => {
+    const told = invalidity(target);
+    if (!target.isConnected || !told || target.getAttribute("aria-invalid")) return;
+    target.setAttribute("aria-invalid", "true");
+    const note = made("small", { className: "fault", textContent: told });
+    target.closest(".field")?.append(note);
+  };
+  if (isPressed) afterwards.push(judge);
+  else judge();
+});
+
+/** Remove the error of a field when a person changes it, and that of the form if it was the last one. */
+document.addEventListener("input", ({ target }) => {
+  if (!(target instanceof Element) || !isField(target) || !target.getAttribute("aria-invalid")) return;
   target.removeAttribute("aria-invalid");
-  const told = invalidity(target);
-  if (!told) return;
-  target.setAttribute("aria-invalid", "true");
-  const note = made("small", { className: "fault", textContent: told });
-  target.closest(".field")?.append(note);
+  for (const note of target.closest(BESIDE)?.querySelectorAll(".fault") ?? []) note.remove();
+  const { form } = target;
+  if (!form || fieldsOf(form).some((each) => each.getAttribute("aria-invalid"))) return;
+  for (const told of every(form, ".problem", HTMLElement)) told.hidden = true;
 });
 
 /** Mark a field as wrong, and unfold the section that contains it.

@@ -466,8 +466,7 @@ function said(study, { count, records, results: found }, density, failed) {
   const parts =
     density || !excluded ? [counted(count, "result")] : [`${counted(count, "result")}, ${excluded} excluded`];
   if (failed) parts.push(`${counted(failed, "failed trial")} below the axis`);
-  if (best)
-    parts.push(`the best is ${measured(best[1], study.quantity)}, ${result ? numbered(result) : `result ${best[0]}`}`);
+  if (best) parts.push(`the best is ${measured(best[1], study.quantity)}${result ? `, ${numbered(result)}` : ""}`);
   if (study.gap !== null) {
     const gain = best ? Math.abs(farthest(study, best[1], study.gap) - best[1]) : study.gap;
     parts.push(`further trials will probably gain less than ${inUnit(difference(gain), study.quantity.unit)}`);

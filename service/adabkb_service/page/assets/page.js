@@ -9,6 +9,7 @@ import { around, byId, dataOf, every, holder, one } from "./elements.js";
 import { body, clearProblem, isField, tellProblem } from "./forms.js";
 import "./session.js";
 import { clearToasts, saidBefore, say, sayThere } from "./toasts.js";
+import { markUnusual } from "./unusual.js";
 import { askPatiently } from "./waiting.js";
 import { atClock, figure, span, tellTimes } from "./words.js";
 
@@ -19,6 +20,7 @@ import { atClock, figure, span, tellTimes } from "./words.js";
  * @property {(answer: any, sent: any, element: HTMLElement) => string | Promise<string>} [says]
  * @property {(answer: any, sent: any, element: HTMLElement) => Way | null} [undo]
  * @property {(answer: any) => string} [goto]
+ * @property {(answer: any, element: HTMLElement) => { href: string, text: string }} [link]
  * @property {(answer: any, sent: any, element: HTMLElement) => unknown} [after]
  */
 
@@ -74,15 +76,23 @@ const ACTIONS = {
   result: { says: tellStored, undo: exclusion, goto: stay },
   failure: { says: (answer) => `Trial ${answer.trial.number} is stored as failed.` },
   queue: {
-    says: ({ number, plate }) => `Trial ${number} is queued${plate ? ` on plate ${plate}` : ""}.`,
+    says: ({ number, plate }) =>
+      `Trial ${number} is queued${plate ? ` on plate ${plate}` : ""}. It is the next one that somebody gets.`,
+    undo: ({ number }, _, element) => ({ method: "POST", path: `${pathOf(element)}/${number}/withdraw` }),
+    link: linkToTrial,
   },
   repeat: {
     says: ({ trials }) => {
       const of = trials[0].plate ? ` on plate ${trials[0].plate}` : "";
       return trials.length > 1
         ? `Trials ${trials[0].number} to ${trials.at(-1).number} are queued${of}.`
-        : `Trial ${trials[0].number} is queued${of}.`;
+        : `Trial ${trials[0].number} is queued${of}. It is the next one that somebody gets.`;
     },
+    undo: ({ trials }, _, element) =>
+      trials.length > 1
+        ? null
+        : { method: "POST", path: pathOf(element).replace(/repeat$/, `${trials[0].number}/withdraw`) },
+    link: ({ trials }, element) => linkToTrial(trials[0], element),
   },
   limits: {
     says: () => "The limits are changed.",
@@ -185,6 +195,7 @@ const ACTIONS = {
     goto: stay,
   },
   unhook: { says: () => "The webhook is deleted.", goto: stay },
+  confirmed: { says: () => "The number is confirmed.", goto: stay },
   unfile: { says: () => "The file is deleted.", goto: stay },
   revoke: { says: () => "The link is revoked.", goto: stay },
   sessions: { says: () => "The sessions are ended.", goto: stay },
@@ -193,6 +204,14 @@ const ACTIONS = {
 
 function stay() {
   return location.href;
+}
+
+/** @param {{ number: number }} trial
+ * @param {HTMLElement} element
+ */
+function linkToTrial({ number }, element) {
+  const [, study = ""] = pathOf(element).match(/\/v1\/studies\/([^/]+)/) ?? [];
+  return { href: `${root}/studies/${study}/trials/${number}`, text: `Trial ${number}` };
 }
 
 /** @param {Record<string, any>} sent */
@@ -245,7 +264,7 @@ async function tellStored({ observation, trial, study }, sent) {
   /** @type {{ told: string, warning: string } | null} */
   const found = await Promise.race([call("GET", path).catch(() => null), late]);
   const numbers = found?.told || (typeof sent.value === "number" ? figure(sent.value, 12) : "");
-  const what = trial ? `The result of trial ${trial.number} is stored` : `Result ${observation.seq} is stored`;
+  const what = trial ? `The result of trial ${trial.number} is stored` : `Own result R${observation.seq} is stored`;
   return [`${what}${numbers && `: ${numbers}`}.`, found?.warning ?? ""].join(" ").trim();
 }
 
@@ -258,7 +277,12 @@ async function perform(element, sent) {
   const isAsking = element.dataset.action === "ask";
   const answer = await (isAsking ? askPatiently(method, path, sent) : call(method, path, sent));
   if (answer === null) return; // the person has cancelled
-  const { says, undo, goto, after } = ACTIONS[dataOf(element, "action")];
+  const note = element.querySelector("[data-note]");
+  if (note instanceof HTMLInputElement && note.value.trim() !== note.defaultValue)
+    await call("PATCH", path.replace(/observe$/, `trials/${answer.trial.number}`), {
+      attributes: { note: note.value.trim() || null },
+    });
+  const { says, undo, goto, after, link } = ACTIONS[dataOf(element, "action")];
   const text = await says?.(answer, sent, element);
   const way = undo?.(answer, sent, element);
   const back = way ? { path, ...way } : undefined;
@@ -270,7 +294,7 @@ async function perform(element, sent) {
     else location.assign(target);
     return;
   }
-  if (text) say(text, back && (() => takeBack(back)));
+  if (text) say(text, back && (() => takeBack(back)), link?.(answer, element));
   after?.(answer, sent, element);
   changed(element);
 }
@@ -388,7 +412,10 @@ function freshen(element) {
     each.textContent = span(Number(each.dataset.duration));
 }
 
-document.addEventListener("htmx:afterSettle", () => freshen(document.body));
+document.addEventListener("htmx:afterSettle", () => {
+  freshen(document.body);
+  markUnusual(document.body);
+});
 document.addEventListener(
   "htmx:responseError",
   ({ detail }) => detail.xhr.status === 401 && document.dispatchEvent(new Event("visibilitychange")),
@@ -401,5 +428,6 @@ for (const field of remembered(document)) {
   if (value !== null && (field.value === "" || field instanceof HTMLSelectElement)) field.value = value;
 }
 freshen(document.body);
+markUnusual(document.body);
 const said = saidBefore();
 if (said) say(said.text, said.undo && (() => takeBack(said.undo, true)));

@@ -4,7 +4,7 @@
 import { Chart, colours, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { aboutResult, chosen, hatched, nearby, plane, points, rectangles } from "./learned.js";
-import { figure, inUnit, plusMinus, shown } from "./words.js";
+import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
 
 const PLAY_MILLISECONDS = 140;
 const MAX_STEPS = 60;
@@ -266,7 +266,7 @@ function said(met, blank, cells, isAll, others, through, lacksIndex, replayed) {
     );
   if (!isAll) parts.push(`only the first ${cells.length} parts are shown`);
   if (lacksIndex) parts.push("how good a part may be is not known yet, so the expected result is shown");
-  if (replayed?.past) parts.push(`replay: as of result ${replayed.now}, learned from the results until then`);
+  if (replayed?.past) parts.push(`replay: as of the first ${counted(replayed.now, "result")}, learned from these`);
   else if (replayed) parts.push("replay: the parts of then in the colours of now, as the results are too many");
   return `${parts.join("; ")}.`;
 }

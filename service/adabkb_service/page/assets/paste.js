@@ -5,7 +5,7 @@ import { messageOf, problemOf } from "./caught.js";
 import { guess, isFailure, isNothing, roles, withError } from "./columns.js";
 import { byId, dataOf, every, holder, made, one } from "./elements.js";
 import { clearProblem, tellProblem } from "./forms.js";
-import { read, written } from "./table.js";
+import { read, tableOf, written } from "./table.js";
 import { say } from "./toasts.js";
 import { counted, shown } from "./words.js";
 
@@ -15,7 +15,7 @@ import { counted, shown } from "./words.js";
 const MAX_FAULTS = 8;
 const MAX_SHOWN = 12;
 const BATCH = 500;
-const MAX_UNDONE = 100;
+const MAX_UNDONE = 1000;
 const REMOVED = "the table was removed again";
 
 /** Let the form import a table of results of a study.
@@ -28,6 +28,8 @@ export function takeTables(form, data) {
     back: byId("paste-back", HTMLButtonElement),
     skip: byId("paste-skip", HTMLInputElement),
     skipLine: byId("paste-skip-line", HTMLElement),
+    again: byId("paste-again", HTMLInputElement),
+    againLine: byId("paste-again-line", HTMLElement),
     file: byId("paste-file", HTMLInputElement),
     text: byId("paste-text", HTMLTextAreaElement),
     said: byId("paste-said", HTMLElement),
@@ -58,6 +60,7 @@ export function takeTables(form, data) {
     looked = turn;
     part.go.disabled = true;
     part.skip.checked = false;
+    part.again.checked = false;
     const columns = keys.map((key) => known.find((role) => role.key === key));
     const lacking = missing(known, keys);
     turn.rows = table.rows.map((row) => understood(row, columns, table.header));
@@ -74,6 +77,7 @@ export function takeTables(form, data) {
       return;
     }
     await tried(data, turn, () => looked === turn);
+    if (looked === turn) await recognize(data, turn);
     if (looked !== turn) return;
     draw(turn, choose, mend);
     settle(turn);
@@ -83,14 +87,19 @@ export function takeTables(form, data) {
    * @param {Turn} turn
    */
   function settle({ rows }) {
-    const good = rows.filter((row) => row.item && !row.faults.length);
+    const good = wanted(rows);
     const bad = rows.filter((row) => row.faults.length);
-    const left = rows.length - good.length - bad.length;
-    const told = [
-      bad.length
-        ? `${good.length} of ${counted(good.length + bad.length, "line")} can be added.`
-        : `${inWords(good)} will be added.`,
-    ];
+    const stored = rows.filter((row) => row.stored?.is_same && !row.faults.length);
+    const left = rows.filter((row) => row.left).length;
+    const told = [];
+    if (stored.length)
+      told.push(
+        `${stored.length} of ${counted(rows.length - left, "line")} ${stored.length === 1 ? "is" : "are"} stored ` +
+          `already${part.again.checked ? "." : " and will be left out."}`,
+      );
+    if (bad.length) told.push(`${good.length} of ${counted(good.length + bad.length, "line")} can be added.`);
+    else if (good.length || !stored.length) told.push(`${inWords(good)} will be added.`);
+    part.againLine.hidden = !stored.length;
     if (left)
       told.push(
         left === 1
@@ -101,12 +110,17 @@ export function takeTables(form, data) {
     part.skipLine.hidden = !bad.length;
     one(part.skipLine, "span", HTMLElement).textContent =
       `Leave out ${bad.length === 1 ? "the line that does" : `the ${bad.length} lines that do`} not fit`;
-    part.go.textContent = `Add ${inWords(good)}`;
+    part.go.textContent = good.length || !stored.length ? `Add ${inWords(good)}` : "Nothing to add";
     part.go.disabled = !good.length || (bad.length > 0 && !part.skip.checked);
     clearProblem(form);
     if (bad.length && !part.skip.checked) tellProblem(form, new Error(faultsOf(bad)));
   }
-  part.skip.addEventListener("change", () => looked && settle(looked));
+  /** The rows that are stored when somebody confirms.
+   * @param {PastedRow[]} rows
+   */
+  const wanted = (rows) =>
+    rows.filter((row) => row.item && !row.faults.length && (part.again.checked || !row.stored?.is_same));
+  for (const box of [part.skip, part.again]) box.addEventListener("change", () => looked && settle(looked));
   part.back.addEventListener("click", () => show("text"));
   const dialog = holder(form, "dialog", HTMLDialogElement);
   dialog.addEventListener("close", () => show("text"));
@@ -117,7 +131,7 @@ export function takeTables(form, data) {
     try {
       part.text.value = file.name.toLowerCase().endsWith(".xlsx")
         ? await sheet(dataOf(form, "sheet"), file)
-        : await file.text();
+        : tableOf(await file.text());
       part.file.value = "";
       await begin();
     } catch (error) {
@@ -153,7 +167,7 @@ export function takeTables(form, data) {
    * @param {Turn} turn
    */
   async function store(turn) {
-    const rows = turn.rows.filter((row) => row.item && !row.faults.length);
+    const rows = wanted(turn.rows);
     /** @type {number[]} */
     const seqs = [];
     /** @type {number[]} */
@@ -171,12 +185,9 @@ export function takeTables(form, data) {
     dialog.close();
     const undo = async () => {
       try {
-        for (const seq of seqs)
-          await call("PATCH", `${data.api}/observations/${seq}`, { excluded: true, reason: REMOVED });
-        for (const number of failed) {
-          await call("POST", `${data.api}/trials/${number}/retry`, { reason: REMOVED });
-          await call("POST", `${data.api}/trials/${number}/withdraw`, { reason: REMOVED });
-        }
+        const sent = { observations: seqs, trials: failed, reason: REMOVED };
+        await call("POST", `${data.page}/undo-import`, sent, undefined, true);
+        say(`Undone: ${inWords(rows)} no longer ${rows.length === 1 ? "counts" : "count"}.`);
       } catch (error) {
         say(messageOf(error));
       }
@@ -236,7 +247,7 @@ function missing(known, keys) {
  */
 function understood({ line, cells }, columns, header) {
   /** @type {PastedRow} */
-  const row = { line, cells, shows: [], faults: [], item: null, left: "", isFailed: false };
+  const row = { line, cells, shows: [], faults: [], item: null, left: "", isFailed: false, numbers: {}, stored: null };
   /** @type {Record<string, any>} */
   const item = { parameters: Object.create(null) };
   let lacking = 0;
@@ -254,6 +265,10 @@ function understood({ line, cells }, columns, header) {
   row.isFailed = isFailure(state) || columns.some((role, i) => (role?.isResult ?? false) && isFailure(cells[i] ?? ""));
   if (cellOf("excluded").toLowerCase() === "true") row.left = "excluded";
   else if (!row.isFailed && !["", "complete", "completed"].includes(state)) row.left = state;
+  for (const key of /** @type {const} */ (["trial", "observation"])) {
+    const typed = key === "trial" ? cellOf(key) : cellOf(key).replace(/^R(?=\d)/, "");
+    if (/^[1-9]\d{0,8}$/.test(typed)) row.numbers[key] = Number(typed);
+  }
   columns.forEach((role, i) => {
     const cell = cells[i] ?? "";
     row.shows[i] = cell;
@@ -356,6 +371,38 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
       if (!faults.length) throw error;
     }
   }
+}
+
+/** Find out which rows are stored already. A row with another result of the same trial is an error.
+ * @param {import("./data.js").StudyData} data
+ * @param {Turn} turn
+ */
+async function recognize(data, { rows, keys, known }) {
+  const asked = rows.filter((row) => row.item && !row.faults.length);
+  const i = keys.findIndex((key) => known.some((role) => role.key === key && role.isResult));
+  for (let start = 0; start < asked.length; start += BATCH) {
+    const some = asked.slice(start, start + BATCH);
+    const sent = some.map(({ item, isFailed, numbers }) => ({
+      parameters: item?.parameters ?? {},
+      ...(isFailed ? { failed: true } : { value: item?.value ?? null, metrics: item?.metrics ?? {} }),
+      ...numbers,
+    }));
+    const answer = await call("POST", `${data.page}/known`, { rows: sent });
+    for (const [k, row] of some.entries()) {
+      row.stored = answer.rows[k];
+      if (row.stored && !row.stored.is_same) row.faults.push({ i, text: otherResult(row, row.stored) });
+    }
+  }
+}
+
+/** @param {PastedRow} row
+ * @param {NonNullable<PastedRow["stored"]>} stored
+ */
+function otherResult({ line }, { trial, observation, value, metrics }) {
+  const which = trial === null ? `own result R${observation}` : `trial ${trial}`;
+  const number = value === null ? shown(Object.values(metrics ?? {})) : shown(value);
+  const remedy = `Correct ${which} on its page, or, if this is another experiment, leave out the columns with numbers.`;
+  return `Line ${line}: ${which} has another result, ${number}. ${remedy}`;
 }
 
 /** The result of a row, with 0 for an unreadable value, so that the server validates the rest.
@@ -476,10 +523,10 @@ function inSentence(header, known, keys) {
  */
 function drawn(row, header, keys, mend) {
   const line = document.createElement("tr");
-  line.className = row.left ? "left" : row.faults.length ? "faulty" : "";
+  line.className = row.left || row.stored?.is_same ? "left" : row.faults.length ? "faulty" : "";
   const number = made("th", {}, String(row.line));
   number.scope = "row";
-  const state = row.left || (row.isFailed ? "failed" : "");
+  const state = row.left || (row.stored?.is_same ? "stored already" : row.isFailed ? "failed" : "");
   if (state) number.append(made("small", {}, ` ${state}`));
   line.append(number);
   header.forEach((_, i) => {

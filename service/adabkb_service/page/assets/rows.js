@@ -94,6 +94,11 @@ function begin(row) {
       made("label", { className: "check" }, excluded, " does not count (excluded)"),
     );
   }
+  if (asked) {
+    const note = made("input", { maxLength: 4000, autocomplete: "off", defaultValue: asked.note ?? "" });
+    note.dataset.note = "";
+    form.append(labelled("Note", note));
+  }
   const problem = made("p", { className: "problem", hidden: true });
   problem.setAttribute("role", "alert");
   const save = made("button", {

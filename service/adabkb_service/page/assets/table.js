@@ -38,3 +38,52 @@ export function read(text) {
     .filter((row) => row.cells.some((cell) => cell !== ""));
   return { header: header?.cells ?? [], rows: others };
 }
+
+/** The table in a file: its text or, of an export as JSON lines, its trials and results as a table.
+ * @param {string} text
+ */
+export function tableOf(text) {
+  if (!/^\uFEFF?\{"type": ?"study"/.test(text)) return text;
+  /** @type {Map<number, any>} */
+  const trials = new Map();
+  /** @type {Record<string, unknown>[]} */
+  const rows = [];
+  const flat = (/** @type {string} */ group, /** @type {Record<string, unknown> | undefined} */ values) =>
+    Object.fromEntries(Object.entries(values ?? {}).map(([name, value]) => [`${group}.${name}`, value]));
+  const add = (/** @type {any} */ { parameters, metrics, std_errors: errors, attributes, ...more }) =>
+    rows.push({
+      ...more,
+      note: attributes?.note,
+      ...flat("parameters", parameters),
+      ...flat("metrics", metrics),
+      ...flat("std_errors", errors),
+    });
+  for (const line of text.replace(/^\uFEFF/, "").split("\n")) {
+    if (!/^\{"type": ?"(trial|observation)"/.test(line)) continue;
+    const { type, ...found } = JSON.parse(line);
+    if (type === "trial") trials.set(found.number, found);
+    else {
+      const { seq: observation, trial, parameters, metrics, std_errors, value, std_error, excluded } = found;
+      const { attributes } = trials.get(trial) ?? found;
+      add({
+        trial,
+        observation,
+        state: "completed",
+        parameters,
+        value,
+        std_error,
+        metrics,
+        std_errors,
+        excluded,
+        attributes,
+      });
+      if (trial !== null) trials.get(trial).isTold = true;
+    }
+  }
+  for (const { number: trial, state, parameters, reason, attributes, isTold } of trials.values())
+    if (!isTold) add({ trial, state, parameters, reason, attributes });
+  const header = [...new Set(rows.flatMap((row) => Object.keys(row).filter((name) => row[name] != null)))];
+  const shown = (/** @type {unknown} */ value) =>
+    value == null ? "" : typeof value === "string" ? value : JSON.stringify(value);
+  return written({ header, rows: rows.map((row) => ({ cells: header.map((name) => shown(row[name])) })) });
+}

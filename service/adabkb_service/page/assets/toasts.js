@@ -8,13 +8,20 @@ const SECONDS = 12;
 /** Show a message; with ``undo``, offer to undo the action.
  * @param {string} text
  * @param {(() => unknown) | false} [undo]
+ * @param {{ href: string, text: string }} [link]
  */
-export function say(text, undo) {
+export function say(text, undo, link) {
   const toast = document.createElement("div");
   toast.className = "toast";
   const told = document.createElement("span");
   told.textContent = text;
   toast.append(told);
+  if (link) {
+    const to = document.createElement("a");
+    to.href = link.href;
+    to.textContent = link.text;
+    toast.append(to);
+  }
   if (undo) {
     const button = document.createElement("button");
     button.type = "button";

@@ -77,7 +77,7 @@ export function validationChart(data) {
         ...option.tooltip,
         formatter: (/** @type {{ data: { each: Validation["items"][0] } }} */ { data: { each } }) =>
           [
-            numberOf(results.get(each.observation), each.observation),
+            ...[results.get(each.observation)].flatMap((result) => (result ? [numbered(result)] : [])),
             `measured ${measured(each.value, quantity)}`,
             `predicted ${plusMinus(each.mean, each.std, quantity)}`,
             `90% ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`,
@@ -100,11 +100,6 @@ export function validationChart(data) {
     { select: ({ data: { each } }) => location.assign(`${data.page}/results/${each.observation}`) },
   );
 }
-
-/** @param {Result | undefined} result
- * @param {number} seq
- */
-const numberOf = (result, seq) => (result ? numbered(result) : `result ${seq}`);
 
 /** @param {Colours} ink */
 const label = (ink) => ({

@@ -211,7 +211,7 @@ export const counted = (count, thing) => `${grouped(count)} ${thing}${count === 
 /** A result by the number of its trial or, without a trial, by its own.
  * @param {{ trial: number | null, seq: number }} result
  */
-export const numbered = ({ trial, seq }) => (trial === null ? `own result ${seq}` : `trial ${trial}`);
+export const numbered = ({ trial, seq }) => (trial === null ? `own result R${seq}` : `trial ${trial}`);
 
 /** The title of a column or an axis: the label or, without one, the name, with the unit.
  * @param {string} name
@@ -293,6 +293,7 @@ export function tellTimes(element) {
     const told = isNear ? fromNow(time.dateTime) : atClock(time.dateTime);
     if (time.textContent !== told) time.textContent = told;
     time.title = zoned.format(new Date(time.dateTime));
+    time.dataset.at = atClock(time.dateTime); // for paper
   }
 }
 

@@ -38,7 +38,7 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children_and_the_trial_
     study = create(budget=1)
     script = "trap 'touch asked' TERM; sleep 3600 & echo $! >child; wait; trap '' TERM; sleep 3600"
     run(study, script, "--timeout", "2", "--grace", "1", code=1)
-    assert reasons(study) == ["no result after 2 seconds (--timeout)"]
+    assert reasons(study) == ["no result after 2 s (--timeout)"]
     assert (folder / "asked").exists()
     assert not is_alive((folder / "child").read_text())
 

@@ -274,7 +274,9 @@ def test_parameters_and_results_have_units_and_natural_bounds(server: str) -> No
             assert study["quantities"] == quantities
             [trial] = (await agent.call("suggest", study="s"))["trials"]
             refusal = await agent.refusal("observe", study="s", trial=trial["trial"], value=824)
-            assert "above 100 %" in refusal
+            assert "far above the possible values, 0 to 100 %" in refusal
+            stored = await agent.call("observe", study="s", trial=trial["trial"], value=102)
+            assert stored["beyond_natural_bounds"] == ["value"]
             assert "20 to 120 °C" in await agent.read("adabkb://studies/s/report")
 
     asyncio.run(session())

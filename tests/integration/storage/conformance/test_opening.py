@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
-from adabkb_service.errors import Busy, Unavailable
+from adabkb_service.errors import Busy, SchemaMismatch, Unavailable
 from adabkb_service.storage.database import Database
 
 
@@ -60,4 +62,18 @@ def test_file_locked_by_another_program_is_busy(held: tuple[str, sqlite3.Connect
     database = Database(url, lock_seconds=0.2)
     with pytest.raises(Busy), database.reading():
         pass
+    database.close()
+
+
+def test_a_connection_to_another_programs_file_is_closed(tmp_path: Path) -> None:
+    """The pool never knows it, so nothing else would close it."""
+    file = tmp_path / "other.db"
+    with closing(sqlite3.connect(file)) as other, other:
+        other.execute("CREATE TABLE plants (name TEXT)")
+    database, opened = Database(f"sqlite:///{file}"), list[Any]()
+    sa.event.listen(database.engine, "connect", lambda connection, _: opened.append(connection), insert=True)
+    with pytest.raises(SchemaMismatch, match="plants"), database.reading():
+        pass
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opened[0].execute("SELECT 1")
     database.close()

@@ -1,0 +1,94 @@
+"""Which rows of a table are stored already, such as those of an export that is opened again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sqlalchemy import Connection
+
+from adabkb_service.contract.pasted import KnownRow, KnownRows, PastedRow, PastedRows
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import observations, studies, trials
+from adabkb_service.storage.rows import ObservationRow
+
+ALIKE = 1e-9
+"""The relative difference below which two numbers of a table are equal."""
+
+
+def known_rows(service: Service, study_id: str, body: PastedRows) -> KnownRows:
+    """Return what is stored of each row. A row with the number of a trial or of a result is compared with that one, if
+    its point is the same: numbers of another study are not. Other rows are the same as a result with an equal value at
+    an equal point.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
+    with service.database.reading() as connection:
+        studies.get(connection, study_id)
+        return KnownRows(rows=list(_known(connection, study_id, body)))
+
+
+def _known(connection: Connection, study_id: str, body: PastedRows) -> Iterator[KnownRow | None]:
+    numbers = sorted({row.trial for row in body.rows if row.trial is not None})
+    seqs = sorted({row.observation for row in body.rows if row.observation is not None and row.trial is None})
+    values = sorted({row.value for row in body.rows if row.value is not None})
+    stored = {each.number: each for each in trials.of_numbers(connection, study_id, numbers)}
+    of_trials: dict[int | None, list[ObservationRow]] = {}
+    for each in observations.of_trials(connection, study_id, numbers[0], numbers[-1]) if numbers else ():
+        of_trials.setdefault(each.trial, []).append(each)
+    by_seq = {each.seq: each for each in observations.of_numbers(connection, study_id, seqs)}
+    by_value: dict[float | None, list[ObservationRow]] = {}
+    for each in observations.with_values(connection, study_id, values):
+        by_value.setdefault(each.value, []).append(each)
+    for row in body.rows:
+        trial = stored.get(row.trial or 0)
+        if row.failed:
+            is_known = trial is not None and trial.state == "failed" and _is_at(row, trial.parameters)
+            yield (
+                KnownRow(trial=row.trial, observation=None, is_same=True, value=None, metrics=None)
+                if is_known
+                else None
+            )
+            continue
+        numbered = by_seq.get(row.observation or 0)
+        found = [*of_trials.get(row.trial or 0, ())] if row.trial else [] if numbered is None else [numbered]
+        found = [each for each in found if _is_at(row, each.parameters)]
+        same = [each for each in [*found, *by_value.get(row.value, ())] if _is_same(row, each)]
+        chosen = (same or found or [None])[0]
+        yield (
+            None
+            if chosen is None
+            else KnownRow(
+                trial=chosen.trial,
+                observation=chosen.seq,
+                is_same=bool(same),
+                value=chosen.value,
+                metrics=chosen.metrics,
+            )
+        )
+
+
+def _is_same(row: PastedRow, result: ObservationRow) -> bool:
+    """Whether a row has the numbers and the point of a result."""
+    if (row.value is None) != (result.value is None) or (row.value is None and not row.metrics):
+        return False
+    told = {"": row.value, **row.metrics}
+    kept: Mapping[str, Any] = {"": result.value, **(result.metrics or {})}
+    return _is_at(row, result.parameters) and all(_alike(value, kept.get(name)) for name, value in told.items())
+
+
+def _is_at(row: PastedRow, parameters: Mapping[str, Any]) -> bool:
+    """Whether a row has the values of a point, as far as it has values."""
+    return bool(row.parameters) and all(_alike(value, parameters.get(name)) for name, value in row.parameters.items())
+
+
+def _alike(one: Any, other: Any) -> bool:
+    is_number = [isinstance(each, int | float) and not isinstance(each, bool) for each in (one, other)]
+    if not all(is_number):
+        return bool(one == other)
+    try:
+        return math.isclose(one, other, rel_tol=ALIKE)
+    except OverflowError:  # an integer beyond all floats
+        return False

@@ -1,0 +1,41 @@
+// Lasting warnings about unusual results, at their rows and on their pages, until somebody corrects or confirms them.
+
+import { call } from "./calls.js";
+import { dataOf, every, made } from "./elements.js";
+
+/** Ask about the results that are shown, and mark those that are unusual.
+ * @param {ParentNode} within
+ */
+export async function markUnusual(within) {
+  for (const place of every(within, "[data-unusual]", HTMLElement)) {
+    const results = place.dataset.seq ? [place] : every(place, "[data-seq]", HTMLElement);
+    if (!results.length || place.dataset.judged) continue;
+    place.dataset.judged = "true";
+    const query = results.map((each) => `seq=${dataOf(each, "seq")}`).join("&");
+    try {
+      const found = await call("GET", `${dataOf(place, "unusual")}?${query}`);
+      for (const each of results) if (found[dataOf(each, "seq")]) mark(each, found[dataOf(each, "seq")]);
+    } catch (error) {
+      console.debug(error);
+    }
+  }
+}
+
+/** @param {HTMLElement} element a row, or the part of a page about a result
+ * @param {string} sentence
+ */
+function mark(element, sentence) {
+  const { page, confirms, sent } = element.dataset;
+  if (element instanceof HTMLTableRowElement) {
+    const link = made("a", { href: page, className: "mark doubt", title: sentence }, "unusual: check");
+    element.cells[1].append(" ", link);
+    return;
+  }
+  const told = made("p", { className: "banner" }, sentence);
+  if (confirms) {
+    const button = made("button", { type: "button" }, "The number is right");
+    Object.assign(button.dataset, { api: confirms, action: "confirmed", body: sent });
+    told.append(" ", button);
+  }
+  element.prepend(told);
+}

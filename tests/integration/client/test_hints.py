@@ -1,0 +1,72 @@
+"""A missing attribute that other libraries have: the error names what to use instead."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+from adabkb_client import Client, Float, Study, Trial
+
+
+@pytest.fixture
+def study(client: Client) -> Study:
+    study = client.create_study("s", {"lr": Float(0, 1)}, "minimize", budget=4, seed=1)
+    study.add_result({"lr": 0.5}, 0.25)
+    return study
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("ask", "study.suggest()"),
+        ("tell", "study.observe(trial, value)"),
+        ("best_params", "study.best().parameters; with noise, study.recommendation().model.parameters"),
+        ("trials_dataframe", "study.to_frame()"),
+        ("budget", "study.info().budget"),
+    ],
+)
+def test_of_a_study(study: Study, name: str, instead: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(study, name)
+    assert str(caught.value) == f"'Study' object has no attribute {name!r}; use {instead}"
+
+
+def test_of_trials_and_results(study: Study) -> None:
+    report = study.run(lambda lr: lr, n_trials=1, progress=False)
+    with study.trial() as leased:
+        objects: list[tuple[Any, str, str]] = [
+            (leased, "lr", "trial.parameters['lr']"),
+            (leased, "config", "trial.parameters"),
+            (leased.trial, "lr", "trial.parameters['lr']"),
+            (study.observations()[0], "params", "observation.parameters"),
+            (study.best(), "lr", "best.parameters['lr']"),
+            (study.recommendation(), "parameters", "recommendation.model.parameters"),
+            (study.recommendation(), "value", "recommendation.observed.value"),
+            (report, "best_params", "report.recommendation.model.parameters"),
+        ]
+        for each, name, instead in objects:
+            with pytest.raises(AttributeError, match="has no attribute") as caught:
+                getattr(each, name)
+            assert str(caught.value).endswith(f"; use {instead}")
+        leased.observe(0.5)
+
+
+def test_other_names_and_private_ones_get_the_usual_error(study: Study) -> None:
+    for name in ("nothing", "_ask", "__nothing__"):
+        with pytest.raises(AttributeError) as caught:
+            getattr(study, name)
+        assert str(caught.value) == f"'Study' object has no attribute {name!r}"
+
+
+def test_objects_can_be_copied_and_pickled(study: Study) -> None:
+    trial = study.suggest()
+    copies: list[Trial] = [copy.copy(trial), copy.deepcopy(trial), pickle.loads(pickle.dumps(trial))]
+    assert copies == [trial] * 3
+
+
+def test_a_wrong_call_is_named_as_the_program_wrote_it(study: Study) -> None:
+    with pytest.raises(TypeError, match=r"^Study\.observe\(\) takes from 2 to 3 positional arguments but 4 were given"):
+        study.observe(1, 0.5, 0.1)  # type: ignore[call-arg]
