@@ -70,7 +70,7 @@ def main() -> None:
     if keep_all(
         [run for run in runs if run.key not in kept], options.jobs, lambda run, found: kept.add(run.key, found)
     ):
-        raise SystemExit("some runs failed; nothing is said of the rest")
+        raise SystemExit("some runs failed, so there is no table; start again to repeat these runs")
     cells = []
     for design, is_declared, level in kinds:
         those = [Run(design, is_declared, level, d, seed) for d in DIMENSIONS for seed in seeds]

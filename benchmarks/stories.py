@@ -1,4 +1,4 @@
-"""``python -m benchmarks.stories``: the five stories of the documentation with several seeds, beside plain baselines.
+"""``python -m benchmarks.stories``: the five stories of the documentation with several seeds, and of plain baselines.
 
 Each run is a study as the story's program defines it, on a server for this database. ``random`` is the same study with
 random points. ``one at a time`` begins with a random reaction, and varies one parameter after another in random order,

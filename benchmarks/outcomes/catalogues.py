@@ -3,8 +3,9 @@
 Speed: the time of one suggestion in catalogues of 1,000 to 100,000 rows of random numbers, after 20 and 300 results.
 
 Quality: the 1,728 measured reactions of direct arylation. As a catalogue, each reaction is a row. The numbers of a row
-are its concentration, its temperature, and for its ligand, base and solvent either the leading components of their
-computed descriptors or a column of 0 and 1 for each. As categories, the same five columns are parameters.
+are its concentration, its temperature, and for its ligand, base and solvent either the leading principal components of
+their computed descriptors, or a 1 for its own choice and a 0 for each other one. As categories, the same five columns
+are parameters.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def reactions() -> Table:
 
 
 def columns(name: str, way: str) -> Array:
-    """The numbers that represent a column of the table, (rows, columns)."""
+    """The numbers that represent a column of the table, (rows, numbers)."""
     column = reactions().columns[reactions().names.index(name)]
     if name in NUMBERS:
         return np.array(column, dtype=np.float64)[:, None]

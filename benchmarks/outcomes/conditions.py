@@ -1,5 +1,5 @@
-"""``python -m benchmarks.outcomes.conditions``: parameters with conditions, beside Optuna's TPE, SMAC3 and
-random search.
+"""``python -m benchmarks.outcomes.conditions``: parameters with conditions, compared with Optuna's TPE, SMAC3
+and random search.
 
 A method is judged by its best value: the regret of a function, or the validation loss of a choice between models. Ranks
 are by the median over the seeds.

@@ -1,5 +1,6 @@
-"""``python -m benchmarks.outcomes.mixtures``: formulas whose shares sum to one, declared as a mixture, beside the same
-search with one share left to the others by a constraint, random formulas, Ax and BayBE.
+"""``python -m benchmarks.outcomes.mixtures``: formulas whose shares sum to one, declared as a mixture.
+
+The other methods are the same search with one share left to the others by a constraint, random formulas, Ax and BayBE.
 
 Without mixtures one share is left out of the space, and the others sum to at most 1. That says neither that at most so
 many components are present nor how small a share may be: there the nearest formula is evaluated in place of one that

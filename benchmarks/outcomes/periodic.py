@@ -1,5 +1,5 @@
-"""``python -m benchmarks.outcomes.periodic``: ``auto`` on functions that are periodic along one axis, with that axis
-declared periodic, and as a plain one.
+"""``python -m benchmarks.outcomes.periodic``: ``auto`` on functions that are periodic along one axis. The axis is
+declared periodic in some runs, and plain in the others.
 
 The minimum is 0. Each seed draws where it is: along the periodic axis within a twentieth of a turn of the place where
 the ends meet.
@@ -29,19 +29,19 @@ METHODS = ("periodic", "plain")
 COUNTS = (15, 30, 50)
 """Evaluations after which methods are compared."""
 SEEDS = 10
-FROM_SEAM = 0.05
-"""Maximum distance of the minimum from the seam, in turns."""
+FROM_ENDS = 0.05
+"""Maximum distance of the minimum from the place where the ends of the axis meet, in turns."""
 FLOOR = 1e-6
 """Regrets below this value count as equal."""
 
 
 def turns(u: float) -> float:
-    """0 at whole turns, 1 in between."""
+    """0 at whole turns, 1 at half turns, smooth in between."""
     return (1.0 - cos(2.0 * pi * u)) / 2.0
 
 
 def waves(away: Array) -> float:
-    """Three waves of different depth."""
+    """A function with three minima, one of them deeper than the other two."""
     return turns(away[0]) + 0.3 * turns(3.0 * away[0])
 
 
@@ -85,7 +85,7 @@ class Job:
         dimension, function = PROBLEMS[self.problem]
         rng = generator(f"periodic {self.problem}", self.seed)
         minimum = rng.uniform(0.2, 0.8, dimension)
-        minimum[0] = rng.uniform(-FROM_SEAM, FROM_SEAM)
+        minimum[0] = rng.uniform(-FROM_ENDS, FROM_ENDS)
         angle = FloatAxis("angle", 0.0, 360.0, periodic=self.method == "periodic")
         space = Space((angle, *(FloatAxis(f"x{axis}", 0.0, 1.0) for axis in range(1, dimension))))
         _, values = solved(space, Config(), lambda at: -function(at - minimum), self.seed, self.budget)

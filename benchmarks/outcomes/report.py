@@ -102,7 +102,7 @@ def figure(found: runs.Found, axes: runs.Axes, path: Path) -> Path:
 
 
 def _line(panel: Any, found: Sequence[Mapping[str, Any]], axes: runs.Axes, colour: str) -> None:
-    """Draw a method. Infinite values, before the first success, are left out."""
+    """Draw a method. Infinite values, before the first result that counts, are left out."""
     courses = [_course(run, axes) for run in found]
     grid = np.unique(np.concatenate([x for x, _ in courses]))
     grid = grid[(grid >= max(x[0] for x, _ in courses)) & (grid <= min(x[-1] for x, _ in courses))]

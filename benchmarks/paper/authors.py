@@ -68,7 +68,8 @@ def config(function: str, system: System = "ada-bkb") -> Config:
 
 
 def robustness(function: str, norm_bound: float = 1.0) -> Config:
-    """Ada-BKB as they ran it with different F, and beside Random-BKB: not on all functions as in their figures."""
+    """Ada-BKB as the authors ran it with different F, and to compare it with Random-BKB. On some functions, its
+    constants differ from those of ``config``."""
     changed = AUTHORS["robustness"].get(function, {})
     return replace(config(function), norm_bound=norm_bound, **changed)
 

@@ -1,4 +1,4 @@
-"""The cost of a step beside what the paper states: over the evaluations T, and over the leaves L or fixed points A.
+"""The cost of a step, compared with the paper's statement: over the evaluations T, and the leaves L or fixed points A.
 
 A tree on the unit square is split breadth-first into L leaves, T of them are evaluated in random order, none twice, and
 nothing is pruned: so T and L are what they are meant to be, which no search would do. Two costs of the next step: that

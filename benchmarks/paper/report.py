@@ -106,7 +106,7 @@ def random_points(runs: Runs) -> Table:
 
 
 def gp_threds(runs: Runs) -> Table:
-    """Regret, and total seconds beside the paper's: of the engine, and with every posterior fitted anew."""
+    """Regret, and total seconds, compared with the paper's: of the engine, and with every posterior fitted anew."""
     header = ["problem", "", "average regret", "range over seeds", "best regret", "largest leaf set"]
     header += ["seconds", "refitted", "times Ada-BKB's", "paper", "times Ada-BKB's"]
     claimed = {name.lower(): seconds for name, seconds in authors.AUTHORS["gp-threds"]["claimed_seconds"].items()}
@@ -127,7 +127,7 @@ def _beside(seconds: float | None, reference: float | None) -> list[str]:
 
 
 def tuned(runs: Runs) -> Table:
-    """Test errors and seconds of the tuning experiments: mean and standard deviation, beside the paper's."""
+    """Test errors and seconds of the tuning experiments: mean and standard deviation, compared with the paper's."""
     header = ["data", "system", "test error", "of the last point", "paper", "seconds", "paper", "evaluated", "steps"]
     rows = []
     for column, problem in enumerate(tuning.TASKS):

@@ -47,7 +47,7 @@ COUNTS = (
     4000,
     5000,
 )
-"""The numbers of steps at which a run is recorded, beside its last."""
+"""The numbers of steps at which a run is recorded, in addition to the last one."""
 
 
 @dataclass(slots=True)

@@ -1,8 +1,9 @@
 """Tuning the lengthscales of FALKON on the paper's data sets: one per feature, by the error on held-out rows.
 
-The paper's table of rows swaps HTRU2 and Magic04 (15,216 + 3,804 rows are Magic04's 19,020): the sizes are taken where
-they fit. Its text has search spaces from 0; the authors' code, as here, from 1e-5, and up to 2 and 10. HTRU2 and
-Magic04 are classes, scored by the squared error of labels -1 and 1.
+The paper's table of the numbers of rows swaps HTRU2 and Magic04 (15,216 + 3,804 rows are Magic04's 19,020). Here, each
+size is used for the data set that it fits. The lengthscales range from 1e-5 up to 2 or 10, as in the authors' code; in
+the paper's text they range from 0. HTRU2 and Magic04 are classification tasks, scored by the squared error of labels -1
+and 1.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ TASKS = {
 TRACES = {"HTRU2": "HTRU2", "CASP": "CASP", "Magic04": "Magic"}
 """Names in ``authors.json``."""
 RANDOM_POINTS = {"HTRU2": 131, "CASP": 83, "Magic04": 411}
-"""Size of the grid: the total number of points that Ada-BKB evaluated in the authors' five runs, as they chose."""
+"""Number of points that Random-BKB draws from the grid. As in the authors' experiments, it is the total number of
+points that Ada-BKB evaluated in their five runs."""
 
 
 @dataclass
@@ -88,7 +90,7 @@ class Tuning:
         return self._known(lengthscales)[0]
 
     def seconds(self, lengthscales: Array) -> float:
-        """The duration of that fit."""
+        """The processor time of the fit with these lengthscales, in seconds."""
         return self._known(lengthscales)[1]
 
     def test_error(self, lengthscales: Array) -> float:

@@ -1,8 +1,8 @@
 """``python -m benchmarks.quality.gaps``: how often the gap of ``auto`` is valid, and how tight it is.
 
-The gap is read at several numbers of results. The gap holds if no point of the problem is better than the
-recommended one by more, without noise. Cases without a gap are not counted as valid. Runs are kept in a file, seed by
-seed, so a stopped benchmark resumes. Writes results/gaps.json.
+The gap is read at several numbers of results. The gap holds if, without noise, no point of the problem is better than
+the recommended one by more than the gap. Cases without a gap are left out of the share of cases in which it holds. Runs
+are kept in a file, seed by seed, so a stopped benchmark resumes. Writes results/gaps.json.
 """
 
 from __future__ import annotations
@@ -121,7 +121,12 @@ def _row(cases: Sequence[Case]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", choices=[*SETS, "all"], default="all")
+    parser.add_argument(
+        "--sets",
+        choices=[*SETS, "all"],
+        default="all",
+        help="problems by which constants were chosen, or on which the result is judged",
+    )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1, help="worker processes, one core each")
     parser.add_argument("--out", type=Path, default=RESULTS / "gaps.json")
@@ -143,7 +148,7 @@ def main() -> None:
             kept.add(run.key, [asdict(case) for case in cases])
 
         if keep_all([run for run in runs if run.key not in kept], asked.jobs, keep):
-            raise SystemExit("some runs failed; nothing is said of the rest")
+            raise SystemExit("some runs failed, so there is no table; start again to repeat these runs")
         found[name] = list(rows([Case(**case) for run in runs for case in kept[run.key]]))
         print(name)
         print_table(HEADER, found[name])

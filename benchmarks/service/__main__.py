@@ -1,8 +1,10 @@
-"""Throughput of the service beside a floor and beside Optuna: ``python -m benchmarks.service``; ``--quick`` for a look.
+"""``python -m benchmarks.service``: throughput of the service, of a minimal service (the floor), and of Optuna.
 
-A pair is a suggestion asked for and its result told. Eight studies of Hartmann 6 from no result on, under the default
-profile and, for what the service costs without the cost of learning, under the paper's; each run is on an empty
-database, servers and clients are processes of their own. The methods take turns, and the whole is repeated.
+``--quick`` measures little and writes nothing. The minimal service commits as often as ours.
+
+A pair is a suggestion and its result. Eight studies of Hartmann 6 begin without results, under the default profile and,
+to exclude the cost of learning, under ``paper``. Each run has an empty database; servers and clients are separate
+processes. The methods run in turn, and all of them ``--repeats`` times.
 """
 
 from __future__ import annotations

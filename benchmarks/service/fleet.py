@@ -1,4 +1,4 @@
-"""Many workers at once: ``python -m benchmarks.service.fleet``; ``--quick`` for a look.
+"""Many workers at once: ``python -m benchmarks.service.fleet``; ``--quick``: a short run.
 
 Each worker is a task with a client of its own, as a program of an event loop would have it. It takes a trial of its
 study, evaluates it for one to five minutes, during which it renews its lease as our client does, and reports the

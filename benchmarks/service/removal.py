@@ -1,4 +1,4 @@
-"""What the deletion of a large study does to others: ``python -m benchmarks.service.removal``; ``--quick`` for a look.
+"""How the deletion of a large study affects others: ``python -m benchmarks.service.removal``; ``--quick``: a short run.
 
 Small studies are asked and told by one worker whose evaluation takes 50 ms: first alone, then while a large study is
 deleted, which puts its export into the trash, and last while the trash is emptied. Measured is what the worker waits

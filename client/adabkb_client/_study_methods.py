@@ -783,7 +783,9 @@ class Study:
         return self._transport.perform(self._calls.withdraw(trial, reason, attempt=attempt))
 
     def _settle(self, trial: Leased, error: BaseException | None) -> None:
-        """Report the outcome of a trial at the end of its block, unless it was reported before."""
+        """Fail or release a trial at the end of its block, unless its outcome was reported before, or the error is one
+        of the server or the connection.
+        """
         self._transport.perform(self._calls.settle(trial, error))
 
     def retry(self, trial: Leased | Trial | int, reason: str | None = None) -> Answer:
@@ -836,7 +838,8 @@ class Study:
         """Queue a point again once or several times, to repeat the measurement.
 
         Args:
-            point: a trial or its number, for the point of its result; or parameters.
+            point: a trial or its number; or the parameters of a point. The point of a trial is that of its first
+                result or, without a result, the suggested one.
             times: number of trials to queue at this point, 1 to 100. They are issued before any suggestion, and
                 each counts towards the budget.
             plate: as in ``queue``. All of them are on the same plate.

@@ -138,8 +138,8 @@ class TrialCalls:
             return "study.info().model says whether it has failed"
         if info.model["error"] is not None:
             return (
-                f"it has failed ({info.model['error']}). All points are quasi-random until it works again, which the "
-                "server tries after each result. If a result is wrong, correct or exclude it: study.correct(...)"
+                f"it has failed ({info.model['error']}). All points are quasi-random until it works again; the "
+                "server tries it after each result. If a result is wrong, correct or exclude it: study.correct(...)"
             )
         return (
             "it did not answer in time (the server's suggestion_seconds). It chooses the next points if it answers in "
@@ -400,7 +400,8 @@ class TrialCalls:
         return _noted(trial, (yield from self._lease("withdraw", trial, attempt, given)))
 
     def settle(self, trial: Leased, error: BaseException | None) -> Steps[None]:
-        """Report the outcome of a trial at the end of its block, unless it was reported before."""
+        """Fail or release a trial at the end of its block, unless its outcome was reported before, or the error is one
+        of the server or the connection."""
         if trial.settled:
             return
         if error is None:
@@ -477,7 +478,8 @@ class TrialCalls:
         """Queue a point again once or several times, to repeat the measurement.
 
         Args:
-            point: a trial or its number, for the point of its result; or parameters.
+            point: a trial or its number; or the parameters of a point. The point of a trial is that of its first
+                result or, without a result, the suggested one.
             times: number of trials to queue at this point, 1 to 100. They are issued before any suggestion, and
                 each counts towards the budget.
             plate: as in ``queue``. All of them are on the same plate.
@@ -548,7 +550,7 @@ class TrialCalls:
             remedy = "add_result(parameters, value) stores a result at a point of your own"
             raise TypeError(f"give a trial or its number, not {shown(trial)}; {remedy}")
         if trial.study_id != self.id:
-            remedy = f"report it to study {trial.study_id!r}"
+            remedy = f"use study {trial.study_id!r}"
             raise ValueError(f"trial {trial.number} belongs to study {trial.study_id!r}, not to {self.id!r}: {remedy}")
         return {"trial": trial.number, "attempt": trial.attempt}
 

@@ -76,7 +76,7 @@ ROUTES = [route for router in (*ROUTERS, *PAGES) for route in router.routes]
 """Passed to FastAPI directly: ``include_router`` would copy each route and match every request twice."""
 
 ADMISSION_THREADS = 8
-"""Threads reserved for the database queries of admission and of readiness checks."""
+"""Threads reserved for the database queries that admit a request (``api.admission``), and for readiness checks."""
 LARGE = 4096
 """Size in bytes from which answers are compressed."""
 COMPRESSION = 3
@@ -104,7 +104,8 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
 
     Args:
         settings: the server's settings.
-        is_model_worker: whether the application follows studies without serving HTTP; requires PostgreSQL.
+        is_model_worker: whether the application performs requests that servers forward to it, and serves no HTTP;
+            requires PostgreSQL.
 
     Raises:
         ValueError: the database URL is not supported, or packages for OpenTelemetry or OpenID Connect are missing.
@@ -203,8 +204,8 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
 
 
 def _forwarding(app: FastAPI, running: Service, settings: Settings, *, is_model_worker: bool) -> Forwarding | None:
-    """Return the forwarding of requests; None on SQLite, where each server follows the studies for which it receives
-    requests."""
+    """Return the forwarding of requests; None on SQLite, where each server itself performs all requests that it
+    receives."""
     if running.database.is_sqlite:
         return None
     answer_seconds = settings.timeouts.outcome + MAX_SECONDS

@@ -1,4 +1,4 @@
-"""The families of the final table. They must not guide changes of the engine."""
+"""The families of the final table in docs/quality.md. They must not guide changes of the engine."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def bent_valley(d: int, rng: np.random.Generator) -> Member:
 
 
 def sharp_ridge(d: int, rng: np.random.Generator) -> Member:
-    """A ridge without a gradient to follow along it: steep and not smooth across, flat along."""
+    """A ridge: steep and not smooth across, and nearly flat along it near the minimum."""
     middle, turn = centre(d, rng), rotation(d, rng)
     steepness = log_uniform(3.0, 30.0, rng)
 

@@ -374,7 +374,7 @@ class Changing:
         study: StudyId,
         point: Annotated[
             Annotated[int, Field(ge=1)] | Point,
-            Field(description="number of a trial, for the point of its result; or a value of each parameter"),
+            Field(description="number of a trial, to repeat the point of its result; or a value of each parameter"),
         ],
         times: Annotated[int, Field(ge=1, le=100, description="number of trials to queue at this point")] = 1,
         plate: Annotated[Literal["open", "new"] | None, Field(description="as in queue")] = None,

@@ -20,7 +20,7 @@ class AsyncPlots:
 
         Raises:
             ValueError: the study has no such metric, or none is named and there are several objectives (as in all
-            figures).
+            figures except ``front``).
         """
         return await self._transport.perform(self._figures.history(metric=metric, figure=figure))
 

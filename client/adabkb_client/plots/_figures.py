@@ -27,7 +27,7 @@ class Figures:
 
         Raises:
             ValueError: the study has no such metric, or none is named and there are several objectives (as in all
-            figures).
+            figures except ``front``).
         """
         info = _as_one((yield from self._study.info()), metric)
         observations = _valued((yield from self._study.observations().all()), metric)
@@ -174,8 +174,9 @@ class Figures:
         *,
         metric: str | None,
     ) -> Steps[list[Scale]]:
-        """Return the parameters with these names. Without names, return those that vary and have an order, only the
-        most important ones if there are more than ``most``, and only those active at the best point if it is given."""
+        """Return the parameters with these names. Without names, return those that vary and are not catalogues,
+        only the most important ones if there are more than ``most``, and only those active at the best point if it is
+        given."""
         varying = {each["name"]: Scale(each) for each in info.parameters if each["kind"] not in ("fixed", "catalogue")}
         rows = {each["name"] for each in info.parameters if each["kind"] == "catalogue"}
         if drawn := rows.intersection(names):

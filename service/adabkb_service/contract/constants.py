@@ -24,7 +24,7 @@ from adabkb_service.engine.space import Space
 MAX_DEPTH = 900
 MAX_HALVINGS = 100
 MAX_POINTS = 20_000
-"""The maximum number of fixed points. Each suggestion computes the index of all of them."""
+"""The maximum number of points of a system without a tree. Each suggestion computes the index of all of them."""
 
 EXACT: dict[str, Any] = {"qbar": math.inf, "epsilon": 0.0}
 """The engine's constants without a sketch."""
@@ -32,8 +32,8 @@ EXACT: dict[str, Any] = {"qbar": math.inf, "epsilon": 0.0}
 MAX_COORDINATES = 400_000
 """The maximum number of coordinates of random points; drawing this many takes some seconds."""
 MAX_TEST_POINTS = 2_000
-"""The maximum number of grid points of a GP-ThreDS test. It is limited because restoring a study replays all
-results."""
+"""The maximum number of points of the grid in one test of GP-ThreDS (docs/systems.md). It is limited because restoring
+a study replays all results."""
 
 Delta = Annotated[float, Field(ge=1e-300, lt=1, description="the bounds hold with probability 1 - delta")]
 Index = Annotated[
@@ -148,7 +148,10 @@ class WidthFields(Body):
     ] = Config.norm_bound
     beta: Annotated[
         Literal["theory", "authors"] | Annotated[float, Field(ge=0, le=1e30)],
-        Field(description="confidence width, in ridge-scaled standard deviations, or its formula"),
+        Field(
+            description="confidence width, as a multiple of s, the posterior standard deviation divided by "
+            "sqrt(lambda); or its formula"
+        ),
     ] = "theory"
 
 
@@ -180,7 +183,9 @@ class TreeFields(ConstantsFields):
             raise PydanticCustomError("missing", "v1 and rho belong together; give both or neither")
         if rho is not None and info.data.get("kernel") == "matern" and info.data.get("smoothness") == 0.5:
             raise PydanticCustomError(
-                "rho", "must be left out with smoothness 0.5, whose Matern kernel has no linear g; leave out v1, too"
+                "rho",
+                "must be left out with smoothness 0.5, whose Matern kernel is too rough for a bound of the form "
+                "g(v1 rho^h); leave out v1, too",
             )
         return rho
 

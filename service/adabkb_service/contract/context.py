@@ -15,7 +15,9 @@ ALONE: Mapping[str, str] = {
     "budget",
 }
 """Fields of a study that cannot be combined with context parameters, with the error message."""
-CONDITIONAL = "cannot be combined with when, because a context value is known at every point; keep one of the two"
+CONDITIONAL = (
+    "cannot be combined with a condition (when), because a context value is known at every point; keep one of the two"
+)
 NOTHING_CHOSEN = "must be left out here: a study needs a parameter that is neither fixed nor context"
 
 

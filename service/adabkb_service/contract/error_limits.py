@@ -26,8 +26,8 @@ MORE = "more_faults"
 
 
 class _Sparing:
-    """Limits the number of errors collected from a list or an object. In an ``Annotated`` it must follow a ``Field``
-    with ``max_length``."""
+    """Refuses a list or an object that is too long before its items are validated, and limits the number of errors
+    collected from a list. In an ``Annotated`` it must follow a ``Field`` with ``max_length``."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         """The type's own schema, wrapped in ``_sparingly``."""

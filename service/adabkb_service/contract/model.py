@@ -143,7 +143,10 @@ class Model(ModelSummary):
     gap: float | None
     beta: Annotated[
         float,
-        Field(description="confidence width of the pruning bounds, in standard deviations (paper: ridge-scaled ones)"),
+        Field(
+            description="confidence width of the pruning bounds, as a multiple of the posterior standard deviation "
+            "(paper: of this divided by sqrt(lambda))"
+        ),
     ]
     basis: Annotated[int, Field(description="number of dictionary members with independent features")]
     points: Annotated[int, Field(description="number of distinct evaluated points")]

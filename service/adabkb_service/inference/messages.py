@@ -16,6 +16,7 @@ class Advance:
 
     study_id: str
     incarnation: str
+    """Distinguishes the study from earlier or later ones with the same id: random, drawn at creation."""
     study_seq: int
     """Seq of the last event to fold."""
     events: list[EventRow] = field(default_factory=list)
@@ -31,11 +32,11 @@ class Advanced:
     """Reply to ``Advance``: the progress of the model."""
 
     incarnation: str
-    """Incarnation of the study."""
+    """See ``Advance``."""
     model_seq: int
     """Seq of the last folded event."""
     rests_on: int
-    """Seq of the last event that affects the model and that the points depend on."""
+    """Seq of the last folded event that affects the model. The points were decided after it."""
     points: list[Proposal] = field(default_factory=list)
     """All points that the model has decided on, in order. Each assumes that the points before it are issued."""
     is_all: bool = False

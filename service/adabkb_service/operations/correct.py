@@ -31,7 +31,7 @@ def correct(
         seq: the observation's number.
         changes: new ``value``, ``std_error`` and ``excluded``; ``metrics``, ``std_errors`` and ``attributes`` need
             only the entries that change.
-        reason: the reason for the log.
+        reason: the reason, which the log keeps.
         key: the idempotency key of the request.
 
     Raises:

@@ -42,4 +42,4 @@ class Reader:
 
 
 READER: ContextVar[Reader | None] = ContextVar("READER", default=None)
-"""The client for which the current thread queries a model; None in commands."""
+"""The client for which the current thread queries a model; None if there is no client, as in commands of ``adabkb``."""

@@ -1,9 +1,9 @@
 """The transition function: how each event of the log changes the rows of its study.
 
-Every change of a study is an event, and only ``apply`` turns an event into rows. Live requests apply their events to
-a ``Draft``. Replay, ``adabkb data doctor``, ``adabkb data import`` and ``/why`` apply stored events to a
-``ReplayState``. The log does not hold the times at which leases end: a heartbeat is an event only if it renews an
-expired lease. Nor does it hold the model's statistics. The study's state follows from its row.
+Every change of a study is an event. Only ``begin`` (the first event) and ``apply`` (all others) turn events into rows.
+Live requests apply their events to a ``Draft``. Replay, ``adabkb data doctor``, ``adabkb data import`` and ``/why``
+apply stored events to a ``ReplayState``. The log does not hold the times at which leases end: a heartbeat is an event
+only if it renews an expired lease. Nor does it hold the model's statistics. The study's state follows from its row.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _queued(rows: Rows, event: EventRow) -> Columns:
 
 def _leased(rows: Rows, event: EventRow) -> Columns:
     trial, payload = _trial(rows, event), event.payload
-    if payload["renewed"]:  # a heartbeat renewed an expired lease, so its expiry does not count as an attempt
+    if payload["renewed"]:  # a heartbeat renewed an expired lease, so the expiry no longer counts
         return _moved(rows, trial, state="active", expirations=trial.expirations - 1)
     begun = {"attempt": payload["attempt"], "worker": payload["worker"], "started_at": event.created_at, "curve": None}
     return _moved(rows, trial, state="active", **begun)
@@ -302,7 +302,8 @@ def _corrected(rows: Rows, event: EventRow) -> Columns:
 def _edited(rows: Rows, event: EventRow) -> Columns:
     definition = edited(rows.study.definition, event.payload)
     rows.study = replace(rows.study, definition=definition)  # the definition decides which results count
-    closed = None if rows.study.plate is None else {**rows.study.plate, "shared": None}  # its values may be outside
+    # the shared values may be outside the new space
+    closed = None if rows.study.plate is None else {**rows.study.plate, "shared": None}
     return {**_recounted(rows), "model": {**INITIAL_MODEL_STATS, "rests_on": event.seq}, "plate": closed}
 
 

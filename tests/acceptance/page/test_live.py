@@ -91,6 +91,7 @@ def test_a_browser_notifies_only_who_has_asked_for_it(browser: Browser, site: st
         button = page.locator("#notify")
         button.click()
         expect(button).to_have_attribute("aria-pressed", "true")
+        checked(api.post(f"{path}/observe", json={"parameters": {"x": 0.5}, "value": 0.75}))  # not of a trial
         checked(api.post(f"{path}/observe", json={"trial": 1, "value": 0.25}))
         wait_for(lambda: page.evaluate("told.length"))
         assert page.evaluate("told") == ["Trial 1 gave 0.25"]

@@ -221,7 +221,7 @@ REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
     (
         {"parameters": [GLUE, {**HUMIDITY, "when": {"glue": ["fast"]}}]},
         ("parameters", 1, "context"),
-        "cannot be combined with when",
+        "cannot be combined with a condition (when)",
     ),
     ({"tolerance": 0.0}, ("tolerance",), "cannot be combined with context parameters, because the gap"),
     (

@@ -1,7 +1,7 @@
 """Ada-BKB with learned hyperparameters: the ``auto`` profile.
 
-The algorithm's loop is split into three methods, because workers evaluate the points. Only the model process calls them
-(``inference/model.py``), so a result is stored and acknowledged before ``observe`` is called.
+The algorithm's loop is split into three methods, because workers evaluate the points. The model process calls them
+(``inference/model.py``), after the server has stored and acknowledged the result.
 
 ``suggestions``: Condition the posterior on pending points as if they had been observed at their means; find the
     position x* with the largest upper confidence bound f~ = mean + beta s in the whole box (``search``), where beta
@@ -10,22 +10,23 @@ The algorithm's loop is split into three methods, because workers evaluate the p
 ``observe``: Condition the posterior on the result. When a tenth of the results is new, or after an outlier, a
     checkpoint is due: the hyperparameters are learned again (``learning``), and cells that cannot contain the optimum
     are marked as pruned (``pruning``). Only reports use these marks. Hyperparameters fitted to the first n results
-    apply from result n + 1; with up to 20 results they apply at once.
+    take effect when result n + 1 arrives; with up to 20 results, already when result n arrives.
 ``prepare``: Compute a due checkpoint and, in a second call, its gap, while a worker evaluates the next point. Without
     these calls, all answers would be the same, but slower.
 
-If equal results show that the objective has steps, points on a known step are excluded (``plateaus``), and x* itself is
-suggested instead of a centroid. The same applies to results that seem noisy, while beta is below ``betas.EXPLORING``.
+If equal results show that the objective has steps, points on a known step are excluded (``plateaus``). In this
+case, and if results seem noisy and beta is below ``betas.EXPLORING``, x* itself is suggested instead of a centroid.
 
 Some suggestions come from a quadratic model of the best results, which finds the last digits of an optimum
 (``quadratic``, ``turns``), unless results are noisy.
 
-The search has stalled if it brought no gain for max(20, 5 d) results. Then two suggestions in three belong to a
-*restart*, which uses the same tree, but a posterior conditioned only on results since the restart began and away from
-the best point (``restarts``). Slices and studies with several objectives use neither the quadratic model nor
-restarts.
+The search has stalled if it brought no gain for 20 results, or for 5 per relevant axis if that is more. Then two
+suggestions in three belong to a *restart*. It uses the same tree, but a posterior conditioned only on results that came
+since the restart began and are not near the best point (``restarts``). Slices and studies with several objectives use
+neither the quadratic model nor restarts.
 
-No point is suggested twice, except as a replicate if results are declared to be noisy. docs/algorithm.md describes the
+No point is suggested twice, except as a replicate: if results are declared to be noisy, or to check a doubted result
+(``doubts``). docs/algorithm.md describes the
 parts, docs/decisions/0005 the choice of constants.
 """
 
@@ -133,7 +134,8 @@ def suggestions(
 def suggestions_within(
     state: State, within: Slice, pending: Array, failed: Array | None = None, replaced: Array | None = None
 ) -> Iterator[Suggestion[State]]:
-    """Yield points of a slice, like ``suggestions``; each has the largest bound in the slice.
+    """Yield points of a slice, like ``suggestions``: those with the largest bounds in the slice, apart from repeats and
+    the first rows of a catalogue.
 
     The tree is not cut, since centroids of cells are not in the slice, and a stalled search does not restart.
     """
@@ -196,7 +198,7 @@ def observe(
 
 def prepare(state: State) -> State:
     """Return the state with the checkpoints that the next result requires. If it has them, compute the gap that follows
-    from them."""
+    from them, which is remembered for reports."""
     if learns_next(state):
         return learning.prepare(state)
     if state.prepared is not None:
@@ -210,8 +212,8 @@ def exhausted(
     within: Slice | None = None,
     failed: Array | None = None,  # noqa: ARG001
 ) -> bool:
-    """Return whether no point of a finite space or slice is left to suggest: all are evaluated or issued, (k, d), and
-    noise is not declared."""
+    """Return whether no point of a finite space or slice is left to suggest: noise is not declared, and each point is
+    evaluated or among those ``issued``, (k, d)."""
     within = within or state.problem.domain.whole
     if not within.size:  # all rows of a catalogue are withdrawn
         return True
@@ -260,8 +262,8 @@ def _beta(state: State, step: int, *, of_rows: bool = False) -> float:
 
 
 def _is_wide(state: State) -> bool:
-    """Return whether the early steps are wider, but fewer: with more than ``FEW`` parameters, and without a prior or
-    older studies."""
+    """Return whether the early steps have a larger confidence width, and are fewer: with more than ``FEW`` parameters,
+    and without a prior or older studies."""
     config = state.problem.config
     return state.problem.domain.dimension > betas.FEW and config.prior is None and not config.older
 
@@ -277,7 +279,7 @@ def _is_itself(state: State, beta: float, out: Issued) -> bool:
     cell.
 
     A centroid has the middle value of each ordered axis, and is often on the same step of the objective as other
-    results. If results seem noisy, a smooth model predicts where a gain is likely, and that is often at an edge.
+    results. If results seem noisy, the best predicted point is often at an edge of the space, where no centroid is.
     """
     domain = state.problem.domain
     if (domain.is_listed and domain.most_choices > 0) or out.plateaus.are_found:
@@ -322,7 +324,7 @@ def _restart(state: State, start: int, out: Issued) -> tuple[Restart, SearchView
 
 def _to_repeat(state: State, out: Issued, within: Slice | None = None) -> Array | None:
     """Return the point, (d,), of a doubted result that should be repeated, in the slice if one is given; None if there
-    is none. A point with a value between two steps cannot be chosen again."""
+    is none. A point with a value between the steps of its parameter cannot be chosen again."""
     of_metrics = ((each.problem, each.record) for each in state.metrics)
     for problem, record in ((state.problem, state.record), *of_metrics):
         point: Array
@@ -464,8 +466,8 @@ def _off_plateaus(search: Search, known: Plateaus) -> Array:
 def _refined(
     state: State, view: View, beta: float, target: Array, out: Issued, tolerance: float = TOLERANCE
 ) -> Suggestion[State]:
-    """Return the centroid of a cell. The tree is cut around the target until the bound at the centroid is at most the
-    tolerance, in units of beta s, below that at the target."""
+    """Return the centroid of a cell. The tree is cut around the target until the bound at the centroid is almost as
+    large as at the target: lower by at most the tolerance, in units of beta s."""
     tolerance *= beta * float(view.mean_and_std(target[None])[1][0])
     on_plateau = out.plateaus.hold(target[None], step_of(state, out))[0]
     taken = is_taken(state.record.positions, out.positions) if on_plateau else is_known(state, out)

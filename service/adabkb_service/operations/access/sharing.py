@@ -88,7 +88,7 @@ def _described(before: dict[str, Right], after: dict[str, Right]) -> tuple[str, 
 
 
 def _is_unknown(connection: Connection, user: str) -> bool:
-    """Return whether a user has no token and has never logged in, such as a mistyped name. A server without tokens
+    """Return whether a user has no token and has never logged in: the name may be mistyped. A server without tokens
     knows every user."""
     has_none = tokens.any_exist(connection) and not tokens.has_any(connection, user)
     return has_none and people.find(connection, user) is None
@@ -112,7 +112,7 @@ def _changed(before: dict[str, Right], changes: dict[str, Any]) -> dict[str, Rig
     owner = changes.get("owner", grants.owner(before))
     shares = {user: right for user, right in before.items() if right != "own"} | changes.get("shared_with", {})
     if owner is not None and owner in changes.get("shared_with", {}):
-        detail = "is its owner, who already has full access; leave it out, or change the owner"
+        detail = "is the owner of the study, who already has full access; leave it out, or change the owner"
         raise Invalid([FieldError(json_pointer("shared_with", owner), detail, "owner")])
     kept = {user: right for user, right in shares.items() if right is not None and user != owner}
     if len(kept) > MAX_SHARES:

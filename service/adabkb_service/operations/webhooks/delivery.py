@@ -48,7 +48,7 @@ LONGEST = 200
 
 
 class Delivery:
-    """Sends messages to the webhooks of a server."""
+    """Sends messages to the webhooks of all studies, for one server."""
 
     def __init__(
         self, service: Service, networks: Sequence[Network], *, seconds: float, pause: float, hours: float

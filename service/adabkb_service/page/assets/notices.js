@@ -2,11 +2,14 @@
 
 import { byId } from "./elements.js";
 
-/** The events with notifications, the same as for webhooks. */
+/** Kinds of events with notifications, as for webhooks. A pause with a reason is notified of, too. */
 const TOLD = new Set(["suggested", "leased", "expired", "observed", "failed", "stopped", "completed", "model_failed"]);
 /** @param {StudyEvent} event */
-const isTold = ({ kind, payload }) =>
-  kind === "paused" ? Boolean(payload.reason) : TOLD.has(kind) && !payload.renewed;
+const isTold = ({ kind, trial, payload }) => {
+  if (kind === "paused") return Boolean(payload.reason);
+  if (kind === "observed" && trial === null) return false;
+  return TOLD.has(kind) && !payload.renewed;
+};
 
 /** Let the button turn notifications on and off. Returns a function that notifies of an event in words.
  * @param {string} study
@@ -24,7 +27,7 @@ export function notices(study) {
     button.textContent = button.disabled
       ? "This browser blocks notifications from this page"
       : isOn()
-        ? "Notified in this browser: turn off"
+        ? "Turn off notifications in this browser"
         : "Notify me in this browser";
   };
   button.addEventListener("click", async () => {

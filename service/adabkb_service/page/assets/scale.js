@@ -8,7 +8,8 @@ const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 const FEW_DIGITS = 4; // a number with at most this many significant digits is shown as it is
 export const MAX_CHARACTERS = 16; // maximum length of a line of a name on an axis
 export const LINE = 14; // height of a line of a name, in pixels
-const FINENESS = 3; // a value is shown to a thousandth of a power of ten that is not below its range
+// a value is rounded to a multiple of its range / 10 ** FINENESS; the range is first rounded up to a power of ten
+const FINENESS = 3;
 
 /** The values of a point, each with its parameter and unit, in the order of the study.
  * @param {Parameter[]} parameters
@@ -18,7 +19,7 @@ export const conditions = (parameters, point) =>
   parameters.filter(({ name }) => name in point).map((each) => new Scale(each).condition(point[each.name]));
 
 /** The ordered values of a parameter, if they are numbers that ascend or descend: a measured value may lie between two
- * of them. Otherwise, there is none.
+ * of them. Otherwise, the list is empty.
  * @param {Parameter} parameter
  * @returns {number[]}
  */
@@ -64,7 +65,7 @@ export class Scale {
     return after - 1 + (value - numbers[after - 1]) / (numbers[after] - numbers[after - 1]);
   }
 
-  /** The extent of a run of values: half a step beyond both ends where values are apart from each other.
+  /** The extent of a range of values: half a step beyond both ends if values are discrete.
    * @param {unknown} low
    * @param {unknown} high
    * @returns {[number, number]}
@@ -183,12 +184,12 @@ export class Scale {
     };
   }
 
-  /** The names of choices; ECharts chooses the labels of numbers. */
+  /** The positions of the choices; undefined for numbers, whose ticks ECharts chooses. */
   get ticks() {
     return this.isNumeric ? undefined : this.choices.map((_, i) => i);
   }
 
-  /** The names of choices for a narrow axis, which keep both of their ends. */
+  /** The names of choices for a narrow axis. Long names are cut in the middle. */
   get shortNames() {
     return shortNames(
       this.choices.map((choice) => shown(choice)),

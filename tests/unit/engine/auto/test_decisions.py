@@ -138,7 +138,7 @@ def test_confidence_widths_alternate(
     assert [betas.beta(step, **options) for step in range(steps - 4, steps + 4)] == early + late
 
 
-def test_early_steps_are_wider_only_where_nothing_is_known_beforehand() -> None:
+def test_early_steps_have_larger_widths_only_where_nothing_is_known_beforehand() -> None:
     """And with more than two parameters. The first suggestion then has the width of an exploration."""
     known = Older("older", (0, 1, 2), ((0.5, 0.5, 0.5), (0.1, 0.2, 0.3)), (1.0, 0.0))
     for dimension, config, is_wide in ((2, Config(), False), (3, Config(), True), (3, Config(older=(known,)), False)):

@@ -7,8 +7,8 @@ EARLY_STEPS = 20
 EARLY_BETAS = (1.5, 3.0)
 """Widths of the early steps, in turn."""
 FEW = 2
-"""With more parameters than this, none of them categorical, and without a prior or older studies, the early steps are
-wider, but fewer."""
+"""With more parameters than this, none of them categorical, and without a prior or older studies, the early steps have
+a larger width, and are fewer."""
 WIDE_STEPS = 12
 """The number of these steps."""
 WIDE_BETAS = (3.0,)
@@ -46,7 +46,7 @@ def beta(
 
     Args:
         step: the number of the step.
-        is_wide: whether early steps are wider, but fewer; with choices or rows, they are not.
+        is_wide: whether early steps have a larger width, and are fewer; with choices or rows, they do not.
         has_choices: whether the space has categorical parameters.
         several: whether there are several objectives.
         of_rows: whether the step searches rows of a catalogue.

@@ -1,8 +1,9 @@
-"""The search in mixtures: start points in the polytope, and the point that represents a cell.
+"""The search in mixtures: start points for ascents, and the point that represents a cell.
 
-Candidates are random mixtures (``feasible``), and the candidates of other spaces, moved to the nearest mixtures, often
-at edges. Around the best point, two components exchange their shares, or one gives a part of its share to another.
-Ascents stay in the polytope of the components of their start (``constrained``).
+Candidates are random mixtures (``feasible``), and the usual candidates in the cube (as in spaces without mixtures),
+each moved to the nearest mixture, which is often at an edge. Around the best point, two components exchange their
+shares, or one gives a part of its share to another. Ascents change only the components that are present in their start
+point (``constrained``).
 
 A cell is a box. A mixture in it that is near its middle represents it. There are two candidates, both with the
 components of the target: the mixture nearest to the middle, and the nearest one in which shares that are at a bound in
@@ -54,8 +55,8 @@ def middle(domain: Domain) -> Array:
 
 
 def start_points(feasible: Feasible, ranked: Array, count: int) -> Array:
-    """Return start points for ascents, (count, d), from positions (k, d), best first. Up to half of them are the best
-    positions of different sets of present components; the rest are the next best positions."""
+    """Return start points for ascents, (count, d), from positions (k, d), best first. Up to half of them are each
+    the best position with its set of components; the rest are the next best positions."""
     sets = np.column_stack([mixture.present(mixture.values(ranked)) for mixture in feasible.mixtures])
     firsts = np.sort(np.unique(sets, axis=0, return_index=True)[1])[: (count + 1) // 2]
     others = np.setdiff1d(np.arange(len(ranked)), firsts)[: count - len(firsts)]
