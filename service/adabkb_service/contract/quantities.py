@@ -19,6 +19,7 @@ OBJECTIVE = "value"
 """The name of the objective if there is only one."""
 MAX_DIGITS = 10
 NO_BREAK = "\N{NO-BREAK SPACE}"
+POINTS = "percentage points"
 WORDS = ("unit", "label")
 """Fields of a parameter for display only. They can be changed at any time, and the model ignores them."""
 
@@ -158,6 +159,11 @@ def with_unit(number: str, unit: str | None) -> str:
     if unit is None:
         return number
     return f"{number}{unit}" if unit in ("°", "′", "″") else f"{number}{NO_BREAK}{unit}"
+
+
+def in_points(number: str, unit: str | None) -> str:
+    """Return a difference with its unit. A difference of percentages is in percentage points."""
+    return f"{number}{NO_BREAK}{POINTS}" if unit == "%" else with_unit(number, unit)
 
 
 def plus_minus(number: str, error: str) -> str:

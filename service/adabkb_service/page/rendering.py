@@ -14,7 +14,6 @@ from fastapi.responses import HTMLResponse
 
 from adabkb_service.access.caller import ANYBODY
 from adabkb_service.operations.words import definition_in_words, events_in_words, wording
-from adabkb_service.operations.words.digits import difference
 from adabkb_service.operations.words.state_in_words import REASONS, state_in_words
 from adabkb_service.operations.words.values_in_words import figure, shown, size
 from adabkb_service.page.assets import digest
@@ -63,7 +62,6 @@ def _environment() -> Environment:
     )
     made.filters |= {
         "capitalized": capitalized,
-        "difference": difference,
         "figure": figure,
         "shown": shown,
         "size": size,

@@ -127,7 +127,8 @@ def get_comparison(
     chosen = list(dict.fromkeys(each.strip()[:100] for each in study or [] if each.strip()))[:COMPARED]
     others = overview.studies("", None, 0, OFFERED, manage.readable(caller)).lines
     offered = [each.study for each in others if each.study.id not in chosen]
-    return page(request, "compare.html", chosen=chosen, offered=offered, most=COMPARED)
+    titles = {each.study.id: each.study.title for each in others}
+    return page(request, "compare.html", chosen=chosen, titles=titles, offered=offered, most=COMPARED)
 
 
 @pages.get("/new")
@@ -252,10 +253,12 @@ def get_results(
     runs = [
         each.result.parameters if each.result else each.trial.parameters if each.trial else {} for each in found.lines
     ]
+    holders = [each.trial or each.result for each in found.lines]
     context: dict[str, Any] = {
         "runs": runs,
         **_numbers(study, [each.result for each in found.lines]),
         "settings": {each.name: columns_in_words.parameter_values(each, runs) for each in study.parameters},
+        "has_notes": any(each.attributes.get("note") for each in holders if each is not None),
         "chosen": {"kind": kind, "worker": worker, "sort": sort, "order": order},
         "number": number,
         "per_page": ROWS_PER_PAGE,

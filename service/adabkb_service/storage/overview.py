@@ -59,16 +59,35 @@ class ListedStudy:
     direction: str | None
     objective: dict[str, Any] | None
     """The quantity of the objective; None if it has no name, unit or natural bounds."""
+    max_steps: int | None
+    """The number of steps of a full evaluation, under a rule for early stopping; None without one."""
+    steps_saved: int
+    issued: int
+    """The number of trials that count towards the budget."""
+
+    @property
+    def has_no_budget_left(self) -> bool:
+        """Whether a budget of trials is used up."""
+        saved = 0 if self.max_steps is None else self.steps_saved // self.max_steps
+        return self.budget is not None and self.issued - saved >= self.budget
 
 
+_COUNTED = ("active", "queued", "released", "expired", "completed", "failed", "stopped")
 _LISTED = (
-    *(studies.c[field.name] for field in fields(ListedStudy) if field.name in studies.c and field.name != "best"),
+    *(
+        studies.c[field.name]
+        for field in fields(ListedStudy)
+        if field.name in studies.c and field.name not in ("best", "steps_saved")
+    ),
     studies.c.definition["objectives"],
     studies.c.best["value"].as_float(),
     studies.c.best["feasible"].as_boolean(),
     studies.c.model["gap"].as_float(),
     studies.c.definition["direction"].as_string(),
     studies.c.definition["quantities", "value"],
+    studies.c.definition["early_stopping", "max_steps"].as_integer(),
+    studies.c.steps_saved,
+    sum((studies.c[name] for name in _COUNTED), -studies.c.own_failures),
 )
 
 

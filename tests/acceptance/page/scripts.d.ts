@@ -152,6 +152,9 @@ interface Bounds {
 interface ShownStudy {
   id: string;
   state: string;
+  title?: string | null;
+  /** Why no new point is issued. */
+  reason: string | null;
   direction?: "minimize" | "maximize";
   parameters: Parameter[];
   constraints: string[];

@@ -49,8 +49,11 @@ def tab(
 
 
 def drawn(page: Page, *charts: str) -> None:
-    """Wait until charts are drawn."""
+    """Wait until charts are drawn. Some are folded."""
     for chart in charts:
+        page.locator(f"#{chart}").evaluate(
+            "chart => { const folded = chart.parentElement.closest('details'); if (folded) folded.open = true; }"
+        )
         page.locator(f"#{chart}").scroll_into_view_if_needed()
         page.locator(f"#{chart}[data-state=shown]").wait_for()
 

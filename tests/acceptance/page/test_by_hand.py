@@ -50,7 +50,7 @@ def creates_a_study(page: Page) -> None:
     page.get_by_label("ID", exact=True).fill("bread")
     page.get_by_label("The result should be").select_option("maximize")
     page.get_by_role("button", name="Create the study").click()
-    expect(page.get_by_role("alert").filter(has_text="From: is required")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="From: enter a number.")).to_be_visible()
     expect(page.locator("#goal")).to_have_text("The result will be maximized.")
     page.get_by_label("Budget, in trials").fill("4")
     row = page.get_by_role("group", name="Parameter 1")
@@ -77,7 +77,7 @@ def evaluates_a_trial(page: Page) -> None:
     reserved = page.locator("#trial-facts > div", has_text="Reserved until")
     expect(reserved).to_contain_text("in 8 hr.")
     page.get_by_role("button", name="Save the result").click()
-    expect(page.locator(".field", has=page.get_by_label("Result", exact=True))).to_contain_text("is required")
+    expect(page.locator(".field", has=page.get_by_label("Result", exact=True))).to_contain_text("enter a number.")
     page.get_by_label("Result", exact=True).fill("not good")
     page.get_by_role("button", name="Reserve it for 3 days from now").click()
     expect(reserved).not_to_contain_text("in 8 hr.")
@@ -125,20 +125,20 @@ def pauses_and_changes_the_limits(page: Page) -> None:
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#figures .pill").first).to_have_text("paused")
     page.locator(".toast", has_text="Paused").get_by_role("button", name="Undo").click()
-    expect(page.locator("#figures .pill").first).to_have_text("running")
+    expect(page.locator("#figures .pill").first).to_have_text("open")
     page.get_by_role("button", name="Pause").click()
     page.get_by_role("button", name="Resume").click()
-    expect(page.locator("#figures .pill").first).to_have_text("running")
+    expect(page.locator("#figures .pill").first).to_have_text("open")
     page.get_by_role("button", name="Limits").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Budget, in trials").fill("9")
     dialog.get_by_role("button", name="Save").click()
     expect(page.locator("#figures")).to_contain_text("of 9")
     page.get_by_role("button", name="End the study").click()
-    expect(page.locator("#figures .verdict")).to_contain_text("after 2 of 9 trials. A larger budget continues")
-    expect(page.locator("#figures")).to_contain_text("of 9")
+    expect(page.locator("#figures .verdict")).to_contain_text("after 2 trials (the budget was 9). 1 trial is")
+    expect(page.locator("#figures")).to_contain_text("of 2 trials done")
     page.locator(".toast", has_text="The study is ended").get_by_role("button", name="Undo").click()
-    expect(page.locator("#figures .pill").first).to_have_text("running")
+    expect(page.locator("#figures .pill").first).to_have_text("open")
     expect(page.locator("#figures")).to_contain_text("of 9")
 
 
@@ -325,7 +325,9 @@ def test_constraints_are_written_a_line_each(browser: Browser, site: str, api: h
         page.get_by_role("button", name="Create the study").click()
         page.wait_for_url("**/studies/bounded")
         expect(page.locator("#definition code")).to_have_text(["x <= 0.5", "x >= 0.1"])
-    assert checked(api.get("/v1/studies/bounded"))["constraints"] == ["x <= 0.5", "x >= 0.1"]
+    created = checked(api.get("/v1/studies/bounded"))
+    assert created["constraints"] == ["x <= 0.5", "x >= 0.1"]
+    assert created["lease_seconds"] == 86400, "a person evaluates"
 
 
 def test_a_used_up_budget_is_raised_where_the_page_says_so(browser: Browser, site: str, api: httpx.Client) -> None:
@@ -342,3 +344,43 @@ def test_a_used_up_budget_is_raised_where_the_page_says_so(browser: Browser, sit
         dialog.get_by_label("Budget, in trials").fill("3")
         dialog.get_by_role("button", name="Save").click()
         expect(page.get_by_role("button", name="Next experiment")).to_be_visible()
+
+
+def test_an_ended_study_with_a_trial_still_out_asks_only_for_its_result(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    definition = {"id": "ending", "direction": "minimize", "parameters": parameters, "budget": 9}
+    checked(api.post("/v1/studies", json=definition))
+    checked(api.post("/v1/studies/ending/suggest", json={}))
+    checked(api.post("/v1/studies/ending/observe", json={"trial": 1, "value": 1}))
+    checked(api.post("/v1/studies/ending/suggest", json={}))
+    with tab(browser, site) as page:
+        page.goto("/studies/ending")
+        expect(page.locator(".verdict")).to_have_text("1 trial is being evaluated.")
+        page.get_by_role("button", name="End the study").click()
+        expect(page.locator(".verdict")).to_contain_text(
+            "after 2 trials (the budget was 9). 1 trial is still without a"
+        )
+        expect(page.locator("#figures .pill").first).to_have_text("ending")
+        expect(page.locator(".counts")).to_contain_text("1 of 2 trials done 1 being evaluated")
+        expect(page.locator("#definition")).to_contain_text("2 trials")
+        for absent in ("Next experiment", "Queue a point", "Pause", "End the study"):
+            expect(page.get_by_role("button", name=absent)).to_have_count(0)
+        expect(page.locator(".actions .primary")).to_have_text("Enter the result of trial 2")
+        expect(page.get_by_role("button", name="Raise the budget")).to_be_visible()
+        expect(page.locator("#assessment")).to_contain_text("The study has ended: it issues no new points.")
+        page.goto("/")
+        row = page.locator("tr", has=page.locator("#study-ending"))
+        expect(row.locator(".pill")).to_have_text("ending")
+        expect(row).to_contain_text("1 of 2 1 being evaluated")
+        page.goto("/studies/ending")
+        page.get_by_role("button", name="Continue the study").click()
+        expect(page.get_by_role("button", name="Next experiment")).to_be_visible()
+        page.goto("/studies/ending/results")
+        expect(page.locator("#rows tbody tr")).to_have_count(2)
+        hidden = page.locator("th.noted, th.of-error")
+        assert [each.is_visible() for each in hidden.all()] == [False, False]
+        checked(api.patch("/v1/studies/ending/trials/1", json={"attributes": {"note": "cloudy"}}))
+        page.reload()
+        expect(page.get_by_role("columnheader", name="Note")).to_be_visible()

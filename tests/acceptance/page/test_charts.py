@@ -128,8 +128,8 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
             "series"
         ][0]["data"]
         assert boxes
-        assert {box[4] for box in boxes} <= {each["index"] for each in past}, "the colours of then"
-        for colour in ("mean", "std", "depth"):
+        assert {box[4] for box in boxes} <= {each["mean"] for each in past}, "the colours of then"
+        for colour in ("index", "std", "depth"):
             page.locator("#partition-colour").select_option(colour)
         expect(page.locator("#partition")).to_have_attribute("data-state", "shown")
         saved = save(page, "history", "csv")
@@ -151,7 +151,7 @@ def test_the_charts_that_a_person_chooses_are_in_the_address_of_the_study_and_of
         charts = page.get_by_role("group", name="Charts", exact=True)
         for box in charts.get_by_role("checkbox").all():
             box.uncheck()
-        expect(page.locator("#partition-section")).to_be_hidden()
+        expect(page.locator("#partition")).to_be_hidden()
         for name in ("Two parameters", "Two other parameters"):
             charts.get_by_label(name, exact=True).check()
         page.locator("#contour-2-x").select_option("activation")

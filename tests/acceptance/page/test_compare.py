@@ -72,10 +72,11 @@ def options(page: Page, chart: str) -> dict[str, Any]:
 def test_the_progress_of_several_studies_is_in_one_chart_and_in_the_address(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         page.goto("/")
-        page.get_by_role("link", name="Compare").click()
-        expect(page.locator("#progress")).to_contain_text("No study is chosen")
-        page.get_by_label("Add a study").fill("first")
-        page.get_by_role("button", name="Show").click()
+        page.get_by_role("button", name="Compare the chosen studies").click()
+        expect(page.locator("#progress")).to_be_hidden()
+        page.goto("/")
+        page.get_by_label("Compare first", exact=True).check()
+        page.get_by_role("button", name="Compare the chosen studies").click()
         page.get_by_label("Add a study").fill("second")
         page.get_by_role("button", name="Show").click()
         page.locator("#progress[data-state=shown]").wait_for()
@@ -96,6 +97,28 @@ def test_the_progress_of_several_studies_is_in_one_chart_and_in_the_address(brow
             row = other.get_by_role("row", name="first")
             expect(row).to_contain_text("result minimized")
             expect(row.get_by_role("cell").nth(3)).to_have_text("3")
+
+
+def test_results_of_different_quantities_have_different_axes(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    for name, title, label in (("yields", "A yield", "Yield"), ("conversions", "A conversion", "Conversion")):
+        quantities = {"value": {"label": label, "unit": "%"}}
+        definition = {"id": name, "title": title, "direction": "maximize", "quantities": quantities}
+        checked(api.post("/v1/studies", json={**definition, "parameters": parameters}))
+        checked(api.post(f"/v1/studies/{name}/observe", json={"parameters": {"x": 0.5}, "value": 50}))
+    with tab(browser, site) as page:
+        page.goto("/compare?study=first&study=yields&study=conversions")
+        drawn(page, "progress")
+        found = options(page, "progress")
+        assert [each["name"] for each in found["series"]] == ["first", "A yield", "A conversion"]
+        assert [each["yAxisIndex"] for each in found["series"]] == [0, 1, 2]
+        assert [each["name"] for each in found["yAxis"]] == [
+            "result, minimized",
+            "Yield [%], maximized",
+            "Conversion [%], maximized",
+        ]
+        assert len({each["top"] for each in found["grid"]}) == 3
+        expect(page.get_by_role("row", name="A yield")).to_contain_text("open")
 
 
 def test_a_study_that_one_may_not_read_is_named_and_the_others_are_drawn(browser: Browser, site: str) -> None:

@@ -373,7 +373,7 @@ def test_all_mistakes_of_a_form_are_reported_at_once(browser: Browser, site: str
         dialog.get_by_label("Standard error").fill("small")
         dialog.get_by_role("button", name="Add the result").click()
         expect(dialog.get_by_role("alert")).to_have_text(
-            "x: “low” is not a number.\nResult: is required.\nStandard error, if known: “small” is not a number."
+            "x: “low” is not a number.\nResult: enter a number.\nStandard error, if known: “small” is not a number."
         )
 
 

@@ -41,7 +41,7 @@ def test_an_assessment_comes_as_records_and_is_shown_as_its_sentences(client: Cl
     assert repr(found).startswith(f"<Assessment of 16 results: {found.standing}")
     shown = str(found).splitlines()
     assert shown[:2] == [found.standing, found.progress.text]
-    assert shown[2:4] == [found.findings.text, found.outlook.text]
-    assert shown[4:] == [f"! {each.text}" for each in found.checks]
+    checks = [f"! {each.text}" for each in found.checks]
+    assert shown[2:] == [*found.findings.text.splitlines(), found.outlook.text, *checks]
     for rows in found.findings.importances.values():
         assert [each.name for each in rows] == ["x", "kind"]

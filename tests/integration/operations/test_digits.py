@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adabkb_service.contract.assessment import Outlook
+from adabkb_service.contract.quantities import Quantity
 from adabkb_service.operations.model import assessment_in_words as words
 from adabkb_service.operations.words.digits import Digits, difference
 
+YIELD = Quantity(unit="%", low=0, high=100)
 FLOATS = st.floats(-1e308, 1e308)
 
 
@@ -67,15 +70,50 @@ def test_all_numbers_are_short(one: float, other: float, value: float, std: floa
         (0.5, 1.0, None, "You can probably stop. According to the model, "),
         (0.5, 0.1, 60.0, "It is probably too early to stop. According to the model, "),
         (15.0, None, None, "It is probably too early to stop. According to the model, "),
-        (5.0, None, None, "You can stop unless a gain of 5.0\xa0% is worth more trials. According to the model, "),
+        (
+            5.0,
+            None,
+            None,
+            "You can stop unless a gain of 5.0\xa0percentage points is worth more trials. According to the model, ",
+        ),
         (0.5, None, None, "You can probably stop. According to the model, "),
-        (6.3, 1.0, 6.3, "It is probably too early to stop. The model cannot rule out the best possible result, 6.3"),
-        (6.3, 7.0, 6.3, "You can stop: at most 6.3\xa0% can be gained, up to the best possible result. Repeated "),
-        (1.7, None, 1.7, "It is probably too early to stop. The model cannot rule out the best possible result, 1.7"),
-        (None, 7.0, 0.2, "You can stop: at most 0.20\xa0% can be gained, up to the best possible result. Repeated "),
-        (None, None, 0.2, "You can stop: at most 0.20\xa0% can be gained, up to the best possible result. This is "),
+        (
+            6.3,
+            1.0,
+            6.3,
+            "It is probably too early to stop. The model cannot rule out the best possible result, 100\xa0%.",
+        ),
+        (
+            6.3,
+            7.0,
+            6.3,
+            "You can stop: at most 6.3\xa0percentage points can be gained, up to the best possible result, 100\xa0%. ",
+        ),
+        (
+            1.7,
+            None,
+            1.7,
+            "It is probably too early to stop. The model cannot rule out the best possible result, 100\xa0%.",
+        ),
+        (
+            None,
+            7.0,
+            0.2,
+            "You can stop: at most 0.20\xa0percentage points can be gained, up to the best possible result, 100\xa0%. ",
+        ),
+        (
+            None,
+            None,
+            0.2,
+            "You can stop: at most 0.20\xa0percentage points can be gained, up to the best possible result, 100\xa0%. ",
+        ),
         (0.0, 1.0, 0.0, "You can stop: the best result has reached the best possible one."),
-        (None, 1.0, 6.3, "It is probably too early to stop. The model cannot rule out the best possible result, 6.3"),
+        (
+            None,
+            1.0,
+            6.3,
+            "It is probably too early to stop. The model cannot rule out the best possible result, 100\xa0%.",
+        ),
         (None, 1.0, None, "It is probably too early to stop. According to the model, the remaining gain may exceed "),
     ],
 )
@@ -85,17 +123,31 @@ def test_advice_to_stop_follows_from_the_gap_and_the_noise(
     """The natural bound of a result is an answer, too, if it is close. The range of all results is 90."""
     reason = "not_known_yet" if gap is None else None
     found = Outlook(text="", gap=gap, probability=0.9, reason=reason, fewest=9, noise=noise, results_since_best=0)
-    possible = words.Possible(gap, room, tolerance=None, extent=90.0, unit="%")
+    possible = words.Possible(gap, room, tolerance=None, extent=90.0, quantity=YIELD)
     assert words.outlook(found, 20, "", possible).startswith(answer)
+
+
+def test_what_is_possible_counts_from_what_the_model_expects_at_the_recommended_point() -> None:
+    found = Outlook(text="", gap=0.0056, probability=0.9, reason=None, fewest=9, noise=0.01, results_since_best=0)
+    possible = words.Possible(0.0056, None, tolerance=None, extent=0.2, sign=-1.0, expected=0.0802)
+    told = words.outlook(found, 60, "", possible)
+    assert (
+        "at best 0.0746 is possible with 90% probability: a gain of at most 0.0056 over the recommended point" in told
+    )
+    yields = replace(possible, gap=18.0, quantity=YIELD, sign=1.0, expected=78.4, extent=90.0)
+    assert "at best 96\xa0% is possible" in words.outlook(found, 60, "", yields)
+    assert words.outlook(found, 60, "", possible, is_over=True).startswith(
+        "The study has ended: it issues no new points."
+    )
 
 
 def test_advice_to_stop_names_the_tolerance_and_the_missing_results() -> None:
     found = Outlook(text="", gap=3.0, probability=0.9, reason=None, fewest=9, noise=None, results_since_best=27)
-    within = words.outlook(found, 20, "", words.Possible(3.0, None, tolerance=4.0, extent=90.0, unit="%"))
+    within = words.outlook(found, 20, "", words.Possible(3.0, None, tolerance=4.0, extent=90.0, quantity=YIELD))
     assert "You can probably stop." in within
-    assert "This is within the study's tolerance, 4.0\xa0%." in within
-    beyond = words.outlook(found, 20, "", words.Possible(3.0, None, tolerance=2.0, extent=20.0, unit="%"))
+    assert "This is within the study's tolerance, 4.0\xa0percentage points." in within
+    beyond = words.outlook(found, 20, "", words.Possible(3.0, None, tolerance=2.0, extent=20.0, quantity=YIELD))
     assert beyond.endswith("The last 27 results brought no improvement, which alone is no reason to stop.")
     early = found.model_copy(update={"gap": None, "reason": "not_known_yet"})
-    told = words.outlook(early, 8, "", words.Possible(None, 15.0, tolerance=None, extent=90.0, unit="%"))
+    told = words.outlook(early, 8, "", words.Possible(None, 15.0, tolerance=None, extent=90.0, quantity=YIELD))
     assert "with 9 or more results; there are 8, so 1 more is needed." in told

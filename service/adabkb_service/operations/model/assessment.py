@@ -25,6 +25,7 @@ from adabkb_service.errors import Invalid, Unavailable
 from adabkb_service.operations.model import analysis
 from adabkb_service.operations.model import assessment_in_words as words
 from adabkb_service.operations.model.choices import Judged, judged, largest_change
+from adabkb_service.operations.model.failures import where_failed
 from adabkb_service.operations.model.front import front
 from adabkb_service.operations.model.predict import model_reason, row
 from adabkb_service.operations.model.range_ends import range_ends
@@ -34,6 +35,7 @@ from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.ending import ended_early
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.operations.words.state_in_words import state_in_words
+from adabkb_service.operations.words.wording import FINAL
 from adabkb_service.storage import observations, result_table, trials
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle, render
@@ -55,6 +57,8 @@ IDLE = 0.2
 share of the range of all results."""
 MIN_RESULTS = 8
 """The minimum number of results for checks of the model's predictions."""
+MAX_COUNTED = 2000
+"""The maximum number of failures and results in which a pattern is sought."""
 BUSY = "The model did not answer in time, so the parts that need it are missing."
 
 
@@ -82,6 +86,8 @@ class _Facts:
     """Parameters that are known to hardly matter, also at the recommended point."""
     choices: dict[str, Judged] = field(default_factory=dict)
     """By parameter with more than ``FEW_CHOICES`` choices: which choices are good and which are worse."""
+    failures: str = ""
+    """Where all failures lie, in words."""
 
     @property
     def is_failed(self) -> bool:
@@ -169,16 +175,23 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
 
 
 def _of_study(service: Service, study: StudyRow) -> _Facts:
-    full, latest, measured = lifecycle.full_view(study), None, None
+    full, latest, measured, failures = lifecycle.full_view(study), None, None, ""
+    definition = definition_of(study.definition)
     with service.database.reading() as connection:
         if study.trials:
             latest = render.trial(trials.get(connection, study.id, study.trials))
         if full.best is not None:
             measured = result_table.at_best(connection, study.id, full.best.trial, full.best.value)
+        if study.failed and study.failed + study.observations <= MAX_COUNTED:
+            failed = trials.page(connection, study.id, state="failed", after=0, limit=MAX_COUNTED)
+            results = observations.page(connection, study.id, 0, MAX_COUNTED)
+            failures = where_failed(
+                definition.parameters, [each.parameters for each in failed], [each.parameters for each in results]
+            )
     repetitions = None
     if measured is not None and measured.mean is not None:
         repetitions = answers.Repetitions(count=measured.count, mean=measured.mean)
-    return _Facts(full, study, definition_of(study.definition), latest, measured=repetitions)
+    return _Facts(full, study, definition, latest, measured=repetitions, failures=failures)
 
 
 def _ask(service: Service, facts: _Facts) -> None:
@@ -306,6 +319,7 @@ def _findings(facts: _Facts) -> answers.Findings | None:
     text = words.findings(
         facts.importances, untried, facts.names, facts.idle, facts.choices, is_early=facts.has_few_results
     )
+    text = "\n".join(filter(None, [facts.failures, text]))
     return answers.Findings(text=text, importances=facts.importances, untried=untried) if text else None
 
 
@@ -321,7 +335,8 @@ def _outlook(facts: _Facts) -> answers.Outlook:
         results_since_best=0 if facts.definition.objectives else facts.row.results_since_best,
     )
     growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
-    text = words.outlook(found, facts.results, growth, _possible(facts))
+    is_over = facts.study.state == "complete" or facts.study.reason in FINAL
+    text = words.outlook(found, facts.results, growth, _possible(facts), is_over=is_over)
     return found.model_copy(update={"text": text})
 
 
@@ -349,7 +364,9 @@ def _possible(facts: _Facts) -> words.Possible:
         room=max(rooms, default=None),
         tolerance=facts.row.tolerance,
         extent=0.0 if spread is None else spread.high - spread.low,
-        unit=quantity.unit,
+        quantity=quantity,
+        sign=facts.definition.sign,
+        expected=None if model is None else model.mean,
     )
 
 

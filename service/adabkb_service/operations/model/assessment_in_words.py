@@ -11,7 +11,7 @@ from adabkb_service.contract.analysis import ParameterImportance, Validation, Va
 from adabkb_service.contract.answers import Best, MetricPrediction, NoGap, Prediction, Study, Trial
 from adabkb_service.contract.assessment import Outlook, Range, Repetitions
 from adabkb_service.contract.front import Front
-from adabkb_service.contract.quantities import with_unit
+from adabkb_service.contract.quantities import UNNAMED, Quantity, in_points, with_unit
 from adabkb_service.engine.wording import decimals
 from adabkb_service.errors import MAX_NAME_LENGTH, shortened, shown
 from adabkb_service.operations.model.choices import Judged
@@ -21,11 +21,15 @@ from adabkb_service.operations.words.labels import Labels
 
 MATTERS = 0.05
 """A parameter is called important if its total Sobol' index (a share of the variance) exceeds this."""
-MAX_NAMED = 3
+FINEST = 15
+"""The maximum number of decimals of a prediction."""
+RANKS = ("most", "second most", "third most")
+MAX_NAMED = len(RANKS)
 """The maximum number of important parameters that are named."""
 MAX_CHOICES = 6
 """The maximum number of untried choices that are listed."""
 NOT_YET = "It is probably too early to stop."
+OVER = "The study has ended: it issues no new points."
 NO_GROWTH = "did not advance the front."
 LITTLE, MUCH = 0.01, 0.1
 """Shares of the range of all results: where no noise is known, a gain below the first is too small to matter, and one
@@ -203,8 +207,8 @@ def findings(
     *,
     is_early: bool,
 ) -> str:
-    """Return sentences about which parameters matter to each objective, which choices are good, and which are untried.
-    Empty if none of this is known.
+    """Return sentences about which parameters matter to each objective, which choices are good, and which are untried:
+    a line for each parameter. Empty if none of this is known.
 
     Args:
         importances: the importances, by objective.
@@ -214,13 +218,14 @@ def findings(
         choices: what is known of the choices of parameters.
         is_early: whether there are too few results to compare parameters. The next result may change their order.
     """
-    found = [_matter(name, rows, names, idle) for name, rows in importances.items()]
+    found = [line for name, rows in importances.items() for line in _matter(name, rows, names, idle, choices)]
     if is_early and any(found):
         found = ["It is too early to say which parameters matter."]
-    found += [_compared(name, each, names) for name, each in choices.items()]
+    told = {name for rows in importances.values() for name in _important(rows)}
+    found += [_compared(name, each, names) for name, each in choices.items() if name not in told or is_early]
     if untried:
         found.append(f"Never tried: {'; '.join(_choices(name, left, names) for name, left in untried.items())}.")
-    return " ".join(filter(None, found))
+    return "\n".join(filter(None, found))
 
 
 def _choices(name: str, left: Sequence[Any], names: Labels) -> str:
@@ -238,14 +243,18 @@ def hardly_matters(each: ParameterImportance) -> bool:
 
 
 def _compared(name: str, found: Judged, names: Labels) -> str:
-    """Return which choices of a parameter are good, which are worse, and of which too little is known."""
-    sentence = f"Of {names.parameter(name)}, {_some([found.best])} is probably best"
+    """Return which choices of a parameter are good, and which may be."""
+    return f"{names.parameter(name)}: {_good(found)}"
+
+
+def _good(found: Judged) -> str:
+    sentence = f"{_some([found.best])} is probably best"
     if found.good:
-        sentence += f"; about as good: {_some(found.good)}"
-    if found.worse:
-        sentence += f"; worse at the best point, with 95% probability each: {_some(found.worse)}"
+        sentence += f", about as good: {_some(found.good)}"
     if found.unknown:
-        sentence += f"; too few results to say: {_some(found.unknown)}"
+        sentence += f", not ruled out: {_some(found.unknown)}"
+    if found.worse:
+        sentence += f"; {len(found.worse)} {'other is' if len(found.worse) == 1 else 'others are'} worse"
     return f"{sentence}."
 
 
@@ -256,23 +265,28 @@ def _some(choices: Sequence[Any]) -> str:
     return f"{', '.join(named)}{more}"
 
 
-def _matter(objective: str, rows: Sequence[ParameterImportance], names: Labels, known_idle: Collection[str]) -> str:
-    ranked = sorted(rows, key=lambda each: -each.total)
+def _important(rows: Sequence[ParameterImportance]) -> list[str]:
+    """Return the names of the most important parameters, in order."""
+    return [each.name for each in sorted(rows, key=lambda each: -each.total) if matters(each)][:MAX_NAMED]
+
+
+def _matter(
+    objective: str,
+    rows: Sequence[ParameterImportance],
+    names: Labels,
+    known_idle: Collection[str],
+    choices: Mapping[str, Judged],
+) -> Iterator[str]:
+    """Yield a line for each important parameter, and one for those that hardly matter."""
     of = f" for {names.metric(objective)}" if objective else ""
-    named = [f"{names.parameter(each.name)} ({_share(each)})" for each in ranked if matters(each)]
-    idle = [names.parameter(each.name) for each in ranked if each.name in known_idle]
-    if not named:
-        return ""
-    first, *others = named[:MAX_NAMED]
-    sentence = f"According to the model, {first} matters most{of}"
-    if others:
-        sentence += f", then {' and '.join(others)}"
-    if idle:
+    important = _important(rows)
+    for name, rank in zip(important, RANKS, strict=False):
+        good = f" {_good(choices[name])}" if name in choices else ""
+        yield f"{names.parameter(name)} matters {rank}{of}.{good}"
+    idle = [names.parameter(each.name) for each in rows if each.name in known_idle]
+    if important and idle:
         verb = "matters" if len(idle) == 1 else "matter"
-        sentence += (
-            f"; {' and '.join(idle)} hardly {verb}" if len(idle) <= MAX_NAMED else f"; {len(idle)} hardly matter"
-        )
-    return f"{sentence}."
+        yield f"{' and '.join(idle)} hardly {verb}." if len(idle) <= MAX_NAMED else f"{len(idle)} hardly matter."
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +301,12 @@ class Possible:
     """The tolerance of the study; None without one."""
     extent: float
     """The range of all results; 0 if it is unknown."""
-    unit: str | None
-    """The unit of the objective."""
+    quantity: Quantity = UNNAMED
+    """The objective, with its unit and its natural bounds."""
+    sign: float = 1.0
+    """1 if the objective is maximized, -1 if it is minimized."""
+    expected: float | None = None
+    """What the model expects at the recommended point, from which its bound counts; None if it is unknown."""
 
     @property
     def is_by_model(self) -> bool:
@@ -302,17 +320,24 @@ class Possible:
 
     def in_unit(self, value: float) -> str:
         """Format a difference of the objective."""
-        return with_unit(difference(value), self.unit)
+        return in_points(difference(value), self.quantity.unit)
+
+    @property
+    def end(self) -> str:
+        """The best value that the model holds possible, with the decimals of the gap; empty if it is unknown."""
+        if self.gap is None or self.expected is None:
+            return ""
+        value = self.quantity.within(self.expected + self.sign * self.gap)
+        return Digits(value, value, FINEST, self.quantity).rounded_like(value, self.gap)
+
+    @property
+    def bound(self) -> str:
+        """The natural bound of the objective in its direction."""
+        bound = self.quantity.high if self.sign > 0.0 else self.quantity.low
+        return with_unit(f"{bound:.9g}", self.quantity.unit)
 
 
-def _share(each: ParameterImportance) -> str:
-    """Return the shares of the variance that a parameter explains alone, and together with others, which is not
-    smaller."""
-    alone, with_others = (max(0.0, min(share, 1.0)) for share in (each.first_order, each.total))
-    return f"{min(alone, with_others):.0%} alone, {with_others:.0%} with others"
-
-
-def outlook(found: Outlook, results: int, growth: str, possible: Possible) -> str:
+def outlook(found: Outlook, results: int, growth: str, possible: Possible, *, is_over: bool = False) -> str:
     """Return the answer to the question whether to stop, and how much further trials can gain.
 
     Args:
@@ -320,7 +345,11 @@ def outlook(found: Outlook, results: int, growth: str, possible: Possible) -> st
         results: the number of results that count.
         growth: the output of ``growth``; empty with a single objective.
         possible: how much better further results can be.
+        is_over: whether the study issues no more new points.
     """
+    if is_over:
+        known = _by_model(found, possible) if possible.is_by_model and found.reason is None else ""
+        return " ".join(filter(None, [OVER, growth or known]))
     if growth:
         return f"{'You can perhaps stop.' if growth.endswith(NO_GROWTH) else NOT_YET} {growth}"
     why_little = _why_little(found, possible)
@@ -371,7 +400,7 @@ def _not_little(found: Outlook, results: int, possible: Possible) -> Iterator[st
             yield f"You can stop unless a gain of {possible.in_unit(possible.gap)} is worth more trials."
         yield _by_model(found, possible)
     elif possible.room is not None and (is_unknown or possible.gap is not None):
-        yield f"{NOT_YET} The model cannot rule out the best possible result, {possible.in_unit(possible.room)} more."
+        yield f"{NOT_YET} The model cannot rule out the best possible result, {possible.bound}."
     elif is_unknown and found.fewest is not None:
         yield f"{NOT_YET} According to the model, the remaining gain may exceed the range of all results."
     else:
@@ -385,11 +414,18 @@ def _still_needed(results: int, left: int) -> str:
 
 def _by_model(found: Outlook, possible: Possible) -> str:
     how = "" if found.probability is None else f" with {100.0 * found.probability:.4g}% probability"
-    return f"According to the model, further trials gain at most {possible.in_unit(possible.most or 0.0)}{how}."
+    gain = possible.in_unit(possible.most or 0.0)
+    if not possible.end:
+        return f"According to the model, further trials gain at most {gain}{how}."
+    return (
+        f"According to the model, at best {possible.end} is possible{how}: "
+        f"a gain of at most {gain} over the recommended point."
+    )
 
 
 def _to_bound(possible: Possible) -> str:
-    return f"at most {possible.in_unit(possible.room or 0.0)} can be gained, up to the best possible result."
+    gain = possible.in_unit(possible.room or 0.0)
+    return f"at most {gain} can be gained, up to the best possible result, {possible.bound}."
 
 
 def growth(front: Front, latest: int) -> str:

@@ -47,8 +47,6 @@ class StudyLine:
     records: Found
     owner: str | None
     """None if no token is required, or if the study has no owner."""
-    gap: float | None
-    """As in ``StudySummary``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,7 @@ class Overview:
             rows = overview.page_of_studies(connection, text, state, offset, limit, *conditions)
             counts = overview.count_studies(connection, text, *conditions)
             owners = grants.owners(connection, [row.id for row in rows])
-            lines = [StudyLine(row, self._records.of(connection, row), owners.get(row.id), _gap(row)) for row in rows]
+            lines = [StudyLine(row, self._records.of(connection, row), owners.get(row.id)) for row in rows]
         return StudyList(lines, counts)
 
     def table(
@@ -300,12 +298,6 @@ class Overview:
             row = observations.get(connection, study_id, seq)
             log = overview.events_of_result(connection, study_id, seq)
         return render.observation(row, definition, definition.space()), [render.event(each) for each in log]
-
-
-def _gap(row: overview.ListedStudy) -> float | None:
-    """Return the gap of a study in a list; None if it is unknown or not informative."""
-    best = None if row.is_feasible is False else row.best
-    return informative(row.gap, best, row.direction, row.objective or {})
 
 
 def _remove_gaps(results: Sequence[dict[str, Any]], records: Found, definition: StoredDefinition) -> None:

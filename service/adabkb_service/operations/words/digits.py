@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from adabkb_service.contract.quantities import UNNAMED, Quantity, plus_minus, with_unit
+from adabkb_service.contract.quantities import UNNAMED, Quantity, in_points, plus_minus, with_unit
 from adabkb_service.engine.wording import decimals
 from adabkb_service.operations.words.values_in_words import exponential
 
@@ -66,9 +66,13 @@ class Digits:
         at, start, end = (_written(self.quantity.within(each), places) for each in (mean, low, high))
         return f"{self._in_unit(at)} (90%: {self._in_unit(f'{start} to {end}')})"
 
+    def rounded_like(self, value: float, error: float) -> str:
+        """Format a number with the decimals of two digits of a difference or a deviation."""
+        return self._in_unit(_written(value, min(_places(error, 2), self._finest)))
+
     def difference(self, value: float) -> str:
         """Format a difference or a deviation with two significant digits."""
-        return self._in_unit(difference(value))
+        return in_points(difference(value), self.quantity.unit)
 
     def shows(self, std: float) -> bool:
         """Return whether a standard deviation is more than 0 when rounded to these decimals."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.cost import CostBudget
 from adabkb_service.operations.words.ending import EndedEarly
+from adabkb_service.operations.words.wording import FINAL
 
 REASONS: Mapping[str, str] = {
     "budget": "The budget is used up.",
@@ -35,27 +36,37 @@ def state_in_words(study: Study, ended: EndedEarly | None = None) -> str:
             "The model has failed, so new points are spread evenly instead of chosen by it. Results are safe. The "
             "events show the error."
         )
-    if study.reason == "budget" and ended is not None:
-        return f"Ended by a user on {ended.at:%d %b %Y}{_after(ended)}. A larger budget continues the study."
-    if study.reason == "budget" and not isinstance(study.budget, CostBudget):  # a cost budget cannot be changed
-        return f"{REASONS['budget']} A larger one continues the study."
-    if study.reason is not None:
+    if study.reason is None:
+        return _open(study)
+    if study.reason not in FINAL:
         return REASONS[study.reason]
-    return _running(study)
+    told = [REASONS[study.reason] if ended is None else f"Ended by a user on {ended.at:%d %b %Y}{_after(ended)}."]
+    left = study.counts.active + study.counts.expired + study.counts.released + study.counts.queued
+    if left:
+        told.append(f"{_counted(left)} still without a result.")
+    if study.reason == "budget" and not isinstance(study.budget, CostBudget):  # which cannot be changed
+        told.append("A larger budget continues the study.")
+    return " ".join(told)
 
 
-def _running(study: Study) -> str:
+def _counted(trials: int) -> str:
+    return "1 trial is" if trials == 1 else f"{trials} trials are"
+
+
+def _open(study: Study) -> str:
     if study.counts.active:
-        return "Running. Results are coming in."
+        return f"{_counted(study.counts.active)} being evaluated."
     if study.counts.observations:
-        return "Running. No trial is reserved now."
+        return "No trial is reserved now."
     if not study.counts.failed:
         return "No trial has been issued yet."
     trials = "The only trial has" if study.counts.failed == 1 else f"All {study.counts.failed} trials have"
     limit = study.failure_limit
-    return f"Running. {trials} failed." + (f" The study pauses after {limit} failures in a row." if limit else "")
+    return f"{trials} failed." + (f" The study pauses after {limit} failures in a row." if limit else "")
 
 
 def _after(ended: EndedEarly) -> str:
-    trials = f"after {ended.trials} of" if ended.trials else "before the first of"
-    return f", {trials} {ended.budget} trials" if ended.budget else f", after {ended.trials} trials"
+    trials = (
+        f"after {ended.trials} trial{'' if ended.trials == 1 else 's'}" if ended.trials else "before the first trial"
+    )
+    return f", {trials} (the budget was {ended.budget})" if ended.budget else f", {trials}"

@@ -13,8 +13,7 @@ from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import OutcomeConstraint
 from adabkb_service.contract.model import ModelRecommendation
 from adabkb_service.contract.parameters import FloatParameter, Parameter
-from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, informative, titled, with_unit
-from adabkb_service.engine.auto.config import CONFIDENCE
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, in_points, titled, with_unit
 from adabkb_service.operations.words import digits
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.values_in_words import figure, shown
@@ -22,8 +21,9 @@ from adabkb_service.storage.overview import ListedStudy
 from adabkb_service.storage.result_table import NOT_IN_PATHS
 
 STATES: Mapping[str, str] = {
-    "running": "running",
+    "running": "open",
     "paused": "paused",
+    "ending": "ending",
     "complete": "complete",
     "active": "running",
     "queued": "queued",
@@ -69,6 +69,8 @@ KINDS: Mapping[str, str] = {
     "withdrawn": "withdrawn trials",
 }
 """The kinds of rows by which the table of results can be filtered."""
+FINAL = ("budget", "exhausted", "no_gain", "gain_unlikely")
+"""The reasons for which a study issues no more new points while it has unfinished trials."""
 FINEST = 15
 """The maximum number of decimals of a prediction. The number depends on its standard deviation."""
 FEW_DIGITS = 4
@@ -97,6 +99,22 @@ def named(study: Study | ListedStudy) -> str:
     return study.title or study.id
 
 
+def state(study: Study | ListedStudy) -> str:
+    """Return the state of a study: a key of ``STATES``. A study that issues no more new points, but whose last trials
+    have no result yet, is ending."""
+    if isinstance(study, ListedStudy):
+        return "ending" if study.state == "running" and study.has_no_budget_left else study.state
+    return "ending" if study.state == "running" and study.reason in FINAL else study.state
+
+
+def can_ask(study: Study) -> bool:
+    """Return whether the study may issue a trial: a new point, or one that waits to be issued."""
+    counts = study.counts
+    return study.state == "running" and (
+        state(study) != "ending" or counts.queued + counts.released + counts.expired > 0
+    )
+
+
 def context(study: Study) -> list[str]:
     """Return the names of the context parameters."""
     return context_of(study.parameters)
@@ -106,14 +124,6 @@ def chosen(study: Study) -> list[str]:
     """Return the names of the parameters that the optimizer chooses: neither fixed nor context parameters."""
     known = {*context(study), *(each.name for each in study.parameters if each.kind == "fixed")}
     return [each.name for each in study.parameters if each.name not in known]
-
-
-def confidence(study: Study) -> str | None:
-    """Return the probability, in percent, with which the gap is a bound. None if the algorithm has no ``delta``."""
-    if isinstance(study.algorithm, AutoProfile):
-        return f"{100.0 * CONFIDENCE:.4g}%"
-    delta = getattr(study.algorithm, "delta", None)
-    return None if delta is None else f"{100.0 * (1.0 - delta):.4g}%"
 
 
 def measured(study: Study) -> list[str]:
@@ -251,16 +261,9 @@ def note_on_rounding(study: Study, point: Mapping[str, object]) -> str:
     return " ".join(sentences)
 
 
-def gap(study: Study) -> float | None:
-    """Return the gap; None if it is unknown or not informative."""
-    best = None if study.best is None else study.best.value
-    known = quantity(study).model_dump(include={"low", "high"})
-    return informative(study.gap, best, study.direction, known)
-
-
 def difference(study: Study, value: float) -> str:
     """Format a difference of the objective, with its unit."""
-    return with_unit(digits.difference(value), unit(study))
+    return in_points(digits.difference(value), unit(study))
 
 
 def estimate(study: Study, name: str | None, mean: float, std: float) -> str:

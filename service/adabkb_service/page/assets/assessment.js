@@ -13,15 +13,20 @@ const QUESTIONS = [
   ["Can I stop?", "outlook"],
 ];
 const MAX_TO_TRY = 6;
+const MAX_LINES = 3; // of what was learned
 const MIN_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
 const BUSY_MILLISECONDS = 15000;
 
 /** The sentences at the top of a study's page; changed() loads them again, but not too often. */
 export class AssessmentPanel {
-  /** @param {import("./data.js").StudyData} data */
-  constructor(data) {
+  /**
+   * @param {import("./data.js").StudyData} data
+   * @param {() => void} told called when the sentences are shown
+   */
+  constructor(data, told) {
     this.data = data;
+    this.told = told;
     this.panel = byId("assessment", HTMLElement);
     this.mayAct = this.panel.dataset.may !== "read";
     this.askedAt = 0;
@@ -42,6 +47,7 @@ export class AssessmentPanel {
       const [found, study] = await Promise.all([this.data.assessment(), this.data.study()]);
       isBusy = found.checks.some(({ check }) => check === "model_busy");
       this.panel.replaceChildren(this.sentences(found, study), ...this.warnings(found, study));
+      this.told();
       await this.doubtBest(found);
     } catch (error) {
       console.debug(error);
@@ -69,13 +75,12 @@ export class AssessmentPanel {
     const isDoubted = results.some(
       ({ seq, trial, value }) => doubted.includes(seq) && trial === best?.trial && value === best.value,
     );
-    const main = document.querySelector("#figures .main");
-    main?.querySelector(".doubt")?.remove();
-    if (!main || !isDoubted) return;
-    const note = document.createElement("small");
-    note.className = "doubt";
-    note.textContent = "The other results contradict it.";
-    main.append(note);
+    const column = document.querySelector("#measured-now");
+    column?.querySelector(".doubt")?.remove();
+    column?.classList.toggle("doubted", isDoubted);
+    if (!column || !isDoubted) return;
+    const note = made("p", { className: "doubt" }, "Do not rely on this number: the other results contradict it.");
+    column.querySelector("p")?.after(note);
   }
 
   /** The sentences, each below its question.
@@ -89,7 +94,8 @@ export class AssessmentPanel {
       if (!sentence) continue;
       const [row, term, said] = ["div", "dt", "dd"].map((tag) => document.createElement(tag));
       term.textContent = question;
-      said.textContent = sentence;
+      if (name === "findings") said.append(...lines(sentence.split("\n")));
+      else said.textContent = sentence;
       if (name === "findings") said.append(...this.tries(found.findings?.untried ?? {}, study));
       row.append(term, said);
       list.append(row);
@@ -102,7 +108,8 @@ export class AssessmentPanel {
    * @param {ShownStudy} study
    */
   tries(untried, study) {
-    if (!this.mayAct || study.state !== "running" || study.algorithm.profile !== "auto") return [];
+    if (!this.mayAct || study.state !== "running" || study.reason !== null || study.algorithm.profile !== "auto")
+      return [];
     if (study.parameters.some((each) => each.context)) return []; // such a point needs a context, too
     const always = new Set(study.parameters.filter((each) => !each.when).map((each) => each.name));
     const choices = Object.entries(untried)
@@ -159,6 +166,16 @@ export class AssessmentPanel {
     }
     return [list];
   }
+}
+
+/** The first lines, and the rest folded.
+ * @param {string[]} all
+ */
+function lines(all) {
+  const each = (/** @type {string} */ line) => made("div", {}, line);
+  const rest = all.slice(MAX_LINES).map(each);
+  if (!rest.length) return all.map(each);
+  return [...all.slice(0, MAX_LINES).map(each), made("details", {}, made("summary", {}, "more"), ...rest)];
 }
 
 /** A button that opens the form for the next experiment with these values held fixed.

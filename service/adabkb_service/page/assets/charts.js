@@ -147,6 +147,7 @@ export function numbers(ink, more = {}) {
 export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name = "", colours: range = RAMP }) {
   const finite = values.filter(Number.isFinite);
   const [min, max] = [Math.min(...finite), Math.max(...finite)];
+  const digits = [4, 6, 9].find((each) => figure(min, each) !== figure(max, each)) ?? 4; // which tell the ends apart
   return {
     type: "continuous",
     min,
@@ -159,7 +160,7 @@ export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name
     bottom: 0,
     itemHeight: innerWidth < 640 ? 70 : 140,
     itemWidth: 12,
-    text: [`${figure(max, 4)} ${name}`, figure(min, 4)],
+    text: [`${figure(max, digits)} ${name}`, figure(min, digits)],
     calculable: false,
     textStyle: { color: ink.muted },
     precision: 4,

@@ -57,7 +57,10 @@ export function keepChoices() {
   }
   const named = query.get(CHARTS)?.split(",");
   if (named?.some((name) => frames().some((each) => each.id === name)))
-    for (const frame of frames()) frame.hidden = !named.includes(frame.id);
+    for (const frame of frames()) {
+      frame.hidden = !named.includes(frame.id);
+      if (!frame.hidden) unfold(frame);
+    }
   offer();
 
   /** The settings that differ from the defaults of the page. */
@@ -85,6 +88,14 @@ export function keepChoices() {
   });
 }
 
+/** Open the details in which a chart is.
+ * @param {HTMLElement} frame
+ */
+function unfold(frame) {
+  const details = frame.parentElement?.closest("details");
+  if (details) details.open = true;
+}
+
 /** A check box for each chart. */
 function offer() {
   const boxes = frames().map((frame) => {
@@ -96,6 +107,9 @@ function offer() {
   one(chooser, "div", HTMLElement).replaceChildren(...boxes);
   chooser.addEventListener("change", (event) => {
     const box = around(event, "input", HTMLInputElement);
-    if (box) byId(dataOf(box, "shows"), HTMLElement).hidden = !box.checked;
+    if (!box) return;
+    const frame = byId(dataOf(box, "shows"), HTMLElement);
+    frame.hidden = !box.checked;
+    if (box.checked) unfold(frame);
   });
 }

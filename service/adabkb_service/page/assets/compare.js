@@ -5,9 +5,12 @@ import { root } from "./calls.js";
 import { keepChoices } from "./chosen.js";
 import { compared, comparisonCharts } from "./comparison-charts.js";
 import { byId, every, made, one } from "./elements.js";
-import { difference, figure, inUnit, measured } from "./words.js";
+import { figure, inPoints, measured } from "./words.js";
 
 const chosen = every(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
+
+/** @type {Record<string, string>} */
+const STATES = { running: "open", paused: "paused", ending: "ending", complete: "complete" };
 
 /** The goal of a study, in words.
  * @param {ShownStudy} study
@@ -24,18 +27,26 @@ function list(all) {
   const rows = all.map((each) => {
     if (each.error !== undefined)
       return made("tr", {}, made("th", { scope: "row" }, each.id), made("td", { colSpan: 5 }, each.error));
-    const { id, study, count } = each;
+    const { id, name, study, count } = each;
     const { best, gap } = study;
     const { quantity } = study;
     return made(
       "tr",
       {},
-      made("th", { scope: "row" }, made("a", { href: `${root}/studies/${encodeURIComponent(id)}` }, id)),
-      made("td", {}, study.state),
+      made("th", { scope: "row" }, made("a", { href: `${root}/studies/${encodeURIComponent(id)}` }, name)),
+      made(
+        "td",
+        {},
+        STATES[
+          study.state === "running" && study.reason !== null && study.reason !== "pending_limit"
+            ? "ending"
+            : study.state
+        ],
+      ),
       made("td", {}, goal(study)),
       made("td", { className: "num" }, figure(count, 9)),
       made("td", { className: "num strong" }, best ? measured(best.value, quantity) : "–"),
-      made("td", { className: "num" }, gap == null ? "–" : inUnit(difference(gap), quantity.unit)),
+      made("td", { className: "num" }, gap == null ? "–" : inPoints(gap, quantity)),
     );
   });
   one(document, "#compared tbody", HTMLElement).replaceChildren(...rows);

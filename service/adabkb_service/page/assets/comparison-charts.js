@@ -10,6 +10,7 @@ import { counted, figure, inUnit, measured, numbered, plusMinus, shown } from ".
 /**
  * @typedef {object} Compared
  * @property {string} id
+ * @property {string} name the title of the study or, without one, its ID
  * @property {StudyData} data
  * @property {ShownStudy} study
  * @property {import("./scale.js").Scale[]} scales
@@ -32,7 +33,7 @@ export async function compared(id) {
       data.axes(),
       call("GET", `${data.page}/progress.json`),
     ]);
-    return { id, data, study, scales, ...progress };
+    return { id, name: study.title || id, data, study, scales, ...progress };
   } catch (error) {
     return { id, error: messageOf(error) };
   }
@@ -43,6 +44,9 @@ export async function compared(id) {
  */
 export function comparisonCharts(all) {
   const readable = all.filter((each) => each.error === undefined);
+  const titles = readable.map(({ name }) => name);
+  for (const each of readable)
+    if (titles.filter((title) => title === each.name).length > 1) each.name = `${each.name} (${each.id})`;
   return [progress, points, volume, curves, importance, slice].map((chart) => chart(all, readable));
 }
 
@@ -90,16 +94,48 @@ function upwards(ink, isLog, canBeLog) {
   return numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true });
 }
 
-/** The chart in words, with the reasons why studies are hard to compare.
+const PANEL = 280; // pixels of the height of one
+
+/** What the results of a study can be compared with: the same quantity in the same direction.
+ * @param {Compared} study
+ */
+const measure = ({ study: { quantity, direction } }) =>
+  JSON.stringify([quantity.label ?? "", quantity.unit ?? "", direction ?? ""]);
+
+/** Draw the series of each quantity in a panel of its own, below each other.
+ * @param {ChartOption} option with one axis across and one up
+ * @param {Compared[]} of the study of each series
+ * @returns {number | undefined} the height of the chart, if it has several panels
+ */
+function inPanels(option, of) {
+  const measures = [...new Set(of.map(measure))];
+  const first = measures.map((each) => of.find((study) => measure(study) === each)?.study);
+  const { grid, xAxis, yAxis } = option;
+  const isSingle = measures.length < 2;
+  option.grid = measures.map((_, i) =>
+    isSingle ? grid : { ...grid, top: grid.top + i * PANEL, bottom: undefined, height: PANEL - 70 },
+  );
+  option.xAxis = measures.map((_, i) => ({ ...xAxis, gridIndex: i }));
+  option.yAxis = first.map((study, i) => ({
+    ...yAxis,
+    gridIndex: i,
+    name: study && `${study.quantity.title}${study.direction ? `, ${study.direction}d` : ""}`,
+    nameTextStyle: { ...yAxis.nameTextStyle, align: "left" },
+  }));
+  option.series.forEach((/** @type {ChartOption} */ each, /** @type {number} */ i) => {
+    each.xAxisIndex = measures.indexOf(measure(of[i]));
+    each.yAxisIndex = each.xAxisIndex;
+  });
+  return isSingle ? undefined : grid.top + PANEL * measures.length;
+}
+
+/** The chart in words.
  * @param {Either[]} all
  * @param {Compared[]} drawn
  * @param {string[]} [more]
  */
 function said(all, drawn, more = []) {
   const parts = [counted(drawn.length, "study").replace("studys", "studies")];
-  if (new Set(drawn.map(({ study }) => study.direction)).size > 1) parts.push("some minimize and others maximize");
-  if (new Set(drawn.map(({ study }) => study.quantity.unit ?? "")).size > 1)
-    parts.push("their results have different units, so the heights cannot be compared");
   parts.push(...more);
   const others = all.filter((each) => !drawn.some(({ id }) => id === each.id)).map((each) => each.id);
   if (others.length) parts.push(`not drawn: ${others.join(", ")}`);
@@ -138,7 +174,7 @@ function progress(all, readable) {
       const end = each.records.slice(-1).map(([, value]) => [each.count, value]);
       return {
         type: "line",
-        name: each.id,
+        name: each.name,
         step: "end",
         showSymbol: each.records.length < 60,
         symbolSize: 5,
@@ -154,7 +190,8 @@ function progress(all, readable) {
         `${seriesName}\nafter ${counted(seq, "result")}: ${figure(value)}`,
     };
     const rows = drawn.flatMap((each) => each.records.map(([seq, value]) => [each.id, seq, value]));
-    return { option, header: ["study", "result", "best_so_far"], rows, said: said(all, drawn) };
+    const height = inPanels(option, drawn);
+    return { option, header: ["study", "result", "best_so_far"], rows, height, said: said(all, drawn) };
   });
 }
 
@@ -184,14 +221,14 @@ function points(all, readable) {
       const { color, symbol } = look(all, each.id);
       return {
         type: "scatter",
-        name: each.id,
+        name: each.name,
         symbol,
         symbolSize: 9,
         itemStyle: { color: "none", borderColor: color, borderWidth: 1.8 },
         data: results.map((result) => ({
           value: [result.seq, result.value],
           page: result.trial ? each.data.trialPage(result.trial) : `${each.data.page}/results/${result.seq}`,
-          words: `${each.id}\n${numbered(result)}: ${measured(result.value, each.study.quantity)}`,
+          words: `${each.name}\n${numbered(result)}: ${measured(result.value, each.study.quantity)}`,
         })),
       };
     });
@@ -199,6 +236,7 @@ function points(all, readable) {
     const drawn = having.map(({ each }) => each);
     const thinned = having.some(({ isThinned }) => isThinned) ? ["of large studies, the extremes are drawn"] : [];
     return {
+      height: inPanels(option, drawn),
       option,
       header: ["study", "result", "trial", "value"],
       rows: having.flatMap(({ each, results }) => results.map(({ seq, trial, value }) => [each.id, seq, trial, value])),
@@ -229,7 +267,7 @@ function volume(all, readable) {
       const { color, type } = look(all, each.id);
       return {
         type: "line",
-        name: each.id,
+        name: each.name,
         step: "end",
         symbol: "none",
         color,
@@ -283,7 +321,7 @@ function curves(all, readable) {
       const { color, type } = look(all, each.id);
       return {
         type: "line",
-        name: each.id,
+        name: each.name,
         data: curve.points,
         showSymbol: curve.points.length < 3,
         symbolSize: 5,
@@ -293,12 +331,12 @@ function curves(all, readable) {
       };
     });
     pages = drawn.map(({ each, curve }) => each.data.trialPage(curve.trial));
-    option.legend.data = having.map(({ each }) => each.id);
+    option.legend.data = having.map(({ each }) => each.name);
     option.tooltip = {
       ...option.tooltip,
       formatter: (/** @type {{ seriesIndex: number, data?: [number, number] }} */ { seriesIndex, data: point }) => {
         const { each, curve } = drawn[seriesIndex];
-        const lines = [`${each.id}, trial ${curve.trial}`];
+        const lines = [`${each.name}, trial ${curve.trial}`];
         if (point) lines.push(`step ${point[0]}: ${figure(point[1])}`);
         if (curve.value !== null) lines.push(`result ${figure(curve.value)}`);
         return lines.join("\n");
@@ -306,6 +344,10 @@ function curves(all, readable) {
     };
     const studies = having.map(({ each }) => each);
     return {
+      height: inPanels(
+        option,
+        drawn.map(({ each }) => each),
+      ),
       option,
       header: ["study", "trial", "step", "value"],
       rows: drawn.flatMap(({ each, curve }) =>
@@ -351,7 +393,7 @@ function importance(all, readable) {
     };
     option.series = having.map(({ each }, i) => ({
       type: "bar",
-      name: each.id,
+      name: each.name,
       barGap: "10%",
       itemStyle: { color: look(all, each.id).color },
       data: names.map((name) => totals[i].get(name) ?? null),
@@ -428,7 +470,7 @@ function slice(all, readable) {
       const values = one.line.axes[0].values;
       const line = {
         type: "line",
-        name: one.each.id,
+        name: one.each.name,
         color,
         symbol: first.scale.isNumeric && values.length > 12 ? "none" : symbol,
         symbolSize: 8,
@@ -437,7 +479,7 @@ function slice(all, readable) {
       };
       const bounds = /** @type {const} */ (["lcb", "ucb"]).map((end) => ({
         type: "line",
-        name: `${one.each.id} ${end}`,
+        name: `${one.each.name} ${end}`,
         silent: true,
         symbol: first.scale.isNumeric ? "none" : "rect",
         symbolSize: [10, 2],
@@ -447,19 +489,24 @@ function slice(all, readable) {
       }));
       return [line, ...bounds];
     });
-    option.legend.data = alike.map(({ each }) => each.id);
+    option.legend.data = alike.map(({ each }) => each.name);
     option.tooltip = {
       ...option.tooltip,
       trigger: "item",
       formatter: (/** @type {{ data: any }} */ { data: { of, k } }) =>
         [
-          of.each.id,
+          of.each.name,
           `${name} = ${inUnit(shown(of.line.axes[0].values[k]), of.scale.parameter.unit)}`,
           plusMinus(of.line.predictions[k].mean, of.line.predictions[k].std, of.each.study.quantity),
         ].join("\n"),
     };
+    const height = inPanels(
+      option,
+      alike.flatMap(({ each }) => [each, each, each]),
+    );
     return {
       option,
+      height,
       header: ["study", name, "mean", "std", "lcb", "ucb"],
       rows: alike.flatMap(({ each, line }) =>
         line.predictions.map(({ mean, std, lcb, ucb }, k) => [each.id, line.axes[0].values[k], mean, std, lcb, ucb]),

@@ -56,6 +56,7 @@ export function coverageChart(data) {
     const [columns, rows] = [partsOf(x), partsOf(y)];
     const isAsked = columns.length * rows.length <= MAX_COMBINATIONS;
     const excluded = isAsked ? await data.excluded([x.name, y.name], [edgesOf(x, columns), edgesOf(y, rows)]) : null;
+    const isAtNoPoint = study.mixtures?.length && results.length ? await excludedPoints(data, x, y) : () => false;
     const cells = columns.flatMap((column, i) =>
       rows.map((row, k) => {
         const isIn = (/** @type {{ parameters: Record<string, unknown> }} */ { parameters }) => {
@@ -67,7 +68,8 @@ export function coverageChart(data) {
         const [found, failed] = [results.filter(isIn), failures.filter(isIn).length];
         const values = found.map((each) => each.value);
         const best = study.direction === "minimize" ? Math.min(...values) : Math.max(...values);
-        const isExcluded = !found.length && !failed && excluded?.[i * rows.length + k] === true;
+        const isImpossible = excluded?.[i * rows.length + k] === true || isAtNoPoint(column.middle, row.middle);
+        const isExcluded = !found.length && !failed && isImpossible;
         const shown = found.length && study.direction ? best : null;
         return { column, row, count: found.length, failed, isExcluded, best: shown };
       }),
@@ -132,6 +134,27 @@ export function coverageChart(data) {
         askWith({ [across.value]: cell.column.middle, [up.value]: cell.row.middle });
     },
   });
+}
+
+/** Which points a mixture excludes, by the rule of the chart of two parameters. A part of a mixture whose middle is
+ * excluded may have a possible corner, but no experiment in it can be asked for.
+ * @param {import("./data.js").StudyData} data
+ * @param {import("./scale.js").Scale} x
+ * @param {import("./scale.js").Scale} y
+ * @returns {Promise<(across: unknown, up: unknown) => boolean>}
+ */
+async function excludedPoints(data, x, y) {
+  const names = [x.name, y.name];
+  const [forbidden, { axes }] = await Promise.all([data.forbidden(names), data.slice(names)]);
+  const place = (
+    /** @type {import("./scale.js").Scale} */ scale,
+    /** @type {number} */ i,
+    /** @type {unknown} */ at,
+  ) => {
+    const apart = axes[i].values.map((value) => Math.abs(scale.position(value) - scale.position(at)));
+    return apart.indexOf(Math.min(...apart));
+  };
+  return (across, up) => forbidden?.[place(x, 0, across) * axes[1].values.length + place(y, 1, up)] === true;
 }
 
 /** A cell with the number of its results, a cross if all of its trials failed, or a dash if it is excluded.

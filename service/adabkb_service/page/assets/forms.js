@@ -94,6 +94,11 @@ const READ = {
   number,
 };
 
+/** What to enter in a field.
+ * @param {Field} element
+ */
+const wanted = ({ dataset }) => (dataset.type === "number" ? "a number" : "a value");
+
 /** The value of a field; undefined if it is empty.
  * @param {Field} element
  * @returns {unknown}
@@ -106,7 +111,7 @@ function read(element) {
     return JSON.parse(exact);
   const text = element.value.trim();
   if (text === "" && element.required)
-    throw new Mistyped(element, `${labelOf(element)}: ${element.dataset.missing ?? "is required."}`);
+    throw new Mistyped(element, `${labelOf(element)}: ${element.dataset.missing ?? `enter ${wanted(element)}.`}`);
   if (text === "") return element.dataset.empty === "null" ? null : undefined;
   const reader = READ[element.dataset.type ?? ""];
   return reader ? reader(element, text) : text;

@@ -2,7 +2,7 @@
 
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
-import { difference, inUnit, titled } from "./words.js";
+import { inPoints, titled } from "./words.js";
 
 const FEWEST = 5; // minimum number of trials whose gap is known, for the chart
 
@@ -55,12 +55,12 @@ export function gapChart(data) {
       };
       const rows = known.map((each) => [each.trial, each.seq, each.gap]);
       const first = known[0];
-      const now = study.gap === null ? "unknown now" : `${inUnit(difference(study.gap), study.quantity.unit)} now`;
+      const now = study.gap === null ? "unknown now" : `${inPoints(study.gap, study.quantity)} now`;
       return {
         option,
         header: ["trial", "result", "gap"],
         rows,
-        said: `${inUnit(difference(first.gap), study.quantity.unit)} when trial ${first.trial} was suggested; ${now}.`,
+        said: `${inPoints(first.gap, study.quantity)} when trial ${first.trial} was suggested; ${now}.`,
       };
     },
     { select: ({ data: { each } }) => location.assign(data.trialPage(each.trial)) },
@@ -82,4 +82,4 @@ function nothing(study, history) {
  * @param {number} gap
  * @param {ShownStudy} study
  */
-const gained = (gap, study) => inUnit(difference(gap), study.quantity.unit);
+const gained = (gap, study) => inPoints(gap, study.quantity);

@@ -4,7 +4,7 @@ import { Chart, colours, common, numbers, roomForLegend } from "./charts.js";
 import { byId, dataOf } from "./elements.js";
 import { Order } from "./order.js";
 import { conditions } from "./scale.js";
-import { counted, difference, figure, inUnit, measured, numbered, plusMinus, within } from "./words.js";
+import { counted, figure, like, measured, numbered, plusMinus, within } from "./words.js";
 
 /** For each phase: a symbol, and a colour that is distinguishable with any colour vision.
  * @type {Record<string, [string, string]>}
@@ -105,7 +105,7 @@ export function historyChart(data) {
               ...errors(counting, order),
               ...results(history, order, ink),
             ]),
-        ...bands(study, history, recommendation, data.shown(), ink),
+        ...bands(study, recommendation, data.shown(), ink, canBeLog && isLog.checked),
         ...(lost.length ? [failures(lost, order, counting[0]?.value ?? 0, ink)] : []),
         bestSoFar(study, history, order, ink),
       ],
@@ -158,7 +158,7 @@ export function historyChart(data) {
       each.expected?.ucb,
       each.observed_at,
     ]);
-    return { option, header, rows, said: said(study, history, density, lost.length) };
+    return { option, header, rows, said: said(study, history, density, lost.length, possible(study, recommendation)) };
   };
   return new Chart("history", make, {
     select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)),
@@ -248,36 +248,41 @@ function results(all, order, ink, isShown = () => true) {
 /** @param {string} color */
 const hollow = (color) => ({ color: "none", borderColor: color, borderWidth: 1.5 });
 
-/** The largest possible value, limited by the natural bounds.
+/** What is possible according to the model: from its expectation at the recommended point, which its gap bounds, to the
+ * best value that is still possible, limited by the natural bounds; null if either is unknown.
  * @param {ShownStudy} study
- * @param {number} best
- * @param {number} gap
+ * @param {Recommendation | null} recommendation
+ * @returns {[number, number] | null}
  */
-const farthest = (study, best, gap) => within(study.direction === "minimize" ? best - gap : best + gap, study.quantity);
+function possible({ gap, direction, quantity }, recommendation) {
+  const mean = recommendation?.model?.mean;
+  if (gap === null || mean === undefined) return null;
+  return [mean, within(direction === "minimize" ? mean - gap : mean + gap, quantity)];
+}
 
 /** Bands: the remaining gain, and the model's prediction at the recommended point.
  * @param {ShownStudy} study
- * @param {ResultHistory} history
  * @param {Recommendation | null} recommendation
  * @param {string | undefined} metric
  * @param {Colours} ink
+ * @param {boolean} isLogScale which has no place for numbers that are not positive
  * @returns {ChartOption[]}
  */
-function bands(study, { records }, recommendation, metric, ink) {
-  const best = records.at(-1)?.[1];
+function bands(study, recommendation, metric, ink, isLogScale) {
+  const room = possible(study, recommendation);
   const model = metric === undefined ? recommendation?.model : recommendation?.model?.metrics?.[metric];
   const band = (/** @type {string} */ name, /** @type {string} */ color, /** @type {number[]} */ [from, to]) => ({
     type: "line",
     name,
     silent: true,
     itemStyle: { color },
-    data: [],
+    symbol: "none",
+    lineStyle: { opacity: 0 },
+    data: [from, to].filter((at) => at > 0 || !isLogScale).map((at) => [0, at]), // so that the axis contains the band
     markArea: { silent: true, itemStyle: { color, opacity: 0.16 }, data: [[{ yAxis: from }, { yAxis: to }]] },
   });
   return [
-    ...(study.gap !== null && best !== undefined
-      ? [band("possible gain", ink.accent, [best, farthest(study, best, study.gap)])]
-      : []),
+    ...(room ? [band("still possible", ink.accent, room)] : []),
     ...(model && !study.objectives
       ? [
           band(
@@ -458,8 +463,9 @@ function told(result, { quantity, parameters }) {
  * @param {ResultHistory} history
  * @param {Density | null} density
  * @param {number} failed
+ * @param {[number, number] | null} room
  */
-function said(study, { count, records, results: found }, density, failed) {
+function said(study, { count, records, results: found }, density, failed, room) {
   const best = records.at(-1);
   const result = best && found.find(({ seq }) => seq === best[0]);
   const excluded = found.filter((each) => each.excluded).length;
@@ -467,9 +473,9 @@ function said(study, { count, records, results: found }, density, failed) {
     density || !excluded ? [counted(count, "result")] : [`${counted(count, "result")}, ${excluded} excluded`];
   if (failed) parts.push(`${counted(failed, "failed trial")} below the axis`);
   if (best) parts.push(`the best is ${measured(best[1], study.quantity)}${result ? `, ${numbered(result)}` : ""}`);
-  if (study.gap !== null) {
-    const gain = best ? Math.abs(farthest(study, best[1], study.gap) - best[1]) : study.gap;
-    parts.push(`further trials will probably gain less than ${inUnit(difference(gain), study.quantity.unit)}`);
+  if (room && study.gap !== null) {
+    const [toward, end] = [study.direction === "minimize" ? "down" : "up", like(room[1], study.gap, study.quantity)];
+    parts.push(`shaded: ${toward} to ${end} is still possible, according to the model`);
   }
   if (density) parts.push("darker areas have more results; points are results far from the others");
   return `${parts.join("; ")}.`;

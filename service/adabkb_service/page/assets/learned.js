@@ -120,7 +120,12 @@ function whiskers(drawn, ink) {
 /** @param {import("./data.js").StudyData} data */
 export function slicesChart(data) {
   return new Chart("slices", async () => {
-    const [study, scales, importance] = await Promise.all([data.study(), data.axes(), data.importance()]);
+    const [study, scales, importance, failed] = await Promise.all([
+      data.study(),
+      data.axes(),
+      data.importance(),
+      data.failed(),
+    ]);
     if (!study.counts.observations) return { empty: "No results yet." };
     if (!scales.length) return { empty: ONLY_ROWS };
     const weight = new Map(importance.parameters.map((each) => [each.name, each.total]));
@@ -171,6 +176,10 @@ export function slicesChart(data) {
       const at = isMoved[i] ? NaN : scale.position(through[scale.name]);
       option.series.push(...bandAndMean(scale, slices[i], i, ink, isMoved[i] ? ink.muted : ink.accent, at));
     });
+    drawn.forEach((scale, i) => {
+      const places = failed.map(({ parameters }) => [scale.position(parameters[scale.name]), low]);
+      option.series.push({ ...crosses(places, ink), xAxisIndex: i, yAxisIndex: i, tooltip: { show: false } });
+    });
     option.tooltip = {
       ...option.tooltip,
       trigger: "axis",
@@ -209,6 +218,7 @@ export function slicesChart(data) {
         ...(slices.some(({ isCut }) => isCut) ? ["Values that the constraints exclude there are left out."] : []),
         ...inFull(drawn),
         `${ofIntervals}: interval for ${study.quantity.label ?? "the objective"}.`,
+        ...(failed.length ? [FAILED_IN_WORDS] : []),
         ...(left > 0 ? [`The ${drawn.length} parameters that matter most of ${scales.length}.`] : []),
       ].join(" "),
     };
@@ -385,7 +395,12 @@ export function contourChart(data, name) {
   return new Chart(
     name,
     async () => {
-      const [study, scales, history] = await Promise.all([data.study(), data.axes(), data.history()]);
+      const [study, scales, history, failed] = await Promise.all([
+        data.study(),
+        data.axes(),
+        data.history(),
+        data.failed(),
+      ]);
       if (!scales.length) return { empty: ONLY_ROWS };
       if (scales.length < 2)
         return { empty: `There is only one parameter to draw, ${scales[0].axisName}; its slice is above.` };
@@ -429,6 +444,10 @@ export function contourChart(data, name) {
       option.series = [
         rectangles(cells, (k) => (forbidden?.[k] ? hatched(ink) : {})),
         points(history.results, x, y, ink, isNear),
+        crosses(
+          failed.map(({ parameters }) => [x.position(parameters[x.name]), y.position(parameters[y.name])]),
+          ink,
+        ),
       ];
       option.tooltip = {
         ...option.tooltip,
@@ -468,6 +487,7 @@ export function contourChart(data, name) {
           ...(giving.length ? ["The other shares adjust."] : []),
           ...(forbidden ? ["Hatched: excluded by the constraints."] : []),
           ...(history.results.every(isNear) ? [] : [NEAR_IN_WORDS]),
+          ...(failed.length ? [FAILED_IN_WORDS] : []),
         ].join(" "),
       };
     },
@@ -565,6 +585,24 @@ export function points(found, x, y, ink, isNear) {
     data: placed.filter(({ value }) => value.every(Number.isFinite)),
   };
 }
+
+export const FAILED_IN_WORDS = "×: failed trials.";
+
+/** Crosses where trials failed.
+ * @param {number[][]} places
+ * @param {Colours} ink
+ * @returns {ChartOption}
+ */
+export const crosses = (places, ink) => ({
+  type: "scatter",
+  silent: true,
+  z: 5,
+  symbol: "path://M0 0L10 10M10 0L0 10",
+  symbolSize: 9,
+  clip: false,
+  itemStyle: { color: "none", borderColor: ink.bad, borderWidth: 1.8 },
+  data: places.filter((place) => place.every(Number.isFinite)),
+});
 
 const NEAR = 0.1; // share of a range
 export const NEAR_IN_WORDS = "Small points: results that are more than 10% of a range, or another choice, from here.";

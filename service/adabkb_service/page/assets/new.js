@@ -30,14 +30,21 @@ const ADD = {
 
 /** @type {Record<string, string>} */
 const LABELS = { low: "“From”", high: "“to”" };
+/** What to enter in a field that must not be empty.
+ * @type {Record<string, string>}
+ */
+const THINGS = { name: "a name", metric: "a name", id: "an ID", low: "a number", high: "a number" };
 
 /** @type {(fault: { pointer: string, detail: string }) => string} */
-form.inWords = ({ pointer, detail }) =>
-  /\/direction$/.test(pointer)
-    ? "choose whether the result should be large or small."
-    : /^\/parameters\/\d+\/(low|high|step)$/.test(pointer)
-      ? detail.replaceAll(/\b(low|high)\b/g, (name) => LABELS[name])
-      : detail;
+form.inWords = ({ pointer, detail }) => {
+  if (/\/direction$/.test(pointer)) return "choose whether the result should be large or small.";
+  if (/^(is required|must have 1 or more characters)/.test(detail)) {
+    const thing = Object.entries(THINGS).find(([name]) => pointer.endsWith(`/${name}`))?.[1];
+    return `enter ${thing ?? "a value"}.`;
+  }
+  const isOfRange = /^\/parameters\/\d+\/(low|high|step)$/.test(pointer);
+  return isOfRange ? detail.replaceAll(/\b(low|high)\b/g, (name) => LABELS[name]) : detail;
+};
 const direction = byId("new-direction", HTMLSelectElement);
 /** The definition that is sent. The direction is required only now, so that its field is not marked while a person is
  * filling in the form.

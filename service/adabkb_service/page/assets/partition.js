@@ -3,7 +3,7 @@
 
 import { Chart, colours, ramp } from "./charts.js";
 import { byId } from "./elements.js";
-import { aboutResult, chosen, hatched, nearby, plane, points, rectangles } from "./learned.js";
+import { aboutResult, chosen, crosses, hatched, nearby, plane, points, rectangles } from "./learned.js";
 import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
 
 const PLAY_MILLISECONDS = 140;
@@ -13,7 +13,7 @@ const MAX_STEPS = 60;
  * @typedef {Awaited<ReturnType<import("./data.js").StudyData["past"]>>} Past
  */
 /** @type {Record<string, string>} */
-const NAMES = { index: "how good it may be", mean: "expected", std: "uncertainty", depth: "depth" };
+const NAMES = { index: "optimistic bound", mean: "expected", std: "uncertainty", depth: "depth" };
 
 /** @param {import("./data.js").StudyData} data */
 export function partitionChart(data) {
@@ -80,11 +80,22 @@ export function partitionChart(data) {
           name: coloured === "depth" ? NAMES.depth : `${study.quantity.unit ?? ""} ${NAMES[coloured]}`.trim(),
         });
       if (!leaves.length) option.visualMap = [];
+      const impossible = y ? await impossibleIn(data, x, y) : [];
+      if (impossible.length)
+        option.series.push({ ...rectangles(impossible, () => hatched(ink)), name: "impossible", z: 2, silent: true });
+      const failed = now === end && y ? await data.failed() : [];
       const seen = history.results.filter((each) => each.seq <= now);
       if (withPoints.checked && y)
         option.series.push(
           points(seen, x, y, ink, nearby(others, through)),
           star(through, x, y, now === end && recommendation.model !== null),
+        );
+      if (withPoints.checked && y)
+        option.series.push(
+          crosses(
+            failed.map(({ parameters }) => [x.position(parameters[x.name]), y.position(parameters[y.name])]),
+            ink,
+          ),
         );
       option.tooltip = {
         ...option.tooltip,
@@ -127,6 +138,7 @@ export function partitionChart(data) {
           through,
           coloured !== colour.value,
           now < end ? { now, past } : null,
+          impossible.length > 0,
         ),
       };
     },
@@ -192,6 +204,23 @@ function tree(cells, results, now, end, past) {
  */
 const family = (cell) => cell.key.replace(/\d+$/, "");
 
+/** The places of a plane that the constraints and mixtures exclude, by the rule of the chart of two parameters.
+ * @param {import("./data.js").StudyData} data
+ * @param {import("./scale.js").Scale} x
+ * @param {import("./scale.js").Scale} y
+ */
+async function impossibleIn(data, x, y) {
+  const names = [x.name, y.name];
+  const forbidden = await data.forbidden(names);
+  if (!forbidden) return [];
+  const [columns, lines] = (await data.slice(names)).axes.map((axis) => axis.values);
+  const [across, up] = [x.edges(columns), y.edges(lines)];
+  return forbidden.flatMap((isForbidden, k) => {
+    const [i, j] = [Math.floor(k / lines.length), k % lines.length];
+    return isForbidden ? [[across[i], across[i + 1], up[j], up[j + 1], 0]] : [];
+  });
+}
+
 /** A scale without values, across which a single parameter's cells are drawn.
  * @returns {Across}
  */
@@ -249,13 +278,18 @@ function aboutCell(cell, drawn, unit) {
  * @param {Point} through
  * @param {boolean} lacksIndex
  * @param {{ now: number, past: Past } | null} replayed
+ * @param {boolean} hasImpossible
  */
-function said(met, blank, cells, isAll, others, through, lacksIndex, replayed) {
+function said(met, blank, cells, isAll, others, through, lacksIndex, replayed, hasImpossible) {
   const open = cells.filter((cell) => cell.status === "leaf").length;
   const shownHere = met.filter((cell) => cell.status === "leaf").length;
   const isPruned = (/** @type {PartitionCell} */ cell) => cell.status === "pruned";
   const [out, unknown] = [blank.filter(isPruned).length, blank.filter((cell) => !isPruned(cell)).length];
-  const hatched = [out && `${out} ruled out`, unknown && `${unknown} without a number`].filter(Boolean);
+  const hatched = [
+    out && `${out} ruled out`,
+    unknown && `${unknown} without a number`,
+    hasImpossible && "what the constraints exclude",
+  ].filter(Boolean);
   const parts = [`${shownHere} of ${open} possible parts are in this plane; hatched: ${hatched.join(", ") || "none"}`];
   if (others.length)
     parts.push(
@@ -265,7 +299,7 @@ function said(met, blank, cells, isAll, others, through, lacksIndex, replayed) {
         .join(", ")}${others.length > 6 ? ", …" : ""}`,
     );
   if (!isAll) parts.push(`only the first ${cells.length} parts are shown`);
-  if (lacksIndex) parts.push("how good a part may be is not known yet, so the expected result is shown");
+  if (lacksIndex) parts.push("the optimistic bound does not tell parts apart yet, so the expected result is shown");
   if (replayed?.past) parts.push(`replay: as of the first ${counted(replayed.now, "result")}, learned from these`);
   else if (replayed) parts.push("replay: the parts of then in the colours of now, as the results are too many");
   return `${parts.join("; ")}.`;

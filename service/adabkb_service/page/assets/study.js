@@ -4,14 +4,14 @@ import { AssessmentPanel } from "./assessment.js";
 import { takeRows } from "./catalogue.js";
 import { listCompromises } from "./compromises.js";
 import { StudyData } from "./data.js";
-import { byId, dataOf, every, ifThere, one } from "./elements.js";
+import { byId, dataOf, every, ifThere, made, one } from "./elements.js";
 import { follow } from "./feed.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import "./rows.js";
-import { conditions, Scale } from "./scale.js";
+import { Scale } from "./scale.js";
 import { chartsOf } from "./study-charts.js";
 import { takeWords } from "./wording.js";
-import { between, cut, difference, expected, figure, meanOf, measured } from "./words.js";
+import { between, difference, expected, figure, inUnit, meanOf, measured } from "./words.js";
 
 const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
@@ -38,36 +38,54 @@ function write(row, model, observed) {
   one(row, "[data-by=observed]", HTMLElement).textContent = observed;
 }
 
-/** Show below the best result the point that the model prefers, if that is another one. The assessment has its
- * prediction.
+/** Show beside the best result the recommended point with its expected value. With few results it is hardly known.
  * @param {Recommendation["model"]} model
  * @param {Recommendation["observed"]} observed
  */
-function tellPreferred(model, observed) {
-  const told = ifThere("best-by-model", HTMLElement);
+async function tellRecommended(model, observed) {
+  const told = ifThere("recommended-now", HTMLElement);
   if (!told) return;
-  const isOther = model && JSON.stringify(model.parameters) !== JSON.stringify(observed?.parameters);
-  told.textContent = isOther ? `Best by the model: ${conditions(parameters, model.parameters).join(", ")}` : "";
+  const { outlook, results, progress } = await data.assessment();
+  const isEarly = outlook.fewest !== null && results < outlook.fewest;
+  told.hidden = !model || !(model.std > 0) || isEarly || data.context !== undefined;
+  if (!model || told.hidden) return;
+  const isSame = JSON.stringify(model.parameters) === JSON.stringify(observed?.parameters);
+  const [number, ...rest] = expected(interval(model), plain("value")).split(" (");
+  const unit = quantities.value?.unit;
+  const { expected: at, repetition } = progress;
+  const range = rest.length ? [`${rest.join(" (").replace(/\)$/, "")} on average`] : [];
+  if (isSame && at && repetition) range.push(`a repetition: ${between(repetition, at.std, plain("value"))}`);
+  told.replaceChildren(
+    made("h3", {}, "Recommended: expected by the model"),
+    made("p", {}, made("strong", {}, number), ...(unit ? [" ", made("span", { className: "of" }, unit)] : [])),
+    made("p", {}, ...(isSame ? ["the same point"] : [conditionsOf(model.parameters)])),
+    ...(range.length ? [made("small", {}, range.join("; "))] : []),
+  );
 }
 
-/** Show what the model expects at the best result, and in the cell of its value the mean of the results there.
+/** A point in one line: each parameter with its value and unit.
+ * @param {Point} point
+ */
+function conditionsOf(point) {
+  const pairs = parameters
+    .filter(({ name }) => name in point)
+    .flatMap((each) => {
+      const value = inUnit(scales.get(each.name)?.setting(point[each.name]) ?? "–", each.unit);
+      return [made("span", {}, `${each.label || each.name} `, made("b", {}, value)), " "];
+    });
+  return made("span", { className: "conditions" }, ...pairs);
+}
+
+/** Show the mean of the results at the best point in the cell of its value.
  * @param {HTMLElement} cell
  */
-async function tellExpected(cell) {
-  const { progress, outlook, results } = await data.assessment();
-  const { expected: at, repetition, measured: repeated, best } = progress;
+async function tellRepeated(cell) {
+  const { progress } = await data.assessment();
+  const { measured: repeated, best } = progress;
   if (repeated && best && !data.context)
     cell.textContent =
       `mean ${meanOf(repeated.mean, plain("value"))} of ${repeated.count}; ` +
       `the best is ${measured(best.value, plain("value"))}`;
-  const told = ifThere("best-expected", HTMLElement);
-  if (!told) return;
-  const more = at && repetition ? `; one more result: ${between(repetition, at.std, quantities.value)} (90%)` : "";
-  const isEarly = outlook.fewest !== null && results < outlook.fewest;
-  told.textContent =
-    at && !isEarly
-      ? `Expected by the model: ${expected(cut(interval(at), quantities.value), quantities.value)}${more}`
-      : "";
 }
 
 /** Write the recommended point next to the best observed one. */
@@ -85,10 +103,10 @@ async function recommend() {
     const change = row.querySelector("[data-by=change]"); // there if the study has a baseline
     if (change) change.textContent = gainOf(model?.changes, name);
   }
-  tellPreferred(model, observed);
+  tellRecommended(model, observed).catch(() => {}); // without the model, only the measured one is shown
   const value = one(table, "[data-value]", HTMLElement);
   write(value, model ? mean(model, "value") : "–", measured(observed?.value, plain("value")));
-  tellExpected(one(value, "[data-by=observed]", HTMLElement)).catch(() => {}); // without the model, it stays as it is
+  tellRepeated(one(value, "[data-by=observed]", HTMLElement)).catch(() => {}); // without the model, it stays as it is
   for (const row of every(table, "[data-metric]", HTMLElement)) {
     const name = dataOf(row, "metric");
     const predicted = model?.metrics?.[name];
@@ -125,7 +143,7 @@ const hasSeveral = document.getElementById("front") !== null; // objectives
 /** Update the best point, or the best compromises; an error is shown at the top of the page. */
 const best = () => (hasSeveral ? listCompromises(data) : recommend()).catch(() => {});
 const charts = await chartsOf(data);
-const assessment = new AssessmentPanel(data);
+const assessment = new AssessmentPanel(data, best);
 best();
 const contextual = ifThere("best-context", HTMLFormElement); // there if the study has context parameters
 contextual?.addEventListener("submit", async (event) => {

@@ -1,7 +1,7 @@
 // Each result next to its prediction from the others.
 
 import { Chart, colours, common, numbers } from "./charts.js";
-import { counted, figure, inUnit, measured, numbered, plusMinus, titled } from "./words.js";
+import { counted, figure, inPoints, measured, numbered, plusMinus, titled } from "./words.js";
 
 const REASONS = {
   too_few_results: "Too few results: at least four are needed.",
@@ -92,8 +92,8 @@ export function validationChart(data) {
         rows: found.items.map((each) => header.map((name) => each[name])),
         said: [
           `${inside} of ${counted(found.items.length, "result")}${part} lie in their intervals.`,
-          `The mean error of the model is ${inUnit(figure(found.error, 2), quantity.unit)};`,
-          `that of the median of the others is ${inUnit(figure(found.error_of_median, 2), quantity.unit)}.`,
+          `The mean error of the model is ${inPoints(found.error ?? 0, quantity)};`,
+          `that of the median of the others is ${inPoints(found.error_of_median ?? 0, quantity)}.`,
         ].join(" "),
       };
     },

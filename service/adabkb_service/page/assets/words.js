@@ -38,6 +38,12 @@ export function difference(value) {
   return places >= 0 ? value.toFixed(places) : String(Number(value.toPrecision(2)));
 }
 
+/** A difference of a quantity with its unit: of percentages in percentage points, as the server's `in_points` does.
+ * @param {number} value
+ * @param {Quantity} [quantity]
+ */
+export const inPoints = (value, { unit } = {}) => inUnit(difference(value), unit === "%" ? "percentage points" : unit);
+
 const MAX_LINES = 3;
 
 /** A name in lines of this many characters, broken at spaces and hyphens where possible. Of a name that is too long,
@@ -155,6 +161,14 @@ export function plusMinus(mean, std, quantity = {}) {
   const told = isExtreme ? [figure(mean, 8), figure(std, 2)] : [fixed(mean, places), fixed(std, places)];
   return inUnit(told.join(`${NO_BREAK}±${NO_BREAK}`), quantity.unit);
 }
+
+/** A number with the decimals that a difference or a deviation has with two digits.
+ * @param {number} value
+ * @param {number} error
+ * @param {Quantity} [quantity]
+ */
+export const like = (value, error, quantity = {}) =>
+  inUnit(plusMinus(value, error, { digits: quantity.digits }).split(NO_BREAK)[0], quantity.unit);
 
 /** A predicted mean with its central 90% interval or, without one, with its standard deviation, as the server's
  * `Digits.expected` writes it.
