@@ -41,7 +41,7 @@ def turns(u: float) -> float:
 
 
 def waves(away: Array) -> float:
-    """A function with three minima, one of them deeper than the other two."""
+    """A function with one minimum that is nearly flat a quarter of a turn from it: the sum of two waves."""
     return turns(away[0]) + 0.3 * turns(3.0 * away[0])
 
 

@@ -2,8 +2,8 @@
 
 Candidates are random mixtures (``feasible``), and the usual candidates in the cube (as in spaces without mixtures),
 each moved to the nearest mixture, which is often at an edge. Around the best point, two components exchange their
-shares, or one gives a part of its share to another. Ascents change only the components that are present in their start
-point (``constrained``).
+shares, or one gives a part of its share to another. If components may be absent, ascents change only those that are
+present in their start point (``constrained``).
 
 A cell is a box. A mixture in it that is near its middle represents it. There are two candidates, both with the
 components of the target: the mixture nearest to the middle, and the nearest one in which shares that are at a bound in
