@@ -346,6 +346,23 @@ def test_a_used_up_budget_is_raised_where_the_page_says_so(browser: Browser, sit
         expect(page.get_by_role("button", name="Next experiment")).to_be_visible()
 
 
+def test_a_result_that_is_late_can_still_be_entered(browser: Browser, site: str, api: httpx.Client) -> None:
+    """The reservation of the trial ended, and the study allows one attempt, so the trial has failed."""
+    study = {"id": "late", "direction": "minimize", "max_attempts": 1}
+    checked(
+        api.post("/v1/studies", json={**study, "parameters": [{"name": "x", "kind": "float", "low": 0, "high": 1}]})
+    )
+    checked(api.post("/v1/studies/late/suggest", json={"lease_seconds": 1}))
+    with tab(browser, site) as page:
+        page.goto("/studies/late/trials/1")
+        expect(page.locator("#trial-heading .pill")).to_have_text("failed")
+        expect(page.get_by_text("no result arrived before its reservation ended")).to_be_visible()
+        page.locator("#value").fill("0,5")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.locator("#trial-heading .pill")).to_have_text("completed")
+    assert api.get("/v1/studies/late/trials/1").json()["value"] == 0.5
+
+
 def test_an_ended_study_with_a_trial_still_out_asks_only_for_its_result(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

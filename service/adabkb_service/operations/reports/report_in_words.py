@@ -208,7 +208,7 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
         cells += [_measured(study, name, metrics.get(name)), figure(errors.get(name))]
     suggested = trial.parameters if trial and result else point
     cells += [_run(each.name, point, suggested) for each in study.parameters if each.kind != "fixed"]
-    notes = [] if trial is None else [trial.reason, trial.attributes.get("note")]
+    notes = [] if trial is None else [wording.reason(trial), trial.attributes.get("note")]
     if trial is None and result is not None:
         notes = [result.attributes.get("note")]
     worker = None if trial is None else trial.worker

@@ -384,6 +384,24 @@ def whose(result: Observation) -> str:
     return f"own result R{result.seq}" if result.trial is None else f"the result of trial {result.trial}"
 
 
+LATE = "max_attempts"
+"""The reason of a trial that failed because its reservation ended too often."""
+
+
+def reason(trial: Trial) -> str:
+    """Return why a trial failed, was stopped or was withdrawn; empty if no reason is known."""
+    if trial.state == "failed" and trial.reason == LATE:
+        return "no result arrived before its reservation ended"
+    return trial.reason or ""
+
+
+def takes_result(trial: Trial) -> bool:
+    """Whether a person can enter the first result of a trial: it is unfinished, or failed only because its result did
+    not arrive in time."""
+    is_late = trial.state == "failed" and trial.reason == LATE
+    return is_late or trial.state in ("active", "expired", "released", "queued")
+
+
 def condition(parameter: Parameter) -> str:
     """Return the condition under which a parameter is active; empty if it always is."""
     if not parameter.when:
