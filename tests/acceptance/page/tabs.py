@@ -49,13 +49,18 @@ def tab(
 
 
 def drawn(page: Page, *charts: str) -> None:
-    """Wait until charts are drawn. Some are folded."""
+    """Wait until charts are drawn."""
     for chart in charts:
-        page.locator(f"#{chart}").evaluate(
-            "chart => { const folded = chart.parentElement.closest('details'); if (folded) folded.open = true; }"
-        )
-        page.locator(f"#{chart}").scroll_into_view_if_needed()
+        unfold(page, chart)
         page.locator(f"#{chart}[data-state=shown]").wait_for()
+
+
+def unfold(page: Page, chart: str) -> None:
+    """Scroll to a chart, which may be among the details."""
+    page.locator(f"#{chart}").evaluate(
+        "chart => { const folded = chart.parentElement.closest('details'); if (folded) folded.open = true; }"
+    )
+    page.locator(f"#{chart}").scroll_into_view_if_needed()
 
 
 def save(page: Page, chart: str, kind: str) -> Path:

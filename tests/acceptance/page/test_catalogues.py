@@ -8,7 +8,7 @@ import httpx
 from playwright.sync_api import Browser, expect
 
 from tests.acceptance.page.studies import checked
-from tests.acceptance.page.tabs import REFUSALS, accessible, drawn, tab
+from tests.acceptance.page.tabs import REFUSALS, accessible, drawn, tab, unfold
 
 DYES = [f"dye {number}" for number in range(40)]
 DYE: dict[str, Any] = {
@@ -51,7 +51,7 @@ def test_a_study_of_rows_alone_says_why_nothing_is_drawn(browser: Browser, site:
     with tab(browser, site) as page:
         page.goto("/studies/dyes")
         for chart in ("parallel", "slices", "contour", "partition"):
-            page.locator(f"#{chart}").scroll_into_view_if_needed()
+            unfold(page, chart)
         expect(page.get_by_text("The rows of a table have no order")).to_have_count(3)
         expect(page.get_by_text("The rows of a table have no cells to draw.")).to_be_visible()
 

@@ -356,9 +356,7 @@ def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, si
     checked(api.post("/v1/studies/traded/suggest", json={}))
     with tab(browser, site) as page:
         page.goto("/studies/traded")
-        for name in ("front", "volume", "history", "importance", "parallel", "slices", "partition"):
-            page.locator(f"#{name}").scroll_into_view_if_needed()
-            expect(page.locator(f"#{name}")).to_have_attribute("data-state", "shown")
+        drawn(page, "front", "volume", "history", "importance", "parallel", "slices", "partition")
         expect(page.locator("#front-said")).to_contain_text("of 5 on the front")
         front = checked(api.get("/v1/studies/traded/front"))["observed"]
         rows = page.locator("#compromises tbody tr")

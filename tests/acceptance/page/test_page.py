@@ -128,7 +128,7 @@ def test_tabs_follow_what_workers_do(browser: Browser, site: str, api: httpx.Cli
             checked(
                 api.post("/v1/studies/live/observe", json={"trial": trial["number"], "value": 0.25 + trial["number"]})
             )
-        expect(one.locator("#figures .main strong")).to_have_text("1.25")
+        expect(one.locator("#measured-now strong")).to_have_text("1.25")
         expect(one.locator("#feed li").first).to_contain_text("Trial 3 gave 3.25")
         expect(one.locator("#history")).to_have_attribute("data-state", "shown")
         expect(one.locator("#rows tbody tr")).to_have_count(3)
@@ -180,7 +180,7 @@ def test_a_page_outlives_its_server(browser: Browser, database: str) -> None:
         page.goto("/studies/digits")
         expect(page.locator("#live")).to_have_text("live")
     expect(page.locator("#offline")).to_be_visible()
-    expect(page.locator("#figures .main strong")).not_to_have_text("–")
+    expect(page.locator("#measured-now strong")).not_to_have_text("–")
     with serving(create_app(settings), port):
         expect(page.locator("#offline")).to_be_hidden()
         expect(page.locator("#live")).to_have_text("live")

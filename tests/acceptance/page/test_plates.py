@@ -134,6 +134,6 @@ def test_own_points_are_on_plates_by_the_forms_and_by_a_pasted_table(
         dialog.get_by_role("button", name="Add 2 results").click()
         expect(page.get_by_text("Stored: 2 results.")).to_be_visible()
         expect(page.locator("td[data-plate]")).to_have_text(["–", "8", "6", "5"])
-        page.get_by_role("link", name="R1, of no trial").click()
+        page.get_by_role("link", name="Own result R1").click()
         expect(page.get_by_text("Measured on plate 5.")).to_be_visible()
         assert accessible(page) == []

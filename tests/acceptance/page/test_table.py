@@ -140,7 +140,7 @@ def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
         page.keyboard.press("Enter")
         value.fill("500")
         page.keyboard.press("Enter")
-        expect(page.locator("#rows").get_by_role("alert")).to_contain_text("above 100 %")
+        expect(page.locator("#rows").get_by_role("alert")).to_contain_text("far above the possible values, 0 to 100 %")
         value.fill("52,5")
         page.locator("#rows").get_by_label("Standard error").fill("1,5")
         page.get_by_label("Reason, for the log").fill("read again")
@@ -294,7 +294,7 @@ def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
         looked_at(page, "temperature,solvent,value\n50,DMF,40\n50,steam,41\n50,DMF,410\n")
         expect(page.locator("#paste-go")).to_be_disabled()
         expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text(
-            "Line 4, column value: is 410, above 100 %"
+            "Line 4, column value: is 410, far above the possible values, 0 to 100 %"
         )
         page.get_by_label("Leave out the 2 lines that do not fit").check()
         page.get_by_role("button", name="Add 1 result").click()

@@ -72,7 +72,7 @@ def test_numbers_have_units_and_end_at_natural_bounds(browser: Browser, site: st
         page.goto("/studies/reading")
         drawn(page, "history", "slices", "importance", "validation")
         expect(page.locator("#figures")).to_contain_text("Yield, maximized")
-        expect(page.locator("#figures .main strong")).to_have_text(re.compile(r"^\d\d\.\d$"))
+        expect(page.locator("#measured-now strong")).to_have_text(re.compile(r"^\d\d\.\d$"))
         expect(page.locator("#assessment")).to_contain_text(re.compile(r"Yield: the best of 8 results is \d\d\.\d\s%"))
         expect(page.locator("#recommendation")).to_contain_text("Yield [%]")
         expect(page.locator("#recommendation")).to_contain_text("t [h]")

@@ -273,11 +273,11 @@ def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
 
 
 def test_names_and_units_are_changed_and_in_an_excel_file(study: Study, tmp_path: Path) -> None:
-    words = 'value={"label": "Yield", "unit": "%", "high": 100}'
+    words = 'value={"label": "Yield", "unit": "%", "low": 0, "high": 100}'
     adabkb("study", "update", study.id, "--quantity", words)
-    assert study.info().quantities == {"value": {"label": "Yield", "unit": "%", "high": 100}}
-    told = adabkb("result", "add", study.id, "182", "x=0.5", "y=0.5", code=1)
-    assert "is 182, above 100 %" in told
+    assert study.info().quantities == {"value": {"label": "Yield", "unit": "%", "low": 0, "high": 100}}
+    told = adabkb("result", "add", study.id, "282", "x=0.5", "y=0.5", code=1)
+    assert "is 282, far above the possible values, 0 to 100 %" in told
     assert "does not measure" in adabkb("study", "update", study.id, "--quantity", 'purity={"unit": "%"}', code=1)
     adabkb("result", "add", study.id, "82", "x=0.5", "y=0.5")
     assert "best 82.0 % at x=0.5 y=0.5" in adabkb("study", "show", study.id)

@@ -190,7 +190,7 @@ def test_predictions_are_clipped_to_the_natural_bounds() -> None:
     digits = Digits(0.0, 100.0, 3, quantity)
     assert digits.estimate(104.23, 3.1) == "100.0\xa0±\xa03.1\xa0%"
     assert digits.estimate(-0.5, 0.0) == "0.0\xa0%"
-    assert (digits.result(82.44), digits.difference(1.234)) == ("82.4\xa0%", "1.2\xa0%")
+    assert (digits.result(82.44), digits.difference(1.234)) == ("82.4\xa0%", "1.2\xa0percentage points")
     payload = {"origin": "policy", "phase": "polish", "fixed": None, "expected": {"mean": 104.23, "std": 3.1}}
     event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
     sentence = in_words(event, 1.0, {"value": 99.0}, None, (), Labels({}, {"value": quantity}))

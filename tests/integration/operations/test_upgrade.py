@@ -58,7 +58,7 @@ def test_study_of_an_older_version_continues(kept: Database, tmp_path: Path, *, 
             (study,) = studies.ids(connection)
         as_it_was = list(json_lines(running, study))
         if is_of_another_engine:
-            with pytest.raises(Invalid, match=f"by revision {REVISION - 1} of the engine, and this version has "):
+            with pytest.raises(Invalid, match=f"by revision {REVISION - 1} of the engine, but this version has "):
                 replay(running, study)
         with closing(Database(f"sqlite:///{tmp_path}/elsewhere.db")) as elsewhere:
             migration.upgrade(elsewhere)
