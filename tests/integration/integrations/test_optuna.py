@@ -171,10 +171,11 @@ def test_point_that_another_process_took_first_is_replaced(had_a_point: bool) ->
     assert ours.system_attrs[SUGGESTED] != theirs.system_attrs[SUGGESTED]
 
 
-@pytest.mark.parametrize("seeds", [1, pytest.param(4, marks=pytest.mark.long)])
-def test_best_of_several_branches_is_found_in_most_studies(seeds: int) -> None:
-    studies = [run(branching, 60, sampler=AdaBKBSampler(seed=seed)) for seed in range(seeds)]
-    assert sum(study.best_value < 0.01 for study in studies) >= 0.75 * seeds
+@pytest.mark.parametrize("seeds", [3, pytest.param(8, marks=pytest.mark.long)])
+def test_several_branches_are_searched_better_than_at_random_in_most_studies(seeds: int) -> None:
+    ours = [run(branching, 60, sampler=AdaBKBSampler(seed=seed)).best_value for seed in range(seeds)]
+    random = [run(branching, 60, sampler=optuna.samplers.RandomSampler(seed=seed)).best_value for seed in range(seeds)]
+    assert sum(our < its for our, its in zip(ours, random, strict=True)) > seeds / 2
 
 
 def test_numeric_condition_is_learned() -> None:

@@ -88,8 +88,8 @@ def test_declared_noise_gives_replicates(running: Service) -> None:
 
 
 def test_result_with_a_large_standard_error_has_less_weight(running: Service) -> None:
-    """The same results, except for the standard error of an outlier: with it, the prediction is nearer to the parabola of
-    the other results.
+    """The same results, except for the standard error of an outlier. With it, the prediction is nearer to the
+    parabola of the other results.
     """
     means = []
     for study, std_error in (("sure", None), ("unsure", 5.0)):

@@ -137,9 +137,9 @@ def test_repeated_results_at_one_point_do_not_end_a_study(axes: int) -> None:
     for _ in range(20):
         result.tell(same, -1.0 + 0.01 * float(rng.normal()))
         result.ask()
-    for _ in range(20):
+    for _ in range(40):
         result.step(bowl)
-    assert max(result.values) > -0.1
+    assert max(result.values) > -0.05
 
 
 def test_model_gets_few_steps_without_gains() -> None:
