@@ -237,10 +237,11 @@ def is_decision(event: EventRow) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive results, up to a decision, a change of a result, an edit of the space, or the end of the log."""
+    """Results between two events that end a run (``ends_run``), or up to the end of the log. Other events, such as
+    failures, may lie between them."""
 
     end: int
-    """Seq of the event that ends it; if the log ends before, the seq that follows the log."""
+    """Seq of the event that ends the run; if the log ends first, the seq that follows the log."""
     is_rebuilt: bool
     """Whether the event that ends it rebuilds the model from all results."""
     results: int

@@ -33,8 +33,8 @@ from adabkb_service.storage.rows import EventRow
 Array = NDArray[np.float64]
 
 MANY = 100
-"""If more results than this follow each other without a decision, as after an import, the model is rebuilt from all
-results, once. To add them one by one takes milliseconds each, since hyperparameters are learned again and again."""
+"""If a run has more results than this, as after an import, the model is rebuilt once from all results. Adding them one
+by one would take milliseconds each, since hyperparameters are learned again and again."""
 
 
 @dataclass

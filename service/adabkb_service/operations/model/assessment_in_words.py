@@ -243,7 +243,7 @@ def hardly_matters(each: ParameterImportance) -> bool:
 
 
 def _compared(name: str, found: Judged, names: Labels) -> str:
-    """Return which choices of a parameter are good, and which may be."""
+    """Return which choices of a parameter are good, which are not ruled out, and how many are worse."""
     return f"{names.parameter(name)}: {_good(found)}"
 
 
