@@ -152,8 +152,8 @@ def _write_keys(study_id: str, connection: Connection, rows: Sequence[KeyLine]) 
 
 def _write_files(study_id: str, connection: Connection, rows: Sequence[FileLine]) -> None:
     for each in rows:
-        logged = each.model_dump(exclude={"content"})
-        files.add(connection, FileRow(study_id=study_id, **logged), b64decode(each.content))
+        fields = each.model_dump(exclude={"content"})
+        files.add(connection, FileRow(study_id=study_id, **fields), b64decode(each.content))
 
 
 def _examine_copy(study: StudyRow, write: Callable[[Add], None]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from adabkb_service.contract.pasted import KnownRow, KnownRows, PastedRow, PastedRows
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import observations, studies, trials
-from adabkb_service.storage.rows import ObservationRow
+from adabkb_service.storage.rows import ObservationRow, TrialRow
 
 ALIKE = 1e-9
 """The relative difference below which two numbers of a table are equal."""
@@ -43,40 +43,42 @@ def _known(connection: Connection, study_id: str, body: PastedRows) -> Iterator[
     for each in observations.with_values(connection, study_id, values):
         by_value.setdefault(each.value, []).append(each)
     for row in body.rows:
-        trial = stored.get(row.trial or 0)
         if row.failed:
-            is_known = trial is not None and trial.state == "failed" and _is_at(row, trial.parameters)
-            yield (
-                KnownRow(trial=row.trial, observation=None, is_same=True, value=None, metrics=None)
-                if is_known
-                else None
-            )
+            yield _known_failure(row, stored.get(row.trial or 0))
             continue
-        numbered = by_seq.get(row.observation or 0)
-        found = [*of_trials.get(row.trial or 0, ())] if row.trial else [] if numbered is None else [numbered]
-        found = [each for each in found if _is_at(row, each.parameters)]
-        same = [each for each in [*found, *by_value.get(row.value, ())] if _is_same(row, each)]
-        chosen = (same or found or [None])[0]
-        yield (
-            None
-            if chosen is None
-            else KnownRow(
-                trial=chosen.trial,
-                observation=chosen.seq,
-                is_same=bool(same),
-                value=chosen.value,
-                metrics=chosen.metrics,
-            )
-        )
+        result = by_seq.get(row.observation or 0)
+        alone = [] if result is None else [result]
+        numbered = of_trials.get(row.trial, []) if row.trial else alone
+        yield _known_result(row, numbered, by_value.get(row.value, []))
+
+
+def _known_failure(row: PastedRow, trial: TrialRow | None) -> KnownRow | None:
+    if trial is None or trial.state != "failed" or not _is_at(row, trial.parameters):
+        return None
+    return KnownRow(trial=row.trial, observation=None, is_same=True, value=None, metrics=None)
+
+
+def _known_result(
+    row: PastedRow, numbered: Sequence[ObservationRow], of_value: Sequence[ObservationRow]
+) -> KnownRow | None:
+    """Return the result with the row's number, if it is at the row's point, or another one that is the same."""
+    there = [each for each in numbered if _is_at(row, each.parameters)]
+    same = [each for each in (*there, *of_value) if _is_same(row, each)]
+    found = next(iter(same or there), None)
+    if found is None:
+        return None
+    return KnownRow(
+        trial=found.trial, observation=found.seq, is_same=bool(same), value=found.value, metrics=found.metrics
+    )
 
 
 def _is_same(row: PastedRow, result: ObservationRow) -> bool:
     """Whether a row has the numbers and the point of a result."""
     if (row.value is None) != (result.value is None) or (row.value is None and not row.metrics):
         return False
-    told = {"": row.value, **row.metrics}
+    given = {"": row.value, **row.metrics}
     kept: Mapping[str, Any] = {"": result.value, **(result.metrics or {})}
-    return _is_at(row, result.parameters) and all(_alike(value, kept.get(name)) for name, value in told.items())
+    return _is_at(row, result.parameters) and all(_alike(value, kept.get(name)) for name, value in given.items())
 
 
 def _is_at(row: PastedRow, parameters: Mapping[str, Any]) -> bool:
