@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import unescape
+from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin
 
 import httpx
@@ -17,6 +18,11 @@ from tests.servers import server_on
 
 TYPICAL = ("index.html", "systems.html", "guides/noise.html", "comparison.html")
 """Pages of each kind: a start, a reference with tables, a guide with code, a table that scrolls."""
+QUESTIONS = Path("docs/questions.md")
+QUESTION = re.compile(
+    r"^(?:\* )?\*\*(?:\[(?P<linked>[^]]+)\]\((?P<page>[^)]+)\)|(?P<plain>[^*]+))\*\*(?P<answer>.*)$", re.MULTILINE
+)
+"""A question in bold type, maybe a link to the answer, and the answer in one line."""
 FITS = "document.documentElement.scrollWidth <= innerWidth"
 
 
@@ -97,11 +103,33 @@ def test_the_search_finds_a_page_by_a_word(browser: Browser, site: str) -> None:
         expect(page.locator("main mark").first).to_be_attached()
 
 
-def test_the_search_lists_answers_before_decisions(browser: Browser, site: str) -> None:
-    """Decision 14 has more of the words than the answer."""
+def answered() -> dict[str, set[str]]:
+    """Each question -> the pages that its answer links to, as the site names them."""
+    found = {}
+    for each in QUESTION.finditer(QUESTIONS.read_text()):
+        links = re.findall(r"\]\(([^)#]+\.md)", f"]({each['page']}){each['answer']}")
+        found[each["plain"] or each["linked"]] = {link.replace(".md", ".html") for link in links}
+    return found
+
+
+def test_the_search_finds_the_answer_to_each_question(browser: Browser, site: str) -> None:
+    """Among the first three pages is that of questions or one that the answer links to."""
+    questions = answered()
+    assert len(questions) == 30
+    missed = {}
     with tab(browser, site) as page:
         page.goto("index.html")
         page.keyboard.press("/")
-        page.keyboard.type("My script died. What now")
-        first = page.locator(".md-search-result__item").first.get_by_role("link").first
-        expect(first).to_have_attribute("href", re.compile(r"/questions\.html"))
+        search, results = page.locator(".md-search__input"), page.locator(".md-search-result__item")
+        for question, pages in questions.items():
+            search.press("Control+A")
+            search.press("Backspace")  # the theme searches when a key is released
+            expect(results).to_have_count(0)
+            search.fill(question[:-1])
+            search.press(question[-1])
+            results.first.wait_for()
+            hits = results.locator("> a").evaluate_all("links => links.map(link => link.pathname.split('/docs/')[1])")
+            first = list(dict.fromkeys(hits))[:3]
+            if not {QUESTIONS.with_suffix(".html").name, *pages} & set(first):
+                missed[question] = first
+    assert missed == {}
