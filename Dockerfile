@@ -24,7 +24,7 @@ ENV PATH=/opt/adabkb/bin:$PATH \
     ADABKB_DATABASE=sqlite:////data/adabkb.db
 # A volume that is mounted on a folder of the image belongs to the folder's owner.
 RUN install -d -o adabkb /backups
-USER adabkb
+USER 10001
 WORKDIR /data
 VOLUME /data
 EXPOSE 8000

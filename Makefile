@@ -9,6 +9,7 @@ NATIVE := service/adabkb_service/engine/native
 LOOPS := $(NATIVE)/inner-loops.so
 PAGES := mkdocs.yml $(shell find docs deploy examples benchmarks/results client/adabkb_client -type f -not -path '*/__pycache__/*')
 export NO_MKDOCS_2_WARNING := 1
+SHELL_SCRIPTS := .ci/api .ci/build .ci/minimum .ci/run $(shell find deploy examples -name '*.sh' -o -name '*.sbatch')
 PEERS := .venv/.peers
 RESULTS := benchmarks/results
 ADVISORIES := pypi
@@ -21,7 +22,7 @@ FAST := tests/acceptance/docs tests/integration/study tests/integration/operatio
 # Otherwise each of the hundreds of processes that the tests start compiles all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install serve demo docs check unit test lint lint-scripts proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
+.PHONY: install serve demo docs check unit test lint lint-deployment lint-scripts proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
 
 install: $(LOOPS) $(SITE)
 
@@ -58,11 +59,16 @@ unit: $(LOOPS)  ## the tests without a database or a server (a minute and a half
 test: lint  ## what CI runs
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder  # four, as tests of real servers wait
 
-lint: $(SITE) lint-scripts
+lint: $(SITE) lint-scripts lint-deployment
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy --num-workers 2
 	@$(BIN)/lint-imports --no-cache
+
+lint-deployment: $(STAMP)  ## what runs only elsewhere: shell scripts, the image, the workflows
+	@$(BIN)/shellcheck --severity=warning --exclude=SC1083 $(SHELL_SCRIPTS)  # SC1083: {name} is the place of a parameter
+	@$(BIN)/hadolint Dockerfile
+	@$(BIN)/zizmor --offline --quiet --no-progress .github
 
 lint-scripts: $(STAMP)  ## format, linter and types of the scripts of the page
 	@$(BIN)/python -m tests.acceptance.page.scripts
