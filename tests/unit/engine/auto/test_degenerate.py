@@ -33,11 +33,15 @@ def assert_finite(state: State) -> None:
 
 @pytest.mark.parametrize("spacing", [0.0, 1e-16, 1e-12, 1e-8, 1e-4])
 def test_repeated_and_nearly_repeated_points(spacing: float) -> None:
-    """120 results at one point, or along a line of points so close that their rows are numerically equal."""
+    """120 results at one point, or along a line of points so close that their rows are numerically equal: the model
+    predicts their mean there, with its standard error."""
     state = auto.start(unit_space(2), Config(), 0)
     for i in range(120):
         state = auto.observe(state, np.array([0.3, 0.3]) + i * spacing, float(i % 3)).state
     assert_finite(state)
+    prediction = auto.predict(state, np.array([[0.3, 0.3]]) + 60 * spacing)
+    np.testing.assert_allclose(prediction.mean, 1.0, atol=0.1)
+    np.testing.assert_allclose(prediction.std, np.std([0.0, 1.0, 2.0]) / np.sqrt(120), rtol=0.25)
     assert auto.report(state).points == (1 if spacing == 0.0 else len({0.3 + i * spacing for i in range(120)}))
 
 
