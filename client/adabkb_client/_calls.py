@@ -109,6 +109,11 @@ def study_path(study_id: str) -> str:
     return f"/studies/{quote(study_id, safe='')}"
 
 
+def read_trial(study_id: str, number: int) -> Steps[Json]:
+    """Return a trial in wire form, by its number."""
+    return (yield Call("GET", f"{study_path(study_id)}/trials/{number}"))
+
+
 def batch(
     study_id: str, items: Sequence[Mapping[str, Any]], *, dry_run: bool, key: str | None = None
 ) -> Steps[list[BatchItem]]:
