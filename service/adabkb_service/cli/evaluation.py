@@ -49,7 +49,7 @@ class Stopped(SystemExit):
 class Limits:
     """Time limits of a program, and how often it may release trials."""
 
-    timeout: float | None
+    trial_timeout: float | None
     """Time limit of one evaluation in seconds."""
     grace: float
     """Seconds between SIGTERM and SIGKILL."""
@@ -215,13 +215,13 @@ class Programs:
         over, timed_out = threading.Event(), threading.Event()
 
         def watch() -> None:
-            if not over.wait(self.limits.timeout):
+            if not over.wait(self.limits.trial_timeout):
                 timed_out.set()
                 group.send(signal.SIGTERM)
                 if not over.wait(self.limits.grace):
                     group.send(signal.SIGKILL)
 
-        if self.limits.timeout is not None:
+        if self.limits.trial_timeout is not None:
             threading.Thread(target=watch, daemon=True).start()
         try:
             return group.wait(), timed_out.is_set()
@@ -232,7 +232,7 @@ class Programs:
         self, trial: LeasedTrial, code: int, timed_out: bool, folder: Path, output: str, errors: str
     ) -> program.Result | None:
         if timed_out:
-            self._fail(trial, f"no result after {self.limits.timeout:g} s (--timeout)")
+            self._fail(trial, f"no result after {self.limits.trial_timeout:g} s (--trial-timeout)")
         if code == 0:
             try:
                 found = self._fitting(program.result(folder, output, self.pattern))

@@ -49,12 +49,15 @@ def run(
         int | None,
         typer.Option(min=1, help="maximum number of trials to evaluate"),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="programs to run in parallel")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="programs in parallel")] = 1,
     gpus: Annotated[
         str | None,
         typer.Option(help="CUDA devices, such as 0,1: one per program"),
     ] = None,
     timeout: Annotated[
+        float | None, typer.Option(min=POSITIVE_SECONDS, help="seconds after which no further trial starts")
+    ] = None,
+    trial_timeout: Annotated[
         float | None, typer.Option(min=POSITIVE_SECONDS, help="seconds after which a trial fails")
     ] = None,
     grace: Annotated[float, typer.Option(min=0, help="seconds between SIGTERM and SIGKILL")] = 10.0,
@@ -97,7 +100,7 @@ def run(
     url, token = checked(url), sendable(token)
     server = None if local is None else local_server(local)
     told = {"ADABKB_URL": url if server is None else server.address()} | ({"ADABKB_TOKEN": token} if token else {})
-    programs = Programs(program, {**os.environ, **told}, Limits(timeout, grace, max_failures), expression, logs)
+    programs = Programs(program, {**os.environ, **told}, Limits(trial_timeout, grace, max_failures), expression, logs)
     programs.gpus = _devices(gpus)
     with (
         reported(option_names(run), study),
@@ -114,6 +117,7 @@ def run(
             programs,
             workers=workers,
             n_trials=n_trials,
+            timeout=timeout,
             pass_trial=True,
             max_failures=max_failures,
             lease_seconds=lease_seconds,

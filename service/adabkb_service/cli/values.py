@@ -53,10 +53,10 @@ def _several(option: str, metavar: str, text: str) -> Any:
 
 FixedParameters = Annotated[
     list[str] | None,
-    _several("--fixed", "NAME=VALUE", "fixes the value of a parameter; the server chooses the others; may be repeated"),
+    _several("--fixed", "NAME=VALUE", "value of a parameter to fix; may be repeated"),
 ]
 ContextValues = Annotated[
-    list[str] | None, _several("--context", "NAME=VALUE", "the value of a context parameter; give all of them")
+    list[str] | None, _several("--context", "NAME=VALUE", "value of a context parameter; give them all")
 ]
 MetricValues = Annotated[
     list[str] | None,

@@ -39,7 +39,7 @@ VERBS: dict[tuple[str, ...], str] = {
 }
 """Calls of commands whose group is a part of the name; other commands have the name of their call."""
 COMMANDS = {
-    "run": {"program": "function", "pattern": "", "logs": "", "grace": ""},
+    "run": {"program": "function", "pattern": "", "logs": "", "grace": "", "trial_timeout": ""},
     "create_study": {"definition": "parameters", "descriptors": "", "catalogue": ""},
     "update": {"no_gain_for": "stop", "gap_share_below": "stop", "descriptors": ""},
     "import_results": {"file": "source"},
@@ -118,7 +118,7 @@ def test_a_command_names_what_it_takes_as_the_client_does() -> None:
     assert compared > 80
 
 
-CONNECTION = {"url", "token", "local", "timeout", "id"}
+CONNECTION = {"url", "token", "local", "id"}
 
 
 def _forms(name: str) -> Iterator[str]:
