@@ -39,10 +39,18 @@ def speaking(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(**options)
         except Failure as failure:
-            typer.echo(_json(failure.document) if options.get("as_json") else f"error: {failure}", err=True)
+            if options.get("as_json"):
+                echo_error(failure.document)
+            else:
+                typer.echo(f"error: {failure}", err=True)
             raise typer.Exit(1) from None
 
     return spoken
+
+
+def echo_error(document: Mapping[str, Any]) -> None:
+    """Print an error as JSON."""
+    typer.echo(_json(document), err=True)
 
 
 def show(answer: Any, line: str, *, as_json: bool) -> None:
