@@ -53,13 +53,7 @@ def create_study(
     body |= _body(to_wire(parameters), direction, settings)
     for name, parameter in parameters.items():
         warn_of_unreachable_bound(name, parameter)
-    try:
-        return (yield from create(body))
-    except Conflict as error:
-        if id is None or error.code != "study_exists":
-            raise
-        conflict = error
-    return (yield from _open_changed(StudyCalls(id), body, conflict, update=update))
+    return (yield from create_or_open(body, update=update))
 
 
 def define_by_run(id: str, direction: Direction | None = None, **settings: Unpack[StudySettings]) -> dict[str, Any]:
@@ -85,6 +79,22 @@ def define_by_run(id: str, direction: Direction | None = None, **settings: Unpac
 def create(definition: Mapping[str, Any]) -> Steps[StudyInfo]:
     """Create a study from its definition, in wire form."""
     return decode(StudyInfo, (yield Call("POST", "/studies", definition)))
+
+
+def create_or_open(definition: Mapping[str, Any], *, update: bool) -> Steps[StudyInfo]:
+    """Create a study from its definition, in wire form, or open it if it exists with the same definition. With
+    ``update``, change those of its settings that ``Study.update`` can change.
+
+    Raises:
+        Conflict: a study with this id exists and has another definition, or other settings without ``update``.
+    """
+    try:
+        return (yield from create(definition))
+    except Conflict as error:
+        if "id" not in definition or error.code != "study_exists":
+            raise
+        conflict = error
+    return (yield from _open_changed(StudyCalls(definition["id"]), definition, conflict, update=update))
 
 
 def open_study(
@@ -118,7 +128,7 @@ def _body(
     }
 
 
-def _open_changed(study: StudyCalls, body: dict[str, Any], conflict: Conflict, *, update: bool) -> Steps[StudyInfo]:
+def _open_changed(study: StudyCalls, body: Mapping[str, Any], conflict: Conflict, *, update: bool) -> Steps[StudyInfo]:
     """Open a study that differs from the definition only in settings that can be changed. With ``update``, change
     these."""
     now = yield from study.info()

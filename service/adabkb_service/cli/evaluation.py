@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +38,10 @@ REASON_LENGTH = 900
 
 class ProgramFailed(Exception):
     """The program did not evaluate its trial; the message says why."""
+
+
+class CaughtFailure(ProgramFailed):
+    """A failure with an exit code of ``--catch``: it does not count towards ``--max-failures``."""
 
 
 class Stopped(SystemExit):
@@ -68,6 +72,8 @@ class Programs:
     logs: Path | None
     gpus: Sequence[str] = ()
     """CUDA devices; each program sees one of them. If empty, programs see those of the environment."""
+    caught: Set[int] = frozenset()
+    """Exit codes of failures that never stop the run."""
     expected: Expected | None = None
     """The result that the study expects; None for any result."""
     _has_succeeded: bool = False
@@ -249,7 +255,8 @@ class Programs:
             self._give_back(trial, told)
             return None
         lines = _last_lines(errors)
-        self._fail(trial, f"{told}: {lines}" if lines else f"{told}, and nothing on standard error")
+        failure = CaughtFailure if code in self.caught else ProgramFailed
+        self._fail(trial, f"{told}: {lines}" if lines else f"{told}, and nothing on standard error", failure)
         return None
 
     def _fitting(self, found: program.Result) -> program.Result:
@@ -268,10 +275,10 @@ class Programs:
         takes = "" if self.expected is None else f"; {self.expected.of} takes a result such as {self.expected.example}"
         return f"trial {trial.number} has no result: {reason}{takes}"
 
-    def _fail(self, trial: LeasedTrial, reason: str) -> None:
+    def _fail(self, trial: LeasedTrial, reason: str, failure: type[ProgramFailed] = ProgramFailed) -> None:
         self._given_back = 0
         trial.fail(reason)
-        raise ProgramFailed(reason)
+        raise failure(reason)
 
     def _give_back(self, trial: LeasedTrial, told: str) -> None:
         trial.release()

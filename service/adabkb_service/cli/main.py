@@ -27,7 +27,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
     },
     "Work with a server": {
         "study": {
-            "create": "studies.create_study",
+            "create": "creation.create_study",
             "list": "studies.list_studies",
             "show": "studies.show_study",
             "assessment": "analysis.assessment",
@@ -323,6 +323,4 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and exit")
     ] = False,
 ) -> None:
-    """Run, use and administer an optimization server. These options may also
-    follow the command.
-    """
+    """Run or use an optimization server. Options may also follow the command."""

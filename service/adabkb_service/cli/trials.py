@@ -70,6 +70,9 @@ def suggest(
             show_default=False,
         ),
     ] = None,
+    wait: Annotated[
+        float, typer.Option(min=0, max=60, help="seconds that the server may wait if there is no trial at once")
+    ] = 0.0,
     as_json: AsJson = False,
 ) -> None:
     """Ask for trials.
@@ -83,7 +86,7 @@ def suggest(
     """
     given, known = (parse_point(each) if each else None for each in (fixed, context))
     asked = StudyCalls(study).ask(
-        count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known, plate=plate
+        count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known, plate=plate, wait=wait
     )
     answer = server.document(asked)
     lines = [_line(trial) for trial in answer["trials"]]

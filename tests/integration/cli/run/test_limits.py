@@ -73,6 +73,14 @@ def test_failures_in_a_row_stop_the_command_with_the_remedy(create: Create, run:
     assert states(study) == ["failed", "failed"]
 
 
+def test_failures_with_a_caught_exit_code_do_not_stop_the_command(create: Create, run: Run) -> None:
+    study = create(budget=3)
+    script = 'test "$ADABKB_TRIAL" -gt 2 || exit 3; echo 1'
+    said = json.loads(run(study, script, "--max-failures", "1", "--catch", "3", "--json"))
+    assert (said["completed"], said["failed"]) == (1, 2)
+    assert "is no exit code of a failure" in run(study, script, "--catch", "75", code=1)
+
+
 def test_a_study_paused_by_failures_is_explained_with_commands(create: Create, run: Run) -> None:
     study = create(budget=9, failure_limit=1)
     said = run(study, "exit 1", code=1)
