@@ -12,7 +12,7 @@ from adabkb_client._parameters import Parameter, to_wire, warn_of_unreachable_bo
 from adabkb_client._settings import StudyChanges, StudySettings, check_settings
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import plain
-from adabkb_client.errors import Conflict
+from adabkb_client.errors import Conflict, Unavailable
 
 
 def create_study(
@@ -154,6 +154,30 @@ def whoami() -> Steps[dict[str, Any]]:
     """Return the user, the scope and the quotas of the client's token, in wire form: see docs/http.md."""
     document: dict[str, Any] = yield Call("GET", "/tokens/self")
     return document
+
+
+def server_version() -> Steps[dict[str, Any]]:
+    """Return the versions of the server, of its API and of its schema, in wire form."""
+    document: dict[str, Any] = yield Call("GET", "/version", in_api=False)
+    return document
+
+
+def readiness() -> Steps[list[dict[str, str]]]:
+    """Return the parts of the server that do not work, each with its ``pointer`` and the ``detail``; empty if all
+    work."""
+    try:
+        yield Call("GET", "/readyz", in_api=False, retry_for=0.0)
+    except Unavailable as error:
+        if not (errors := error.problem.get("errors")):
+            raise
+        return list(errors)
+    return []
+
+
+def server_metrics() -> Steps[str]:
+    """Return the metrics of the server as text in Prometheus' format."""
+    text: str = yield Call("GET", "/metrics", in_api=False, as_text=True)
+    return text
 
 
 def studies(tags: Mapping[str, str] | None = None) -> Listing[StudyInfo]:

@@ -102,6 +102,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "unlink": "sharing.unlink",
         },
         "trash": {"list": "trash.list_trash", "restore": "trash.restore_study", "purge": "trash.purge_study"},
+        "server": {"status": "server_state.status", "metrics": "server_state.metrics"},
     },
     "Work with this machine": {
         "outbox": {"list": "outbox.list_kept", "send": "outbox.send", "drop": "outbox.drop"},
@@ -139,6 +140,7 @@ SUMMARIES = {
     "model": "Show what the model predicts and what it has learned.",
     "access": "Show your access, and share studies.",
     "trash": "List, restore and purge deleted studies.",
+    "server": "Show the state and the metrics of a server.",
     "outbox": "List, send and drop results that wait for a server.",
     "data": "Back up, migrate, copy and check a database.",
     "token": "Create, list, change and revoke the tokens of a server.",
