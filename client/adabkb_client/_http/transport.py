@@ -107,7 +107,7 @@ class Exchange:
         return type(self), (self._settings,)
 
     def _request(self, http: httpx.Client | httpx.AsyncClient, address: str, call: Call) -> httpx.Request:
-        url = api_url(address, call.path)
+        url = api_url(address, call.path) if call.in_api else f"{address.rstrip('/')}{call.path}"
         params = {name: value for name, value in call.params.items() if value is not None}
         headers = self._headers() | ({"Accept": "*/*"} if call.as_text or call.as_bytes else {})
         timeout = self._timeout(call.wait)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from adabkb_client._calls import Call, Steps, study_path
+from adabkb_client._calls import Steps, read_trial
 from adabkb_client._models import Best, Recommendation, StudyInfo, Trial, decode
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import difference
@@ -63,7 +63,7 @@ def _last_trials(study: str, trials: int, count: int) -> Steps[list[Trial]]:
     """
     found = []
     for number in range(trials, max(trials - count, 0), -1):
-        document = yield Call("GET", f"{study_path(study)}/trials/{number}")
+        document = yield from read_trial(study, number)
         found.append(decode(Trial, document, study_id=study))
     return found
 

@@ -17,8 +17,7 @@ CatalogueTables = Annotated[
     typer.Option(
         "--catalogue",
         metavar="NAME=FILE",
-        help="adds a parameter whose values are the rows of a table (.csv, .xlsx): their names are in the first "
-        "column, and columns of numbers describe them",
+        help="a parameter whose values are a table's rows",
         show_default=False,
     ),
 ]

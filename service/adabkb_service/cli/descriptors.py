@@ -15,7 +15,7 @@ DescriptorTables = Annotated[
     typer.Option(
         "--descriptors",
         metavar="NAME=FILE",
-        help="table of a parameter's choices and their descriptors; may be repeated",
+        help="table of a parameter's choices",
         show_default=False,
     ),
 ]

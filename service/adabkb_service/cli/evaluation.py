@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +40,10 @@ class ProgramFailed(Exception):
     """The program did not evaluate its trial; the message says why."""
 
 
+class CaughtFailure(ProgramFailed):
+    """A failure with an exit code of ``--catch``: it does not count towards ``--max-failures``."""
+
+
 class Stopped(SystemExit):
     """The run ends at once; unfinished trials are released. ``code`` is the command's exit code,
     or an error message."""
@@ -49,7 +53,7 @@ class Stopped(SystemExit):
 class Limits:
     """Time limits of a program, and how often it may release trials."""
 
-    timeout: float | None
+    trial_timeout: float | None
     """Time limit of one evaluation in seconds."""
     grace: float
     """Seconds between SIGTERM and SIGKILL."""
@@ -68,6 +72,8 @@ class Programs:
     logs: Path | None
     gpus: Sequence[str] = ()
     """CUDA devices; each program sees one of them. If empty, programs see those of the environment."""
+    caught: Set[int] = frozenset()
+    """Exit codes of failures that never stop the run."""
     expected: Expected | None = None
     """The result that the study expects; None for any result."""
     _has_succeeded: bool = False
@@ -215,13 +221,13 @@ class Programs:
         over, timed_out = threading.Event(), threading.Event()
 
         def watch() -> None:
-            if not over.wait(self.limits.timeout):
+            if not over.wait(self.limits.trial_timeout):
                 timed_out.set()
                 group.send(signal.SIGTERM)
                 if not over.wait(self.limits.grace):
                     group.send(signal.SIGKILL)
 
-        if self.limits.timeout is not None:
+        if self.limits.trial_timeout is not None:
             threading.Thread(target=watch, daemon=True).start()
         try:
             return group.wait(), timed_out.is_set()
@@ -232,7 +238,7 @@ class Programs:
         self, trial: LeasedTrial, code: int, timed_out: bool, folder: Path, output: str, errors: str
     ) -> program.Result | None:
         if timed_out:
-            self._fail(trial, f"no result after {self.limits.timeout:g} s (--timeout)")
+            self._fail(trial, f"no result after {self.limits.trial_timeout:g} s (--trial-timeout)")
         if code == 0:
             try:
                 found = self._fitting(program.result(folder, output, self.pattern))
@@ -249,7 +255,8 @@ class Programs:
             self._give_back(trial, told)
             return None
         lines = _last_lines(errors)
-        self._fail(trial, f"{told}: {lines}" if lines else f"{told}, and nothing on standard error")
+        failure = CaughtFailure if code in self.caught else ProgramFailed
+        self._fail(trial, f"{told}: {lines}" if lines else f"{told}, and nothing on standard error", failure)
         return None
 
     def _fitting(self, found: program.Result) -> program.Result:
@@ -268,10 +275,10 @@ class Programs:
         takes = "" if self.expected is None else f"; {self.expected.of} takes a result such as {self.expected.example}"
         return f"trial {trial.number} has no result: {reason}{takes}"
 
-    def _fail(self, trial: LeasedTrial, reason: str) -> None:
+    def _fail(self, trial: LeasedTrial, reason: str, failure: type[ProgramFailed] = ProgramFailed) -> None:
         self._given_back = 0
         trial.fail(reason)
-        raise ProgramFailed(reason)
+        raise failure(reason)
 
     def _give_back(self, trial: LeasedTrial, told: str) -> None:
         trial.release()

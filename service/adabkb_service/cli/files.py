@@ -22,6 +22,10 @@ ResultFileNumber = Annotated[
     FILE,
 ]
 ToAttach = Annotated[Path, typer.Argument(help="such as photo.jpg", show_default=False)]
+Name = Annotated[str | None, typer.Option(help="name of the file (default: its own)", show_default=False)]
+MediaType = Annotated[
+    str | None, typer.Option(help="such as image/png (default: derived from the name)", show_default=False)
+]
 Output = Annotated[Path | None, typer.Option(help="file to write instead of stdout", show_default=False)]
 
 
@@ -30,9 +34,17 @@ def list_files(server: Server, study: StudyId, trial: TrialNumber, as_json: AsJs
     _show_list(server.items(StudyCalls(study).files(trial)), f"Trial {trial}", as_json=as_json)
 
 
-def add(server: Server, study: StudyId, trial: TrialNumber, file: ToAttach, as_json: AsJson = False) -> None:
+def add(
+    server: Server,
+    study: StudyId,
+    trial: TrialNumber,
+    file: ToAttach,
+    name: Name = None,
+    media_type: MediaType = None,
+    as_json: AsJson = False,
+) -> None:
     """Attach a file to a trial."""
-    added = _added(lambda: server.document(StudyCalls(study).add_file(trial, file)), file)
+    added = _added(lambda: server.document(StudyCalls(study).add_file(trial, file, name, media_type)), file)
     show(added, _told(added, f"trial {trial}"), as_json=as_json)
 
 
@@ -60,10 +72,18 @@ def list_of_result(server: Server, study: StudyId, observation: Observation, as_
 
 
 def add_to_result(
-    server: Server, study: StudyId, observation: Observation, file: ToAttach, as_json: AsJson = False
+    server: Server,
+    study: StudyId,
+    observation: Observation,
+    file: ToAttach,
+    name: Name = None,
+    media_type: MediaType = None,
+    as_json: AsJson = False,
 ) -> None:
     """Attach a file to a result without a trial."""
-    added = _added(lambda: server.document(StudyCalls(study).add_result_file(observation, file)), file)
+    added = _added(
+        lambda: server.document(StudyCalls(study).add_result_file(observation, file, name, media_type)), file
+    )
     show(added, _told(added, f"result {observation}"), as_json=as_json)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import version
@@ -15,7 +16,7 @@ import typer.main
 
 from adabkb_service.cli.groups import Command, Group
 from adabkb_service.cli.identifiers import checking
-from adabkb_service.cli.output import fail, speaking
+from adabkb_service.cli.output import AsJson, echo_error, fail, speaking
 
 SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
     "Long-running programs": {
@@ -26,7 +27,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
     },
     "Work with a server": {
         "study": {
-            "create": "studies.create_study",
+            "create": "creation.create_study",
             "list": "studies.list_studies",
             "show": "studies.show_study",
             "assessment": "analysis.assessment",
@@ -101,6 +102,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "unlink": "sharing.unlink",
         },
         "trash": {"list": "trash.list_trash", "restore": "trash.restore_study", "purge": "trash.purge_study"},
+        "server": {"status": "server_state.status", "metrics": "server_state.metrics"},
     },
     "Work with this machine": {
         "outbox": {"list": "outbox.list_kept", "send": "outbox.send", "drop": "outbox.drop"},
@@ -138,6 +140,7 @@ SUMMARIES = {
     "model": "Show what the model predicts and what it has learned.",
     "access": "Show your access, and share studies.",
     "trash": "List, restore and purge deleted studies.",
+    "server": "Show the state and the metrics of a server.",
     "outbox": "List, send and drop results that wait for a server.",
     "data": "Back up, migrate, copy and check a database.",
     "token": "Create, list, change and revoke the tokens of a server.",
@@ -165,6 +168,8 @@ def _paths() -> dict[str, list[str]]:
 
 
 PATHS = _paths()
+UsageError: Any = typer.BadParameter.__base__
+"""The error of click for wrong options and arguments; depending on its version, typer bundles a copy of click."""
 
 
 class Root(Group):
@@ -174,6 +179,30 @@ class Root(Group):
         members = {name: partial(_member, name, where) for name, where in COMMANDS.items()}
         sections = {heading: list(section) for heading, section in SECTIONS.items()}
         super().__init__(members=members, paths=PATHS, sections=sections, summaries=SUMMARIES, **options)
+        self._is_json = False
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Parse the options before the command."""
+        before_program = args[: args.index("--")] if "--" in args else args
+        self._is_json = "--json" in before_program
+        with self._usage_errors():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Parse the rest of the arguments, and run the command."""
+        with self._usage_errors():
+            return super().invoke(ctx)
+
+    @contextmanager
+    def _usage_errors(self) -> Iterator[None]:
+        """Inside the block, print an error of usage as JSON if ``--json`` is among the arguments."""
+        try:
+            yield
+        except UsageError as error:
+            if not self._is_json:
+                raise
+            echo_error({"error": error.format_message()})
+            raise typer.Exit(error.exit_code) from None
 
 
 app = typer.Typer(
@@ -217,7 +246,7 @@ def _command(name: str, where: str, needs_server: bool) -> Any:
     return _made(name, function)
 
 
-def _need_server() -> None:
+def _need_server(as_json: AsJson = False) -> None:  # noqa: ARG001 (read by ``speaking``)
     """Needs the server's packages: pip install 'adabkb-service[server]'."""
     fail("this command needs the server's packages; install them: pip install 'adabkb-service[server]'")
 
@@ -296,6 +325,4 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and exit")
     ] = False,
 ) -> None:
-    """Run, use and administer an optimization server. These options may also
-    follow the command.
-    """
+    """Run or use an optimization server. Options may also follow the command."""

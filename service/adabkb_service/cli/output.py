@@ -7,7 +7,8 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
+from shutil import get_terminal_size
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -16,6 +17,10 @@ from adabkb_service.errors import shortened
 
 AsJson = Annotated[bool, typer.Option("--json", hidden=True)]
 
+GAP = "  "
+"""Between two columns."""
+NARROWEST = 8
+"""Characters of a column that is still readable."""
 WHICH_STUDIES = "List them: adabkb study list"
 
 
@@ -39,10 +44,18 @@ def speaking(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(**options)
         except Failure as failure:
-            typer.echo(_json(failure.document) if options.get("as_json") else f"error: {failure}", err=True)
+            if options.get("as_json"):
+                echo_error(failure.document)
+            else:
+                typer.echo(f"error: {failure}", err=True)
             raise typer.Exit(1) from None
 
     return spoken
+
+
+def echo_error(document: Mapping[str, Any]) -> None:
+    """Print an error as JSON."""
+    typer.echo(_json(document), err=True)
 
 
 def show(answer: Any, line: str, *, as_json: bool) -> None:
@@ -69,10 +82,32 @@ def counted(number: int, one: str, several: str) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows below a header, as columns of text."""
+    """Return rows below a header. On a terminal, long cells are wrapped to its width; elsewhere each row is a line."""
+    if sys.stdout.isatty() and (fitted := _fitted(header, rows, get_terminal_size().columns)):
+        return fitted
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows))
+    lines = (GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows))
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _fitted(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> str | None:
+    """Return a table of at most ``width`` characters; None if its cells would be too narrow to read."""
+    from rich.console import Console  # noqa: PLC0415 (takes a tenth of a second, and files need none of it)
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    longest = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    if sum(min(each, NARROWEST) + len(GAP) for each in longest) > width:
+        return None
+    grid = Table(box=None, pad_edge=False, padding=(0, len(GAP), 0, 0))
+    for name in header:
+        grid.add_column(Text(name), overflow="fold")
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    console = Console(file=StringIO(), width=width, force_terminal=True)
+    with console.capture() as captured:
+        console.print(grid)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 def point(parameters: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from adabkb_client._http.connection import DEFAULT_URL
 from adabkb_client._http.local import LocalServer
 from adabkb_client._lease import LEASE_SECONDS
 from adabkb_client._run.evaluation import Expected
-from adabkb_service.cli.evaluation import Limits, ProgramFailed, Programs, Stopped
+from adabkb_service.cli.evaluation import GIVE_BACK, CaughtFailure, Limits, ProgramFailed, Programs, Stopped
 from adabkb_service.cli.output import AsJson, counted, fail, point, show
 from adabkb_service.cli.program import WrongPlaceholder, check_placeholders
 from adabkb_service.cli.refusals import no_trial, option_names
@@ -49,12 +49,15 @@ def run(
         int | None,
         typer.Option(min=1, help="maximum number of trials to evaluate"),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="programs to run in parallel")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="programs in parallel")] = 1,
     gpus: Annotated[
         str | None,
         typer.Option(help="CUDA devices, such as 0,1: one per program"),
     ] = None,
     timeout: Annotated[
+        float | None, typer.Option(min=POSITIVE_SECONDS, help="seconds after which no further trial starts")
+    ] = None,
+    trial_timeout: Annotated[
         float | None, typer.Option(min=POSITIVE_SECONDS, help="seconds after which a trial fails")
     ] = None,
     grace: Annotated[float, typer.Option(min=0, help="seconds between SIGTERM and SIGKILL")] = 10.0,
@@ -63,6 +66,10 @@ def run(
         typer.Option(help="regular expression with one group, the result; its last match in the output counts"),
     ] = None,
     logs: Annotated[Path | None, typer.Option(help="folder for a log of each trial", file_okay=False)] = None,
+    catch: Annotated[
+        list[int] | None,
+        typer.Option(metavar="CODE", help="exit code of failures that never stop the run"),
+    ] = None,
     max_failures: Annotated[int, typer.Option(min=1, help="stop after this many failures in a row")] = 5,
     lease_seconds: Annotated[
         float,
@@ -97,8 +104,9 @@ def run(
     url, token = checked(url), sendable(token)
     server = None if local is None else local_server(local)
     told = {"ADABKB_URL": url if server is None else server.address()} | ({"ADABKB_TOKEN": token} if token else {})
-    programs = Programs(program, {**os.environ, **told}, Limits(timeout, grace, max_failures), expression, logs)
+    programs = Programs(program, {**os.environ, **told}, Limits(trial_timeout, grace, max_failures), expression, logs)
     programs.gpus = _devices(gpus)
+    programs.caught = _caught(catch or [])
     with (
         reported(option_names(run), study),
         _client(url, token, server, retry_for) as client,
@@ -114,6 +122,8 @@ def run(
             programs,
             workers=workers,
             n_trials=n_trials,
+            timeout=timeout,
+            catch=CaughtFailure,
             pass_trial=True,
             max_failures=max_failures,
             lease_seconds=lease_seconds,
@@ -160,6 +170,14 @@ def _devices(gpus: str | None) -> list[str]:
     if not all(found):
         fail(f"--gpus {gpus!r} has an empty name; give devices with commas between them, such as 0,1")
     return found
+
+
+def _caught(codes: list[int]) -> set[int]:
+    """Return the exit codes of failures that never stop the run."""
+    for code in codes:
+        if code == GIVE_BACK or not 1 <= code <= 255:
+            fail(f"--catch {code} is no exit code of a failure; give one from 1 to 255 other than {GIVE_BACK}")
+    return set(codes)
 
 
 def _compiled(pattern: str | None) -> re.Pattern[str] | None:

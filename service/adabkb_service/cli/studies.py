@@ -15,59 +15,12 @@ from adabkb_client._calls import Steps
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import difference
 from adabkb_service.cli import rows
-from adabkb_service.cli.catalogues import CatalogueTables, add_catalogues
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
-from adabkb_service.cli.identifiers import STUDY
 from adabkb_service.cli.output import AsJson, fail, in_unit, show, summary
 from adabkb_service.cli.server_calls import Server, StudyId
-from adabkb_service.cli.values import parse, parse_point
+from adabkb_service.cli.values import parse, parse_parameter, parse_point, parse_tag
 
 NO_LIMIT = "none"
-PARAMETER = 'such as \'{"name": "lr", "kind": "float", "low": 0.001, "high": 1, "scale": "log"}\''
-
-
-def create_study(
-    server: Server,
-    definition: Annotated[
-        Path, typer.Argument(help="JSON file with the definition; - for stdin", allow_dash=True, show_default=False)
-    ],
-    transfer_from: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="STUDY",
-            help="an older study whose results the model also uses; may be repeated",
-            show_default=False,
-        ),
-        STUDY,
-    ] = None,
-    descriptors: DescriptorTables = None,
-    catalogue: CatalogueTables = None,
-    as_json: AsJson = False,
-) -> None:
-    """Create a study from its definition.
-
-    The definition is the body of POST /v1/studies. --descriptors reads the choices of a parameter, and numbers that
-    describe them, from a table; --catalogue makes the rows of a table the values of a parameter.
-
-    echo '{"id": "svm", "direction": "maximize", "budget": 60, "parameters": [{"name": "C", "kind": "float", "low":
-    0.001, "high": 1000, "scale": "log"}]}' | adabkb study create -
-    """
-    source = "standard input" if str(definition) == "-" else definition
-    try:
-        text = typer.get_text_stream("stdin").read() if str(definition) == "-" else definition.read_text()
-        body = json.loads(text)
-    except OSError as error:
-        fail(f"cannot read the definition from {source} ({error.strerror}); give a file, or - for standard input")
-    except ValueError as error:
-        fail(f"cannot read the definition from {source}, which is not JSON ({error}); see adabkb study create --help")
-    if transfer_from is not None and isinstance(body, dict):
-        body["transfer_from"] = transfer_from
-    if descriptors is not None and isinstance(body, dict):
-        add_descriptors(descriptors, body.get("parameters"), "the definition")
-    if catalogue is not None and isinstance(body, dict):
-        add_catalogues(catalogue, body)
-    study = server.document(client_calls.create(body))
-    show(study, f"Study {study['id']} is {study['state']}.", as_json=as_json)
 
 
 def list_studies(
@@ -79,7 +32,7 @@ def list_studies(
     as_json: AsJson = False,
 ) -> None:
     """List the studies, newest first."""
-    studies = server.items(client_calls.studies(dict(map(_tag, tag or ()))))
+    studies = server.items(client_calls.studies(dict(map(parse_tag, tag or ()))))
     none = "No study has these tags." if tag else "There are no studies."
     show(studies, rows.columns(rows.studies(studies)) if studies else none, as_json=as_json)
 
@@ -233,11 +186,11 @@ def update(
     texts_of_study = {"title": title, "description": description}
     changes |= {name: None if text == NO_LIMIT else text for name, text in texts_of_study.items() if text is not None}
     if tag is not None:
-        changes["tags"] = dict(map(_tag, tag))
+        changes["tags"] = dict(map(parse_tag, tag))
     if quantity is not None:
         changes["quantities"] = parse_point(quantity)
     if parameter is not None:
-        changes["parameters"] = [_parameter(text) for text in parameter]
+        changes["parameters"] = list(map(parse_parameter, parameter))
     if descriptors is not None:
         add_descriptors(descriptors, changes.get("parameters", []), "--parameter")
     if default is not None:
@@ -305,20 +258,6 @@ def _write(output: Path, write: Callable[[Path], object]) -> None:
         write(output)
     except OSError as error:
         fail(f"cannot write {output} ({error.strerror}); give a file in a folder that exists and is writable")
-
-
-def _parameter(text: str) -> dict[str, Any]:
-    found = parse(text)
-    if not isinstance(found, dict):
-        fail(f"--parameter {text!r} is not a JSON object; give a parameter as in a definition, {PARAMETER}")
-    return found
-
-
-def _tag(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        fail(f"--tag {text!r} has no value; give --tag NAME=TEXT")
-    return name, value
 
 
 def _change(server: Server, change: Steps[StudyInfo], *, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from adabkb_client import Answer, Invalid
-from adabkb_client._calls import BATCH, Call, Steps, batch, study_path
+from adabkb_client._calls import BATCH, Steps, batch, read_trial
 from adabkb_client._study_calls import StudyCalls
 from adabkb_service.cli import rows
 from adabkb_service.cli.identifiers import TRIAL, TrialNumber
@@ -70,6 +70,9 @@ def suggest(
             show_default=False,
         ),
     ] = None,
+    wait: Annotated[
+        float, typer.Option(min=0, max=60, help="seconds that the server may wait if there is no trial at once")
+    ] = 0.0,
     as_json: AsJson = False,
 ) -> None:
     """Ask for trials.
@@ -83,7 +86,7 @@ def suggest(
     """
     given, known = (parse_point(each) if each else None for each in (fixed, context))
     asked = StudyCalls(study).ask(
-        count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known, plate=plate
+        count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known, plate=plate, wait=wait
     )
     answer = server.document(asked)
     lines = [_line(trial) for trial in answer["trials"]]
@@ -145,13 +148,9 @@ def _evaluated(server: Server, study: str, trial: int, changed: dict[str, Any]) 
     """Return the point that was evaluated instead of that of a trial. It has the trial's values of the parameters that
     are always active, unless they were changed."""
     space = server.document(StudyCalls(study).info())["parameters"]
-    suggested = server.document(_trial(study, trial))["parameters"]
+    suggested = server.document(read_trial(study, trial))["parameters"]
     always = [each["name"] for each in space if not each.get("when")]
     return {**{name: suggested[name] for name in always if name in suggested}, **changed}
-
-
-def _trial(study: str, number: int) -> Steps[Any]:
-    return (yield Call("GET", f"{study_path(study)}/trials/{number}"))
 
 
 def fail_trial(

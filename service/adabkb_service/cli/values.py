@@ -13,6 +13,7 @@ import typer
 from adabkb_service.cli.output import fail
 
 EXAMPLE = 'such as C=10 kernel=rbf, or as JSON \'{"C": 10, "kernel": "rbf"}\''
+PARAMETER = 'such as \'{"name": "lr", "kind": "float", "low": 0.001, "high": 1, "scale": "log"}\''
 
 Point = Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help=f"the point, {EXAMPLE}", show_default=False)]
 ActualPoint = Annotated[
@@ -53,10 +54,10 @@ def _several(option: str, metavar: str, text: str) -> Any:
 
 FixedParameters = Annotated[
     list[str] | None,
-    _several("--fixed", "NAME=VALUE", "fixes the value of a parameter; the server chooses the others; may be repeated"),
+    _several("--fixed", "NAME=VALUE", "value of a parameter to fix; may be repeated"),
 ]
 ContextValues = Annotated[
-    list[str] | None, _several("--context", "NAME=VALUE", "the value of a context parameter; give all of them")
+    list[str] | None, _several("--context", "NAME=VALUE", "value of a context parameter; give them all")
 ]
 MetricValues = Annotated[
     list[str] | None,
@@ -135,6 +136,30 @@ def parse_point(arguments: Sequence[str], what: str = "a parameter", example: st
         else:
             fail(f"{argument!r} is not a value of {what}; give NAME=VALUE, {example}")
     return found
+
+
+def parse_parameter(text: str) -> dict[str, Any]:
+    """Return the parameter of a study in the argument of --parameter.
+
+    Raises:
+        Failure: the argument is not an object in JSON.
+    """
+    found = parse(text)
+    if not isinstance(found, dict):
+        fail(f"--parameter {text!r} is not a JSON object; give a parameter as in a definition, {PARAMETER}")
+    return found
+
+
+def parse_tag(text: str) -> tuple[str, str]:
+    """Return the name and the text in the argument of --tag.
+
+    Raises:
+        Failure: the argument is not ``NAME=TEXT``.
+    """
+    name, equals, value = text.partition("=")
+    if not equals:
+        fail(f"--tag {text!r} has no value; give --tag NAME=TEXT")
+    return name, value
 
 
 def parse(text: str) -> Any:

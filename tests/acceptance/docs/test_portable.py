@@ -55,6 +55,14 @@ def test_no_module_needs_linux_at_import() -> None:
     assert {file: names for file, names in found.items() if names} == {}
 
 
+def test_no_test_of_the_client_needs_linux_at_import() -> None:
+    """So that jobs on Windows and macOS can run these tests."""
+    files = [*(ROOT / "tests").glob("*.py"), *(ROOT / "tests/integration/client").rglob("*.py")]
+    assert len(files) > 50
+    found = {str(file.relative_to(ROOT)): list(unportable(file.read_text("utf-8"))) for file in files}
+    assert {file: names for file, names in found.items() if names} == {}
+
+
 @pytest.mark.parametrize(
     ("source", "found"),
     [

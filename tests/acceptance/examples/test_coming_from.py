@@ -22,7 +22,7 @@ PAGES = {
     "wandb": "coming-from/wandb.md",
 }
 MAX_LINES = 5
-STUDIES = {"ax": ("from-ax", 8), "optuna": ("from-optuna", 10), "ray": ("from-tune", 4), "wandb": ("from-wandb", 4)}
+STUDIES = {"ax": ("from-ax", 8), "optuna": ("from-optuna", 10), "ray": ("from-tune", 2), "wandb": ("from-wandb", 4)}
 """Tool -> the study of the script, and the number of results that it stores."""
 
 
@@ -43,9 +43,7 @@ def test_at_most_five_lines_change_and_the_page_shows_them(tool: str) -> None:
     assert shown in (ROOT / "docs" / PAGES[tool]).read_text(), shown
 
 
-@pytest.mark.parametrize(
-    "tool", [pytest.param(tool, marks=[pytest.mark.long] if tool in ("ray", "wandb") else []) for tool in STUDIES]
-)
+@pytest.mark.parametrize("tool", STUDIES)
 def test_changed_script_completes_its_study(tool: str, server: str, tmp_path: Path) -> None:
     environment: dict[str, str] = {
         "ADABKB_URL": server,

@@ -131,6 +131,24 @@ def test_an_error_is_json_if_the_option_stands_before_the_command() -> None:
     assert json.loads(said)["error"].endswith("start one with: adabkb serve")
 
 
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--json", "study", "shw"], "No such command 'shw'. Did you mean adabkb study show?"),
+        (["study", "show", "--json"], "Missing argument 'study'."),
+        (["--json", "--foo"], "No such option: --foo"),
+        (["run", "svm", "--json", "--workers", "two", "--", "./a"], "Invalid value for '--workers'"),
+    ],
+)
+def test_an_error_of_usage_is_json_if_the_option_is_given_anywhere(words: list[str], error: str) -> None:
+    assert json.loads(adabkb(*words, code=2))["error"].startswith(error)
+
+
+def test_an_option_of_the_program_is_none_of_the_command() -> None:
+    said = adabkb("run", "svm", "--workers", "two", "--", "./a", "--json", code=2)
+    assert "Error: Invalid value for '--workers'" in said
+
+
 def test_a_command_that_talks_to_no_server_refuses_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = ("--database", f"sqlite:///{tmp_path}/a.db")
     refused = adabkb("--url", "http://127.0.0.1:1", "data", "migrate", *database, code=2)

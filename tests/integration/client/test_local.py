@@ -1,7 +1,6 @@
 """``Client.local``: one server per database for all scripts on the machine, which stops after the last of them."""
 
 import asyncio
-import fcntl
 import os
 import pickle
 import shutil
@@ -15,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import portalocker
 import psutil
 import pytest
 
@@ -22,6 +22,7 @@ from adabkb_client import AsyncClient, Client, ConnectionFailed, Float, ResultKe
 from adabkb_client._http.local import START_SILENCE, LocalServer
 from tests.integration.cli.test_installations import installed
 
+EXCLUSIVE = portalocker.LockFlags.EXCLUSIVE
 SPACE = {"x": Float(0, 1)}
 
 
@@ -51,7 +52,7 @@ def server_process() -> psutil.Process:
 def wait_for_the_end_of_the_server(database: Path) -> None:
     """Wait until no process holds the lock of a running server."""
     with open(f"{database}.running") as running:
-        taken = threading.Thread(target=fcntl.flock, args=(running, fcntl.LOCK_EX), daemon=True)
+        taken = threading.Thread(target=portalocker.lock, args=(running, EXCLUSIVE), daemon=True)
         taken.start()
         taken.join(30)
         assert not taken.is_alive(), "the server goes on"
@@ -151,7 +152,7 @@ def test_a_slow_start_of_a_server_is_logged(database: Path, caplog: pytest.LogCa
 
 def test_a_database_with_a_server_on_another_machine_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "s.db.running").open("w") as running:
-        fcntl.flock(running, fcntl.LOCK_EX)  # on a shared file system, such a lock is visible on all machines
+        portalocker.lock(running, EXCLUSIVE)  # on a shared file system, such a lock is visible on all machines
         (tmp_path / "s.db.server").write_text("elsewhere\nadabkb: listening on http://127.0.0.1:1\n")
         with pytest.raises(ConnectionFailed, match="in use by a server on the machine elsewhere"):
             Client.local(tmp_path / "s.db")

@@ -207,11 +207,9 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(
-    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM, signal.SIGKILL]
-)
+@pytest.mark.parametrize("name", [pytest.param("SIGINT", marks=pytest.mark.long), "SIGTERM", "SIGKILL"])
 def test_an_interrupted_run_gives_its_trials_back_and_leaves_no_process_behind(
-    server: str, study: Study, number: int
+    server: str, study: Study, name: str
 ) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, server],
@@ -222,14 +220,14 @@ def test_an_interrupted_run_gives_its_trials_back_and_leaves_no_process_behind(
     ) as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)] == ["evaluating\n"] * 2
-        if number == signal.SIGKILL:
+        if name == "SIGKILL":
             process.kill()
         else:
-            os.killpg(process.pid, number)  # to the process group, as terminals and service managers do
+            os.killpg(process.pid, signal.Signals[name])  # to the process group, as terminals and service managers do
         process.wait(timeout=60)
         assert process.stdout.read() == ""  # the shared pipe closes when all processes have ended
     states = [trial.state for trial in study.trials()]
-    assert states == ["active" if number == signal.SIGKILL else "released"] * 2
+    assert states == ["active" if name == "SIGKILL" else "released"] * 2
 
 
 def test_a_process_that_is_killed_while_it_is_idle_is_replaced(study: Study) -> None:

@@ -137,6 +137,19 @@ def test_the_client_needs_nothing_of_the_servers_installation() -> None:
     assert done.stdout == "set()\n"
 
 
+def test_the_import_loads_only_packages_of_the_clients_installation() -> None:
+    """httpx imports click and rich, and tenacity imports tornado, if they are installed."""
+    program = (
+        "import sys; sys.modules.update(dict.fromkeys(['click', 'rich', 'tornado'])); import {}; "
+        "print(*sorted({{name.partition('.')[0] for name, module in sys.modules.items() if module}}))"
+    )
+    commands = ([sys.executable, "-c", program.format(name)] for name in ("httpx", "adabkb_client"))
+    of_httpx, of_client = (set(subprocess.check_output(command, text=True).split()) for command in commands)
+    assert "httpx" in of_httpx
+    assert of_client - of_httpx - sys.stdlib_module_names == {"adabkb_client", "platformdirs", "tenacity"}
+    assert not {"asyncio", "multiprocessing"} & of_client
+
+
 def test_the_core_imports_no_package_that_it_can_do_without() -> None:
     """A program that creates studies, asks and tells pays for no run engine, import, figure or event loop."""
     program = (

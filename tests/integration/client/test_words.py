@@ -39,8 +39,14 @@ VERBS: dict[tuple[str, ...], str] = {
 }
 """Calls of commands whose group is a part of the name; other commands have the name of their call."""
 COMMANDS = {
-    "run": {"program": "function", "pattern": "", "logs": "", "grace": ""},
-    "create_study": {"definition": "parameters", "descriptors": "", "catalogue": ""},
+    "run": {"program": "function", "pattern": "", "logs": "", "grace": "", "trial_timeout": ""},
+    "create_study": {
+        "definition": "parameters",
+        "no_gain_for": "stop",
+        "gap_share_below": "stop",
+        "descriptors": "",
+        "catalogue": "",
+    },
     "update": {"no_gain_for": "stop", "gap_share_below": "stop", "descriptors": ""},
     "import_results": {"file": "source"},
     "observe_many": {"file": "items"},
@@ -66,6 +72,34 @@ COMMANDS = {
     "give": {},
 }
 """Arguments that a command has in another form: as a file, as a pair, or only for terminals ("")."""
+ONLY_IN_PYTHON = {
+    "run": {
+        "callbacks",  # a function
+        "engine",  # a program starts no tasks on a cluster: each node runs the command
+        "pass_trial",  # the program has the number of its trial in the environment
+        "processes",  # every evaluation is a process
+        "progress",  # lines on standard error
+        "resources",  # of an engine
+    },
+    "create_study": {  # in the file with the definition: its help would be longer than a screen
+        "algorithm",
+        "baseline",
+        "cost",
+        "early_stopping",
+        "mixtures",
+        "objectives",
+        "outcome_constraints",
+        "per_cost",
+        "plates",
+        "prior",
+        "quantities",
+        "robust",
+    },
+    "add_result": {"value"},  # the first of the arguments, before the point
+    "import_results": {"progress"},
+    "restore_study": {"id"},  # the study is the argument STUDY
+}
+"""Arguments of the client that a command does not have, with the reason."""
 DOCUMENT = document()
 HTTP = {
     "create_study": ("post", "/v1/studies", {}),
@@ -118,7 +152,16 @@ def test_a_command_names_what_it_takes_as_the_client_does() -> None:
     assert compared > 80
 
 
-CONNECTION = {"url", "token", "local", "timeout", "id"}
+def test_a_command_takes_what_the_client_takes() -> None:
+    for path, command in commands():
+        call = VERBS.get(path, path[-1].replace("-", "_"))
+        if hasattr(Study, call) or hasattr(Client, call):
+            others = COMMANDS.get(call, {})
+            names = {form for each in command.params for form in _forms(others.get(str(each.name)) or str(each.name))}
+            assert taken(call) - names == ONLY_IN_PYTHON.get(call, set()), path
+
+
+CONNECTION = {"url", "token", "local", "id"}
 
 
 def _forms(name: str) -> Iterator[str]:

@@ -37,10 +37,18 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children_and_the_trial_
 ) -> None:
     study = create(budget=1)
     script = "trap 'touch asked' TERM; sleep 3600 & echo $! >child; wait; trap '' TERM; sleep 3600"
-    run(study, script, "--timeout", "2", "--grace", "1", code=1)
-    assert reasons(study) == ["no result after 2 s (--timeout)"]
+    run(study, script, "--trial-timeout", "2", "--grace", "1", code=1)
+    assert reasons(study) == ["no result after 2 s (--trial-timeout)"]
     assert (folder / "asked").exists()
     assert not is_alive((folder / "child").read_text())
+
+
+@pytest.mark.usefixtures("folder")
+def test_after_the_timeout_the_running_trial_is_completed_and_no_other_starts(create: Create, run: Run) -> None:
+    study = create(budget=5)
+    said = json.loads(run(study, "sleep 1; echo 1", "--timeout", "0.5", "--json"))
+    assert (said["reason"], said["completed"]) == ("timeout", 1)
+    assert states(study) == ["completed"]
 
 
 def test_exit_code_75_gives_the_trial_back_and_the_next_attempt_may_complete_it(create: Create, run: Run) -> None:
@@ -63,6 +71,14 @@ def test_failures_in_a_row_stop_the_command_with_the_remedy(create: Create, run:
     assert "stopped after 2 failures in a row; the last one: exit code 1: no space left" in said
     assert f"adabkb trial retry {study.id} --failed" in said
     assert states(study) == ["failed", "failed"]
+
+
+def test_failures_with_a_caught_exit_code_do_not_stop_the_command(create: Create, run: Run) -> None:
+    study = create(budget=3)
+    script = 'test "$ADABKB_TRIAL" -gt 2 || exit 3; echo 1'
+    said = json.loads(run(study, script, "--max-failures", "1", "--catch", "3", "--json"))
+    assert (said["completed"], said["failed"]) == (1, 2)
+    assert "is no exit code of a failure" in run(study, script, "--catch", "75", code=1)
 
 
 def test_a_study_paused_by_failures_is_explained_with_commands(create: Create, run: Run) -> None:

@@ -1,0 +1,124 @@
+"""The command that creates a study, from options, a file with its definition, or both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from adabkb_client import APIError
+from adabkb_client import _client_calls as client_calls
+from adabkb_service.cli.catalogues import CatalogueTables, add_catalogues
+from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
+from adabkb_service.cli.identifiers import STUDY
+from adabkb_service.cli.output import AsJson, fail, show
+from adabkb_service.cli.refusals import refuse
+from adabkb_service.cli.server_calls import Server
+from adabkb_service.cli.values import parse, parse_parameter, parse_tag
+
+
+def _option(what: str, metavar: str | None = None) -> Any:
+    return typer.Option(help=what, metavar=metavar, show_default=False)
+
+
+def create_study(
+    server: Server,
+    definition: Annotated[
+        Path | None,
+        typer.Argument(help="JSON file with a definition; - for stdin", allow_dash=True, show_default=False),
+    ] = None,
+    id: Annotated[str | None, _option("the study's id (default: a new one)"), STUDY] = None,
+    parameter: Annotated[list[str] | None, _option("a parameter; may be repeated", "JSON")] = None,
+    direction: Annotated[Literal["minimize", "maximize"] | None, _option("minimize or maximize", "WORD")] = None,
+    budget: Annotated[str | None, _option("maximum number of trials", "NUMBER")] = None,
+    seed: Annotated[int | None, _option("equal seeds give equal suggestions")] = None,
+    constraint: Annotated[list[str] | None, _option("on parameters; may be repeated", "TEXT")] = None,
+    metric: Annotated[list[str] | None, _option("another measured quantity; may be repeated", "NAME")] = None,
+    noise_std: Annotated[float | None, _option("standard deviation of a result")] = None,
+    tolerance: Annotated[float | None, _option("gap at which the study is complete")] = None,
+    no_gain_for: Annotated[int | None, _option("results without a gain that end it")] = None,
+    gap_share_below: Annotated[float | None, _option("gap that ends it, as a share of the range")] = None,
+    lease_seconds: Annotated[float | None, _option("duration of a lease in seconds")] = None,
+    max_attempts: Annotated[int | None, _option("leases after which a trial fails")] = None,
+    max_runtime_seconds: Annotated[float | None, _option("time limit of an attempt in seconds")] = None,
+    failure_limit: Annotated[int | None, _option("failures in a row that pause the study")] = None,
+    pending_limit: Annotated[int | None, _option("maximum number of trials without result")] = None,
+    title: Annotated[str | None, _option("what people call the study")] = None,
+    description: Annotated[str | None, _option("what the study is about")] = None,
+    tag: Annotated[list[str] | None, _option("a tag; may be repeated", "NAME=TEXT")] = None,
+    transfer_from: Annotated[list[str] | None, _option("an older study to learn from", "STUDY"), STUDY] = None,
+    descriptors: DescriptorTables = None,
+    catalogue: CatalogueTables = None,
+    update: Annotated[bool, typer.Option("--update", help="if it exists, change its settings")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Create a study.
+
+    A definition is the body of POST /v1/studies, which has more settings. Options replace its fields.
+
+    \b
+    adabkb study create --id svm --direction maximize --budget 60 \\
+      --parameter '{"name": "C", "kind": "float", "low": 0.001, "high": 1000}'
+    """
+    rules = {"no_gain_for": no_gain_for, "gap_share_below": gap_share_below}
+    given = {
+        "id": id,
+        "direction": direction,
+        "seed": seed,
+        "noise_std": noise_std,
+        "tolerance": tolerance,
+        "lease_seconds": lease_seconds,
+        "max_attempts": max_attempts,
+        "max_runtime_seconds": max_runtime_seconds,
+        "failure_limit": failure_limit,
+        "pending_limit": pending_limit,
+        "title": title,
+        "description": description,
+        "constraints": constraint,
+        "metrics": metric,
+        "transfer_from": transfer_from,
+        "parameters": None if parameter is None else list(map(parse_parameter, parameter)),
+        "budget": None if budget is None else parse(budget),
+        "stop": {name: value for name, value in rules.items() if value is not None} or None,
+        "tags": None if tag is None else dict(map(parse_tag, tag)),
+    }
+    settings = {name: value for name, value in given.items() if value is not None}
+    if definition is None and not (settings or catalogue):
+        fail("give a file with a definition, or at least --direction and --parameter; see adabkb study create --help")
+    body = {**({} if definition is None else _read(definition)), **settings}
+    if descriptors is not None:
+        add_descriptors(descriptors, body.get("parameters"), "the definition")
+    if catalogue is not None:
+        body.setdefault("parameters", [])
+        add_catalogues(catalogue, body)
+    try:
+        steps = client_calls.create_or_open(body, update=True) if update else client_calls.create(body)
+        study = server.document(steps)
+    except APIError as error:
+        refuse(error, _options(settings), body.get("id"))
+    show(study, f"Study {study['id']} is {study['state']}.", as_json=as_json)
+
+
+def _read(definition: Path) -> dict[str, Any]:
+    is_stdin = str(definition) == "-"
+    source = "standard input" if is_stdin else definition
+    try:
+        found = json.loads(typer.get_text_stream("stdin").read() if is_stdin else definition.read_text())
+    except OSError as error:
+        fail(f"cannot read the definition from {source} ({error.strerror}); give a file, or - for standard input")
+    except ValueError as error:
+        fail(f"cannot read the definition from {source}, which is not JSON ({error}); see adabkb study create --help")
+    if not isinstance(found, dict):
+        fail(f"the definition from {source} is not a JSON object; see adabkb study create --help")
+    return found
+
+
+def _options(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of the options that gave these settings; an error in any other field is one of the file."""
+    singular = {"constraints": "constraint", "metrics": "metric", "tags": "tag"}
+    names = {singular.get(name, name) for name in settings if name not in ("parameters", "stop")}
+    names |= settings.get("stop", {}).keys()
+    return {name: f"--{name.replace('_', '-')}" for name in names}

@@ -1,0 +1,54 @@
+"""``adabkb study create``: from options, from a file, and from both."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from adabkb_client import Client
+from tests.integration.cli.shell import adabkb
+
+PARAMETER = '{"name": "x", "kind": "float", "low": 0, "high": 1}'
+
+
+@pytest.fixture(autouse=True)
+def _address(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADABKB_URL", address)
+
+
+def test_a_study_is_created_from_options_alone(address: str) -> None:
+    space = ("--parameter", PARAMETER, "--parameter", PARAMETER.replace("x", "y"), "--constraint", "x + y <= 1")
+    limits = ("--budget", "9", "--tolerance", "0.1", "--no-gain-for", "5", "--lease-seconds", "30")
+    made = adabkb("study", "create", "--id", "typed", "--direction", "maximize", *space, *limits, "--tag", "a=b")
+    assert made == "Study typed is running.\n"
+    with Client(address) as client:
+        info = client.study("typed").info()
+    assert [each["name"] for each in info.parameters] == ["x", "y"]
+    assert (info.direction, info.budget, info.tolerance, info.lease_seconds) == ("maximize", 9, 0.1, 30.0)
+    assert (info.constraints, info.stop, info.tags) == (("x + y <= 1",), {"no_gain_for": 5}, {"a": "b"})
+
+
+def test_options_replace_fields_of_the_file_and_update_changes_a_study(tmp_path: Path, address: str) -> None:
+    file = tmp_path / "study.json"
+    file.write_text(json.dumps({"id": "filed", "direction": "minimize", "parameters": [json.loads(PARAMETER)]}))
+    adabkb("study", "create", str(file), "--budget", "5")
+    assert "study_exists" in adabkb("study", "create", str(file), "--budget", "6", code=1)
+    changed = json.loads(adabkb("study", "create", str(file), "--budget", "6", "--update", "--json"))
+    assert (changed["id"], changed["budget"]) == ("filed", 6)
+    assert "study_exists" in adabkb("study", "create", str(file), "--direction", "maximize", "--update", code=1)
+    with Client(address) as client:
+        assert client.study("filed").info().direction == "minimize"
+
+
+def test_errors_name_the_option_or_the_field_of_the_file(tmp_path: Path) -> None:
+    space = ("--direction", "minimize", "--parameter", PARAMETER)
+    assert "error: --budget: " in adabkb("study", "create", *space, "--budget", "-3", code=1)
+    assert "error: --no-gain-for: " in adabkb("study", "create", *space, "--no-gain-for", "0", code=1)
+    file = tmp_path / "study.json"
+    file.write_text(json.dumps({"direction": "minimize", "parameters": [json.loads(PARAMETER)], "budget": -3}))
+    assert "error: /budget: " in adabkb("study", "create", str(file), code=1)
+    file.write_text("[]")
+    assert "is not a JSON object" in adabkb("study", "create", str(file), code=1)
+    assert "give a file with a definition" in adabkb("study", "create", code=1)
