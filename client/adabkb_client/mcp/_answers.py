@@ -65,7 +65,8 @@ class InfoAnswer(StatusAnswer):
     outcome_constraints: NotRequired[list[dict[str, Any]]]
     prior: NotRequired[dict[str, Any]]
     baseline: NotRequired[dict[str, Any]]
-    budget: NotRequired[int | dict[str, float]]
+    budget: NotRequired[int | dict[str, Any]]
+    begun_plates: NotRequired[int]
     stop: NotRequired[dict[str, Any]]
     early_stopping: NotRequired[dict[str, Any]]
     noise_std: NotRequired[float]
@@ -253,6 +254,7 @@ def info(study: StudyInfo) -> InfoAnswer:
         prior=study.prior,
         baseline=study.baseline,
         budget=study.budget,
+        begun_plates=counts.plates,
         stop=study.stop,
         early_stopping=study.early_stopping,
         noise_std=study.noise_std,
