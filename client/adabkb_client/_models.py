@@ -133,6 +133,9 @@ class Prediction(Record):
     """The predictions of each metric, in a study with metrics."""
     feasible_probability: float | None = None
     """The probability that the point satisfies all outcome constraints; None without outcome constraints."""
+    finish_probability: float | None = None
+    """The probability that a trial at the point finishes instead of failing; None while too few trials have failed to
+    learn where they do."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -144,6 +144,7 @@ class PredictionAnswer(TypedDict):
     ucb: NotRequired[float]
     metrics: NotRequired[dict[str, Any]]
     feasible_probability: NotRequired[float]
+    finish_probability: NotRequired[float]
 
 
 class EstimateAnswer(PredictionAnswer):
@@ -310,6 +311,7 @@ def prediction(found: Prediction) -> PredictionAnswer:
         ucb=found.ucb,
         metrics=_metrics(found.metrics),
         feasible_probability=found.feasible_probability,
+        finish_probability=found.finish_probability,
     )
     return answer
 

@@ -83,6 +83,14 @@ class Prediction(Sparse, Answer):
         Field(description="probability that the point satisfies all outcome constraints; absent if there are none"),
         ABSENT_BY_DEFAULT,
     ] = None
+    finish_probability: Annotated[
+        float | None,
+        Field(
+            description="probability that a trial at the point finishes instead of failing; absent in events and while "
+            "too few trials have failed to learn where they do"
+        ),
+        ABSENT_BY_DEFAULT,
+    ] = None
 
 
 class Trial(Sparse, Answer):
