@@ -33,7 +33,7 @@ from adabkb_client._models import (
     Webhook,
 )
 from adabkb_client._parameters import Catalogue, Parameter
-from adabkb_client._settings import NOT_GIVEN, Belief, CostBudget, Mixture, Quantity, Stop, given
+from adabkb_client._settings import NOT_GIVEN, Belief, CostBudget, Mixture, PlateBudget, Quantity, Stop, given
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._tables import Source
 from adabkb_client._values import Numbers
@@ -67,7 +67,7 @@ class AsyncStudy:
         mixtures: Sequence[Mixture] | None = None,
         prior: Mapping[str, Belief] | None = None,
         baseline: Mapping[str, Any] | None = None,
-        budget: SupportsIndex | CostBudget | None = NOT_GIVEN,
+        budget: SupportsIndex | CostBudget | PlateBudget | None = NOT_GIVEN,
         tolerance: SupportsFloat | None = NOT_GIVEN,
         stop: Stop | None = NOT_GIVEN,
         lease_seconds: SupportsFloat = NOT_GIVEN,
@@ -98,9 +98,9 @@ class AsyncStudy:
             prior: the beliefs about the optimum that replace all former ones; an empty dict removes them.
             baseline: the current settings that replace all former ones; an empty dict removes them.
             budget: the maximum number of trials, such as ``50``, each counted once however often it is leased; or the
-                maximum total cost of the results, ``{"cost": 12.5}``. With early stopping, a stopped trial counts as
-                the share of its steps, so more trials may start. To limit the number of started trials, use
-                ``n_trials`` of ``run``.
+                maximum total cost of the results, ``{"cost": 12.5}``; or, with ``plates``, the maximum number of
+                plates, ``{"plates": 3}``. With early stopping, a stopped trial counts as the share of its steps, so
+                more trials may start. To limit the number of started trials, use ``n_trials`` of ``run``.
             tolerance: the study is complete once its gap is at most this, such as ``0.01``, in the objective's units.
             stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}``,
                 ``{"gap_share_below": 0.01}`` or both.

@@ -29,13 +29,15 @@ def study(summary: StudySummary) -> str:
     counts, budget = summary.counts, getattr(summary, "trial_budget", None)
     reason = "" if summary.reason in (None, summary.state) else f" ({summary.reason})"
     of = "" if budget is None else f" of {budget}"
+    most_plates = getattr(summary, "plate_budget", None)
+    plates = "" if most_plates is None else f", plate {counts.plates} of {most_plates}"
     others = {name: getattr(counts, name) for name in ("active", "failed", "stopped", "withdrawn")}
     more = "".join(f", {count} {name}" for name, count in others.items() if count)
     unit = getattr(summary, "quantities", {}).get("value", {}).get("unit")
     found = "" if summary.best is None else f", {_at(summary.best, unit)}"
     title = getattr(summary, "title", None)
     name = f"{summary.id!r} ({_shown(title)})" if title else repr(summary.id)
-    return f"<Study {name}: {summary.state}{reason}, {counts.completed}{of} trials completed{more}{found}>"
+    return f"<Study {name}: {summary.state}{reason}, {counts.completed}{of} trials completed{plates}{more}{found}>"
 
 
 @line.register

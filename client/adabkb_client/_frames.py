@@ -27,6 +27,8 @@ def cells(record: Any) -> dict[str, Any]:
     if hasattr(record, "trial_budget"):  # a study
         best = None if record.best is None else record.best.value
         completed = f"{record.counts.completed}{'' if record.trial_budget is None else f' of {record.trial_budget}'}"
+        if record.plate_budget is not None:
+            completed += f", plate {record.counts.plates} of {record.plate_budget}"
         return {"id": record.id, "state": record.state, "completed": completed, "best": best}
     fields = record if isinstance(record, Mapping) else vars(record)
     found: dict[str, Any] = {}

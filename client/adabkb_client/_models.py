@@ -133,6 +133,9 @@ class Prediction(Record):
     """The predictions of each metric, in a study with metrics."""
     feasible_probability: float | None = None
     """The probability that the point satisfies all outcome constraints; None without outcome constraints."""
+    finish_probability: float | None = None
+    """The probability that a trial at the point finishes instead of failing; None while too few trials have failed to
+    learn where they do."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -262,6 +265,9 @@ class Counts(Record):
     """Trials that were declined."""
     own_failures: int = 0
     """Failures that were reported without a trial; they do not count towards the budget."""
+    plates: int | None = None
+    """Plates that trials have begun, in a study with plates. A plate does not count while all its trials are
+    withdrawn."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -323,8 +329,9 @@ class StudyInfo(StudySummary):
     condition."""
     algorithm: dict[str, Any]
     """The algorithm with its constants: ``kind``, ``profile`` and others."""
-    budget: int | dict[str, float] | None
-    """The maximum number of trials, or the maximum total cost: ``{"cost": 12.5}``. None means no limit."""
+    budget: int | dict[str, Any] | None
+    """The maximum number of trials, or the maximum total cost, ``{"cost": 12.5}``, or the maximum number of plates,
+    ``{"plates": 3}``. None means no limit."""
     seed: int
     """The seed of the suggestions."""
     noise_std: float | None
@@ -396,6 +403,11 @@ class StudyInfo(StudySummary):
         """The budget, if it is a number of trials, and each trial counts as one. None with early stopping, where
         stopped trials count less."""
         return self.budget if isinstance(self.budget, int) and self.early_stopping is None else None
+
+    @property
+    def plate_budget(self) -> int | None:
+        """The budget, if it is a number of plates."""
+        return self.budget.get("plates") if isinstance(self.budget, dict) else None
 
 
 @dataclass(frozen=True, repr=False)

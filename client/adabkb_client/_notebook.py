@@ -20,9 +20,10 @@ def study(info: StudyInfo) -> str:
     counts, best = info.counts, info.best
     reason = "" if info.reason in (None, info.state) else f" ({info.reason})"
     budget = "" if info.trial_budget is None else f" of {info.trial_budget}"
+    plates = "" if info.plate_budget is None else f", plate {counts.plates} of {info.plate_budget}"
     rows: list[Sequence[Any]] = [
         ("direction", info.direction or _objectives(info)),
-        ("completed", f"{counts.completed}{budget} trials, {counts.active} active, {counts.failed} failed"),
+        ("completed", f"{counts.completed}{budget} trials{plates}, {counts.active} active, {counts.failed} failed"),
         (
             "best",
             ("no result yet" if not info.objectives else "see front()")

@@ -18,6 +18,13 @@ class CostBudget(TypedDict):
     """No trial is issued once the total cost of the results has reached this."""
 
 
+class PlateBudget(TypedDict):
+    """A budget in plates, instead of a number of trials, for a study with ``plates``: ``{"plates": 3}``."""
+
+    plates: int
+    """No plate is begun after this many; begun plates are still filled."""
+
+
 class Stop(TypedDict, total=False):
     """Rules that end a study before its budget is used up: ``no_gain_for``, ``gap_share_below`` or both. The first rule
     that applies ends it."""
@@ -288,10 +295,11 @@ class StudyChanges(TypedDict, total=False):
     ``failure_limit``, ``pending_limit``, ``title``, ``description``, ``tags`` and ``quantities``.
     """
 
-    budget: SupportsIndex | CostBudget | None
+    budget: SupportsIndex | CostBudget | PlateBudget | None
     """The maximum number of trials, such as ``50``, each counted once however often it is leased; or the maximum total
-    cost of the results, ``{"cost": 12.5}``. With early stopping, a stopped trial counts as the share of its steps, so
-    more trials may start. To limit the number of started trials, use ``n_trials`` of ``run``."""
+    cost of the results, ``{"cost": 12.5}``; or, with ``plates``, the maximum number of plates, ``{"plates": 3}``. With
+    early stopping, a stopped trial counts as the share of its steps, so more trials may start. To limit the number of
+    started trials, use ``n_trials`` of ``run``."""
     tolerance: SupportsFloat | None
     """The study is complete once its gap is at most this, such as ``0.01``, in the objective's units."""
     stop: Stop | None

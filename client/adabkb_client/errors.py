@@ -46,15 +46,17 @@ class NoTrialAvailable(AdaBKBError):
 
     ``reason`` is "budget", "exhausted", "no_gain" or "gain_unlikely" (all trials of the budget or all points of a
     finite space were issued, or a stop rule applies, but results are pending), "fixed_exhausted" (all points with these
-    values of ``fixed`` and ``context`` were issued), "pending_limit", "paused", or "failures" (the study was paused
-    after too many failures in a row). ``retry_after`` is the time in seconds after which the server recommends to ask
-    again.
+    values of ``fixed`` and ``context`` were issued), "no_plate_left" (the request needs a new plate, and the budget
+    allows none), "pending_limit", "paused", or "failures" (the study was paused after too many failures in a row).
+    ``retry_after`` is the time in seconds after which the server recommends to ask again.
     """
 
     explanations: ClassVar[Mapping[str, str]] = {
         "budget": "all trials of its budget have been issued, and other workers' results are pending",
         "exhausted": "all points of its space have been issued, and other workers' results are pending",
         "fixed_exhausted": "all points with these values of fixed and context have been issued; give others",
+        "no_plate_left": "its budget allows no other plate; ask with plate='open' and the values of the last plate, or "
+        "raise the budget",
         "no_gain": "it ends because its last results were no better, unless a pending result is",
         "gain_unlikely": "it ends because further trials will gain little, unless a pending result changes that",
         "pending_limit": "the number of trials without a result is at its pending_limit",

@@ -25,7 +25,7 @@ def upgrade() -> None:
         sa.Column("seed", sa.BigInteger(), nullable=False),
         sa.Column("state", sa.String(length=20), nullable=False),
         sa.Column("paused", sa.Boolean(), nullable=False),
-        sa.Column("budget", sa.Integer()),
+        sa.Column("budget", sa.JSON(none_as_null=True)),
         sa.Column("tolerance", sa.Double()),
         sa.Column("pending_limit", sa.Integer()),
         sa.Column("lease_seconds", sa.Double(), nullable=False),

@@ -65,7 +65,8 @@ class InfoAnswer(StatusAnswer):
     outcome_constraints: NotRequired[list[dict[str, Any]]]
     prior: NotRequired[dict[str, Any]]
     baseline: NotRequired[dict[str, Any]]
-    budget: NotRequired[int | dict[str, float]]
+    budget: NotRequired[int | dict[str, Any]]
+    begun_plates: NotRequired[int]
     stop: NotRequired[dict[str, Any]]
     early_stopping: NotRequired[dict[str, Any]]
     noise_std: NotRequired[float]
@@ -143,6 +144,7 @@ class PredictionAnswer(TypedDict):
     ucb: NotRequired[float]
     metrics: NotRequired[dict[str, Any]]
     feasible_probability: NotRequired[float]
+    finish_probability: NotRequired[float]
 
 
 class EstimateAnswer(PredictionAnswer):
@@ -253,6 +255,7 @@ def info(study: StudyInfo) -> InfoAnswer:
         prior=study.prior,
         baseline=study.baseline,
         budget=study.budget,
+        begun_plates=counts.plates,
         stop=study.stop,
         early_stopping=study.early_stopping,
         noise_std=study.noise_std,
@@ -308,6 +311,7 @@ def prediction(found: Prediction) -> PredictionAnswer:
         ucb=found.ucb,
         metrics=_metrics(found.metrics),
         feasible_probability=found.feasible_probability,
+        finish_probability=found.finish_probability,
     )
     return answer
 

@@ -299,6 +299,12 @@ class Plates(Part):
     ] = []
 
 
+class PlateBudget(Part):
+    """A budget in plates, for a study with plates: no plate is begun after this many."""
+
+    plates: Count
+
+
 class Stop(Part):
     """When the study ends before its budget; give at least one rule."""
 

@@ -46,6 +46,7 @@ NO_TRIAL = {
     "no_gain": "The last results were no better. Report the results that are still missing; then recommendation() is "
     "the result.",
     "paused": "The study is paused. resume() continues it.",
+    "no_plate_left": "The budget allows no other plate. The last plate has room: give plate open, and no other values.",
     "plate_full": "The plate has no room for more trials. Call again for the next one.",
     "pending_limit": "Too many trials have no result yet. Report one of them first: trials(state='active').",
 }

@@ -160,7 +160,10 @@ class Changing:
             dict[str, definition.Quantity] | None,
             Field(description="units, labels and natural bounds of measured quantities: value, and metrics"),
         ] = None,
-        budget: Annotated[definition.Count | None, Field(description="evaluation limit; none if absent")] = None,
+        budget: Annotated[
+            definition.Count | definition.PlateBudget | None,
+            Field(description="evaluation limit, or a limit of plates; none if absent"),
+        ] = None,
         noise_std: Annotated[
             definition.NotNegative | None,
             Field(description="standard deviation of one result, in the units of the objective, if known; 0 if exact"),
@@ -201,7 +204,7 @@ class Changing:
             "constraints": constraints,
             "mixtures": mixtures and [each.given() for each in mixtures],
             "quantities": quantities and {name: each.given() for name, each in quantities.items()},
-            "budget": budget,
+            "budget": budget.given() if isinstance(budget, definition.PlateBudget) else budget,
             "noise_std": noise_std,
             "tolerance": tolerance,
             "stop": stop and stop.given(),

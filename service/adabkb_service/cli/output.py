@@ -129,12 +129,13 @@ def summary(study: Mapping[str, Any]) -> str:
     total = f"{budget} trials of the budget" if isinstance(budget, int) else f"{counts['trials']} trials so far"
     chosen = f" ({name})" if (name := system(study)) else ""
     title = f" {shortened(study['title'], 80)!r}" if study.get("title") else ""
-    line = f"{study['id']}{title}{chosen}: {study['state']}{why}, {counts['completed']} of {total} completed"
+    plates = f", plate {counts['plates']} of {budget['plates']}" if budget and is_in_plates(budget) else ""
+    line = f"{study['id']}{title}{chosen}: {study['state']}{why}, {counts['completed']} of {total} completed{plates}"
     if counts["observations"] > counts["completed"]:
         line += f", {counts['observations']} results"
     if "cost_spent" in study:
         line += f", cost {study['cost_spent']:.6g}"
-        line += f" of {budget['cost']:.6g}" if isinstance(budget, dict) else ""
+        line += f" of {budget['cost']:.6g}" if isinstance(budget, dict) and "cost" in budget else ""
     if study.get("objectives"):
         names = ", ".join(each["metric"] for each in study["objectives"])
         line += f", objectives {names} (adabkb study front {study['id']})"
@@ -142,6 +143,11 @@ def summary(study: Mapping[str, Any]) -> str:
         word = "best" if best.get("feasible", True) else "none satisfies the outcome constraints; nearest"
         line += f", {word} {in_unit(study, repr(best['value']))}{measured(best)} at {point(best['parameters'])}"
     return line
+
+
+def is_in_plates(budget: object) -> bool:
+    """Whether a budget is a number of plates."""
+    return isinstance(budget, dict) and "plates" in budget
 
 
 def in_unit(study: Mapping[str, Any], number: str) -> str:

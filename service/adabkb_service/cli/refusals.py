@@ -39,6 +39,8 @@ REMEDIES = {
 NO_TRIAL = {
     "budget": "all trials of its budget have been issued; raise the budget: adabkb study update STUDY --budget NUMBER",
     "converged": "it has converged; see its result: adabkb study recommendation STUDY",
+    "no_plate_left": "its budget allows no other plate; ask with --plate open and the values of the last plate, or "
+    "raise the budget: adabkb study update STUDY --budget 'NUMBER plates'",
     "exhausted": "all points of its space have been issued; see its result: adabkb study recommendation STUDY",
     "failures": "it was paused because too many trials in a row failed (failure_limit). See why: adabkb trial "
     "list STUDY --state failed. Remove the cause, then: adabkb trial retry STUDY --failed, adabkb study resume STUDY",

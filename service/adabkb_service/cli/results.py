@@ -279,6 +279,8 @@ def _observation(row: dict[str, Any]) -> str:
 def _expected(prediction: dict[str, Any]) -> str:
     """Describe a prediction, with those of the metrics and, if these have bounds, the probability to satisfy them."""
     text = f"{prediction['mean']:.6g} ± {prediction['std']:.2g}" if "mean" in prediction else ""
+    if (finishes := prediction.get("finish_probability")) is not None:
+        text = f"{text}, finishes with probability {finishes:.3g}".removeprefix(", ")
     if not prediction.get("metrics"):
         return text
     metrics = (f"{name}={each['mean']:.6g} ± {each['std']:.2g}" for name, each in prediction["metrics"].items())

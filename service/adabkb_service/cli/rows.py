@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from adabkb_service.cli.output import system, table
+from adabkb_service.cli.output import is_in_plates, system, table
 
 Row = Mapping[str, Any]
 
@@ -80,6 +80,8 @@ def studies(found: Iterable[Row]) -> list[Row]:
 
 def _of_budget(study: Row) -> str:
     completed, budget = study["counts"]["completed"], study["budget"]
+    if is_in_plates(budget):
+        return f"{completed}, plate {study['counts']['plates']} of {budget['plates']}"
     return f"{completed} of {budget}" if isinstance(budget, int) else str(completed)
 
 

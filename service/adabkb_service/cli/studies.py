@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -81,10 +82,16 @@ def _limit(what: str) -> Any:
     return typer.Option(help=what, show_default=False, metavar="LIMIT")
 
 
+def _limit_of(name: str, text: str) -> Any:
+    """Return a limit from the text of an option; a budget may be a number of plates, such as "3 plates"."""
+    plates = re.fullmatch(r"(\d+) *plates?", text) if name == "budget" else None
+    return parse(text) if plates is None else {"plates": int(plates[1])}
+
+
 def update(
     server: Server,
     study: StudyId,
-    budget: Annotated[str | None, _limit("maximum number of trials")] = None,
+    budget: Annotated[str | None, _limit("maximum number of trials, or of plates: 3 plates")] = None,
     tolerance: Annotated[str | None, _limit("gap at which the study is complete")] = None,
     lease_seconds: Annotated[
         float | None, typer.Option(help="duration of a lease in seconds", show_default=False)
@@ -176,7 +183,7 @@ def update(
         "pending_limit": pending_limit,
     }
     changes: dict[str, Any] = {
-        name: None if text == NO_LIMIT else parse(text) for name, text in limits.items() if text is not None
+        name: None if text == NO_LIMIT else _limit_of(name, text) for name, text in limits.items() if text is not None
     }
     others = {"lease_seconds": lease_seconds, "max_attempts": max_attempts}
     changes |= {name: value for name, value in others.items() if value is not None}

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adabkb_service.contract.algorithms import Algorithm
 from adabkb_service.contract.baseline import Baseline
-from adabkb_service.contract.cost import Budget, CostSource
+from adabkb_service.contract.budget import Budget
+from adabkb_service.contract.cost import CostSource
 from adabkb_service.contract.curves import CurveSummary, Estimate
 from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.metrics import Metrics, OutcomeConstraint
@@ -28,9 +29,10 @@ from adabkb_service.storage.rows import Origin, StudyState, TrialState
 Parameters = dict[str, Any]
 Reason = Literal["budget", "converged", "exhausted", "no_gain", "gain_unlikely", "failures", "pending_limit", "paused"]
 
-NoTrialReason = Reason | Literal["fixed_exhausted", "plate_full"]
+NoTrialReason = Reason | Literal["fixed_exhausted", "plate_full", "no_plate_left"]
 """``fixed_exhausted``: all points with the fixed parameters of the request have been issued; ``plate_full``: the plate
-of the trials is full, so the next request begins a new one."""
+of the trials is full, so the next request begins a new one; ``no_plate_left``: the request needs a new plate, and the
+budget allows none."""
 
 
 class Answer(BaseModel):
@@ -79,6 +81,14 @@ class Prediction(Sparse, Answer):
     feasible_probability: Annotated[
         float | None,
         Field(description="probability that the point satisfies all outcome constraints; absent if there are none"),
+        ABSENT_BY_DEFAULT,
+    ] = None
+    finish_probability: Annotated[
+        float | None,
+        Field(
+            description="probability that a trial at the point finishes instead of failing; absent in events and while "
+            "too few trials have failed to learn where they do"
+        ),
         ABSENT_BY_DEFAULT,
     ] = None
 
@@ -182,7 +192,7 @@ class Observation(Sparse, Answer):
     ] = None
 
 
-class Counts(Answer):
+class Counts(Sparse, Answer):
     """Numbers of trials, by state, and of observations."""
 
     trials: int
@@ -198,6 +208,11 @@ class Counts(Answer):
     own_failures: Annotated[
         int, Field(description="failures reported without a trial; they do not count towards the budget")
     ] = 0
+    plates: Annotated[
+        int | None,
+        Field(description="plates that trials have begun, in studies with plates; withdrawn trials do not count"),
+        ABSENT_BY_DEFAULT,
+    ] = None
 
 
 class Best(Sparse, Answer):

@@ -1,4 +1,4 @@
-"""The cost of evaluations: its source, the cost budget, and the search by gain per cost.
+"""The cost of evaluations: its source, a budget of it, and the search by gain per cost.
 
 The cost of a result is the metric ``cost``, so that it is stored, shown, exported and predicted like any metric.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
-from adabkb_service.contract.parameters import Body, Count, Positive
+from adabkb_service.contract.parameters import Body, Positive
 
 COST = "cost"
 """The metric."""
@@ -27,15 +27,6 @@ class CostBudget(Body):
     cost: Annotated[Positive, Field(description="no trial is issued once the results have cost this much")]
 
 
-def _kind(budget: object) -> str:
-    return "cost" if isinstance(budget, Mapping | CostBudget) else "trials"
-
-
-Budget = Annotated[
-    Annotated[Count, Tag("trials")] | Annotated[CostBudget, Tag("cost")],
-    Discriminator(_kind),
-    Field(description='maximum number of trials, each counted once however often it is leased; or {"cost": 3600}'),
-]
 CostSource = Annotated[
     Literal["told", "measured"] | None,
     Field(description="source of the metric cost: told (each result gives it) or measured (seconds of the attempt)"),
@@ -58,12 +49,6 @@ def incompatibility_of_cost(definition: Mapping[str, Any]) -> tuple[str, str] | 
     if any(each.metric == COST for each in definition["objectives"]):
         return "cost", IS_OBJECTIVE
     return None
-
-
-def cost_budget_of(definition: Mapping[str, Any]) -> float | None:
-    """Return the cost budget of a stored definition; None without one."""
-    budget = definition.get("budget")
-    return budget["cost"] if isinstance(budget, Mapping) else None
 
 
 def cost_of(definition: Mapping[str, Any], metrics: Mapping[str, float] | None) -> float:

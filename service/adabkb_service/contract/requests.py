@@ -20,6 +20,7 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.attributes import Attributes
 from adabkb_service.contract.baseline import Baseline
+from adabkb_service.contract.budget import ChangedBudget
 from adabkb_service.contract.catalogue import TableChange
 from adabkb_service.contract.constraints import MAX_CONSTRAINTS, ConstraintText
 from adabkb_service.contract.error_limits import SPARING
@@ -118,7 +119,7 @@ class PatchStudyBody(Changes):
     """Changes to a study. Absent fields keep their values."""
 
     state: NotNull[Literal["running", "paused"]] = None
-    budget: Count | None = None
+    budget: ChangedBudget | None = None
     tolerance: NotNegative | None = None
     lease_seconds: NotNull[LeaseSeconds] = None
     max_attempts: NotNull[Count] = None

@@ -18,11 +18,12 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract import conditions, context
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
 from adabkb_service.contract.baseline import Baseline, check_baseline
+from adabkb_service.contract.budget import NEEDS_PLATES, Budget, PlateBudget
 from adabkb_service.contract.catalogue import NEEDS_AUTO as NO_CATALOGUES
 from adabkb_service.contract.catalogue import are_at_hand, catalogues_of, check_catalogues
 from adabkb_service.contract.constants import incompatible
 from adabkb_service.contract.constraints import MAX_CONSTRAINTS, ConstraintText, check_constraints
-from adabkb_service.contract.cost import COST, Budget, CostBudget, CostSource, incompatibility_of_cost
+from adabkb_service.contract.cost import COST, CostBudget, CostSource, incompatibility_of_cost
 from adabkb_service.contract.early_stopping import EarlyStopping, check_metric
 from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.metrics import MAX_METRICS, OutcomeConstraint, metrics_of
@@ -361,6 +362,12 @@ class StudyDefinition(Sparse, Body):
         if plates is not None and parameters is not None and algorithm is not None:
             check_plates(plates, parameters, algorithm, info.data.get("mixtures") or ())
         return plates
+
+    @model_validator(mode="after")
+    def _budget_fits(self) -> Self:
+        if isinstance(self.budget, PlateBudget) and self.plates is None:
+            raise PydanticCustomError("budget", "{sentence}", {"field": "budget", "sentence": NEEDS_PLATES})
+        return self
 
     @model_validator(mode="after")
     def _cost_fits(self) -> Self:

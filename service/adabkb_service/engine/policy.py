@@ -199,6 +199,11 @@ class Policy(ABC, Generic[C, S]):
         supported."""
         return None
 
+    def finish_probability(self, state: S, points: Array, failed: Array) -> Array | None:  # noqa: ARG002
+        """Probability that a trial at cube positions (k, d) finishes instead of failing, (k,), given the positions of
+        failed points, (f, d). None if this is not learned, which is the default."""
+        return None
+
     def noise_at(self, state: S, point: Array) -> float | None:  # noqa: ARG002
         """Standard deviation of the noise of a result at an evaluated point (d,), in the user's units, even if the
         estimate is uncertain. By default None: not supported."""

@@ -41,6 +41,9 @@ class Expected(NamedTuple):
     """Metric -> its prediction, for the metrics that have results; None in a study without metrics."""
     feasible_probability: float | None = None
     """Probability that the point satisfies all outcome constraints; None if there are none."""
+    finish_probability: float | None = None
+    """Probability that a trial at the point finishes instead of failing; None if this is not learned. Only answers to
+    questions have it; events do not."""
     is_of_first: bool = False
     """Whether mean, std and bounds are those of the first of several objectives, which is also among ``metrics``."""
 
@@ -58,6 +61,8 @@ class Expected(NamedTuple):
             found["metrics"] = metrics
         if self.feasible_probability is not None:
             found["feasible_probability"] = self.feasible_probability
+        if self.finish_probability is not None:
+            found["finish_probability"] = self.finish_probability
         return found
 
 

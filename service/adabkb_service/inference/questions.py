@@ -191,8 +191,12 @@ def _recommended(
 
 
 def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:
-    """Predictions at positions (k, d)."""
-    return model.predict(positions)
+    """Predictions at positions (k, d), with the probability that a trial finishes."""
+    found = model.predict(positions)
+    likely = model.policy.finish_probability(model.state, positions, model.dataset.failed_points())
+    if likely is None:
+        return found
+    return [each._replace(finish_probability=one) for each, one in zip(found, likely.tolist(), strict=True)]
 
 
 def boxes(model: Model, after: int, limit: int) -> tuple[list[CellExtent], int | None]:
@@ -344,7 +348,7 @@ def slice_through(model: Model, axes: list[int], points: int, at: dict[int, floa
     values = [[space.axes[axis].decode(u) for u in line] for axis, line in zip(axes, positions, strict=True)]
     results = model.policy.report(model.state).observations
     moved = given_way(space, grid(base, axes, positions), axes)
-    predictions = model.predict(space.with_inactive_at_rest(moved))
+    predictions = predicted(model, space.with_inactive_at_rest(moved))
     return SliceThrough(results, values, model.dataset.parameters_at(base), predictions)
 
 

@@ -129,9 +129,8 @@ def _retry(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[Tri
     is_over = trial.state in ("failed", "withdrawn")
     if is_over:
         _check_can_be_chosen(draft, trial)
-    left = draft.study.budget_left
     is_uncounted = trial.state == "withdrawn" or (trial.state == "failed" and trial.origin == "own")
-    if is_uncounted and left is not None and left <= 0:
+    if is_uncounted and not _has_room_in_budget(draft, trial):
         raise StudyComplete(f"The budget of study {draft.study.id!r} is used up; increase it to retry trial {number}.")
     if trial.state == "withdrawn" and not has_place_for(draft, trial):
         raise TrialFinished(
@@ -141,6 +140,15 @@ def _retry(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[Tri
     if is_over:
         draft.record("retried", {"attempt": trial.attempt, "reason": body.reason}, number)
     return _answer(draft, draft.trial(number))
+
+
+def _has_room_in_budget(draft: Draft, trial: TrialRow) -> bool:
+    """Return whether the budget allows a trial that does not count towards it to count again. A budget of plates allows
+    it if the trial's plate counts, which still has its other trials, or if another plate may be begun."""
+    study = draft.study
+    if study.plates_left is not None and trial.plate is not None:
+        return study.plates_left > 0 or draft.trials_on_plate(trial.plate) > 0
+    return study.budget_left is None or study.budget_left > 0
 
 
 def _check_can_be_chosen(draft: Draft, trial: TrialRow) -> None:

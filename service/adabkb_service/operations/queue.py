@@ -19,6 +19,8 @@ from adabkb_service.study.draft import Draft
 from adabkb_service.study.point_checks import check_offered, feasible_point
 from adabkb_service.study.request import Key, Outcome, Points, Request
 
+OTHER_PLACES = "give plate open for a place on the last plate, or increase the budget"
+
 
 def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Trial]:
     """Return a request to queue a trial, which counts towards the budget.
@@ -26,7 +28,7 @@ def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Tri
     Raises:
         StudyNotFound: the study does not exist.
         Invalid: the point is not in the space, or cannot be on the plate that the request asks for.
-        StudyComplete: the study is complete, or its budget is used up.
+        StudyComplete: the study is complete, its budget is used up, or the budget allows no other plate.
     """
     return Request(study_id, Trial, partial(_add, body), key, invalidates_decisions=True)
 
@@ -37,7 +39,7 @@ def repeat(study_id: str, body: RepeatBody, key: Key | None = None) -> Request[R
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
         Invalid: the point is not in the space, or cannot be on the plate that the request asks for that many times.
-        StudyComplete: the study is complete, or the rest of its budget is too small.
+        StudyComplete: the study is complete, the rest of its budget is too small, or it allows no other plate.
     """
     return Request(study_id, Repeated, partial(_repeat, body), key, invalidates_decisions=True)
 
@@ -49,7 +51,7 @@ def _add(body: QueueBody, draft: Draft, _: Points) -> Outcome[Trial]:
 
 
 def _repeat(body: RepeatBody, draft: Draft, _: Points) -> Outcome[Repeated]:
-    left = draft.study.budget_left
+    left = draft.study.budget_left if isinstance(draft.study.budget, int) else None
     if left is not None and 0 < left < body.times:
         raise StudyComplete(
             f"The budget of study {draft.study.id!r} has room for {left} more trials; ask for fewer repetitions."
@@ -85,6 +87,8 @@ def _queue(
     if plate is not None:
         plates.check_trials(study, point, plate, pointer, times)
     _check_takes_trials(study)
+    if (plate == "new" or (plate is not None and plates.open_plate(study) is None)) and not plates.can_begin(study):
+        raise StudyComplete(f"The budget of study {study.id!r} allows no other plate; {OTHER_PLACES}.")
     return [add_trial(draft, point, plate, is_first=not index) for index in range(times)]
 
 

@@ -11,7 +11,7 @@ its points:
    trials with these values count, and new points must have these values. In a study with plates, all trials of an
    answer are on one plate. This is the plate of the first waiting trial; if none waits, it is the last plate, or a new
    one if the last plate is full. A request for a new plate gets no waiting trials, unless the study issues no new
-   points.
+   points or its budget allows no other plate.
 3. The batch takes points that the model has decided on (``Batch._points``). They are outdated if an event that affects
    the model, such as a result or a quasi-random point, was recorded since. They are issued in order: the model chose
    each one assuming that those before it are being evaluated, so issuing the first ones leaves the others valid.
@@ -72,6 +72,7 @@ RETRY_SECONDS: dict[NoTrialReason, float] = {
     "exhausted": 1.0,
     "fixed_exhausted": 1.0,
     "plate_full": 1.0,
+    "no_plate_left": 1.0,
     "no_gain": 1.0,
     "gain_unlikely": 1.0,
     "pending_limit": 1.0,
@@ -159,7 +160,7 @@ def _plate(body: SuggestBody, draft: Draft, fixed: dict[str, Any] | None) -> pla
 def _waiting(body: SuggestBody, draft: Draft, within: Slice | None) -> list[TrialRow]:
     """Return the waiting trials to issue. In a study with plates, these are on the plate of the first one. There are
     none if the request begins a plate with new points."""
-    if body.plate == "new" and lifecycle.room_for_points(draft.study):
+    if body.plate == "new" and plates.can_begin(draft.study) and lifecycle.room_for_points(draft.study):
         return []
     found = draft.waiting(body.most, within)
     return plates.of_one_plate(found) if _has_plates(draft.study) else found
@@ -192,14 +193,24 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
 
 def _issue(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Suggested]:
     """Lease the waiting trials, add one for each point, and return the answer."""
-    waiting = _waiting(body, draft, _slice(body, draft)) if draft.study.state == "running" else []
+    within = _slice(body, draft)
+    waiting = _waiting(body, draft, within) if draft.study.state == "running" else []
     leased = (leases.lease_again(draft, trial, body.worker, body.lease_seconds) for trial in waiting)
     rows = [as_issued(draft, trial) for trial in leased]
     rows += [_add(draft, point, body, is_first=not index) for index, point in enumerate(points)]
+    is_over_budget = not rows and _needs_plate_beyond_budget(body, draft, within)
     lifecycle.update_state(draft)
     is_degraded = any(point.origin == "fallback" for point in points) or draft.study.model_error is not None
     # An answer without trials is not stored under the key, so that a repeated request may get trials.
-    return Outcome(_answer(draft.study, rows, body, is_degraded=is_degraded), is_stored=bool(rows))
+    answer = _answer(draft.study, rows, body, is_degraded=is_degraded, is_over_budget=is_over_budget)
+    return Outcome(answer, is_stored=bool(rows))
+
+
+def _needs_plate_beyond_budget(body: SuggestBody, draft: Draft, within: Slice | None) -> bool:
+    """Return whether only a new plate has room for the requested points, and the budget allows no other plate."""
+    if not _has_plates(draft.study) or plates.can_begin(draft.study):
+        return False
+    return _plate(body, draft, None if within is None else dict(within.fixed)) is None
 
 
 def _add(draft: Draft, point: Proposal, body: SuggestBody, *, is_first: bool) -> TrialRow:
@@ -223,12 +234,16 @@ def _add(draft: Draft, point: Proposal, body: SuggestBody, *, is_first: bool) ->
     return leases.give(draft, number, body.lease_seconds)
 
 
-def _answer(study: StudyRow, rows: list[TrialRow], body: SuggestBody, *, is_degraded: bool) -> Suggested:
+def _answer(
+    study: StudyRow, rows: list[TrialRow], body: SuggestBody, *, is_degraded: bool, is_over_budget: bool
+) -> Suggested:
     """Return the answer; if there are fewer trials than requested, with a reason if one is known."""
     summary = lifecycle.summary(study)
     reason: NoTrialReason | None = None
     if len(rows) < body.most:
         reason = summary.reason or ("fixed_exhausted" if body.fixed or body.context else None)
+        if is_over_budget and summary.reason is None:
+            reason = "no_plate_left"
         if rows and _has_plates(study) and reason in (None, "fixed_exhausted"):
             reason = None if body.is_for_plate else "plate_full"
     return Suggested(

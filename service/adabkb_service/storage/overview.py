@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Text, case, cast, func, or_, select, true
 
-from adabkb_service.storage.rows import EventRow, ObservationRow, StudyState, TrialRow
+from adabkb_service.storage.rows import EventRow, ObservationRow, StudyState, TrialRow, places_on
 from adabkb_service.storage.tables import events, observations, reports, studies, trials
 
 UNKNOWN = (None,) * 5
@@ -44,7 +44,8 @@ class ListedStudy:
     state: StudyState
     title: str | None
     tags: dict[str, str]
-    budget: int | None
+    budget: int | dict[str, int] | None
+    plate: dict[str, Any] | None
     active: int
     completed: int
     failed: int
@@ -64,10 +65,27 @@ class ListedStudy:
     steps_saved: int
     issued: int
     """The number of trials that count towards the budget."""
+    plate_size: int | None
+    """The number of trials on a plate; None in a study without plates."""
+
+    @property
+    def plates(self) -> int:
+        """The number of plates that trials have begun."""
+        return int((self.plate or {}).get("begun", 0))
+
+    @property
+    def trial_budget(self) -> int | None:
+        """The number of trials that the budget allows; None without a budget of trials or plates."""
+        if isinstance(self.budget, dict):
+            return self.budget["plates"] * (self.plate_size or 0)
+        return self.budget
 
     @property
     def has_no_budget_left(self) -> bool:
-        """Whether a budget of trials is used up."""
+        """Whether a budget of trials or plates is used up."""
+        if isinstance(self.budget, dict):
+            left = self.budget["plates"] - self.plates
+            return left < 0 or (left == 0 and not places_on(self.plate, self.plate_size or 0))
         saved = 0 if self.max_steps is None else self.steps_saved // self.max_steps
         return self.budget is not None and self.issued - saved >= self.budget
 
@@ -88,6 +106,7 @@ _LISTED = (
     studies.c.definition["early_stopping", "max_steps"].as_integer(),
     studies.c.steps_saved,
     sum((studies.c[name] for name in _COUNTED), -studies.c.own_failures),
+    studies.c.definition["plates", "size"].as_integer(),
 )
 
 

@@ -57,7 +57,7 @@ class StudyRow:
     seed: int
     state: StudyState
     paused: bool
-    budget: int | None
+    budget: int | dict[str, int] | None
     tolerance: float | None
     pending_limit: int | None
     lease_seconds: float
@@ -146,13 +146,45 @@ class StudyRow:
 
     @property
     def budget_left(self) -> int | None:
-        """Number of full evaluations left in the budget; None without a budget of trials. Withdrawn trials and failures
-        that were reported without a trial do not count, and steps that stopped trials saved are added."""
+        """Number of full evaluations left in the budget; None without a budget of trials or plates. Withdrawn trials
+        and failures that were reported without a trial do not count, and steps that stopped trials saved are added.
+        With a budget of plates: the number of free places."""
         if self.budget is None:
             return None
+        if isinstance(self.budget, dict):
+            return self.places_left + max(self.plates_left or 0, 0) * int(self.definition["plates"]["size"])
         rule = self.definition["early_stopping"]
         saved = 0 if rule is None else self.steps_saved // rule["max_steps"]
         return self.budget - (self.trials - self.withdrawn - self.own_failures) + saved
+
+    @property
+    def plates(self) -> int | None:
+        """Number of plates that trials have begun; None in a study without plates. A plate does not count while all its
+        trials are withdrawn, nor do plates that only results without a trial name."""
+        return None if self.definition.get("plates") is None else (self.plate or {}).get("begun", 0)
+
+    @property
+    def plates_left(self) -> int | None:
+        """Number of plates that may still be begun; negative if the budget was lowered; None without a budget of
+        plates."""
+        return self.budget["plates"] - (self.plates or 0) if isinstance(self.budget, dict) else None
+
+    @property
+    def places_left(self) -> int:
+        """Number of trials that can still be added to the last plate; 0 if it is closed, if the next trial begins a
+        plate, if the study has more plates than its budget allows, and in a study without plates."""
+        plates = self.definition.get("plates")
+        if plates is None or (self.plates_left is not None and self.plates_left < 0):
+            return 0
+        return places_on(self.plate, int(plates["size"]))
+
+
+def places_on(last: dict[str, Any] | None, size: int) -> int:
+    """Return the number of free places on the last plate, given the column ``plate`` and the number of trials on a
+    plate; 0 if the next trial begins a plate."""
+    if last is None or last["shared"] is None or last["trials"] == 0:
+        return 0
+    return max(size - int(last["trials"]), 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ studies = Table(
     Column("seed", BigInteger, nullable=False),
     Column("state", String(20), nullable=False),
     Column("paused", Boolean, nullable=False),
-    Column("budget", Integer),
+    Column("budget", JSON(none_as_null=True)),  # a number of trials, or {"plates": 3}; null without either
     Column("tolerance", Double),
     Column("pending_limit", Integer),
     Column("lease_seconds", Double, nullable=False),
@@ -132,7 +132,8 @@ studies = Table(
     Column("steps_saved", BigInteger, nullable=False, server_default="0"),  # steps that stopped trials did not take
     Column("log_bytes", BigInteger, nullable=False, server_default="0"),  # size of the payloads of its events, as JSON
     Column("cost_spent", Double, nullable=False, server_default="0"),  # sum over all results, including excluded ones
-    # The last plate: number, trials, shared values while it is open, and the largest number that an own result names.
+    # The last plate: number, trials, shared values while it is open; the number of begun plates; and the largest number
+    # that an own result names.
     Column("plate", JSON(none_as_null=True)),
     _count("withdrawn"),  # number of trials in this state
     Column("title", String(200)),

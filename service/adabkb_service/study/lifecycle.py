@@ -8,7 +8,7 @@ from typing import Any
 
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.answers import Reason, StudySummary
-from adabkb_service.contract.cost import cost_budget_of
+from adabkb_service.contract.budget import cost_budget_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.storage.rows import StudyRow, StudyState
 from adabkb_service.study import render

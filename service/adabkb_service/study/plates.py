@@ -37,10 +37,15 @@ class OpenPlate:
 def open_plate(study: StudyRow) -> OpenPlate | None:
     """The plate that new trials continue. None if the next trial begins a plate, and in a study without plates.
     Withdrawn trials are not counted: if all are withdrawn, the next trial begins a plate."""
-    plates, last = definition_of(study.definition).plates, study.plate
-    if plates is None or last is None or last["shared"] is None or not 0 < last["trials"] < plates.size:
+    last = study.plate
+    if last is None or not study.places_left:
         return None
-    return OpenPlate(last["number"], plates.size - last["trials"], last["shared"])
+    return OpenPlate(last["number"], study.places_left, last["shared"])
+
+
+def can_begin(study: StudyRow) -> bool:
+    """Whether the budget allows another plate; True without a budget of plates."""
+    return study.plates_left is None or study.plates_left > 0
 
 
 def fitting_plate(study: StudyRow, space: Space, fixed: Mapping[str, Any]) -> OpenPlate | None:
@@ -68,12 +73,14 @@ def restriction(study: StudyRow, fixed: dict[str, Any] | None, plate: OpenPlate 
 
 
 def room_on(study: StudyRow, plate: OpenPlate | None) -> int | None:
-    """The number of trials that the plate has room for, or a new plate if ``plate`` is None. None in a study without
-    plates."""
+    """The number of trials that the plate has room for or, if ``plate`` is None, a new plate: 0 if the budget allows no
+    other plate. None in a study without plates."""
     plates = definition_of(study.definition).plates
     if plates is None:
         return None
-    return plates.size if plate is None else plate.room
+    if plate is None:
+        return plates.size if can_begin(study) else 0
+    return plate.room
 
 
 def number_for(study: StudyRow, parameters: Mapping[str, Any], *, is_new: bool) -> int | None:

@@ -48,6 +48,10 @@ class ReplayState:
             raise ObservationNotFound(self.study.id, seq)
         return self.observations[seq]
 
+    def trials_on_plate(self, plate: int) -> int:
+        """As in ``Rows``."""
+        return sum(row.plate == plate and row.state != "withdrawn" for row in self.trials.values())
+
     def put_observation(self, row: ObservationRow) -> None:
         """As in ``Rows``."""
         self.first_definitions.setdefault(("observation", row.seq), self.study.definition)
@@ -120,7 +124,7 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
         if event.trial != study.trials + 1:
             yield f"event {event.seq} adds trial {event.trial} to a study with {study.trials} trials"
         if study.budget_left is not None and study.budget_left <= 0 and payload.get("origin") != "own":
-            yield f"event {event.seq} adds trial {event.trial} to a budget of {study.budget}"
+            yield f"event {event.seq} adds trial {event.trial} to a budget of {_budget(study)}"
     yield from _plate_problem(study, event)
     if event.kind == "observed" and payload.get("observation") != study.observations + 1:
         count = study.observations
@@ -145,6 +149,14 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
 def _plate_problem(study: StudyRow, event: EventRow) -> Iterator[str]:
     if event.payload.get("plate") is not None and definition_of(study.definition).plates is None:
         yield f"event {event.seq} ({event.kind}) names a plate, but the study has none"
+    elif event.kind in ("suggested", "queued") and event.payload.get("plate") is not None:
+        is_new = study.plate is None or study.plate["number"] != event.payload["plate"]
+        if is_new and study.plates_left == 0 and study.places_left:
+            yield f"event {event.seq} begins plate {event.payload['plate']} in a budget of {_budget(study)}"
+
+
+def _budget(study: StudyRow) -> str:
+    return f"{study.budget['plates']} plates" if isinstance(study.budget, dict) else str(study.budget)
 
 
 def _attribute_problem(state: ReplayState, event: EventRow) -> Iterator[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from adabkb_service.contract.attributes import merged
 from adabkb_service.contract.cost import cost_of
@@ -43,6 +43,9 @@ class Rows(Protocol):
         Raises:
             ObservationNotFound: the observation does not exist.
         """
+
+    def trials_on_plate(self, plate: int) -> int:
+        """The number of trials on a plate that are not withdrawn."""
 
     def put_observation(self, row: ObservationRow) -> None:
         """Add or replace an observation."""
@@ -148,9 +151,10 @@ def _on_plate(study: StudyRow, payload: Mapping[str, Any]) -> Columns:
     if number is None or plates is None:
         return {}
     before = study.plate or {}
-    trials = before["trials"] + 1 if before.get("number") == number else 1
+    is_new = before.get("number") != number
+    trials, begun = (1 if is_new else before["trials"] + 1), before.get("begun", 0) + is_new
     shared = {name: payload["parameters"][name] for name in plates.shared}
-    return {"plate": {**before, "number": number, "trials": trials, "shared": shared}}
+    return {"plate": {**before, "number": number, "trials": trials, "shared": shared, "begun": begun}}
 
 
 def _with_named_plate(study: StudyRow, payload: Mapping[str, Any]) -> Columns:
@@ -201,16 +205,19 @@ def _failed(rows: Rows, event: EventRow) -> Columns:
 
 def _withdrawn(rows: Rows, event: EventRow) -> Columns:
     trial, over = _trial(rows, event), {"reason": event.payload["reason"], "finished_at": event.created_at}
-    return _moved(rows, trial, state="withdrawn", **over) | _with_place(rows.study, trial, -1)
+    return _moved(rows, trial, state="withdrawn", **over) | _with_place(rows, trial, -1)
 
 
-def _with_place(study: StudyRow, trial: TrialRow, change: int) -> Columns:
+def _with_place(rows: Rows, trial: TrialRow, change: Literal[-1, 1]) -> Columns:
     """Return the column ``plate``, updated for a trial that was withdrawn (-1) or reinstated (1); empty unless the
-    trial is on the last plate."""
-    last = study.plate
-    if last is None or trial.plate != last["number"]:
+    trial is on a plate. Call this after the change of the trial's row."""
+    last = rows.study.plate
+    if last is None or trial.plate is None:
         return {}
-    return {"plate": {**last, "trials": last["trials"] + change}}
+    trials = last["trials"] + change if trial.plate == last["number"] else last["trials"]
+    # Its first trial begins a plate, and a plate whose trials are all withdrawn does not count.
+    is_alone = rows.trials_on_plate(trial.plate) == max(change, 0)
+    return {"plate": {**last, "trials": trials, "begun": last["begun"] + (change if is_alone else 0)}}
 
 
 def _retried(rows: Rows, event: EventRow) -> Columns:
@@ -218,8 +225,8 @@ def _retried(rows: Rows, event: EventRow) -> Columns:
     unknown: dict[str, Any] = dict.fromkeys(("failed_attempt", "reason", "finished_at", "seconds"))
     if trial.origin == "own":  # from now on, it counts as a queued trial
         unknown["origin"] = "queued"
-    place = _with_place(rows.study, trial, 1) if trial.state == "withdrawn" else {}
-    return _moved(rows, trial, state="released", expirations=0, **unknown) | place
+    moved = _moved(rows, trial, state="released", expirations=0, **unknown)
+    return moved | (_with_place(rows, trial, 1) if trial.state == "withdrawn" else {})
 
 
 def _reported(rows: Rows, event: EventRow) -> Columns:
@@ -280,9 +287,10 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         return {**changed, **_moved(rows, trial, value=row.value, metrics=row.metrics)}
     outcome = {"value": row.value, "metrics": row.metrics, "seconds": row.seconds}
     finished = {"state": "completed", **outcome, "reason": None, "finished_at": event.created_at}
+    changed |= _moved(rows, trial, **finished)
     if trial.state == "withdrawn":
-        changed |= _with_place(study, trial, 1)
-    return {**changed, **_moved(rows, trial, **finished), "failures": 0}
+        changed |= _with_place(rows, trial, 1)
+    return {**changed, "failures": 0}
 
 
 def _corrected(rows: Rows, event: EventRow) -> Columns:

@@ -191,6 +191,7 @@ interface Prediction extends Estimate {
   ucb: number;
   metrics?: Record<string, Prediction>;
   feasible_probability?: number;
+  finish_probability?: number;
 }
 
 /** A result that has the number which the charts show. */

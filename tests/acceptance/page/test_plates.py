@@ -36,6 +36,39 @@ def test_the_form_declares_plates_and_the_study_shows_them(browser: Browser, sit
     assert checked(api.get("/v1/studies/coupling"))["plates"] == {"size": 4, "shared": ["heat"]}
 
 
+def test_a_budget_in_plates_is_entered_shown_and_raised(browser: Browser, site: str, api: httpx.Client) -> None:
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/new")
+        page.get_by_label("ID", exact=True).fill("loads")
+        page.get_by_label("The result should be").select_option("maximize")
+        page.get_by_label("Budget, in trials").fill("2 plates")
+        expect(page.locator("#goal")).to_contain_text("in 2 plates.")
+        add_parameter(page, 1, "heat", "float", "0", "1")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert").filter(has_text="this study has none")).to_be_visible()
+        page.get_by_text("Plates", exact=True).click()
+        page.get_by_label("Experiments on a plate").fill("2")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("heading", name="loads")).to_be_visible()
+        expect(page.locator("#definition")).to_contain_text("2 plates")
+        for _ in range(2):
+            for trial in checked(api.post("/v1/studies/loads/suggest", json={"plate": "open"}))["trials"]:
+                checked(api.post("/v1/studies/loads/observe", json={"trial": trial["number"], "value": 1}))
+        page.goto("/studies/loads")
+        expect(page.locator("#figures")).to_contain_text("plate 2 of 2")
+        expect(page.locator("#figures")).to_contain_text("4 of 4 trials done")
+        page.get_by_role("button", name="Raise the budget").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_label("Budget, in trials")).to_have_value("2 plates")
+        dialog.get_by_label("Budget, in trials").fill("3 plates")
+        dialog.get_by_role("button", name="Save").click()
+        expect(page.locator("#figures")).to_contain_text("plate 2 of 3")
+        assert accessible(page) == []
+        page.goto("/")
+        expect(page.locator("tr", has_text="loads")).to_contain_text("plate 2 of 3")
+    assert checked(api.get("/v1/studies/loads"))["budget"] == {"plates": 3}
+
+
 def test_a_plate_is_asked_for_and_its_number_is_in_the_table(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("heat", "dose")]
     plates = {"size": 3, "shared": ["heat"]}

@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adabkb_client import AsyncClient, Categorical, Client, Float, Invalid, Ordinal, Parameter, Plates, StudyComplete
+from adabkb_client import (
+    AsyncClient,
+    Categorical,
+    Client,
+    Float,
+    Invalid,
+    NoTrialAvailable,
+    Ordinal,
+    Parameter,
+    Plates,
+    StudyComplete,
+)
 from tests.integration.client.mcp.agents import in_process
 
 SPACE: dict[str, Parameter] = {
@@ -36,6 +47,32 @@ def test_plates_are_suggested_and_reported_trial_by_trial(client: Client) -> Non
     (header, first, *_) = csv.reader(StringIO(study.export("csv")))
     assert (header[:3], first[:3]) == (["trial", "state", "plate"], ["1", "completed", "1"])
     assert study.to_frame()["plate"].tolist() == [1] * 6 + [2] * 6
+
+
+def test_a_budget_in_plates_limits_plates_for_the_clients_and_agents(client: Client) -> None:
+    study = client.create_study(
+        "few", SPACE, direction="maximize", budget={"plates": 1}, plates={"size": 3, "shared": ["ligand"]}
+    )
+    assert (study.info().budget, study.info().plate_budget, study.info().counts.plates) == ({"plates": 1}, 1, 0)
+    first = study.suggest(1)
+    with pytest.raises(NoTrialAvailable, match="allows no other plate; ask with plate='open'"):
+        study.suggest(plate="new")
+    study.observe(first[0], 1.0)
+    study.run(lambda temperature, ligand, equivalents: equivalents + temperature + len(ligand), progress=False)
+    assert [trial.plate for trial in study.trials()] == [1] * 3
+    assert "3 trials completed, plate 1 of 1" in repr(study.info())
+    assert study.info().state == "complete"
+
+    async def raised() -> int | None:
+        async with AsyncClient(client.url) as other:
+            same = await other.study("few")
+            await same.update(budget={"plates": 2})
+            await same.suggest(plate="open")
+            return (await same.info()).counts.plates
+
+    assert asyncio.run(raised()) == 2
+    with pytest.raises(Invalid, match="this study has none"):
+        client.create_study("flat", SPACE, direction="maximize", budget={"plates": 1})
 
 
 def test_a_run_fills_plates(client: Client) -> None:

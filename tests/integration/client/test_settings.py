@@ -26,6 +26,7 @@ from adabkb_client import (
     OutcomeConstraint,
     Parameter,
     PatienceRule,
+    PlateBudget,
     Plates,
     Quantity,
     Stop,
@@ -34,7 +35,7 @@ from adabkb_client import (
     StudyObjective,
     StudySettings,
 )
-from adabkb_service.contract import cost, early_stopping, metrics, objectives, plates, prior, quantities, stop
+from adabkb_service.contract import budget, cost, early_stopping, metrics, objectives, plates, prior, quantities, stop
 from adabkb_service.contract.algorithms import KINDS, PROFILES, SYSTEMS
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.stored import REPLACED
@@ -57,6 +58,7 @@ def test_these_of_them_can_be_changed() -> None:
     ("here", "there"),
     [
         (CostBudget, cost.CostBudget),
+        (PlateBudget, budget.PlateBudget),
         (Stop, stop.Stop),
         (OutcomeConstraint, metrics.OutcomeConstraint),
         (StudyObjective, objectives.Objective),

@@ -44,9 +44,10 @@ SURFACE = """
     ExpectedValue File Findings Fixed Float Front FrontEstimate FrontObjective FrontPoint Growth ImportReport Importance
     ImportedResult Int Invalid Items KeptResult LatestTrial LeasedTrial Link MedianRule MetricPrediction Mixture
     NoTrialAvailable NotFinite NotFound Observation Ordinal Outbox OutcomeConstraint Outlook Parameter
-    ParameterImportance Parameters PatienceRule Plates PreconditionFailed Prediction Progress Quantity Recommendation
-    Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete StudyInfo
-    StudyObjective StudySettings StudySummary Trial TrialState Unauthorized Unavailable UnexpectedAnswer Validation
+    ParameterImportance Parameters PatienceRule PlateBudget Plates PreconditionFailed Prediction Progress Quantity
+    Recommendation Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete
+    StudyInfo StudyObjective StudySettings StudySummary Trial TrialState Unauthorized Unavailable UnexpectedAnswer
+    Validation
     ValidationItem Webhook WorkerDied WorkerLost WrongFunction WrongResult verify_webhook
 """
 

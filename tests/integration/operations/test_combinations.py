@@ -100,7 +100,14 @@ EXCLUDED: set[frozenset[str]] = {
     }.items()
     for pair in ((one, other) for other in others)
 }
-"""Pairs that cannot be combined. Decision 0099 gives the reasons."""
+"""Pairs that cannot be combined; each has a reason in its meaning (docs/guides/when-to-stop.md, decision 0099).
+
+* context and stop: results become worse with their context, too, so that a run of results without an improvement says
+  nothing about further trials; a gap exists only per context.
+* context and tolerance: there is a gap per context, and a study has one tolerance.
+* objectives and tolerance: a front has no gap.
+* objectives and baseline: "equally good" is defined for one posterior mean.
+"""
 SAME_FIELD = {
     frozenset(pair)
     for group in (("patience", "median", "asha"), ("cost", "per cost", "measured"), ("bounds", "objectives"))

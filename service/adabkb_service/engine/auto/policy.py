@@ -505,6 +505,7 @@ class Auto(Policy[Config, State]):
     report = staticmethod(reports.report)
     predict = staticmethod(reports.predict)
     mean = staticmethod(reports.mean)
+    finish_probability = staticmethod(reports.finish_probability)
     left_out = staticmethod(left_out)
     noise_at = staticmethod(noise_at)
     fewest_results = staticmethod(reports.fewest)

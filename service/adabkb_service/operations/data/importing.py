@@ -24,7 +24,7 @@ from sqlalchemy import Connection
 
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import strict
-from adabkb_service.contract.cost import cost_budget_of
+from adabkb_service.contract.budget import cost_budget_of
 from adabkb_service.contract.exported import FORMAT, LINES, FileLine, KeyLine, ModelLine
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.stored import definition_of, edited, first_stored

@@ -15,9 +15,9 @@ from sqlalchemy import ColumnElement, Connection
 from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers
+from adabkb_service.contract.budget import NEEDS_PLATES, cost_budget_of
 from adabkb_service.contract.context import ALONE as IN_CONTEXT
 from adabkb_service.contract.context import context_of
-from adabkb_service.contract.cost import cost_budget_of
 from adabkb_service.contract.objectives import ALONE
 from adabkb_service.contract.quantities import UNNAMED, WORDS, check_quantities
 from adabkb_service.contract.stop import Stop
@@ -159,7 +159,7 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
     only if the request gives them. All other fields are compared with the stored definition."""
     was = definition_of(existing.definition).model_dump(mode="json", include=set(StudyDefinition.model_fields))
     given = first_stored(definition.model_dump(mode="json"))
-    fixed = {"budget"} if isinstance(was["budget"], dict) else set()  # a cost budget cannot be changed
+    fixed = set() if cost_budget_of(was) is None else {"budget"}  # a cost budget cannot be changed
     for name in set(CHANGEABLE) - fixed:
         was[name] = getattr(existing, name) if name in definition.model_fields_set else given[name]
     if "quantities" not in definition.model_fields_set:
@@ -302,6 +302,8 @@ def _change(
     _check_rules(study, changes)
     if "budget" in changes and cost_budget_of(study.definition) is not None:
         raise Invalid([FieldError("/budget", FIXED_BUDGET, "budget")])
+    if isinstance(changes.get("budget"), dict) and definition_of(study.definition).plates is None:
+        raise Invalid([FieldError("/budget", NEEDS_PLATES, "budget")])
     is_paused = changes["state"] == "paused" if "state" in changes else study.paused
     if is_paused != study.paused:
         draft.record("paused" if is_paused else "resumed", {})

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from adabkb_service.contract.budget import cost_budget_of
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, CatalogueParameter
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
@@ -49,7 +50,7 @@ def _template(draft: Draft, _: Points) -> Outcome[Template]:
 
 def _current(study: StudyRow, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the current values of the fields that can be changed. (A cost budget cannot be changed.)"""
-    fixed = {"budget"} if isinstance(given.get("budget"), dict) else set()
+    fixed = set() if cost_budget_of(given) is None else {"budget"}
     return {name: getattr(study, name) for name in CHANGEABLE if name not in fixed | OWN}
 
 

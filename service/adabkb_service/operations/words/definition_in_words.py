@@ -9,6 +9,7 @@ from io import StringIO
 
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Study
+from adabkb_service.contract.budget import PlateBudget
 from adabkb_service.contract.cost import CostBudget
 from adabkb_service.contract.mixtures import Mixture
 from adabkb_service.contract.parameters import (
@@ -179,6 +180,8 @@ def _budget(study: Study) -> str:
         return "without end"
     if isinstance(study.budget, CostBudget):
         return f"{figure(study.budget.cost)} of cost"
+    if isinstance(study.budget, PlateBudget):
+        return "1 plate" if study.budget.plates == 1 else f"{figure(study.budget.plates)} plates"
     if study.plates is None:
         return f"{figure(study.budget)} trials"
     return f"{figure(study.budget)} trials, on {figure(math.ceil(study.budget / study.plates.size))} plates"

@@ -22,8 +22,8 @@ class EndedEarly:
     at: datetime
     trials: int
     """The budget that the user set: the number of trials issued at that time."""
-    budget: int | None
-    """The budget before; None for no limit."""
+    budget: int | dict[str, int] | None
+    """The budget before, in trials or as {"plates": 3}; None for no limit."""
 
 
 def ended_early(connection: Connection, study: StudyRow) -> EndedEarly | None:
@@ -37,6 +37,6 @@ def ended_early(connection: Connection, study: StudyRow) -> EndedEarly | None:
         return None
     (first,) = events.of_kinds(connection, study.id, ["created"], 1)
     before = changes[-2].payload["changes"]["budget"] if len(changes) > 1 else first.payload["definition"].get("budget")
-    if before is not None and before <= study.budget:
+    if isinstance(before, int) and before <= study.budget:
         return None
     return EndedEarly(changes[-1].created_at, study.budget, before)

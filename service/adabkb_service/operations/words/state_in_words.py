@@ -20,6 +20,7 @@ REASONS: Mapping[str, str] = {
     "paused": "Paused: no new points are issued. Results are still accepted.",
     "fixed_exhausted": "Every point with these fixed values has been issued.",
     "plate_full": "The plate is full. The next request begins a new one.",
+    "no_plate_left": "The budget allows no other plate. The last plate still has room for points with its values.",
 }
 """Why there are no new points, or fewer than requested."""
 
@@ -69,4 +70,5 @@ def _after(ended: EndedEarly) -> str:
     trials = (
         f"after {ended.trials} trial{'' if ended.trials == 1 else 's'}" if ended.trials else "before the first trial"
     )
-    return f", {trials} (the budget was {ended.budget})" if ended.budget else f", {trials}"
+    before = f"{ended.budget['plates']} plates" if isinstance(ended.budget, dict) else ended.budget
+    return f", {trials} (the budget was {before})" if before else f", {trials}"

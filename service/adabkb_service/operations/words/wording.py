@@ -8,8 +8,9 @@ from typing import Any
 
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import MetricPrediction, Observation, Prediction, Study, Trial
+from adabkb_service.contract.budget import PlateBudget
 from adabkb_service.contract.context import context_of
-from adabkb_service.contract.cost import COST
+from adabkb_service.contract.cost import COST, CostBudget
 from adabkb_service.contract.metrics import OutcomeConstraint
 from adabkb_service.contract.model import ModelRecommendation
 from adabkb_service.contract.parameters import FloatParameter, Parameter
@@ -134,6 +135,30 @@ def measured(study: Study) -> list[str]:
 def labelled(study: Study) -> list[str]:
     """Return the names of the quantities that may have a label and a unit: the single objective, and the metrics."""
     return [*([] if study.objectives else [OBJECTIVE]), *measured(study)]
+
+
+def budget(study: Study) -> int | dict[str, Any] | None:
+    """Return the budget in the format of the API."""
+    given = study.budget
+    return given.model_dump(mode="json") if isinstance(given, CostBudget | PlateBudget) else given
+
+
+def cost_budget(study: Study) -> float | None:
+    """Return the budget of cost; None without one."""
+    return study.budget.cost if isinstance(study.budget, CostBudget) else None
+
+
+def plate_budget(study: Study) -> int | None:
+    """Return the budget of plates; None without one."""
+    return study.budget.plates if isinstance(study.budget, PlateBudget) else None
+
+
+def trial_budget(study: Study) -> int | None:
+    """Return the number of trials that the budget allows; None without a budget of trials or plates."""
+    plates = plate_budget(study)
+    if plates is not None:
+        return plates * (study.plates.size if study.plates else 0)
+    return study.budget if isinstance(study.budget, int) else None
 
 
 def quantities(study: Study) -> dict[str, Any]:

@@ -261,7 +261,13 @@ export class StudyData {
     const slice = await this.once(`slice ${query}`, () => call("GET", `${this.api}/slice?${query}`));
     const [name, { quantity }] = [this.shown(), await this.study()];
     const told = (/** @type {any} */ each) =>
-      name === undefined ? each : { ...each.metrics[name], feasible_probability: each.feasible_probability };
+      name === undefined
+        ? each
+        : {
+            ...each.metrics[name],
+            feasible_probability: each.feasible_probability,
+            finish_probability: each.finish_probability,
+          };
     return { ...slice, predictions: slice.predictions.map((/** @type {any} */ each) => cut(told(each), quantity)) };
   }
 

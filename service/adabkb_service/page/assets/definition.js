@@ -103,8 +103,10 @@ export function tellGoal() {
   const told = goals.map(([name, to]) =>
     to ? `${name} will be ${to}d` : `Choose whether ${name.replace(/^The/, "the")} should be large or small`,
   );
-  const budget = numeral(byId("new-budget", HTMLInputElement).value);
-  byId("goal", HTMLElement).textContent = `${told.join(", ")}${budget > 0 ? `, in ${counted(budget, "trial")}` : ""}.`;
+  const given = byId("new-budget", HTMLInputElement).value.trim();
+  const budget = /^\d+\s*plates?$/i.test(given) ? counted(Number.parseInt(given, 10), "plate") : numeral(given);
+  const within = typeof budget === "number" ? (budget > 0 ? counted(budget, "trial") : "") : budget;
+  byId("goal", HTMLElement).textContent = `${told.join(", ")}${within && `, in ${within}`}.`;
 }
 
 const objective = (/** @type {Element} */ row) => ({
@@ -239,6 +241,7 @@ const SHOW = {
       .map(([name, each]) => `${name}: ${each}`)
       .join("\n"),
   duration: inLargestUnit,
+  budget: (value) => (value.plates === undefined ? value : counted(value.plates, "plate")),
 };
 
 /** Show a value of the API in a field that has its name.

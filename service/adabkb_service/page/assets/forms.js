@@ -89,10 +89,20 @@ const READ = {
   lines: (_, text) => split(text, "\n"),
   list: (_, text) => split(text, ","),
   pairs: (element, text) => Object.fromEntries(split(text, "\n").map((line) => pair(element, line))),
+  budget: (element, text) => budget(element, text),
   limit: (element, text) => (text === "never" ? null : number(element)),
   duration,
   number,
 };
+
+/** A number of trials, or of plates: 60 or 3 plates.
+ * @param {Field} element
+ * @param {string} text
+ */
+function budget(element, text) {
+  const plates = /^(\d+)\s*plates?$/i.exec(text);
+  return plates ? { plates: Number(plates[1]) } : number(element);
+}
 
 /** What to enter in a field.
  * @param {Field} element

@@ -17,7 +17,12 @@ const CHARACTER = 7; // approximate width of a character, in pixels
 const MAX_POINTS = 12; // maximum number of points of a slice; more points are drawn as a line
 const MAX_BARS = 20;
 /** @type {Record<string, string>} */
-const COLOURS = { mean: "expected", std: "uncertainty", feasible_probability: "probability of satisfying all bounds" };
+const COLOURS = {
+  mean: "expected",
+  std: "uncertainty",
+  feasible_probability: "probability of satisfying all bounds",
+  finish_probability: "probability of finishing",
+};
 
 /** @param {import("./data.js").StudyData} data */
 export function importanceChart(data) {
@@ -408,7 +413,10 @@ export function contourChart(data, name) {
       const [x, y] = chosen(scales, across, up);
       const both = [x.name, y.name];
       const [slice, forbidden] = await Promise.all([data.slice(both), data.forbidden(both)]);
-      const isFeasibility = colour.value === "feasible_probability";
+      const isProbability = colour.value.endsWith("_probability");
+      const isLearned = slice.predictions.some((each) => each.finish_probability !== undefined);
+      if (colour.value === "finish_probability" && !isLearned)
+        return { empty: "Too few trials have failed to learn where they do." };
       const ink = colours();
       const [columns, lines] = slice.axes.map((axis) => axis.values);
       const [edgesX, edgesY] = [x.edges(columns), y.edges(lines)];
@@ -428,13 +436,13 @@ export function contourChart(data, name) {
             dimension: 4,
             isReversed,
             name:
-              isFeasibility || !study.quantity.unit
+              isProbability || !study.quantity.unit
                 ? COLOURS[colour.value]
                 : `${study.quantity.unit} ${COLOURS[colour.value]}`,
           },
         ),
       };
-      if (isFeasibility) Object.assign(option.visualMap, { min: 0, max: 1, text: [`1 ${COLOURS[colour.value]}`, "0"] });
+      if (isProbability) Object.assign(option.visualMap, { min: 0, max: 1, text: [`1 ${COLOURS[colour.value]}`, "0"] });
       const giving = (study.mixtures ?? [])
         .map((each) => each.parameters)
         .filter((names) => names.includes(x.name) || names.includes(y.name))
@@ -455,12 +463,13 @@ export function contourChart(data, name) {
           seriesIndex === 0 ? aboutPlace(dataIndex) : aboutResult(point.result, study),
       };
       const aboutPlace = (/** @type {number} */ k) => {
-        const { mean, std } = slice.predictions[k];
+        const { mean, std, finish_probability: finishes } = slice.predictions[k];
         return [
           ...(forbidden?.[k] ? ["excluded by the constraints"] : []),
           `${x.title}: ${x.label(x.position(columns[Math.floor(k / lines.length)]))}`,
           `${y.title}: ${y.label(y.position(lines[k % lines.length]))}`,
           plusMinus(mean, std, study.quantity),
+          ...(finishes === undefined ? [] : [`finishes with probability ${finishes.toFixed(2)}`]),
         ].join("\n");
       };
       const rows = slice.predictions.map((each, k) => [
@@ -471,6 +480,7 @@ export function contourChart(data, name) {
         each.lcb,
         each.ucb,
         each.feasible_probability,
+        each.finish_probability,
       ]);
       const rest = conditions(
         study.parameters.filter(({ name }) => !giving.includes(name)),
@@ -478,7 +488,7 @@ export function contourChart(data, name) {
       );
       return {
         option,
-        header: [x.name, y.name, "mean", "std", "lcb", "ucb", "feasible_probability"],
+        header: [x.name, y.name, "mean", "std", "lcb", "ucb", "feasible_probability", "finish_probability"],
         rows,
         said: [
           rest.length

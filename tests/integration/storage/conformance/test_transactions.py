@@ -19,22 +19,22 @@ class Interrupted(Exception):
     """An error in the middle of a transaction."""
 
 
-def budget(database: Database) -> int | None:
+def pending_limit(database: Database) -> int | None:
     with database.reading() as connection:
-        return studies.get(connection, "s").budget
+        return studies.get(connection, "s").pending_limit
 
 
 def test_writes_of_a_block_are_committed(database: Database) -> None:
     with database.writing() as connection:
-        change(connection, "s", budget=5)
-    assert budget(database) == 5
+        change(connection, "s", pending_limit=5)
+    assert pending_limit(database) == 5
 
 
 def test_block_that_raises_writes_nothing_to_any_table(database: Database) -> None:
     def write_and_fail() -> None:
         with database.writing() as connection:
             studies.create(connection, study("t"))
-            change(connection, "s", budget=5)
+            change(connection, "s", pending_limit=5)
             trials.add(connection, [trial(1)])
             observations.add(connection, [observation(1, trial=1)])
             events.add(connection, [event(1)])
@@ -55,12 +55,12 @@ def test_block_that_raises_writes_nothing_to_any_table(database: Database) -> No
 def test_collision_rolls_back_earlier_writes(database: Database) -> None:
     def write_and_collide() -> None:
         with database.writing() as connection:
-            change(connection, "s", budget=5)
+            change(connection, "s", pending_limit=5)
             events.add(connection, [event(1), event(1)])
 
     with pytest.raises(Contention):
         write_and_collide()
-    assert budget(database) is None
+    assert pending_limit(database) is None
 
 
 def test_block_after_one_that_raised_starts_a_new_transaction(migrated_url: str, database: Database) -> None:
@@ -69,35 +69,35 @@ def test_block_after_one_that_raised_starts_a_new_transaction(migrated_url: str,
     with pytest.raises(Contention), alone.writing() as connection:
         studies.create(connection, study("s"))
     with alone.writing() as connection:
-        change(connection, "s", budget=5)
+        change(connection, "s", pending_limit=5)
     alone.close()
-    assert budget(database) == 5
+    assert pending_limit(database) == 5
 
 
 def test_transaction_reads_its_own_writes(database: Database) -> None:
     with database.writing() as connection:
-        change(connection, "s", budget=5)
-        assert studies.get(connection, "s").budget == 5
+        change(connection, "s", pending_limit=5)
+        assert studies.get(connection, "s").pending_limit == 5
 
 
 def test_uncommitted_writes_are_invisible_to_others(database: Database) -> None:
     with database.writing() as connection:
-        change(connection, "s", budget=5)
-        assert budget(database) is None
-    assert budget(database) == 5
+        change(connection, "s", pending_limit=5)
+        assert pending_limit(database) is None
+    assert pending_limit(database) == 5
 
 
 def test_reading_transaction_writes_nothing(database: Database) -> None:
     with database.reading() as connection:
-        change(connection, "s", budget=5)
-    assert budget(database) is None
+        change(connection, "s", pending_limit=5)
+    assert pending_limit(database) is None
 
 
 def test_reader_sees_one_state_while_others_write(database: Database) -> None:
     with database.reading() as connection:
         before = studies.get(connection, "s")
         with database.writing() as other:
-            change(other, "s", budget=5)
+            change(other, "s", pending_limit=5)
         assert studies.get(connection, "s") == before
 
 
@@ -125,10 +125,10 @@ def test_nested_reader_sees_commits_in_between(database: Database) -> None:
     with database.reading() as outer:
         studies.get(outer, "s")
         with database.writing() as connection:
-            change(connection, "s", budget=5)
+            change(connection, "s", pending_limit=5)
         with database.reading() as inner:
-            assert studies.get(inner, "s").budget == 5
-        assert studies.get(outer, "s").budget is None
+            assert studies.get(inner, "s").pending_limit == 5
+        assert studies.get(outer, "s").pending_limit is None
 
 
 def test_writer_sees_the_latest_commit_after_a_reader_on_the_same_connection(
@@ -139,16 +139,16 @@ def test_writer_sees_the_latest_commit_after_a_reader_on_the_same_connection(
     with alone.reading() as connection:
         studies.get(connection, "s")
     with database.writing() as connection:
-        change(connection, "s", budget=5)
+        change(connection, "s", pending_limit=5)
     with alone.writing() as connection:
         lock(connection, "s")
-        assert studies.get(connection, "s").budget == 5
+        assert studies.get(connection, "s").pending_limit == 5
     alone.close()
 
 
 def test_no_concurrent_update_is_lost(database: Database) -> None:
     def increment(connection: sa.Connection, before: StudyRow) -> bool:
-        values = {"budget": (before.budget or 0) + 1, "study_seq": before.study_seq + 1}
+        values = {"pending_limit": (before.pending_limit or 0) + 1, "study_seq": before.study_seq + 1}
         if not studies.commit_if_unchanged(connection, before, **values):
             return False
         events.add(connection, [event(before.study_seq + 1)])
@@ -156,7 +156,7 @@ def test_no_concurrent_update_is_lost(database: Database) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: write_when_current(database, increment), range(80)))
-    assert budget(database) == 80
+    assert pending_limit(database) == 80
     with database.reading() as connection:
         assert studies.get(connection, "s").version == 80
         assert [event.seq for event in events.page(connection, "s", 0)] == list(range(1, 81))

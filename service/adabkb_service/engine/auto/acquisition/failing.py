@@ -40,6 +40,18 @@ def are_many(finished: int, failed: int) -> bool:
     return failed >= FEWEST and failed >= SHARE * (finished + failed)
 
 
+def finish_probability(problem: Problem, finished: Array, failed: Array, points: Array) -> Array | None:
+    """Return the probability that points, (k, d), finish instead of failing, (k,), given finished points, (n, d), and
+    failed points, (f, d). None while too few points fail to learn where they do.
+
+    The posterior mean of the labels +1 and -1 is 2 p - 1. Far from all points, it is 0, so that p is 1/2.
+    """
+    if not are_many(len(finished), len(failed)):
+        return None
+    found: Array = np.clip((1.0 + finishing(problem, finished, failed).posterior.mean(points)) / 2.0, 0.0, 1.0)
+    return found
+
+
 def finishing(problem: Problem, finished: Array, failed: Array) -> Bounded:
     """Return the model as a metric with a bound, given finished points, (n, d), and failed points, (f, d)."""
     labels, domain = np.repeat([1.0, -1.0], [len(finished), len(failed)]), problem.domain

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import Prediction, Recommendation, Report
+from adabkb_service.engine.auto.acquisition import failing
 from adabkb_service.engine.auto.acquisition.objectives import middle
 from adabkb_service.engine.auto.domain.tree import LEAF, box_of
 from adabkb_service.engine.auto.model.averaged import INTERVALS, prediction
@@ -77,6 +78,12 @@ def predict(state: State, points: Array) -> Prediction:
         for each in state.metrics
     )
     return replace(found, metrics=metrics, feasible=feasible_probability(state, points))
+
+
+def finish_probability(state: State, points: Array, failed: Array) -> Array | None:
+    """Return the probability that a trial at cube positions (k, d) finishes instead of failing, (k,), given the
+    positions of failed points, (f, d). None while too few have failed: see ``failing``."""
+    return failing.finish_probability(state.problem, state.record.positions, failed, points)
 
 
 def predict_one(state: State, points: Array) -> Prediction:

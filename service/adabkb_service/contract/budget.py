@@ -1,0 +1,47 @@
+"""The budget of a study: a number of trials, a total cost, or a number of plates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag
+
+from adabkb_service.contract.cost import CostBudget
+from adabkb_service.contract.parameters import Body, Count
+
+NEEDS_PLATES = "counts plates, and this study has none; give a number of trials, or declare plates"
+
+
+class PlateBudget(Body):
+    """A budget in plates."""
+
+    plates: Annotated[Count, Field(description="no plate is begun after this many; begun plates are still filled")]
+
+
+def _kind(budget: object) -> str:
+    if isinstance(budget, PlateBudget) or (isinstance(budget, Mapping) and "plates" in budget):
+        return "plates"
+    return "cost" if isinstance(budget, Mapping | CostBudget) else "trials"
+
+
+Budget = Annotated[
+    Annotated[Count, Tag("trials")] | Annotated[CostBudget, Tag("cost")] | Annotated[PlateBudget, Tag("plates")],
+    Discriminator(_kind),
+    Field(
+        description='maximum number of trials, each counted once however often it is leased; or {"cost": 3600}; or, in '
+        'a study with plates, {"plates": 3}'
+    ),
+]
+ChangedBudget = Annotated[
+    Annotated[Count, Tag("trials")] | Annotated[PlateBudget, Tag("plates")],
+    Discriminator(lambda budget: "plates" if isinstance(budget, Mapping | PlateBudget) else "trials"),
+    Field(description='maximum number of trials or, in a study with plates, {"plates": 3}'),
+]
+"""A budget that replaces another one. A cost budget cannot be changed."""
+
+
+def cost_budget_of(definition: Mapping[str, Any]) -> float | None:
+    """Return the cost budget of a stored definition; None without one."""
+    budget = definition.get("budget")
+    return budget.get("cost") if isinstance(budget, Mapping) else None
