@@ -116,10 +116,10 @@ class AsyncLeasedTrial(Leased):
 class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
     """A study on the server, like ``Study``, for asyncio programs."""
 
-    def __init__(self, transport: AsyncTransport, study_id: str) -> None:
-        self.id = study_id
+    def __init__(self, transport: AsyncTransport, id: str) -> None:
+        self.id = id
         self._transport = transport
-        self._calls = StudyCalls(study_id)
+        self._calls = StudyCalls(id)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id!r}>"

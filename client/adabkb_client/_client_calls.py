@@ -35,7 +35,7 @@ def create_study(
     their current values, and only if given.
 
     Args:
-        id: the study's name; with None, the server chooses one.
+        id: the study's id, such as ``"svm"``; with None, the server chooses one.
         parameters: the search space.
         direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
         update: if the study exists and differs only in settings that ``Study.update`` can change, change them.

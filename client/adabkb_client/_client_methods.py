@@ -87,7 +87,7 @@ class Client:
         their current values, and only if given.
 
         Args:
-            id: the study's name; with None, the server chooses one.
+            id: the study's id, such as ``"svm"``; with None, the server chooses one.
             parameters: the search space.
             direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
             update: if the study exists and differs only in settings that ``Study.update`` can change, change them.
@@ -142,8 +142,8 @@ class Client:
                 ``{"optimizer": {"weights": {"adam": 3}}}`` for choices.
             baseline: the current settings, by parameter, such as ``{"temperature": 80}``: among equally good points,
                 the recommendation changes the fewest of them.
-            transfer_from: names of older studies, such as ``["net-2025"]``, whose results the model also uses, as far
-                as they agree with the new ones.
+            transfer_from: ids of older studies, such as ``["net-2025"]``, whose results the model also uses, as far as
+                they agree with the new ones.
             cost: the source of the metric "cost": ``"told"`` (each result gives it) or ``"measured"`` (the duration of
                 the attempt in seconds).
             per_cost: ``True`` suggests points by expected gain per cost.
@@ -301,8 +301,8 @@ class Client:
                 ``{"optimizer": {"weights": {"adam": 3}}}`` for choices.
             baseline: the current settings, by parameter, such as ``{"temperature": 80}``: among equally good points,
                 the recommendation changes the fewest of them.
-            transfer_from: names of older studies, such as ``["net-2025"]``, whose results the model also uses, as far
-                as they agree with the new ones.
+            transfer_from: ids of older studies, such as ``["net-2025"]``, whose results the model also uses, as far as
+                they agree with the new ones.
             cost: the source of the metric "cost": ``"told"`` (each result gives it) or ``"measured"`` (the duration of
                 the attempt in seconds).
             per_cost: ``True`` suggests points by expected gain per cost.

@@ -116,7 +116,7 @@ def trial(found: Trial) -> str:
     more = said.get(found.state)
     state = f"{found.state} ({more})" if more else found.state
     without_model = ", quasi-random" if found.origin == "fallback" else ""
-    return f"<Trial {found.number} of {found.study_id!r}: {state} at {point(found.parameters)}{without_model}>"
+    return f"<Trial {found.number} of {found.study!r}: {state} at {point(found.parameters)}{without_model}>"
 
 
 @line.register

@@ -108,7 +108,7 @@ class Leased(Hinting):
                 "trial %d of study %r: %s Another worker has it, or it has ended. The evaluation here "
                 "continues, and its result is sent.",
                 self.number,
-                self.trial.study_id,
+                self.trial.study,
                 refusal.detail,
             )
 

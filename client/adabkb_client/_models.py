@@ -140,7 +140,7 @@ class Trial(Record):
     """A point to evaluate. It counts towards the study's budget, a stopped trial as the share of its steps. Withdrawn
     trials and failed ones with the origin "own" do not count."""
 
-    study_id: str
+    study: str
     """The study's id."""
     number: int
     """The trial's number in the study, from 1."""
@@ -715,7 +715,7 @@ class ImportedResult(Record):
 class ImportReport(Record):
     """The outcome of importing the rows of a source."""
 
-    study_id: str
+    study: str
     """The study's id."""
     source: str
     """The name of the source."""
@@ -754,7 +754,7 @@ class ImportReport(Record):
         rows = f"{self.rows} row{'s' * (self.rows != 1)}"
         failed = sum(each.failed for each in self.results)
         of_these = f", {failed} of them as failed" if failed else ""
-        lines = [f"{self.source}: {rows}, {len(self.results)} {would} in study {self.study_id!r}{of_these}"]
+        lines = [f"{self.source}: {rows}, {len(self.results)} {would} in study {self.study!r}{of_these}"]
         if self.repeated:
             lines.append(f"already stored: {self.repeated}")
         if self.left_out:

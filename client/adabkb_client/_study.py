@@ -213,10 +213,10 @@ def exit_on_sigterm() -> Iterator[None]:
 class Study(StudyMethods, HintingStudy, Connected[Transport]):
     """A study on the server. The object holds no state, so many processes may work on one study."""
 
-    def __init__(self, transport: Transport, study_id: str) -> None:
-        self.id = study_id
+    def __init__(self, transport: Transport, id: str) -> None:
+        self.id = id
         self._transport = transport
-        self._calls = StudyCalls(study_id)
+        self._calls = StudyCalls(id)
 
     def __repr__(self) -> str:
         return f"<Study {self.id!r}>"

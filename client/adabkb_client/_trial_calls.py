@@ -45,9 +45,9 @@ T = TypeVar("T")
 class TrialCalls:
     """The calls of one study that concern its trials."""
 
-    def __init__(self, study_id: str) -> None:
-        self.id = study_id
-        self._path = study_path(study_id)
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self._path = study_path(id)
         self._is_without_model = False
 
     def ask(
@@ -506,7 +506,7 @@ class TrialCalls:
         return document
 
     def _decode(self, kind: type[T], document: Any) -> T:
-        return decode(kind, document, study_id=self.id)
+        return decode(kind, document, study=self.id)
 
     def _settle(
         self,
@@ -549,9 +549,9 @@ class TrialCalls:
         if not isinstance(trial, Trial):
             remedy = "add_result(parameters, value) stores a result at a point of your own"
             raise TypeError(f"give a trial or its number, not {shown(trial)}; {remedy}")
-        if trial.study_id != self.id:
-            remedy = f"use study {trial.study_id!r}"
-            raise ValueError(f"trial {trial.number} belongs to study {trial.study_id!r}, not to {self.id!r}: {remedy}")
+        if trial.study != self.id:
+            remedy = f"use study {trial.study!r}"
+            raise ValueError(f"trial {trial.number} belongs to study {trial.study!r}, not to {self.id!r}: {remedy}")
         return {"trial": trial.number, "attempt": trial.attempt}
 
 

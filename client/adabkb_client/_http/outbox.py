@@ -69,7 +69,7 @@ class KeptResult:
 
     @property
     def study(self) -> str:
-        """The study's name."""
+        """The id of the study."""
         return unquote(self.path.split("/")[2])
 
     @property
@@ -304,7 +304,7 @@ def delivery(outbox: Outbox | None) -> Steps[Delivery]:
 def _sent_now(kept: KeptResult) -> Steps[None]:
     if kept.trial_created_at is not None:
         study, number = kept.path.removesuffix("/observe"), kept.body["trial"]
-        trial = decode(Trial, (yield Call("GET", f"{study}/trials/{number}")), study_id=kept.study)
+        trial = decode(Trial, (yield Call("GET", f"{study}/trials/{number}")), study=kept.study)
         if trial.created_at != datetime.fromisoformat(kept.trial_created_at):
             detail = f"study {kept.study!r} was created again, so this is another trial"
             raise from_problem(404, {"code": "trial_not_found", "detail": detail})

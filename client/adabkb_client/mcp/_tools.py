@@ -98,7 +98,7 @@ class Reading:
     async def why(self, study: StudyId, trial: TrialNumber) -> answers.WhyAnswer:
         """Explain why a trial was suggested, in a sentence or two. Use it when a user asks."""
         document = await self._transport.perform(StudyCalls(study).why(trial))
-        return answers.why(decode(Trial, document["trial"], study_id=study), document["decision"])
+        return answers.why(decode(Trial, document["trial"], study=study), document["decision"])
 
     async def importance(
         self,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import pytest
 
-from adabkb_client import AsyncClient, AsyncStudy, Client, Study, StudyInfo
+import adabkb_client
+from adabkb_client import AsyncClient, AsyncStudy, Client, ImportReport, Study, StudyInfo, Trial
 from tests.integration.cli.shell import commands
 from tests.integration.client.mcp.agents import in_process
 from tests.openapi import document
@@ -145,6 +147,16 @@ def test_a_tool_names_what_it_takes_as_the_client_does(server: str) -> None:
 
     for tool, names in asyncio.run(tools()).items():
         assert names - TOOLS <= taken(tool), tool
+
+
+def test_a_reference_to_a_study_is_named_study_in_records_and_arguments() -> None:
+    things = [getattr(adabkb_client, name) for name in adabkb_client.__all__]
+    records = [thing for thing in things if is_dataclass(thing)]
+    assert {"study"} <= {field.name for field in fields(Trial)} & {field.name for field in fields(ImportReport)}
+    assert not [kind for kind in records if "study_id" in {field.name for field in fields(kind)}]
+    for kind in (thing for thing in things if isinstance(thing, type)):
+        for name, member in inspect.getmembers(kind, inspect.isfunction):
+            assert "study_id" not in inspect.signature(member).parameters, (kind, name)
 
 
 def test_the_settings_of_a_study_are_its_fields() -> None:
