@@ -76,11 +76,6 @@ class Leased(Hinting):
         """Seconds since this process got the trial."""
         return monotonic() - self._begun
 
-    @property
-    def settled(self) -> bool:
-        """Whether an outcome was reported."""
-        return self.outcome is not None
-
     def should_stop(self) -> bool:
         """Whether the server has stopped the trial, which then needs no result."""
         return self.outcome is not None and self.outcome.trial is not None and self.outcome.trial.state == "stopped"

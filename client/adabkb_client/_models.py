@@ -412,7 +412,7 @@ class Answer(Record):
 
 @dataclass(frozen=True)
 class Reported(Record):
-    """The answer to a report."""
+    """The answer to reports."""
 
     stop: bool
     """Whether the trial is stopped: if so, end the evaluation."""

@@ -26,7 +26,6 @@ from adabkb_client._models import (
     Parameters,
     Prediction,
     Recommendation,
-    Reported,
     StudyInfo,
     Trial,
     TrialState,
@@ -519,10 +518,6 @@ class Study:
         """Return the statistics and the learned parameters of the model."""
         return self._transport.perform(self._calls.model())
 
-    def tree(self) -> Items[dict[str, Any]]:
-        """Yield the cells of the partition tree, without predictions."""
-        return Items(self._calls.tree(), as_it_is, self._transport)
-
     def partition(
         self, status: Literal["leaf", "expanded", "pruned"] | None = None, metric: str | None = None
     ) -> Items[dict[str, Any]]:
@@ -687,8 +682,8 @@ class Study:
         cost: SupportsFloat | None = None,
         lease_seconds: float | None = None,
         attempt: int | None = None,
-    ) -> Reported:
-        """Report an intermediate value of a trial, and renew its lease; the answer says whether to stop.
+    ) -> bool:
+        """Report an intermediate value of a trial, renew its lease, and return whether the trial is stopped.
 
         Sending a report again changes nothing. If the trial is stopped, end the evaluation without a result.
 
@@ -720,7 +715,7 @@ class Study:
         *,
         lease_seconds: float | None = None,
         attempt: int | None = None,
-    ) -> Reported:
+    ) -> bool:
         """Report several intermediate values of a trial, each as (step, value) or (step, value, cost): see ``report``.
         Either all of them are stored or none.
         """

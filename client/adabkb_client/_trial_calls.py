@@ -266,8 +266,8 @@ class TrialCalls:
         cost: SupportsFloat | None = None,
         lease_seconds: float | None = None,
         attempt: int | None = None,
-    ) -> Steps[Reported]:
-        """Report an intermediate value of a trial, and renew its lease; the answer says whether to stop.
+    ) -> Steps[bool]:
+        """Report an intermediate value of a trial, renew its lease, and return whether the trial is stopped.
 
         Sending a report again changes nothing. If the trial is stopped, end the evaluation without a result.
 
@@ -288,7 +288,8 @@ class TrialCalls:
             Conflict: this attempt has reported another value at the step, or no longer holds the trial, or the trial
                 has ended.
         """
-        return self._report([report_of(step, value, cost)], trial, lease_seconds, attempt)
+        answer = yield from self.send_reports(trial, [report_of(step, value, cost)], lease_seconds, attempt)
+        return answer.stop
 
     def report_many(
         self,
@@ -297,18 +298,20 @@ class TrialCalls:
         *,
         lease_seconds: float | None = None,
         attempt: int | None = None,
-    ) -> Steps[Reported]:
+    ) -> Steps[bool]:
         """Report several intermediate values of a trial, each as (step, value) or (step, value, cost): see ``report``.
         Either all of them are stored or none."""
-        return self._report([report_of(*each) for each in reports], trial, lease_seconds, attempt)
+        told = [report_of(*each) for each in reports]
+        return (yield from self.send_reports(trial, told, lease_seconds, attempt)).stop
 
-    def _report(
+    def send_reports(
         self,
-        reports: Sequence[Mapping[str, Any]],
         trial: Leased | Trial | int,
-        lease_seconds: float | None,
-        attempt: int | None,
+        reports: Sequence[Mapping[str, Any]],
+        lease_seconds: float | None = None,
+        attempt: int | None = None,
     ) -> Steps[Reported]:
+        """Send reports in wire form: see ``report``. The answer says why the trial is stopped."""
         reference = self._reference(trial, attempt)
         body: dict[str, Any] = {"reports": reports}
         body |= {} if lease_seconds is None else {"lease_seconds": lease_seconds}
@@ -402,7 +405,7 @@ class TrialCalls:
     def settle(self, trial: Leased, error: BaseException | None) -> Steps[None]:
         """Fail or release a trial at the end of its block, unless its outcome was reported before, or the error is one
         of the server or the connection."""
-        if trial.settled:
+        if trial.outcome is not None:
             return
         if error is None:
             log.warning("trial %d of study %r ended without a result", trial.number, self.id)

@@ -18,7 +18,6 @@ from adabkb_client import (
     NoTrialAvailable,
     Parameter,
     Parameters,
-    Reported,
     Study,
     StudyComplete,
     StudySummary,
@@ -142,10 +141,10 @@ class Session:
         self._enter(made, trial=trial.number, attempt=trial.attempt)
         return made.fate
 
-    def report(self, study: Study, trial: Trial, reports: tuple[tuple[int, float], ...]) -> CallOutcome[Reported]:
+    def report(self, study: Study, trial: Trial, reports: tuple[tuple[int, float], ...]) -> CallOutcome[bool]:
         """Report intermediate values."""
         made = self._call("report", study.id, lambda: study.report_many(trial, reports), DONE_OR_REFUSED)
-        stopped = made.answer is not None and made.answer.stop
+        stopped = made.answer is True
         self._enter(made, trial=trial.number, attempt=trial.attempt, reports=reports, stopped=stopped)
         return made
 

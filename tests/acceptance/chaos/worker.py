@@ -121,7 +121,7 @@ class Worker:
             steps, job.step = range(job.step + 1, last + 1), last
             reports = tuple((step, self._value(job.trial.parameters)) for step in steps)
             made = self._session.report(job.study, job.trial, reports)
-            if (made.answer and made.answer.stop) or (made.fate == "refused" and self._dice.random() < 0.5):
+            if made.answer or (made.fate == "refused" and self._dice.random() < 0.5):
                 self._held.remove(job)
 
     def _fail(self) -> None:

@@ -300,7 +300,7 @@ def test_what_the_model_says(study: Study) -> None:
     assert prediction.ucb is not None
     assert prediction.lcb < after.model.mean < prediction.ucb
     assert study.model()
-    assert next(iter(study.tree()))["key"] == "0"
+    assert study.partition()[0]["key"] == "0"
     assert list(study.dictionary())
 
 

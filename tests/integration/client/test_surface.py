@@ -35,6 +35,7 @@ from adabkb_client import (
 from adabkb_client._calls import Listing
 from adabkb_client._models import decode
 from adabkb_client._study_calls import StudyCalls
+from tests.integration.client.methods import PARTS
 
 PUBLIC = ("adabkb_client", "adabkb_client.errors", "adabkb_client.mcp", "adabkb_client.plots")
 SURFACE = """
@@ -45,7 +46,7 @@ SURFACE = """
     ImportedResult Int Invalid Items KeptResult LatestTrial LeasedTrial Link MedianRule MetricPrediction Mixture
     NoTrialAvailable NotFinite NotFound Observation Ordinal Outbox OutcomeConstraint Outlook Parameter
     ParameterImportance Parameters PatienceRule Plates PreconditionFailed Prediction Progress Quantity Recommendation
-    Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete StudyInfo
+    ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete StudyInfo
     StudyObjective StudySettings StudySummary Trial TrialState Unauthorized Unavailable UnexpectedAnswer Validation
     ValidationItem Webhook WorkerDied WorkerLost WrongFunction WrongResult verify_webhook
 """
@@ -72,7 +73,7 @@ def _modules_in(package: ModuleType) -> Iterator[str]:
     [
         (
             LeasedTrial,
-            "annotate attributes close fail number observe outcome parameters release report seconds settled "
+            "annotate attributes close fail number observe outcome parameters release report seconds "
             "should_stop start trial withdraw",
         ),
         (Outbox, "every file folder put_back refused remove server waiting"),
@@ -157,9 +158,9 @@ def signature(method: object) -> tuple[list[inspect.Parameter], object]:
 
 
 CALLS = {name for name, _ in inspect.getmembers(StudyCalls, callable) if not name.startswith("_")}
-WRITTEN_ONCE = sorted(CALLS - {"ask", "change", "suggest", "settle", "deliver_reports"})
-"""``suggest`` is written by hand for each client, since its return type depends on its arguments; the others are parts
-of calls or of leased trials."""
+WRITTEN_ONCE = sorted(CALLS - PARTS)
+"""``suggest`` is written by hand for each client, since its return type depends on its arguments; the other
+``PARTS`` are parts of calls or of leased trials."""
 
 
 @pytest.mark.parametrize("name", WRITTEN_ONCE)
@@ -180,6 +181,10 @@ def test_a_call_written_once_has_the_same_documentation_and_signature_in_both_cl
         assert [each.name for each in arguments if each.name in settings] == list(settings)
         expected = of[returned] if get_origin(steps) is Listing else returned
         assert answer == (None if expected is type(None) else expected)
+
+
+def test_parts_of_calls_are_no_methods() -> None:
+    assert not {name for kind in (Study, AsyncStudy) for name in PARTS - {"suggest"} if hasattr(kind, name)}
 
 
 BLOCKING: dict[type, set[str]] = {
