@@ -815,7 +815,7 @@ def _decode(kind: Any, document: Any, path: Mapping[str, str]) -> Any:
         return kind(
             **{
                 name: _decode(hint, known[name], path)
-                for name, (hint, optional) in _layout(kind).items()
+                for name, (hint, optional) in layout(kind).items()
                 if not (optional and name not in known)
             }
         )
@@ -844,7 +844,7 @@ _SCALARS: dict[Any, Callable[[Any], Any]] = {datetime: datetime.fromisoformat, f
 
 
 @cache
-def _layout(kind: type) -> dict[str, tuple[Any, bool]]:
+def layout(kind: type) -> dict[str, tuple[Any, bool]]:
     """Return the type of each field of a dataclass, and whether it may be absent."""
     hints = get_type_hints(kind)
     return {

@@ -565,8 +565,8 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         """Return the trials and the results as a pandas frame, with the columns of ``export("csv")`` (docs/http.md).
 
         Each trial has a row, whatever its state; one with replicates has a row per result. Results at your own points
-        follow. ``duration_seconds`` is how long the evaluation took: see ``observe``. A cell that does not apply is
-        missing, such as the value of a failed trial.
+        follow. ``duration_seconds`` is how long the evaluation took: see ``observe``. A cell that does not apply, such
+        as the value of a failed trial, is missing, as in ``Items.to_frame``.
 
         Raises:
             ImportError: pandas is not installed.
