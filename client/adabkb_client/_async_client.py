@@ -79,6 +79,11 @@ class AsyncClient(AsyncClientMethods, Connected[AsyncTransport]):
         """The server's URL; with ``local``, that of the last call, since it changes with each start of the server."""
         return self._transport.server.last_address
 
+    def __repr__(self) -> str:
+        server = self._transport.server
+        of = str(server.database) if isinstance(server, LocalServer) else server.name  # no secrets
+        return f"<{type(self).__name__} of {of!r}>"
+
     async def __aenter__(self) -> Self:
         return self
 

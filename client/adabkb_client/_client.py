@@ -102,6 +102,11 @@ class Client(ClientMethods, Connected[Transport]):
         """The server's URL; with ``local``, it changes with each start of the server."""
         return self._transport.server.address()
 
+    def __repr__(self) -> str:
+        server = self._transport.server
+        of = str(server.database) if isinstance(server, LocalServer) else server.name  # no secrets
+        return f"<{type(self).__name__} of {of!r}>"
+
     def __enter__(self) -> Self:
         return self
 

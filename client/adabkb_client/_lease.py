@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Any
 
-from adabkb_client._hints import OPTUNAS, Hinting, for_optuna, of_point
 from adabkb_client._models import Answer, Trial
+from adabkb_client._objects import OPTUNAS, Hinting, Shown, for_optuna, of_point
 from adabkb_client.errors import (
     AdaBKBError,
     Conflict,
@@ -50,7 +50,7 @@ class Active(dict[str, Any]):
         )
 
 
-class Leased(Hinting):
+class Leased(Shown, Hinting):
     """A trial leased by this process, with its outcome once reported."""
 
     def __init__(self, trial: Trial) -> None:

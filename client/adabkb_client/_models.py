@@ -6,39 +6,21 @@ Fields unknown to this version are ignored, so a newer server does not break an 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import datetime
-from functools import cache, singledispatch
+from functools import cache
 from types import UnionType
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from adabkb_client._hints import Hinting, of_point
+from adabkb_client._objects import Hinting, Shown, of_point
 from adabkb_client.errors import AdaBKBError, UnexpectedAnswer, from_problem
 
 T = TypeVar("T")
 
 
-class Record(Hinting):
-    """A response of the server. A console shows it as one line, a notebook as a table."""
-
-    def __repr__(self) -> str:
-        return line(self)
-
-    def _repr_html_(self) -> str:
-        return page(self)
+class Record(Shown, Hinting):
+    """A response of the server."""
 
     def _hint(self, name: str) -> str | None:
         return self._instead.get(name) or of_point(type(self).__name__.lower(), name, vars(self).get("parameters"))
-
-
-@singledispatch
-def line(record: Any) -> str:
-    """Return a record as one line of text."""
-    raise NotImplementedError(f"nothing is registered for {type(record).__name__}")
-
-
-@singledispatch
-def page(record: Any) -> str:
-    """Return a record as HTML."""
-    raise NotImplementedError(f"nothing is registered for {type(record).__name__}")
 
 
 Direction = Literal["minimize", "maximize"]
@@ -674,7 +656,7 @@ ROWS_SHOWN = 20
 
 
 @dataclass(frozen=True)
-class RowError:
+class RowError(Record):
     """An error in a row of a source."""
 
     row: int

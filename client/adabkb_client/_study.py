@@ -6,16 +6,15 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, SupportsFloat, SupportsIndex, overload
 
 from adabkb_client import _frames as frames
 from adabkb_client import _notebook as notebook
-from adabkb_client._hints import Hinting
 from adabkb_client._http.transport import Connected, Transport
 from adabkb_client._lease import LEASE_SECONDS, RENEW_AGAIN, RENEW_AT, Leased, printable
 from adabkb_client._models import Answer, Parameters, RunReport, StudyInfo, Trial
+from adabkb_client._objects import Hinting
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._study_methods import Study as StudyMethods
 from adabkb_client._trial_calls import report_of
@@ -559,7 +558,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         try:
             return notebook.study(self._transport.perform(self._calls._glance()))
         except (AdaBKBError, RuntimeError) as error:  # RuntimeError: the client is closed
-            return f"<b>Study {escape(self.id)}</b>: {escape(str(error))}"
+            return notebook.unreadable(self.id, error)
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the trials and the results as a pandas frame, with the columns of ``export("csv")`` (docs/http.md).

@@ -23,6 +23,7 @@ from platformdirs import user_state_path
 
 from adabkb_client._calls import Call, Steps
 from adabkb_client._models import Trial, decode
+from adabkb_client._objects import Shown
 from adabkb_client._values import encoded
 from adabkb_client.errors import AdaBKBError, APIError, Unauthorized, Unavailable, from_problem, is_refusal
 
@@ -40,7 +41,7 @@ KEY = re.compile(r"[!-~]{1,255}")
 
 
 @dataclass(frozen=True)
-class KeptResult:
+class KeptResult(Shown):
     """A result, or a failure, that the server has not received."""
 
     path: str
@@ -84,7 +85,7 @@ class KeptResult:
 
 
 @dataclass(frozen=True)
-class Delivery:
+class Delivery(Shown):
     """The outcome of sending kept results."""
 
     sent: tuple[KeptResult, ...]
@@ -93,7 +94,7 @@ class Delivery:
     """The results that the server has refused, which were moved to a separate folder."""
 
 
-class Outbox:
+class Outbox(Shown):
     """The kept results for one server.
 
     Args:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, SupportsFloat
 
 from adabkb_client import _client_calls as client_calls
+from adabkb_client import _console as console
 from adabkb_client._http.transport import Transport
 from adabkb_client._models import StudyInfo
 from adabkb_client._parameters import Categorical, Float, Int, Parameter, to_wire
@@ -91,6 +92,13 @@ class AskingTrial(Suggestions):
         self._space = space
         self.params: dict[str, Any] = {}
         """The requested parameters with their values."""
+
+    def __repr__(self) -> str:
+        at = console.point(self.params) or "no parameter yet"
+        return f"<AskingTrial {self.number} of {self._leased.trial.study!r}: {at}>"
+
+    def _repr_html_(self) -> str:
+        return self._leased._repr_html_()
 
     @property
     def number(self) -> int:
