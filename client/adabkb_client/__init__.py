@@ -113,12 +113,14 @@ from adabkb_client.errors import (
 if _typing.TYPE_CHECKING:
     from adabkb_client._async_client import AsyncClient
     from adabkb_client._async_study import AsyncLeasedTrial, AsyncStudy
+    from adabkb_client._run.async_define_by_run import AsyncDefinedByRun
     from adabkb_client._run.define_by_run import AskingTrial, DefinedByRun
 else:
     # Imported on first use: asyncio takes a fifth of the import time of the client, and only a run needs its engine.
     _LATER = {
         "AskingTrial": "_run.define_by_run",
         "AsyncClient": "_async_client",
+        "AsyncDefinedByRun": "_run.async_define_by_run",
         "AsyncLeasedTrial": "_async_study",
         "AsyncStudy": "_async_study",
         "DefinedByRun": "_run.define_by_run",
@@ -144,6 +146,7 @@ __all__ = [
     "AskingTrial",
     "Assessment",
     "AsyncClient",
+    "AsyncDefinedByRun",
     "AsyncItems",
     "AsyncLeasedTrial",
     "AsyncStudy",

@@ -239,9 +239,9 @@ class Client:
     ) -> "DefinedByRun":
         """Return a study whose search space comes from the objective (define-by-run), as in Optuna.
 
-        ``client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the study, if
-        there is none, and calls ``objective(trial)``, which requests its parameters with ``trial.suggest_float`` and
-        similar methods: see ``AskingTrial``. An existing study with this id continues.
+        ``client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the
+        study, if there is none, and calls ``objective(trial)``, which requests its parameters with
+        ``trial.suggest_float`` and similar methods: see ``AskingTrial``. An existing study with this id continues.
 
         The settings must allow edits of the space. This excludes ``transfer_from``, ``mixtures``, and rules of early
         stopping that compare trials. ``constraints`` and a ``prior`` can name only parameters that the first trial asks

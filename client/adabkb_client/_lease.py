@@ -107,6 +107,11 @@ class Leased(Shown, Hinting):
                 refusal.detail,
             )
 
+    def _continue_as(self, other: "Leased") -> None:
+        """Continue with the outcome, the attributes and the unsent reports of an object for the same trial."""
+        self.outcome, self._is_outcome_sent = other.outcome, other._is_outcome_sent
+        self._attributes, self._unsent = other._attributes, other._unsent
+
     def _set_here(self, answer: Answer) -> None:
         if answer.trial is not None:
             self._attributes = answer.trial.attributes

@@ -14,6 +14,7 @@ import adabkb_client
 from adabkb_client import (
     AskingTrial,
     AsyncClient,
+    AsyncDefinedByRun,
     AsyncLeasedTrial,
     AsyncStudy,
     Categorical,
@@ -86,7 +87,7 @@ def test_every_answer_prints_as_one_line_and_shows_as_a_table(poisoned: Study) -
     assert secret not in repr(link) + link._repr_html_()
 
 
-ONLY_A_LINE = {"AsyncClient", "AsyncItems", "AsyncStudy", "Client"}
+ONLY_A_LINE = {"AsyncClient", "AsyncDefinedByRun", "AsyncItems", "AsyncStudy", "Client"}
 """Objects without a table: those of an event loop cannot read from the server, and a client has nothing to list."""
 PARTS_OF_CALLS = {"Bool", "Catalogue", "Categorical", "Fixed", "Float", "Int", "Ordinal", "verify_webhook"}
 """What a program writes, and does not receive."""
@@ -102,7 +103,11 @@ def test_every_public_object_prints_as_one_line_and_shows_as_a_table(poisoned: S
     }
     shown = {name: filled(kind) for name, kind in kinds.items() if is_dataclass(kind)}
     shown |= {"Client": Client("http://user:secret@127.0.0.1:9", token="secret"), "Items": poisoned.trials()}
-    shown |= {"Study": poisoned, "DefinedByRun": DefinedByRun(poisoned._transport, {"id": poisoned.id})}
+    shown |= {
+        "StudyInfo": poisoned.info(),
+        "Study": poisoned,
+        "DefinedByRun": DefinedByRun(poisoned._transport, {"id": poisoned.id}),
+    }
     leased = LeasedTrial(poisoned, filled(Trial))
     shown |= {"LeasedTrial": leased, "AskingTrial": AskingTrial(leased, Space(poisoned))}
     outbox = Outbox("http://127.0.0.1:9", tmp_path)
@@ -111,6 +116,7 @@ def test_every_public_object_prints_as_one_line_and_shows_as_a_table(poisoned: S
     aclient = AsyncClient("http://user:secret@127.0.0.1:9", token="secret")
     astudy = AsyncStudy(aclient._transport, "s")
     shown |= {"AsyncClient": aclient, "AsyncStudy": astudy, "AsyncItems": astudy.trials()}
+    shown["AsyncDefinedByRun"] = AsyncDefinedByRun(aclient._transport, {"id": "s"})
     shown["AsyncLeasedTrial"] = AsyncLeasedTrial(astudy, filled(Trial))
     assert shown.keys() == kinds.keys()
     for name, found in shown.items():
