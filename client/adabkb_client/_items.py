@@ -127,7 +127,10 @@ class AsyncItems(Generic[T]):
 
     async def to_frame(self) -> "pd.DataFrame":
         """Return a pandas frame with a row for each item: see ``Items.to_frame``."""
-        return (await self).to_frame()
+        import asyncio  # noqa: PLC0415 (the blocking client does without it)
+
+        found = await self
+        return await asyncio.to_thread(found.to_frame)
 
     def __repr__(self) -> str:
         return f"<{self._listing.path}: await it, or read it by async for>"
