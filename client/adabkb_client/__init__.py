@@ -34,6 +34,15 @@ from adabkb_client._analysis import (
     ValidationItem,
 )
 from adabkb_client._client import Client
+from adabkb_client._documents import (
+    DictionaryPoint,
+    Explanation,
+    ModelInfo,
+    ModelState,
+    ParameterInfo,
+    PartitionCell,
+    ResultItem,
+)
 from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
 from adabkb_client._items import AsyncItems, Items
 from adabkb_client._models import (
@@ -47,7 +56,6 @@ from adabkb_client._models import (
     CurvePoint,
     CurveSummary,
     Deletion,
-    Direction,
     Estimate,
     Event,
     ExpectedValue,
@@ -75,6 +83,7 @@ from adabkb_client._settings import (
     AshaRule,
     Belief,
     CostBudget,
+    Direction,
     EarlyStopping,
     MedianRule,
     Mixture,
@@ -169,11 +178,13 @@ __all__ = [
     "DefinedByRun",
     "Deletion",
     "Delivery",
+    "DictionaryPoint",
     "Direction",
     "EarlyStopping",
     "Estimate",
     "Event",
     "ExpectedValue",
+    "Explanation",
     "File",
     "Findings",
     "Fixed",
@@ -196,6 +207,8 @@ __all__ = [
     "MedianRule",
     "MetricPrediction",
     "Mixture",
+    "ModelInfo",
+    "ModelState",
     "NoTrialAvailable",
     "NotFinite",
     "NotFound",
@@ -206,7 +219,9 @@ __all__ = [
     "Outlook",
     "Parameter",
     "ParameterImportance",
+    "ParameterInfo",
     "Parameters",
+    "PartitionCell",
     "PatienceRule",
     "Plates",
     "PreconditionFailed",
@@ -214,6 +229,7 @@ __all__ = [
     "Progress",
     "Quantity",
     "Recommendation",
+    "ResultItem",
     "ResultKept",
     "RowError",
     "RunReport",

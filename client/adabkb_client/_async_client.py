@@ -16,9 +16,10 @@ from adabkb_client._http.connection import OutboxFolder, Settings, Verify, serve
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
 from adabkb_client._http.transport import Connected
-from adabkb_client._items import AsyncItems, as_it_is
+from adabkb_client._items import AsyncItems
 from adabkb_client._models import Deletion
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client._values import as_it_is
 
 
 class AsyncClient(AsyncClientMethods, Connected[AsyncTransport]):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, Never, SupportsFloat, SupportsIn
 
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._http.transport import Transport
-from adabkb_client._models import Direction
 from adabkb_client._parameters import Parameter
 from adabkb_client._settings import (
     NOT_GIVEN,
@@ -16,6 +15,7 @@ from adabkb_client._settings import (
     AshaRule,
     Belief,
     CostBudget,
+    Direction,
     EarlyStopping,
     MedianRule,
     Mixture,

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from adabkb_client._models import Change, Observation, StudyInfo, Trial, layout
+from adabkb_client._values import as_it_is
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,11 +92,6 @@ def fields(record: Any) -> dict[str, Any]:
         else:
             found[name] = value
     return found
-
-
-def as_it_is(value: Any) -> Any:
-    """Return a value unchanged."""
-    return value
 
 
 def choice(value: Any) -> Any:

@@ -149,11 +149,6 @@ class AsyncItems(Generic[T]):
         return read[place]
 
 
-def as_it_is(record: T) -> T:
-    """Return a record unchanged, for lists whose items are records."""
-    return record
-
-
 def _last_needed(place: int | slice) -> int | None:
     """Return the position of the last item that an index or a slice needs; None if that depends on the length."""
     first, last = (place.start or 0, place.stop) if isinstance(place, slice) else (place, place)

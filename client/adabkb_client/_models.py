@@ -10,7 +10,21 @@ from functools import cache
 from types import UnionType
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from adabkb_client._documents import ModelState, ParameterInfo
 from adabkb_client._objects import Hinting, Shown, of_point
+from adabkb_client._settings import (
+    Algorithm,
+    Belief,
+    CostBudget,
+    Direction,
+    EarlyStopping,
+    Mixture,
+    OutcomeConstraint,
+    Plates,
+    Quantity,
+    Stop,
+    StudyObjective,
+)
 from adabkb_client.errors import AdaBKBError, UnexpectedAnswer, from_problem
 
 T = TypeVar("T")
@@ -23,7 +37,6 @@ class Record(Shown, Hinting):
         return self._instead.get(name) or of_point(type(self).__name__.lower(), name, vars(self).get("parameters"))
 
 
-Direction = Literal["minimize", "maximize"]
 StudyState = Literal["running", "paused", "complete"]
 TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped", "withdrawn"]
 Parameters = Mapping[str, Any]
@@ -299,13 +312,13 @@ class StudyInfo(StudySummary):
 
     direction: Direction | None = field(default=None, kw_only=True)
     """"minimize" or "maximize"; None with several ``objectives``."""
-    parameters: tuple[dict[str, Any], ...]
+    parameters: tuple[ParameterInfo, ...]
     """The search space: for each parameter a dict with ``name``, ``kind`` ("float", "int", "ordinal", "categorical",
     "bool", "catalogue" or "fixed"), its ``low`` and ``high``, ``choices`` or ``values``, and ``when`` if it has a
     condition."""
-    algorithm: dict[str, Any]
+    algorithm: Algorithm
     """The algorithm with its constants: ``kind``, ``profile`` and others."""
-    budget: int | dict[str, float] | None
+    budget: int | CostBudget | None
     """The maximum number of trials, or the maximum total cost: ``{"cost": 12.5}``. None means no limit."""
     seed: int
     """The seed of the suggestions."""
@@ -325,38 +338,38 @@ class StudyInfo(StudySummary):
     """The maximum number of trials without a result."""
     tags: dict[str, str]
     """The tags: name -> text."""
-    model: dict[str, Any]
+    model: ModelState
     """The state of the model: a dict with ``status`` ("empty", "ok" or "degraded"), ``error``, ``reason`` (why the
     study has no gap), ``leaves``, ``depth``, ``dictionary`` and ``effective_dimension``."""
     created_at: datetime
     """When the study was created."""
     updated_at: datetime
     """When the study last changed."""
-    stop: dict[str, Any] | None = None
+    stop: Stop | None = None
     """The rules that end the study: a dict with ``no_gain_for``, ``gap_share_below`` or both."""
     constraints: tuple[str, ...] = ()
     """The constraints that every point satisfies."""
-    mixtures: tuple[dict[str, Any], ...] = ()
+    mixtures: tuple[Mixture, ...] = ()
     """Shares of a whole: dicts with ``parameters``, ``total``, ``at_most`` and ``least``."""
-    early_stopping: dict[str, Any] | None = None
+    early_stopping: EarlyStopping | None = None
     """The rule that ends trials early: a dict as in ``EarlyStopping``."""
-    objectives: tuple[dict[str, Any], ...] = ()
+    objectives: tuple[StudyObjective, ...] = ()
     """The objectives, if there are several: dicts as in ``StudyObjective``."""
     metrics: tuple[str, ...] = ()
     """The metrics of each result in addition to its value."""
-    outcome_constraints: tuple[dict[str, Any], ...] = ()
+    outcome_constraints: tuple[OutcomeConstraint, ...] = ()
     """The bounds of metrics: dicts as in ``OutcomeConstraint``."""
     space_version: int = 1
     """1 at first; it increases by one with each edit of the space."""
     defaults: Parameters = field(default_factory=dict)
     """The values of parameters that an edit added, in points from before the edit."""
-    prior: dict[str, dict[str, Any]] = field(default_factory=dict)
+    prior: dict[str, Belief] = field(default_factory=dict)
     """The beliefs about the optimum: parameter -> a dict as in ``Belief``."""
     baseline: Parameters = field(default_factory=dict)
     """The current settings: parameter -> value."""
     transfer_from: tuple[str, ...] = ()
     """The ids of older studies whose results the model uses."""
-    quantities: dict[str, dict[str, Any]] = field(default_factory=dict)
+    quantities: dict[str, Quantity] = field(default_factory=dict)
     """Measured quantity, or "value" -> a dict as in ``Quantity``."""
     cost: str | None = None
     """The source of the metric "cost": "told", "measured" or None."""
@@ -366,7 +379,7 @@ class StudyInfo(StudySummary):
     """Whether results that the others contradict have less weight."""
     cost_spent: float | None = None
     """The total cost of all results, in a study with a cost."""
-    plates: dict[str, Any] | None = None
+    plates: Plates | None = None
     """Batches of trials that share values: a dict as in ``Plates``."""
     title: str | None = None
     """What people call the study."""
@@ -558,7 +571,7 @@ class Access(Record):
 
     owner: str | None
     """The owner. Only administrators can see a study without an owner, if the server requires tokens."""
-    shared_with: dict[str, Any]
+    shared_with: dict[str, Literal["read", "work"]]
     """User -> "read" or "work"; the user "*" means everybody."""
     unknown_users: tuple[str, ...] = ()
     """In the answer of ``Study.share``: users who have no token and have never logged in, such as mistyped names."""

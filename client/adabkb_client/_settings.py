@@ -7,8 +7,9 @@ validates their values and combinations: see docs/http.md.
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Required, SupportsFloat, SupportsIndex, TypedDict
 
-from adabkb_client._models import Direction
 from adabkb_client._values import shown
+
+Direction = Literal["minimize", "maximize"]
 
 
 class CostBudget(TypedDict):

@@ -9,8 +9,9 @@ from os import PathLike
 from typing import Any, Literal, Never, SupportsFloat, SupportsIndex
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
+from adabkb_client._documents import DictionaryPoint, Explanation, ModelInfo, PartitionCell, ResultItem
 from adabkb_client._http.transport import Transport
-from adabkb_client._items import Items, as_it_is
+from adabkb_client._items import Items
 from adabkb_client._lease import Leased
 from adabkb_client._models import (
     Access,
@@ -35,7 +36,7 @@ from adabkb_client._parameters import Catalogue, Parameter
 from adabkb_client._settings import NOT_GIVEN, Belief, CostBudget, Mixture, Quantity, Stop, given
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._tables import Source
-from adabkb_client._values import Numbers
+from adabkb_client._values import Numbers, as_it_is
 
 
 class Study:
@@ -514,19 +515,19 @@ class Study:
         """
         return self._transport.perform(self._calls.slice(*parameters, points=points, at=at))
 
-    def model(self) -> dict[str, Any]:
+    def model(self) -> ModelInfo:
         """Return the statistics and the learned parameters of the model."""
         return self._transport.perform(self._calls.model())
 
     def partition(
         self, status: Literal["leaf", "expanded", "pruned"] | None = None, metric: str | None = None
-    ) -> Items[dict[str, Any]]:
+    ) -> Items[PartitionCell]:
         """Yield the cells of the partition tree, each with the model's prediction of the objective or of a metric. With
         ``status``, only the cells of this status. ``metric`` is required with several objectives.
         """
         return Items(self._calls.partition(status, metric), as_it_is, self._transport)
 
-    def dictionary(self) -> Items[dict[str, Any]]:
+    def dictionary(self) -> Items[DictionaryPoint]:
         """Yield the points of the dictionary, that is, the inducing points of the model."""
         return Items(self._calls.dictionary(), as_it_is, self._transport)
 
@@ -643,7 +644,7 @@ class Study:
             )
         )
 
-    def observe_many(self, items: Sequence[Mapping[str, Any]], *, dry_run: bool = False) -> list[BatchItem]:
+    def observe_many(self, items: Sequence[ResultItem], *, dry_run: bool = False) -> list[BatchItem]:
         """Report many results in wire form, and return the outcome of each.
 
         An item is what ``observe`` and ``add_result`` send: ``{"trial": 3, "value": 0.1}`` or
@@ -850,6 +851,6 @@ class Study:
         """Yield the trials by number: all, or those in one state or with all of the given attributes."""
         return Items(self._calls.trials(state, attributes), as_it_is, self._transport)
 
-    def why(self, trial: Leased | Trial | int) -> dict[str, Any]:
+    def why(self, trial: Leased | Trial | int) -> Explanation:
         """Return the inputs of a trial's suggestion, and all events about the trial, in wire form: see docs/http.md."""
         return self._transport.perform(self._calls.why(trial))

@@ -8,6 +8,7 @@ from operator import index
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar
 
 from adabkb_client._calls import BATCH, Call, Listing, Param, Steps, batch, study_path
+from adabkb_client._documents import Explanation, ResultItem
 from adabkb_client._lease import MISTAKES, Leased, in_words, is_of_evaluation, stop_seconds, this_worker
 from adabkb_client._models import (
     Answer,
@@ -219,7 +220,7 @@ class TrialCalls:
         result = result_of(value, std_error, metrics, std_errors, partial=partial)
         return self._observe({**_point(parameters), **result, **({} if plate is None else {"plate": index(plate)})})
 
-    def observe_many(self, items: Sequence[Mapping[str, Any]], *, dry_run: bool = False) -> Steps[list[BatchItem]]:
+    def observe_many(self, items: Sequence[ResultItem], *, dry_run: bool = False) -> Steps[list[BatchItem]]:
         """Report many results in wire form, and return the outcome of each.
 
         An item is what ``observe`` and ``add_result`` send: ``{"trial": 3, "value": 0.1}`` or
@@ -503,9 +504,9 @@ class TrialCalls:
         params: dict[str, Param] = {"state": state, "attribute": wanted or None}
         return Listing(f"{self._path}/trials", lambda trial: self._decode(Trial, trial), params)
 
-    def why(self, trial: Leased | Trial | int) -> Steps[dict[str, Any]]:
+    def why(self, trial: Leased | Trial | int) -> Steps[Explanation]:
         """Return the inputs of a trial's suggestion, and all events about the trial, in wire form: see docs/http.md."""
-        document: dict[str, Any] = yield Call("GET", f"{self._path}/trials/{self._reference(trial)['trial']}/why")
+        document: Explanation = yield Call("GET", f"{self._path}/trials/{self._reference(trial)['trial']}/why")
         return document
 
     def _decode(self, kind: type[T], document: Any) -> T:

@@ -18,6 +18,7 @@ from adabkb_client import (
     NoTrialAvailable,
     Parameter,
     Parameters,
+    ResultItem,
     Study,
     StudyComplete,
     StudySummary,
@@ -102,7 +103,7 @@ class Session:
         made = self._call("point", study.id, lambda: study.add_result(parameters, value))
         self._enter(made, value=value, parameters=parameters, observation=_seq(made.answer))
 
-    def observe_many(self, study: Study, items: Sequence[dict[str, Any]]) -> list[BatchItem]:
+    def observe_many(self, study: Study, items: Sequence[ResultItem]) -> list[BatchItem]:
         """Report many results at once; empty if the client gave up."""
         made = self._call("observe", study.id, lambda: study.observe_many(items))
         fates: Sequence[BatchItem | None] = made.answer or [None] * len(items)

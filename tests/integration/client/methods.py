@@ -115,7 +115,7 @@ def written(methods: Methods) -> str:
         **_calls_import(methods, folder),
         transport: f"from adabkb_client._http.{'async_' * methods.is_async}transport import {transport}",
         items: f"from adabkb_client._items import {items}",
-        "as_it_is": "from adabkb_client._items import as_it_is",
+        "as_it_is": "from adabkb_client._values import as_it_is",
         study: f"from adabkb_client._{'async_' * methods.is_async}study import {study}",
         "TYPE_CHECKING": "from typing import TYPE_CHECKING",
     }

@@ -5,7 +5,6 @@ import io
 import json
 import math
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from adabkb_client import (
     NoTrialAvailable,
     Ordinal,
     Parameter,
+    ResultItem,
     Study,
     StudyComplete,
 )
@@ -193,10 +193,10 @@ def test_a_batch_tells_the_fate_of_each_item(client: Client) -> None:
     space = {"x": Float(0, 1), "y": Float(1, 100, log=True)}
     study = client.create_study("s", space, direction="maximize", seed=1, algorithm={"kind": "random"})
     point = {"x": 0.5, "y": 10.0}
-    items: list[dict[str, Any]] = [
+    items: list[ResultItem] = [
         {"parameters": point, "value": 1.0},
         {"parameters": {"x": 9}, "value": 1.0},
-        *({"parameters": point, "value": float(number)} for number in range(998)),
+        *(ResultItem(parameters=point, value=float(number)) for number in range(998)),
         {"trial": 77, "value": 1.0},
     ]
     assert len(study.observe_many(items, dry_run=True)) == 1001

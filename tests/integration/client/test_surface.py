@@ -4,11 +4,11 @@ import inspect
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
 from types import ModuleType
-from typing import get_args, get_origin
+from typing import Any, get_args, get_origin, get_type_hints
 
 import jedi
 import pytest
@@ -41,14 +41,15 @@ PUBLIC = ("adabkb_client", "adabkb_client.errors", "adabkb_client.mcp", "adabkb_
 SURFACE = """
     APIError Access AdaBKBError Algorithm Answer AshaRule AskingTrial Assessment AsyncClient AsyncDefinedByRun
     AsyncItems AsyncLeasedTrial AsyncStudy BatchItem Belief Best Bool Catalogue Categorical Cell Change Check Client
-    Conflict ConnectionFailed CostBudget Counts CurvePoint CurveSummary DefinedByRun Deletion Delivery Direction
-    EarlyStopping Estimate Event ExpectedValue File Findings Fixed Float Front FrontEstimate FrontObjective FrontPoint
-    Growth ImportReport Importance ImportedResult Int Invalid Items KeptResult LatestTrial LeasedTrial Link MedianRule
-    MetricPrediction Mixture NoTrialAvailable NotFinite NotFound Observation Ordinal Outbox OutcomeConstraint Outlook
-    Parameter ParameterImportance Parameters PatienceRule Plates PreconditionFailed Prediction Progress Quantity
-    Recommendation ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete StudyInfo
-    StudyObjective StudySettings StudySummary Trial TrialState Unauthorized Unavailable UnexpectedAnswer Validation
-    ValidationItem Webhook WorkerDied WorkerLost WrongFunction WrongResult verify_webhook
+    Conflict ConnectionFailed CostBudget Counts CurvePoint CurveSummary DefinedByRun Deletion Delivery DictionaryPoint
+    Direction EarlyStopping Estimate Event ExpectedValue Explanation File Findings Fixed Float Front FrontEstimate
+    FrontObjective FrontPoint Growth ImportReport Importance ImportedResult Int Invalid Items KeptResult LatestTrial
+    LeasedTrial Link MedianRule MetricPrediction Mixture ModelInfo ModelState NoTrialAvailable NotFinite NotFound
+    Observation Ordinal Outbox OutcomeConstraint Outlook Parameter ParameterImportance ParameterInfo Parameters
+    PartitionCell PatienceRule Plates PreconditionFailed Prediction Progress Quantity Recommendation ResultItem
+    ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete StudyInfo StudyObjective
+    StudySettings StudySummary Trial TrialState Unauthorized Unavailable UnexpectedAnswer Validation ValidationItem
+    Webhook WorkerDied WorkerLost WrongFunction WrongResult verify_webhook
 """
 
 
@@ -214,3 +215,48 @@ def test_the_asynchronous_client_has_the_same_calls_with_the_same_arguments(bloc
             if name == "run":  # the function is awaited in one and called in the other
                 found, expected = found[1:], expected[1:]
             assert found == expected, name
+
+
+BARE = {
+    ("AskingTrial", "user_attrs"): "attributes",
+    ("Catalogue", "cells"): "cells of a table",
+    ("Catalogue", "row"): "cells of a table",
+    ("Event", "payload"): "differs by kind, and grows with each version: see docs/http.md",
+    ("Explanation", "decision"): "in wire form: see docs/http.md",
+    ("Explanation", "events"): "in wire form: see docs/http.md",
+    ("Explanation", "trial"): "in wire form: see docs/http.md",
+    ("KeptResult", "body"): "the body of a request, as it is sent",
+    ("ModelInfo", "learned"): "differs by algorithm: see docs/http.md",
+    ("verify_webhook", "verify_webhook"): "differs by kind: see docs/http.md",
+}
+"""Public annotations with dicts of any values, and why. Also those of ``FREE`` arguments and fields."""
+FREE = {"attributes", "baseline", "centroid", "choices", "context", "defaults", "fixed", "high", "low", "parameters"}
+FREE |= {"point", "points", "at", "resources", "source", "untried", "widened", "objective", "function", "to_json"}
+"""Values of parameters or attributes, rows of tables, arguments for a cluster, and results of functions."""
+
+
+def test_no_public_annotation_is_a_bare_dict() -> None:
+    found = {(owner, name) for owner, name, hint in _annotations() if _has_bare_dict(hint) and name not in FREE}
+    assert found == BARE.keys()
+
+
+def _annotations() -> Iterator[tuple[str, str, object]]:
+    for owner in adabkb_client.__all__:
+        thing = getattr(adabkb_client, owner)
+        if isinstance(thing, type):
+            yield from ((owner, name, hint) for name, hint in get_type_hints(thing).items() if not name.startswith("_"))
+        for name, member in [(owner, thing)] if inspect.isfunction(thing) else inspect.getmembers(thing):
+            called = member.fget if isinstance(member, property) else member
+            if not name.startswith("_") and (inspect.isfunction(called) or inspect.ismethod(called)):
+                for argument, hint in called.__annotations__.items():
+                    yield owner, name if argument == "return" else argument, hint
+
+
+def _has_bare_dict(hint: object) -> bool:
+    """Whether a type has ``dict[str, Any]`` or ``Mapping[str, Any]`` anywhere."""
+    if isinstance(hint, str):
+        return "dict[str, Any]" in hint or "Mapping[str, Any]" in hint
+    parts = get_args(hint)
+    if get_origin(hint) in (dict, Mapping) and len(parts) == 2:
+        return parts[1] is Any or _has_bare_dict(parts[1])
+    return any(map(_has_bare_dict, parts))
