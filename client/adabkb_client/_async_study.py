@@ -75,9 +75,9 @@ class AsyncLeasedTrial(Leased):
         """Report that the trial cannot be evaluated."""
         return await self._study.fail(self, printable(reason))
 
-    async def release(self) -> Answer:
-        """Release the trial without a result."""
-        return await self._study.release(self)
+    async def release(self, reason: str | None = None) -> Answer:
+        """Release the trial without a result; the log keeps the reason."""
+        return await self._study.release(self, reason)
 
     async def withdraw(self, reason: str | None = None) -> Answer:
         """Decline the trial: its point will not be evaluated."""

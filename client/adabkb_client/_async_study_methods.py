@@ -753,14 +753,17 @@ class AsyncStudy:
         """
         return await self._transport.perform(self._calls.heartbeat(trial, lease_seconds=lease_seconds, attempt=attempt))
 
-    async def release(self, trial: Leased | Trial | int, *, attempt: int | None = None) -> Answer:
+    async def release(
+        self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None
+    ) -> Answer:
         """Release a trial without a result; it is issued next.
 
         Args:
             trial: the trial, or its number.
+            reason: why the attempt has no result, for the log.
             attempt: as in ``observe``.
         """
-        return await self._transport.perform(self._calls.release(trial, attempt=attempt))
+        return await self._transport.perform(self._calls.release(trial, reason, attempt=attempt))
 
     async def withdraw(
         self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None

@@ -133,9 +133,9 @@ class LeasedTrial(Leased):
         """Report that the trial cannot be evaluated."""
         return self._study.fail(self, printable(reason))
 
-    def release(self) -> Answer:
-        """Release the trial without a result."""
-        return self._study.release(self)
+    def release(self, reason: str | None = None) -> Answer:
+        """Release the trial without a result; the log keeps the reason."""
+        return self._study.release(self, reason)
 
     def withdraw(self, reason: str | None = None) -> Answer:
         """Decline the trial: its point will not be evaluated."""

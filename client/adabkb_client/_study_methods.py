@@ -753,14 +753,15 @@ class Study:
         """
         return self._transport.perform(self._calls.heartbeat(trial, lease_seconds=lease_seconds, attempt=attempt))
 
-    def release(self, trial: Leased | Trial | int, *, attempt: int | None = None) -> Answer:
+    def release(self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None) -> Answer:
         """Release a trial without a result; it is issued next.
 
         Args:
             trial: the trial, or its number.
+            reason: why the attempt has no result, for the log.
             attempt: as in ``observe``.
         """
-        return self._transport.perform(self._calls.release(trial, attempt=attempt))
+        return self._transport.perform(self._calls.release(trial, reason, attempt=attempt))
 
     def withdraw(self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None) -> Answer:
         """End a trial without a result: decline a suggestion, or remove a queued point.

@@ -373,15 +373,19 @@ class TrialCalls:
         lease = {} if lease_seconds is None else {"lease_seconds": lease_seconds}
         return self._lease("heartbeat", trial, attempt, lease, key=None)  # the request is idempotent
 
-    def release(self, trial: Leased | Trial | int, *, attempt: int | None = None) -> Steps[Answer]:
+    def release(
+        self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None
+    ) -> Steps[Answer]:
         """Release a trial without a result; it is issued next.
 
         Args:
             trial: the trial, or its number.
+            reason: why the attempt has no result, for the log.
             attempt: as in ``observe``.
         """
+        given = {} if reason is None else {"reason": reason}
         _note_sending(trial)
-        return _noted(trial, (yield from self._lease("release", trial, attempt, retry_for=stop_seconds())))
+        return _noted(trial, (yield from self._lease("release", trial, attempt, given, retry_for=stop_seconds())))
 
     def withdraw(
         self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None

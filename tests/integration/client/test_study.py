@@ -389,3 +389,11 @@ def test_attributes_of_trials_are_set_read_and_searched(study: Study) -> None:
         study.annotate(1, {"a:b": 1})
     with pytest.raises(ValueError, match="not JSON compliant"):
         study.annotate(1, {"a": float("nan")})
+
+
+def test_the_log_keeps_why_a_trial_is_released(study: Study) -> None:
+    study.release(study.suggest(), "no sample")
+    with study.trial() as trial:
+        trial.release("no sample either")
+    released = [event.payload.get("reason") for event in study.events() if event.kind == "released"]
+    assert released == ["no sample", "no sample either"]
