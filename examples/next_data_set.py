@@ -33,7 +33,9 @@ def main(budget: int) -> None:
             "second-half", SPACE, direction="maximize", budget=5, seed=1, transfer_from=["first-half"]
         )
         tune(second, slice(HALF, None))
-        print(second.why(2)["decision"]["in_words"])
+        decision = second.why(2)["decision"]
+        assert decision is not None
+        print(decision["in_words"])
         best = second.best()
         assert best is not None
         print(f"best: {best.value:.4f} at {best.parameters}")

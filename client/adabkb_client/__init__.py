@@ -34,6 +34,15 @@ from adabkb_client._analysis import (
     ValidationItem,
 )
 from adabkb_client._client import Client
+from adabkb_client._documents import (
+    DictionaryPoint,
+    Explanation,
+    ModelInfo,
+    ModelState,
+    ParameterInfo,
+    PartitionCell,
+    ResultItem,
+)
 from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
 from adabkb_client._items import AsyncItems, Items
 from adabkb_client._models import (
@@ -47,7 +56,6 @@ from adabkb_client._models import (
     CurvePoint,
     CurveSummary,
     Deletion,
-    Direction,
     Estimate,
     Event,
     ExpectedValue,
@@ -61,7 +69,6 @@ from adabkb_client._models import (
     Parameters,
     Prediction,
     Recommendation,
-    Reported,
     RowError,
     RunReport,
     StudyInfo,
@@ -76,6 +83,7 @@ from adabkb_client._settings import (
     AshaRule,
     Belief,
     CostBudget,
+    Direction,
     EarlyStopping,
     MedianRule,
     Mixture,
@@ -115,12 +123,14 @@ from adabkb_client.errors import (
 if _typing.TYPE_CHECKING:
     from adabkb_client._async_client import AsyncClient
     from adabkb_client._async_study import AsyncLeasedTrial, AsyncStudy
+    from adabkb_client._run.async_define_by_run import AsyncDefinedByRun
     from adabkb_client._run.define_by_run import AskingTrial, DefinedByRun
 else:
     # Imported on first use: asyncio takes a fifth of the import time of the client, and only a run needs its engine.
     _LATER = {
         "AskingTrial": "_run.define_by_run",
         "AsyncClient": "_async_client",
+        "AsyncDefinedByRun": "_run.async_define_by_run",
         "AsyncLeasedTrial": "_async_study",
         "AsyncStudy": "_async_study",
         "DefinedByRun": "_run.define_by_run",
@@ -146,6 +156,7 @@ __all__ = [
     "AskingTrial",
     "Assessment",
     "AsyncClient",
+    "AsyncDefinedByRun",
     "AsyncItems",
     "AsyncLeasedTrial",
     "AsyncStudy",
@@ -168,11 +179,13 @@ __all__ = [
     "DefinedByRun",
     "Deletion",
     "Delivery",
+    "DictionaryPoint",
     "Direction",
     "EarlyStopping",
     "Estimate",
     "Event",
     "ExpectedValue",
+    "Explanation",
     "File",
     "Findings",
     "Fixed",
@@ -195,6 +208,8 @@ __all__ = [
     "MedianRule",
     "MetricPrediction",
     "Mixture",
+    "ModelInfo",
+    "ModelState",
     "NoTrialAvailable",
     "NotFinite",
     "NotFound",
@@ -205,7 +220,9 @@ __all__ = [
     "Outlook",
     "Parameter",
     "ParameterImportance",
+    "ParameterInfo",
     "Parameters",
+    "PartitionCell",
     "PatienceRule",
     "PlateBudget",
     "Plates",
@@ -214,7 +231,7 @@ __all__ = [
     "Progress",
     "Quantity",
     "Recommendation",
-    "Reported",
+    "ResultItem",
     "ResultKept",
     "RowError",
     "RunReport",

@@ -16,9 +16,10 @@ from adabkb_client._http.connection import OutboxFolder, Settings, Verify, serve
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
 from adabkb_client._http.transport import Connected
-from adabkb_client._items import AsyncItems, as_it_is
+from adabkb_client._items import AsyncItems
 from adabkb_client._models import Deletion
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client._values import as_it_is
 
 
 class AsyncClient(AsyncClientMethods, Connected[AsyncTransport]):
@@ -78,6 +79,11 @@ class AsyncClient(AsyncClientMethods, Connected[AsyncTransport]):
     def url(self) -> str:
         """The server's URL; with ``local``, that of the last call, since it changes with each start of the server."""
         return self._transport.server.last_address
+
+    def __repr__(self) -> str:
+        server = self._transport.server
+        of = str(server.database) if isinstance(server, LocalServer) else server.name  # no secrets
+        return f"<{type(self).__name__} of {of!r}>"
 
     async def __aenter__(self) -> Self:
         return self

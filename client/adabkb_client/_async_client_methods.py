@@ -4,12 +4,11 @@ Written by ``python -m tests.integration.client.methods``; change the procedures
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Never, SupportsFloat, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, Never, SupportsFloat, SupportsIndex
 
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._async_study import AsyncStudy
 from adabkb_client._http.async_transport import AsyncTransport
-from adabkb_client._models import Direction
 from adabkb_client._parameters import Parameter
 from adabkb_client._settings import (
     NOT_GIVEN,
@@ -17,6 +16,7 @@ from adabkb_client._settings import (
     AshaRule,
     Belief,
     CostBudget,
+    Direction,
     EarlyStopping,
     MedianRule,
     Mixture,
@@ -29,6 +29,9 @@ from adabkb_client._settings import (
     StudyObjective,
     given,
 )
+
+if TYPE_CHECKING:
+    from adabkb_client._run.async_define_by_run import AsyncDefinedByRun
 
 
 class AsyncClient:
@@ -85,7 +88,7 @@ class AsyncClient:
         their current values, and only if given.
 
         Args:
-            id: the study's name; with None, the server chooses one.
+            id: the study's id, such as ``"svm"``; with None, the server chooses one.
             parameters: the search space.
             direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
             update: if the study exists and differs only in settings that ``Study.update`` can change, change them.
@@ -140,8 +143,8 @@ class AsyncClient:
                 ``{"optimizer": {"weights": {"adam": 3}}}`` for choices.
             baseline: the current settings, by parameter, such as ``{"temperature": 80}``: among equally good points,
                 the recommendation changes the fewest of them.
-            transfer_from: names of older studies, such as ``["net-2025"]``, whose results the model also uses, as far
-                as they agree with the new ones.
+            transfer_from: ids of older studies, such as ``["net-2025"]``, whose results the model also uses, as far as
+                they agree with the new ones.
             cost: the source of the metric "cost": ``"told"`` (each result gives it) or ``"measured"`` (the duration of
                 the attempt in seconds).
             per_cost: ``True`` suggests points by expected gain per cost.
@@ -199,3 +202,155 @@ class AsyncClient:
         )
         info = await self._transport.perform(steps)
         return AsyncStudy(self._transport, info.id)
+
+    def define_by_run(
+        self,
+        id: str,
+        direction: Direction | None = None,
+        *,
+        budget: SupportsIndex | CostBudget | None = NOT_GIVEN,
+        tolerance: SupportsFloat | None = NOT_GIVEN,
+        stop: Stop | None = NOT_GIVEN,
+        lease_seconds: SupportsFloat = NOT_GIVEN,
+        max_attempts: SupportsIndex = NOT_GIVEN,
+        max_runtime_seconds: SupportsFloat | None = NOT_GIVEN,
+        failure_limit: SupportsIndex | None = NOT_GIVEN,
+        pending_limit: SupportsIndex | None = NOT_GIVEN,
+        title: str | None = NOT_GIVEN,
+        description: str | None = NOT_GIVEN,
+        tags: Mapping[str, str] = NOT_GIVEN,
+        quantities: Mapping[str, Quantity] = NOT_GIVEN,
+        seed: SupportsIndex | None = NOT_GIVEN,
+        noise_std: SupportsFloat | None = NOT_GIVEN,
+        constraints: Sequence[str] = NOT_GIVEN,
+        mixtures: Sequence[Mixture] = NOT_GIVEN,
+        early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None = NOT_GIVEN,
+        metrics: Sequence[str] = NOT_GIVEN,
+        outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
+        objectives: Sequence[StudyObjective] = NOT_GIVEN,
+        prior: Mapping[str, Belief] = NOT_GIVEN,
+        baseline: Mapping[str, Any] = NOT_GIVEN,
+        transfer_from: Sequence[str] = NOT_GIVEN,
+        cost: Literal["told", "measured"] | None = NOT_GIVEN,
+        per_cost: bool = NOT_GIVEN,
+        robust: bool = NOT_GIVEN,
+        plates: Plates | None = NOT_GIVEN,
+        algorithm: Algorithm = NOT_GIVEN,
+        **others: Never,
+    ) -> "AsyncDefinedByRun":
+        """Return a study whose search space comes from the objective (define-by-run), as in Optuna.
+
+        ``await client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the
+        study, if there is none, and calls ``objective(trial)``, which requests its parameters with
+        ``trial.suggest_float`` and similar methods: see ``AskingTrial``. An existing study with this id continues.
+
+        The settings must allow edits of the space. This excludes ``transfer_from``, ``mixtures``, and rules of early
+        stopping that compare trials. ``constraints`` and a ``prior`` can name only parameters that the first trial asks
+        for.
+
+        Args:
+            id: the study's id.
+            direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
+            budget: the maximum number of trials, such as ``50``, each counted once however often it is leased; or the
+                maximum total cost of the results, ``{"cost": 12.5}``. With early stopping, a stopped trial counts as
+                the share of its steps, so more trials may start. To limit the number of started trials, use
+                ``n_trials`` of ``run``.
+            tolerance: the study is complete once its gap is at most this, such as ``0.01``, in the objective's units.
+            stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}``,
+                ``{"gap_share_below": 0.01}`` or both.
+            lease_seconds: how long a trial stays with a worker that sends no heartbeat, such as ``600``, unless the
+                worker gives another duration.
+            max_attempts: the number of expired leases after which a trial fails, such as ``3``.
+            max_runtime_seconds: time limit of one attempt, such as ``7200``, regardless of heartbeats.
+            failure_limit: the number of failed trials in a row after which the study is paused, such as ``10``.
+            pending_limit: the maximum number of trials without a result, such as ``8``.
+            title: what people call the study, such as ``"Suzuki coupling"``, instead of its id. With None, it has no
+                title.
+            description: what the study is about, for people.
+            tags: strings by name, for searching studies, such as ``{"project": "solvents"}``.
+            quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
+                for a single objective, such as
+                ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``.
+            seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
+                the server draws a seed.
+            noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
+                exact. With None, it is learned.
+            constraints: what every point satisfies: strings in Python syntax with the names of parameters, such as
+                ``["a + b <= 1", 'kernel == "rbf" or degree <= 3']``. All must hold. Each of these lines is a
+                constraint:
+
+                - ``0.2 <= a + 2 * b <= 1``: ``+ - * / **``, ``abs``, ``min``, ``max``, ``sqrt``, ``log``, ``exp``;
+                  compare by ``<= < >= >``
+                - ``layers * units <= 1024``
+                - ``solvent in ["DMF", "water"]``: compare choices by ``==``, ``!=``, ``in``, ``not in``
+                - ``not (kernel == "poly" and c > 10)``: join comparisons by ``and``, ``or``, ``not``
+                - ``kernel != "poly" or degree <= 3``: if ``kernel`` is "poly", then ``degree <= 3``
+                - ``"flow rate" <= 2 * area``: quote a name that is no identifier
+            mixtures: shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``;
+                also with ``total`` and ``least``.
+            early_stopping: the rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``,
+                ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
+                ``{"rule": "median", "max_steps": 27}``.
+            metrics: the metrics of each result in addition to its value, such as ``["latency_ms"]``.
+            outcome_constraints: bounds of metrics, each with ``lower``, ``upper`` or both, such as
+                ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
+            objectives: two to four objectives, instead of a ``direction``, such as
+                ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``; also
+                with ``reference`` (the value that counts in the hypervolume) and ``noise_std``.
+            prior: beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}``
+                on a log scale, ``{"x": {"around": 2, "width": 1}}`` on a linear scale,
+                ``{"optimizer": {"weights": {"adam": 3}}}`` for choices.
+            baseline: the current settings, by parameter, such as ``{"temperature": 80}``: among equally good points,
+                the recommendation changes the fewest of them.
+            transfer_from: ids of older studies, such as ``["net-2025"]``, whose results the model also uses, as far as
+                they agree with the new ones.
+            cost: the source of the metric "cost": ``"told"`` (each result gives it) or ``"measured"`` (the duration of
+                the attempt in seconds).
+            per_cost: ``True`` suggests points by expected gain per cost.
+            robust: ``True`` gives less weight to results that the others contradict, and suggests their points again.
+            plates: batches of trials that share some values, such as ``{"size": 24, "shared": ["temperature"]}``.
+                Results of the same plate share an offset, whose size the model learns.
+            algorithm: an algorithm other than ``auto``, with its constants, such as ``{"profile": "paper"}``, or
+                ``{"kind": "random"}`` and ``{"kind": "sobol"}`` as baselines: see docs/systems.md.
+            others: there are no other settings.
+        """
+        from adabkb_client._run.async_define_by_run import AsyncDefinedByRun  # noqa: PLC0415 (only a run needs its engine)
+
+        return AsyncDefinedByRun(
+            self._transport,
+            client_calls.define_by_run(
+                id,
+                direction,
+                **given(
+                    budget=budget,
+                    tolerance=tolerance,
+                    stop=stop,
+                    lease_seconds=lease_seconds,
+                    max_attempts=max_attempts,
+                    max_runtime_seconds=max_runtime_seconds,
+                    failure_limit=failure_limit,
+                    pending_limit=pending_limit,
+                    title=title,
+                    description=description,
+                    tags=tags,
+                    quantities=quantities,
+                    seed=seed,
+                    noise_std=noise_std,
+                    constraints=constraints,
+                    mixtures=mixtures,
+                    early_stopping=early_stopping,
+                    metrics=metrics,
+                    outcome_constraints=outcome_constraints,
+                    objectives=objectives,
+                    prior=prior,
+                    baseline=baseline,
+                    transfer_from=transfer_from,
+                    cost=cost,
+                    per_cost=per_cost,
+                    robust=robust,
+                    plates=plates,
+                    algorithm=algorithm,
+                    **others,
+                ),
+            ),
+        )

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, SupportsIndex, overload
 
@@ -22,6 +23,7 @@ from adabkb_client.errors import AdaBKBError, Conflict
 if TYPE_CHECKING:
     import pandas as pd
 
+    from adabkb_client._run.define_by_run import AskingTrial
     from adabkb_client.plots import AsyncPlots
 
 log = logging.getLogger("adabkb_client")
@@ -73,9 +75,9 @@ class AsyncLeasedTrial(Leased):
         """Report that the trial cannot be evaluated."""
         return await self._study.fail(self, printable(reason))
 
-    async def release(self) -> Answer:
-        """Release the trial without a result."""
-        return await self._study.release(self)
+    async def release(self, reason: str | None = None) -> Answer:
+        """Release the trial without a result; the log keeps the reason."""
+        return await self._study.release(self, reason)
 
     async def withdraw(self, reason: str | None = None) -> Answer:
         """Decline the trial: its point will not be evaluated."""
@@ -116,10 +118,10 @@ class AsyncLeasedTrial(Leased):
 class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
     """A study on the server, like ``Study``, for asyncio programs."""
 
-    def __init__(self, transport: AsyncTransport, study_id: str) -> None:
-        self.id = study_id
+    def __init__(self, transport: AsyncTransport, id: str) -> None:
+        self.id = id
         self._transport = transport
-        self._calls = StudyCalls(study_id)
+        self._calls = StudyCalls(id)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id!r}>"
@@ -270,6 +272,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
                 invalid result.
             ImportError, NameError, SyntaxError, Exception, NoTrialAvailable, ConnectionFailed: as in ``Study.run``.
         """
+        await asyncio.to_thread(import_module, "adabkb_client._run.async_worker")  # which takes time
         from adabkb_client._run import async_worker  # noqa: PLC0415 (only a run needs its engine)
         from adabkb_client._run.options import Options  # noqa: PLC0415
         from adabkb_client._run.tracebacks import shortened  # noqa: PLC0415
@@ -280,6 +283,56 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
             return await async_worker.run(self, function, options)
         except Exception as error:
             raise shortened(error)  # noqa: B904 - it is the same error
+
+    async def optimize(
+        self,
+        objective: "Callable[[AskingTrial], Any]",
+        *,
+        n_trials: int | None = None,
+        timeout: float | None = None,
+        workers: int = 1,
+        callbacks: Sequence[Callback] = (),
+        catch: type[Exception] | tuple[type[Exception], ...] = (),
+        max_failures: int = 5,
+        progress: bool = True,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> RunReport:
+        """Evaluate trials with an objective that requests its parameters, as in Optuna: see ``Study.optimize``.
+
+        The objective is a blocking function, since ``trial.suggest_float`` may need the server. Each call has a
+        thread. If the run is cancelled, the trials are released, and the threads end with their objective.
+
+        Args:
+            objective: takes a trial, and returns what a function of ``run`` returns.
+            n_trials, timeout, workers, callbacks, catch, max_failures, progress, lease_seconds: as in ``run``.
+
+        Returns:
+            What this run did, why it ended, and the recommendation.
+
+        Raises:
+            TypeError: the objective is async; or as in ``Study.optimize``.
+            ValueError, Invalid, Exception: as in ``Study.optimize``.
+        """
+        await asyncio.to_thread(import_module, "adabkb_client._run.async_define_by_run")  # which takes time
+        from adabkb_client._run.async_define_by_run import AsyncAsking, check  # noqa: PLC0415 (only a run needs it)
+
+        check(objective)
+        await self._prepare(objective)
+        return await self.run(
+            AsyncAsking(self, objective),
+            n_trials=n_trials,
+            timeout=timeout,
+            workers=workers,
+            callbacks=callbacks,
+            catch=catch,
+            pass_trial=True,
+            max_failures=max_failures,
+            progress=progress,
+            lease_seconds=lease_seconds,
+        )
+
+    async def _prepare(self, objective: "Callable[[AskingTrial], Any]") -> None:
+        """Prepare the study for an objective: see ``AsyncDefinedByRun``."""
 
     def stop(self) -> None:
         """End the run that calls this, from a callback or from the function: see ``Study.stop``."""
@@ -303,4 +356,5 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
     async def to_frame(self) -> "pd.DataFrame":
         """Return the trials and the results as a pandas frame: see ``Study.to_frame``."""
         trials = await self.trials()  # before the results, so that each result has its trial
-        return frames.of_study(await self.info(), trials, await self.observations())
+        info, observations = await self.info(), await self.observations()
+        return await asyncio.to_thread(frames.of_study, info, trials, observations)

@@ -9,8 +9,9 @@ from os import PathLike
 from typing import Any, Literal, Never, SupportsFloat, SupportsIndex
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
+from adabkb_client._documents import DictionaryPoint, Explanation, ModelInfo, PartitionCell, ResultItem
 from adabkb_client._http.async_transport import AsyncTransport
-from adabkb_client._items import AsyncItems, as_it_is
+from adabkb_client._items import AsyncItems
 from adabkb_client._lease import Leased
 from adabkb_client._models import (
     Access,
@@ -26,7 +27,6 @@ from adabkb_client._models import (
     Parameters,
     Prediction,
     Recommendation,
-    Reported,
     StudyInfo,
     Trial,
     TrialState,
@@ -36,7 +36,7 @@ from adabkb_client._parameters import Catalogue, Parameter
 from adabkb_client._settings import NOT_GIVEN, Belief, CostBudget, Mixture, PlateBudget, Quantity, Stop, given
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._tables import Source
-from adabkb_client._values import Numbers
+from adabkb_client._values import Numbers, as_it_is
 
 
 class AsyncStudy:
@@ -515,23 +515,19 @@ class AsyncStudy:
         """
         return await self._transport.perform(self._calls.slice(*parameters, points=points, at=at))
 
-    async def model(self) -> dict[str, Any]:
+    async def model(self) -> ModelInfo:
         """Return the statistics and the learned parameters of the model."""
         return await self._transport.perform(self._calls.model())
 
-    def tree(self) -> AsyncItems[dict[str, Any]]:
-        """Yield the cells of the partition tree, without predictions."""
-        return AsyncItems(self._transport, self._calls.tree(), as_it_is)
-
     def partition(
         self, status: Literal["leaf", "expanded", "pruned"] | None = None, metric: str | None = None
-    ) -> AsyncItems[dict[str, Any]]:
+    ) -> AsyncItems[PartitionCell]:
         """Yield the cells of the partition tree, each with the model's prediction of the objective or of a metric. With
         ``status``, only the cells of this status. ``metric`` is required with several objectives.
         """
         return AsyncItems(self._transport, self._calls.partition(status, metric), as_it_is)
 
-    def dictionary(self) -> AsyncItems[dict[str, Any]]:
+    def dictionary(self) -> AsyncItems[DictionaryPoint]:
         """Yield the points of the dictionary, that is, the inducing points of the model."""
         return AsyncItems(self._transport, self._calls.dictionary(), as_it_is)
 
@@ -648,7 +644,7 @@ class AsyncStudy:
             )
         )
 
-    async def observe_many(self, items: Sequence[Mapping[str, Any]], *, dry_run: bool = False) -> list[BatchItem]:
+    async def observe_many(self, items: Sequence[ResultItem], *, dry_run: bool = False) -> list[BatchItem]:
         """Report many results in wire form, and return the outcome of each.
 
         An item is what ``observe`` and ``add_result`` send: ``{"trial": 3, "value": 0.1}`` or
@@ -687,8 +683,8 @@ class AsyncStudy:
         cost: SupportsFloat | None = None,
         lease_seconds: float | None = None,
         attempt: int | None = None,
-    ) -> Reported:
-        """Report an intermediate value of a trial, and renew its lease; the answer says whether to stop.
+    ) -> bool:
+        """Report an intermediate value of a trial, renew its lease, and return whether the trial is stopped.
 
         Sending a report again changes nothing. If the trial is stopped, end the evaluation without a result.
 
@@ -720,7 +716,7 @@ class AsyncStudy:
         *,
         lease_seconds: float | None = None,
         attempt: int | None = None,
-    ) -> Reported:
+    ) -> bool:
         """Report several intermediate values of a trial, each as (step, value) or (step, value, cost): see ``report``.
         Either all of them are stored or none.
         """
@@ -757,14 +753,17 @@ class AsyncStudy:
         """
         return await self._transport.perform(self._calls.heartbeat(trial, lease_seconds=lease_seconds, attempt=attempt))
 
-    async def release(self, trial: Leased | Trial | int, *, attempt: int | None = None) -> Answer:
+    async def release(
+        self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None
+    ) -> Answer:
         """Release a trial without a result; it is issued next.
 
         Args:
             trial: the trial, or its number.
+            reason: why the attempt has no result, for the log.
             attempt: as in ``observe``.
         """
-        return await self._transport.perform(self._calls.release(trial, attempt=attempt))
+        return await self._transport.perform(self._calls.release(trial, reason, attempt=attempt))
 
     async def withdraw(
         self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None
@@ -857,6 +856,6 @@ class AsyncStudy:
         """Yield the trials by number: all, or those in one state or with all of the given attributes."""
         return AsyncItems(self._transport, self._calls.trials(state, attributes), as_it_is)
 
-    async def why(self, trial: Leased | Trial | int) -> dict[str, Any]:
+    async def why(self, trial: Leased | Trial | int) -> Explanation:
         """Return the inputs of a trial's suggestion, and all events about the trial, in wire form: see docs/http.md."""
         return await self._transport.perform(self._calls.why(trial))

@@ -123,4 +123,4 @@ def batch(
     body = {"items": [dict(item) for item in items], "dry_run": dry_run}
     path = f"{study_path(study_id)}/observations"
     answer = yield Call("POST", path, body) if key is None else Call("POST", path, body, key=key)
-    return [decode_batch_item(item, study_id=study_id) for item in answer["items"]]
+    return [decode_batch_item(item, study=study_id) for item in answer["items"]]

@@ -13,10 +13,11 @@ from adabkb_client._http.connection import OutboxFolder, Settings, Verify, serve
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
 from adabkb_client._http.transport import Connected, Transport
-from adabkb_client._items import Items, as_it_is
+from adabkb_client._items import Items
 from adabkb_client._models import Deletion
 from adabkb_client._study import Study
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client._values import as_it_is
 
 
 class Client(ClientMethods, Connected[Transport]):
@@ -101,6 +102,11 @@ class Client(ClientMethods, Connected[Transport]):
     def url(self) -> str:
         """The server's URL; with ``local``, it changes with each start of the server."""
         return self._transport.server.address()
+
+    def __repr__(self) -> str:
+        server = self._transport.server
+        of = str(server.database) if isinstance(server, LocalServer) else server.name  # no secrets
+        return f"<{type(self).__name__} of {of!r}>"
 
     def __enter__(self) -> Self:
         return self

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from adabkb_client._calls import Call, Listing, Param, Steps, study_path
-from adabkb_client._models import Deletion, Direction, StudyInfo, decode
+from adabkb_client._models import Deletion, StudyInfo, decode
 from adabkb_client._parameters import Parameter, to_wire, warn_of_unreachable_bound
-from adabkb_client._settings import StudyChanges, StudySettings, check_settings
+from adabkb_client._settings import Direction, StudyChanges, StudySettings, check_settings
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import plain
 from adabkb_client.errors import Conflict, Unavailable
@@ -35,7 +35,7 @@ def create_study(
     their current values, and only if given.
 
     Args:
-        id: the study's name; with None, the server chooses one.
+        id: the study's id, such as ``"svm"``; with None, the server chooses one.
         parameters: the search space.
         direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
         update: if the study exists and differs only in settings that ``Study.update`` can change, change them.
@@ -59,9 +59,9 @@ def create_study(
 def define_by_run(id: str, direction: Direction | None = None, **settings: Unpack[StudySettings]) -> dict[str, Any]:
     """Return a study whose search space comes from the objective (define-by-run), as in Optuna.
 
-    ``client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the study, if
-    there is none, and calls ``objective(trial)``, which requests its parameters with ``trial.suggest_float`` and
-    similar methods: see ``AskingTrial``. An existing study with this id continues.
+    ``client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the
+    study, if there is none, and calls ``objective(trial)``, which requests its parameters with
+    ``trial.suggest_float`` and similar methods: see ``AskingTrial``. An existing study with this id continues.
 
     The settings must allow edits of the space. This excludes ``transfer_from``, ``mixtures``, and rules of early
     stopping that compare trials. ``constraints`` and a ``prior`` can name only parameters that the first trial asks

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, Never, SupportsFloat, SupportsIn
 
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._http.transport import Transport
-from adabkb_client._models import Direction
 from adabkb_client._parameters import Parameter
 from adabkb_client._settings import (
     NOT_GIVEN,
@@ -16,6 +15,7 @@ from adabkb_client._settings import (
     AshaRule,
     Belief,
     CostBudget,
+    Direction,
     EarlyStopping,
     MedianRule,
     Mixture,
@@ -88,7 +88,7 @@ class Client:
         their current values, and only if given.
 
         Args:
-            id: the study's name; with None, the server chooses one.
+            id: the study's id, such as ``"svm"``; with None, the server chooses one.
             parameters: the search space.
             direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
             update: if the study exists and differs only in settings that ``Study.update`` can change, change them.
@@ -143,8 +143,8 @@ class Client:
                 ``{"optimizer": {"weights": {"adam": 3}}}`` for choices.
             baseline: the current settings, by parameter, such as ``{"temperature": 80}``: among equally good points,
                 the recommendation changes the fewest of them.
-            transfer_from: names of older studies, such as ``["net-2025"]``, whose results the model also uses, as far
-                as they agree with the new ones.
+            transfer_from: ids of older studies, such as ``["net-2025"]``, whose results the model also uses, as far as
+                they agree with the new ones.
             cost: the source of the metric "cost": ``"told"`` (each result gives it) or ``"measured"`` (the duration of
                 the attempt in seconds).
             per_cost: ``True`` suggests points by expected gain per cost.
@@ -240,9 +240,9 @@ class Client:
     ) -> "DefinedByRun":
         """Return a study whose search space comes from the objective (define-by-run), as in Optuna.
 
-        ``client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the study, if
-        there is none, and calls ``objective(trial)``, which requests its parameters with ``trial.suggest_float`` and
-        similar methods: see ``AskingTrial``. An existing study with this id continues.
+        ``client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the
+        study, if there is none, and calls ``objective(trial)``, which requests its parameters with
+        ``trial.suggest_float`` and similar methods: see ``AskingTrial``. An existing study with this id continues.
 
         The settings must allow edits of the space. This excludes ``transfer_from``, ``mixtures``, and rules of early
         stopping that compare trials. ``constraints`` and a ``prior`` can name only parameters that the first trial asks
@@ -302,8 +302,8 @@ class Client:
                 ``{"optimizer": {"weights": {"adam": 3}}}`` for choices.
             baseline: the current settings, by parameter, such as ``{"temperature": 80}``: among equally good points,
                 the recommendation changes the fewest of them.
-            transfer_from: names of older studies, such as ``["net-2025"]``, whose results the model also uses, as far
-                as they agree with the new ones.
+            transfer_from: ids of older studies, such as ``["net-2025"]``, whose results the model also uses, as far as
+                they agree with the new ones.
             cost: the source of the metric "cost": ``"told"`` (each result gives it) or ``"measured"`` (the duration of
                 the attempt in seconds).
             per_cost: ``True`` suggests points by expected gain per cost.

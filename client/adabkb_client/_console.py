@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
 from adabkb_client._frames import LONGEST, cells, changes
+from adabkb_client._http.outbox import Outbox
+from adabkb_client._lease import Leased
 from adabkb_client._models import (
     Answer,
     Best,
@@ -15,8 +17,8 @@ from adabkb_client._models import (
     RunReport,
     StudySummary,
     Trial,
-    line,
 )
+from adabkb_client._objects import line
 from adabkb_client._values import difference
 
 if TYPE_CHECKING:
@@ -118,7 +120,7 @@ def trial(found: Trial) -> str:
     more = said.get(found.state)
     state = f"{found.state} ({more})" if more else found.state
     without_model = ", quasi-random" if found.origin == "fallback" else ""
-    return f"<Trial {found.number} of {found.study_id!r}: {state} at {point(found.parameters)}{without_model}>"
+    return f"<Trial {found.number} of {found.study!r}: {state} at {point(found.parameters)}{without_model}>"
 
 
 @line.register
@@ -142,6 +144,21 @@ def event(found: Event) -> str:
     """Return an entry of the log in one line."""
     of = "" if found.trial is None else f" trial {found.trial}"
     return f"<Event {found.seq}: {found.kind}{of}, {found.created_at:%Y-%m-%d %H:%M:%S}>"
+
+
+@line.register
+def leased(found: Leased) -> str:
+    """Return a leased trial in one line."""
+    ended = found.outcome.trial if found.outcome is not None else None
+    state = "active" if found.outcome is None else "ended" if ended is None else ended.state
+    trial = f"{type(found).__name__} {found.number} of {found.trial.study!r}"
+    return f"<{trial}: {state} at {point(found.trial.parameters)}>"
+
+
+@line.register
+def outbox(found: Outbox) -> str:
+    """Return the server of an outbox in one line, without reading its files."""
+    return f"<Outbox of {found.server!r} in {str(found.folder)!r}>"
 
 
 def records(items: Sequence[Any], *, is_all: bool) -> str:

@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from adabkb_client._models import Change, Observation, StudyInfo, Trial
+from adabkb_client._models import Change, Observation, StudyInfo, Trial, layout
+from adabkb_client._values import as_it_is
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +46,26 @@ def cells(record: Any) -> dict[str, Any]:
 def frame(records: Sequence[Any]) -> "pd.DataFrame":
     """Return a pandas frame with a row for each record: see ``Items.to_frame``."""
     found: pd.DataFrame = pandas("to_frame()").DataFrame([fields(each) for each in records])
+    return typed(found, kinds(type(records[0])) if records else {})
+
+
+def kinds(record: type) -> dict[str, str]:
+    """Return the pandas types of a record's fields that are numbers, times, truth values or texts, and may be None."""
+    if not is_dataclass(record):
+        return {}
+    if issubclass(record, StudyInfo):
+        return {**dict.fromkeys(("id", "state", "completed"), "object"), "best": "float64"}
+    hints = {name: hint for name, (hint, _) in layout(record).items()}
+    return {name: KIND_OF[hint] for name, hint in hints.items() if hint in KIND_OF}
+
+
+def typed(found: "pd.DataFrame", kinds: Mapping[str, str]) -> "pd.DataFrame":
+    """Return a frame with these types of columns. A missing cell is NaN or NA, NaT in times and None in others."""
+    kinds = {**kinds, **{name: "float64" for name in found.columns if str(name).startswith(MEASURED)}}
+    found = found.astype({name: kind for name, kind in kinds.items() if name in found.columns})
+    for name in found.columns:
+        if str(found[name].dtype) in ("object", "str", "string"):
+            found[name] = found[name].astype("object").where(found[name].notna(), None)
     return found
 
 
@@ -66,7 +89,8 @@ def fields(record: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in (record if isinstance(record, Mapping) else vars(record)).items():
         if name in NAMED and (value is None or isinstance(value, Mapping)):
-            found |= {f"{name}.{each}": number for each, number in (value or {}).items()}
+            cell = choice if name == "parameters" else as_it_is
+            found |= {f"{name}.{each}": cell(part) for each, part in (value or {}).items()}
         else:
             found[name] = value
     return found
@@ -113,15 +137,25 @@ KINDS = {
     **dict.fromkeys(("started_at", "finished_at", "observed_at"), "datetime64[us, UTC]"),
     **dict.fromkeys(("value", "std_error", "duration_seconds"), "float64"),
 }
-"""Pandas types of columns that may have empty cells."""
+"""Pandas types of columns of a study's table that may have empty cells."""
+KIND_OF: dict[Any, str] = {
+    int | None: "Int64",
+    float | None: "float64",
+    bool | None: "boolean",
+    datetime | None: "datetime64[us, UTC]",
+    str | None: "object",
+    str: "object",
+}
+"""Pandas types of a record's fields that may be None, and of texts."""
+MEASURED = ("metrics.", "std_errors.")
+"""Prefixes of columns of numbers."""
 
 
 def of_study(study: StudyInfo, trials: Sequence[Trial], observations: Iterable[Observation]) -> "pd.DataFrame":
     """Return the frame of a study: see ``Study.to_frame``."""
     told = list(rows(trials, observations))
     kinds = {**KINDS, **(dict.fromkeys(PLATE, "Int64") if study.plates else {})}
-    found: pd.DataFrame = pandas("to_frame()").DataFrame(told, columns=columns(study)).astype(kinds)
-    return found
+    return typed(pandas("to_frame()").DataFrame(told, columns=columns(study)), kinds)
 
 
 def columns(study: StudyInfo) -> list[str]:
@@ -174,4 +208,4 @@ def _of_result(result: Observation) -> Row:
 
 
 def _point(parameters: Mapping[str, Any]) -> Row:
-    return {f"parameters.{name}": value for name, value in parameters.items()}
+    return {f"parameters.{name}": choice(value) for name, value in parameters.items()}

@@ -65,6 +65,9 @@ class Items(Sequence[T], Generic[T]):
     def to_frame(self) -> "pd.DataFrame":
         """Return a pandas frame with a row for each item; each parameter and metric has its own column.
 
+        A cell without a value, such as that of an inactive parameter, is missing: NaN in numbers, NaT in times and None
+        in other columns, all of which ``isna()`` finds. A choice None is the text "None".
+
         Raises:
             ImportError: pandas is not installed.
         """
@@ -124,7 +127,10 @@ class AsyncItems(Generic[T]):
 
     async def to_frame(self) -> "pd.DataFrame":
         """Return a pandas frame with a row for each item: see ``Items.to_frame``."""
-        return (await self).to_frame()
+        import asyncio  # noqa: PLC0415 (the blocking client does without it)
+
+        found = await self
+        return await asyncio.to_thread(found.to_frame)
 
     def __repr__(self) -> str:
         return f"<{self._listing.path}: await it, or read it by async for>"
@@ -141,11 +147,6 @@ class AsyncItems(Generic[T]):
                 if needed is not None and needed < len(read):
                     break
         return read[place]
-
-
-def as_it_is(record: T) -> T:
-    """Return a record unchanged, for lists whose items are records."""
-    return record
 
 
 def _last_needed(place: int | slice) -> int | None:

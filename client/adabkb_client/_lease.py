@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Any
 
-from adabkb_client._hints import OPTUNAS, Hinting, for_optuna, of_point
 from adabkb_client._models import Answer, Trial
+from adabkb_client._objects import OPTUNAS, Hinting, Shown, for_optuna, of_point
 from adabkb_client.errors import (
     AdaBKBError,
     Conflict,
@@ -50,7 +50,7 @@ class Active(dict[str, Any]):
         )
 
 
-class Leased(Hinting):
+class Leased(Shown, Hinting):
     """A trial leased by this process, with its outcome once reported."""
 
     def __init__(self, trial: Trial) -> None:
@@ -75,11 +75,6 @@ class Leased(Hinting):
     def seconds(self) -> float:
         """Seconds since this process got the trial."""
         return monotonic() - self._begun
-
-    @property
-    def settled(self) -> bool:
-        """Whether an outcome was reported."""
-        return self.outcome is not None
 
     def should_stop(self) -> bool:
         """Whether the server has stopped the trial, which then needs no result."""
@@ -108,9 +103,14 @@ class Leased(Hinting):
                 "trial %d of study %r: %s Another worker has it, or it has ended. The evaluation here "
                 "continues, and its result is sent.",
                 self.number,
-                self.trial.study_id,
+                self.trial.study,
                 refusal.detail,
             )
+
+    def _continue_as(self, other: "Leased") -> None:
+        """Continue with the outcome, the attributes and the unsent reports of an object for the same trial."""
+        self.outcome, self._is_outcome_sent = other.outcome, other._is_outcome_sent
+        self._attributes, self._unsent = other._attributes, other._unsent
 
     def _set_here(self, answer: Answer) -> None:
         if answer.trial is not None:

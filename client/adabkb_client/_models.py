@@ -6,42 +6,38 @@ Fields unknown to this version are ignored, so a newer server does not break an 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import datetime
-from functools import cache, singledispatch
+from functools import cache
 from types import UnionType
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from adabkb_client._hints import Hinting, of_point
+from adabkb_client._documents import ModelState, ParameterInfo
+from adabkb_client._objects import Hinting, Shown, of_point
+from adabkb_client._settings import (
+    Algorithm,
+    Belief,
+    CostBudget,
+    Direction,
+    EarlyStopping,
+    Mixture,
+    OutcomeConstraint,
+    PlateBudget,
+    Plates,
+    Quantity,
+    Stop,
+    StudyObjective,
+)
 from adabkb_client.errors import AdaBKBError, UnexpectedAnswer, from_problem
 
 T = TypeVar("T")
 
 
-class Record(Hinting):
-    """A response of the server. A console shows it as one line, a notebook as a table."""
-
-    def __repr__(self) -> str:
-        return line(self)
-
-    def _repr_html_(self) -> str:
-        return page(self)
+class Record(Shown, Hinting):
+    """A response of the server."""
 
     def _hint(self, name: str) -> str | None:
         return self._instead.get(name) or of_point(type(self).__name__.lower(), name, vars(self).get("parameters"))
 
 
-@singledispatch
-def line(record: Any) -> str:
-    """Return a record as one line of text."""
-    raise NotImplementedError(f"nothing is registered for {type(record).__name__}")
-
-
-@singledispatch
-def page(record: Any) -> str:
-    """Return a record as HTML."""
-    raise NotImplementedError(f"nothing is registered for {type(record).__name__}")
-
-
-Direction = Literal["minimize", "maximize"]
 StudyState = Literal["running", "paused", "complete"]
 TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped", "withdrawn"]
 Parameters = Mapping[str, Any]
@@ -143,7 +139,7 @@ class Trial(Record):
     """A point to evaluate. It counts towards the study's budget, a stopped trial as the share of its steps. Withdrawn
     trials and failed ones with the origin "own" do not count."""
 
-    study_id: str
+    study: str
     """The study's id."""
     number: int
     """The trial's number in the study, from 1."""
@@ -323,13 +319,13 @@ class StudyInfo(StudySummary):
 
     direction: Direction | None = field(default=None, kw_only=True)
     """"minimize" or "maximize"; None with several ``objectives``."""
-    parameters: tuple[dict[str, Any], ...]
+    parameters: tuple[ParameterInfo, ...]
     """The search space: for each parameter a dict with ``name``, ``kind`` ("float", "int", "ordinal", "categorical",
     "bool", "catalogue" or "fixed"), its ``low`` and ``high``, ``choices`` or ``values``, and ``when`` if it has a
     condition."""
-    algorithm: dict[str, Any]
+    algorithm: Algorithm
     """The algorithm with its constants: ``kind``, ``profile`` and others."""
-    budget: int | dict[str, Any] | None
+    budget: int | CostBudget | PlateBudget | None
     """The maximum number of trials, or the maximum total cost, ``{"cost": 12.5}``, or the maximum number of plates,
     ``{"plates": 3}``. None means no limit."""
     seed: int
@@ -350,38 +346,38 @@ class StudyInfo(StudySummary):
     """The maximum number of trials without a result."""
     tags: dict[str, str]
     """The tags: name -> text."""
-    model: dict[str, Any]
+    model: ModelState
     """The state of the model: a dict with ``status`` ("empty", "ok" or "degraded"), ``error``, ``reason`` (why the
     study has no gap), ``leaves``, ``depth``, ``dictionary`` and ``effective_dimension``."""
     created_at: datetime
     """When the study was created."""
     updated_at: datetime
     """When the study last changed."""
-    stop: dict[str, Any] | None = None
+    stop: Stop | None = None
     """The rules that end the study: a dict with ``no_gain_for``, ``gap_share_below`` or both."""
     constraints: tuple[str, ...] = ()
     """The constraints that every point satisfies."""
-    mixtures: tuple[dict[str, Any], ...] = ()
+    mixtures: tuple[Mixture, ...] = ()
     """Shares of a whole: dicts with ``parameters``, ``total``, ``at_most`` and ``least``."""
-    early_stopping: dict[str, Any] | None = None
+    early_stopping: EarlyStopping | None = None
     """The rule that ends trials early: a dict as in ``EarlyStopping``."""
-    objectives: tuple[dict[str, Any], ...] = ()
+    objectives: tuple[StudyObjective, ...] = ()
     """The objectives, if there are several: dicts as in ``StudyObjective``."""
     metrics: tuple[str, ...] = ()
     """The metrics of each result in addition to its value."""
-    outcome_constraints: tuple[dict[str, Any], ...] = ()
+    outcome_constraints: tuple[OutcomeConstraint, ...] = ()
     """The bounds of metrics: dicts as in ``OutcomeConstraint``."""
     space_version: int = 1
     """1 at first; it increases by one with each edit of the space."""
     defaults: Parameters = field(default_factory=dict)
     """The values of parameters that an edit added, in points from before the edit."""
-    prior: dict[str, dict[str, Any]] = field(default_factory=dict)
+    prior: dict[str, Belief] = field(default_factory=dict)
     """The beliefs about the optimum: parameter -> a dict as in ``Belief``."""
     baseline: Parameters = field(default_factory=dict)
     """The current settings: parameter -> value."""
     transfer_from: tuple[str, ...] = ()
     """The ids of older studies whose results the model uses."""
-    quantities: dict[str, dict[str, Any]] = field(default_factory=dict)
+    quantities: dict[str, Quantity] = field(default_factory=dict)
     """Measured quantity, or "value" -> a dict as in ``Quantity``."""
     cost: str | None = None
     """The source of the metric "cost": "told", "measured" or None."""
@@ -391,7 +387,7 @@ class StudyInfo(StudySummary):
     """Whether results that the others contradict have less weight."""
     cost_spent: float | None = None
     """The total cost of all results, in a study with a cost."""
-    plates: dict[str, Any] | None = None
+    plates: Plates | None = None
     """Batches of trials that share values: a dict as in ``Plates``."""
     title: str | None = None
     """What people call the study."""
@@ -424,7 +420,7 @@ class Answer(Record):
 
 @dataclass(frozen=True)
 class Reported(Record):
-    """The answer to a report."""
+    """The answer to reports."""
 
     stop: bool
     """Whether the trial is stopped: if so, end the evaluation."""
@@ -588,7 +584,7 @@ class Access(Record):
 
     owner: str | None
     """The owner. Only administrators can see a study without an owner, if the server requires tokens."""
-    shared_with: dict[str, Any]
+    shared_with: dict[str, Literal["read", "work"]]
     """User -> "read" or "work"; the user "*" means everybody."""
     unknown_users: tuple[str, ...] = ()
     """In the answer of ``Study.share``: users who have no token and have never logged in, such as mistyped names."""
@@ -686,7 +682,7 @@ ROWS_SHOWN = 20
 
 
 @dataclass(frozen=True)
-class RowError:
+class RowError(Record):
     """An error in a row of a source."""
 
     row: int
@@ -727,7 +723,7 @@ class ImportedResult(Record):
 class ImportReport(Record):
     """The outcome of importing the rows of a source."""
 
-    study_id: str
+    study: str
     """The study's id."""
     source: str
     """The name of the source."""
@@ -766,7 +762,7 @@ class ImportReport(Record):
         rows = f"{self.rows} row{'s' * (self.rows != 1)}"
         failed = sum(each.failed for each in self.results)
         of_these = f", {failed} of them as failed" if failed else ""
-        lines = [f"{self.source}: {rows}, {len(self.results)} {would} in study {self.study_id!r}{of_these}"]
+        lines = [f"{self.source}: {rows}, {len(self.results)} {would} in study {self.study!r}{of_these}"]
         if self.repeated:
             lines.append(f"already stored: {self.repeated}")
         if self.left_out:
@@ -827,7 +823,7 @@ def _decode(kind: Any, document: Any, path: Mapping[str, str]) -> Any:
         return kind(
             **{
                 name: _decode(hint, known[name], path)
-                for name, (hint, optional) in _layout(kind).items()
+                for name, (hint, optional) in layout(kind).items()
                 if not (optional and name not in known)
             }
         )
@@ -856,7 +852,7 @@ _SCALARS: dict[Any, Callable[[Any], Any]] = {datetime: datetime.fromisoformat, f
 
 
 @cache
-def _layout(kind: type) -> dict[str, tuple[Any, bool]]:
+def layout(kind: type) -> dict[str, tuple[Any, bool]]:
     """Return the type of each field of a dataclass, and whether it may be absent."""
     hints = get_type_hints(kind)
     return {

@@ -7,7 +7,10 @@ from typing import Any
 
 from adabkb_client._analysis import Assessment, Importance
 from adabkb_client._frames import LONGEST, cells, changes, choice
-from adabkb_client._models import Estimate, ImportReport, Recommendation, Record, StudyInfo, page
+from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
+from adabkb_client._lease import Leased
+from adabkb_client._models import Estimate, ImportReport, Recommendation, Record, StudyInfo
+from adabkb_client._objects import page
 from adabkb_client._values import difference
 
 LITERALLY = "tex2jax_ignore mathjax_ignore"
@@ -48,10 +51,16 @@ def study(info: StudyInfo) -> str:
     return f"<b>Study {escape(info.id)}</b>{title}: {_text(info.state + reason)}{told}{table([], rows)}{space}"
 
 
-@page.register
-def record(found: Record) -> str:
+def unreadable(id: str, error: Exception) -> str:
+    """Return the error of a study that cannot be read."""
+    return f"<b>Study {escape(id)}</b>: {escape(str(error))}"
+
+
+@page.register(Record)
+@page.register(KeptResult)
+def record(found: Any) -> str:
     """Return the fields of a record, one per row."""
-    shown = [each.name for each in fields(found) if each.repr]  # type: ignore[arg-type]
+    shown = [each.name for each in fields(found) if each.repr]
     return f"<b>{type(found).__name__}</b>{table([], [(name, _brief(getattr(found, name))) for name in shown])}"
 
 
@@ -65,6 +74,33 @@ def assessment(found: Assessment) -> str:
 def imported(found: ImportReport) -> str:
     """Return the report of an import, in the same words as its text."""
     return f"<pre>{escape(str(found))}</pre>"
+
+
+@page.register
+def leased(found: Leased) -> str:
+    """Return a leased trial, with its outcome once it is reported."""
+    rows: list[tuple[str, Any]] = [("study", found.trial.study), ("parameters", _in_words(found.trial.parameters))]
+    rows += [("attributes", _in_words(found.attributes))] if found.attributes else []
+    rows += [] if found.outcome is None else [("outcome", found.outcome)]
+    return f"<b>{type(found).__name__} {found.number}</b>{table([], rows)}"
+
+
+@page.register
+def outbox(found: Outbox) -> str:
+    """Return the results that are kept for a server, one per row."""
+    results = [(kept, "waiting") for kept in found.waiting()] + [(kept, "refused") for kept in found.refused()]
+    return f"<b>Outbox of {escape(found.server)}</b>{_kept(results)}"
+
+
+@page.register
+def delivery(found: Delivery) -> str:
+    """Return the results that were sent and refused, one per row."""
+    return _kept([(kept, "sent") for kept in found.sent] + [(kept, "refused") for kept in found.refused])
+
+
+def _kept(results: Iterable[tuple[KeptResult, str]]) -> str:
+    rows = [(kept.study, kept.body.get("trial"), state, kept.kept_at, kept.refusal) for kept, state in results]
+    return table(["study", "trial", "state", "kept_at", "refusal"], rows)
 
 
 def _brief(value: Any) -> Any:
@@ -108,7 +144,7 @@ def recommendation(found: Recommendation) -> str:
 def importance(found: Importance) -> str:
     """Return the importances with their standard errors, the largest first."""
     if found.reason is not None:
-        return escape(repr(found))
+        return table([], [(repr(found).strip("<>"),)])
     rows = [
         (
             each.name,

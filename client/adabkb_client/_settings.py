@@ -7,8 +7,9 @@ validates their values and combinations: see docs/http.md.
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Required, SupportsFloat, SupportsIndex, TypedDict
 
-from adabkb_client._models import Direction
 from adabkb_client._values import shown
+
+Direction = Literal["minimize", "maximize"]
 
 
 class CostBudget(TypedDict):
@@ -386,7 +387,7 @@ class StudySettings(StudyChanges, total=False):
     """The current settings, by parameter, such as ``{"temperature": 80}``: among equally good points, the
     recommendation changes the fewest of them."""
     transfer_from: Sequence[str]
-    """Names of older studies, such as ``["net-2025"]``, whose results the model also uses, as far as they agree with
+    """Ids of older studies, such as ``["net-2025"]``, whose results the model also uses, as far as they agree with
     the new ones."""
     cost: Literal["told", "measured"] | None
     """The source of the metric "cost": ``"told"`` (each result gives it) or ``"measured"`` (the duration of the attempt

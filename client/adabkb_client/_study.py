@@ -6,16 +6,15 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, SupportsFloat, SupportsIndex, overload
 
 from adabkb_client import _frames as frames
 from adabkb_client import _notebook as notebook
-from adabkb_client._hints import Hinting
 from adabkb_client._http.transport import Connected, Transport
 from adabkb_client._lease import LEASE_SECONDS, RENEW_AGAIN, RENEW_AT, Leased, printable
 from adabkb_client._models import Answer, Parameters, RunReport, StudyInfo, Trial
+from adabkb_client._objects import Hinting
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._study_methods import Study as StudyMethods
 from adabkb_client._trial_calls import report_of
@@ -134,9 +133,9 @@ class LeasedTrial(Leased):
         """Report that the trial cannot be evaluated."""
         return self._study.fail(self, printable(reason))
 
-    def release(self) -> Answer:
-        """Release the trial without a result."""
-        return self._study.release(self)
+    def release(self, reason: str | None = None) -> Answer:
+        """Release the trial without a result; the log keeps the reason."""
+        return self._study.release(self, reason)
 
     def withdraw(self, reason: str | None = None) -> Answer:
         """Decline the trial: its point will not be evaluated."""
@@ -213,10 +212,10 @@ def exit_on_sigterm() -> Iterator[None]:
 class Study(StudyMethods, HintingStudy, Connected[Transport]):
     """A study on the server. The object holds no state, so many processes may work on one study."""
 
-    def __init__(self, transport: Transport, study_id: str) -> None:
-        self.id = study_id
+    def __init__(self, transport: Transport, id: str) -> None:
+        self.id = id
         self._transport = transport
-        self._calls = StudyCalls(study_id)
+        self._calls = StudyCalls(id)
 
     def __repr__(self) -> str:
         return f"<Study {self.id!r}>"
@@ -559,14 +558,14 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         try:
             return notebook.study(self._transport.perform(self._calls._glance()))
         except (AdaBKBError, RuntimeError) as error:  # RuntimeError: the client is closed
-            return f"<b>Study {escape(self.id)}</b>: {escape(str(error))}"
+            return notebook.unreadable(self.id, error)
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the trials and the results as a pandas frame, with the columns of ``export("csv")`` (docs/http.md).
 
         Each trial has a row, whatever its state; one with replicates has a row per result. Results at your own points
-        follow. ``duration_seconds`` is how long the evaluation took: see ``observe``. A cell that does not apply is
-        missing, such as the value of a failed trial.
+        follow. ``duration_seconds`` is how long the evaluation took: see ``observe``. A cell that does not apply, such
+        as the value of a failed trial, is missing, as in ``Items.to_frame``.
 
         Raises:
             ImportError: pandas is not installed.

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
 from adabkb_client._calls import Call, Listing, Param, Steps
+from adabkb_client._documents import DictionaryPoint, ModelInfo, PartitionCell
 from adabkb_client._models import (
     Access,
     Answer,
@@ -35,7 +36,7 @@ from adabkb_client._parameters import Catalogue, Parameter, to_wire
 from adabkb_client._settings import Belief, Mixture, StudyChanges, check_settings
 from adabkb_client._tables import Source
 from adabkb_client._trial_calls import TrialCalls, result_of
-from adabkb_client._values import Numbers, encoded, plain, point, shown
+from adabkb_client._values import Numbers, as_it_is, encoded, plain, point, shown
 
 
 class StudyCalls(TrialCalls):
@@ -522,9 +523,9 @@ class StudyCalls(TrialCalls):
 
     # The model and the log, in wire form: see docs/http.md for the fields
 
-    def model(self) -> Steps[dict[str, Any]]:
+    def model(self) -> Steps[ModelInfo]:
         """Return the statistics and the learned parameters of the model."""
-        document: dict[str, Any] = yield Call("GET", f"{self._path}/model")
+        document: ModelInfo = yield Call("GET", f"{self._path}/model")
         return document
 
     def tree(self) -> Listing[dict[str, Any]]:
@@ -533,14 +534,14 @@ class StudyCalls(TrialCalls):
 
     def partition(
         self, status: Literal["leaf", "expanded", "pruned"] | None = None, metric: str | None = None
-    ) -> Listing[dict[str, Any]]:
+    ) -> Listing[PartitionCell]:
         """Yield the cells of the partition tree, each with the model's prediction of the objective or of a metric. With
         ``status``, only the cells of this status. ``metric`` is required with several objectives."""
-        return Listing(f"{self._path}/partition", dict, {"status": status, "metric": metric})
+        return Listing(f"{self._path}/partition", as_it_is, {"status": status, "metric": metric})
 
-    def dictionary(self) -> Listing[dict[str, Any]]:
+    def dictionary(self) -> Listing[DictionaryPoint]:
         """Yield the points of the dictionary, that is, the inducing points of the model."""
-        return Listing(f"{self._path}/dictionary", dict)
+        return Listing(f"{self._path}/dictionary", as_it_is)
 
     def events(self) -> Listing[Event]:
         """Yield the study's log in order."""

@@ -8,6 +8,7 @@ from operator import index
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar
 
 from adabkb_client._calls import BATCH, Call, Listing, Param, Steps, batch, study_path
+from adabkb_client._documents import Explanation, ResultItem
 from adabkb_client._lease import MISTAKES, Leased, in_words, is_of_evaluation, stop_seconds, this_worker
 from adabkb_client._models import (
     Answer,
@@ -45,9 +46,9 @@ T = TypeVar("T")
 class TrialCalls:
     """The calls of one study that concern its trials."""
 
-    def __init__(self, study_id: str) -> None:
-        self.id = study_id
-        self._path = study_path(study_id)
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self._path = study_path(id)
         self._is_without_model = False
 
     def ask(
@@ -219,7 +220,7 @@ class TrialCalls:
         result = result_of(value, std_error, metrics, std_errors, partial=partial)
         return self._observe({**_point(parameters), **result, **({} if plate is None else {"plate": index(plate)})})
 
-    def observe_many(self, items: Sequence[Mapping[str, Any]], *, dry_run: bool = False) -> Steps[list[BatchItem]]:
+    def observe_many(self, items: Sequence[ResultItem], *, dry_run: bool = False) -> Steps[list[BatchItem]]:
         """Report many results in wire form, and return the outcome of each.
 
         An item is what ``observe`` and ``add_result`` send: ``{"trial": 3, "value": 0.1}`` or
@@ -266,8 +267,8 @@ class TrialCalls:
         cost: SupportsFloat | None = None,
         lease_seconds: float | None = None,
         attempt: int | None = None,
-    ) -> Steps[Reported]:
-        """Report an intermediate value of a trial, and renew its lease; the answer says whether to stop.
+    ) -> Steps[bool]:
+        """Report an intermediate value of a trial, renew its lease, and return whether the trial is stopped.
 
         Sending a report again changes nothing. If the trial is stopped, end the evaluation without a result.
 
@@ -288,7 +289,8 @@ class TrialCalls:
             Conflict: this attempt has reported another value at the step, or no longer holds the trial, or the trial
                 has ended.
         """
-        return self._report([report_of(step, value, cost)], trial, lease_seconds, attempt)
+        answer = yield from self.send_reports(trial, [report_of(step, value, cost)], lease_seconds, attempt)
+        return answer.stop
 
     def report_many(
         self,
@@ -297,18 +299,20 @@ class TrialCalls:
         *,
         lease_seconds: float | None = None,
         attempt: int | None = None,
-    ) -> Steps[Reported]:
+    ) -> Steps[bool]:
         """Report several intermediate values of a trial, each as (step, value) or (step, value, cost): see ``report``.
         Either all of them are stored or none."""
-        return self._report([report_of(*each) for each in reports], trial, lease_seconds, attempt)
+        told = [report_of(*each) for each in reports]
+        return (yield from self.send_reports(trial, told, lease_seconds, attempt)).stop
 
-    def _report(
+    def send_reports(
         self,
-        reports: Sequence[Mapping[str, Any]],
         trial: Leased | Trial | int,
-        lease_seconds: float | None,
-        attempt: int | None,
+        reports: Sequence[Mapping[str, Any]],
+        lease_seconds: float | None = None,
+        attempt: int | None = None,
     ) -> Steps[Reported]:
+        """Send reports in wire form: see ``report``. The answer says why the trial is stopped."""
         reference = self._reference(trial, attempt)
         body: dict[str, Any] = {"reports": reports}
         body |= {} if lease_seconds is None else {"lease_seconds": lease_seconds}
@@ -369,15 +373,19 @@ class TrialCalls:
         lease = {} if lease_seconds is None else {"lease_seconds": lease_seconds}
         return self._lease("heartbeat", trial, attempt, lease, key=None)  # the request is idempotent
 
-    def release(self, trial: Leased | Trial | int, *, attempt: int | None = None) -> Steps[Answer]:
+    def release(
+        self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None
+    ) -> Steps[Answer]:
         """Release a trial without a result; it is issued next.
 
         Args:
             trial: the trial, or its number.
+            reason: why the attempt has no result, for the log.
             attempt: as in ``observe``.
         """
+        given = {} if reason is None else {"reason": reason}
         _note_sending(trial)
-        return _noted(trial, (yield from self._lease("release", trial, attempt, retry_for=stop_seconds())))
+        return _noted(trial, (yield from self._lease("release", trial, attempt, given, retry_for=stop_seconds())))
 
     def withdraw(
         self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None
@@ -402,7 +410,7 @@ class TrialCalls:
     def settle(self, trial: Leased, error: BaseException | None) -> Steps[None]:
         """Fail or release a trial at the end of its block, unless its outcome was reported before, or the error is one
         of the server or the connection."""
-        if trial.settled:
+        if trial.outcome is not None:
             return
         if error is None:
             log.warning("trial %d of study %r ended without a result", trial.number, self.id)
@@ -500,13 +508,13 @@ class TrialCalls:
         params: dict[str, Param] = {"state": state, "attribute": wanted or None}
         return Listing(f"{self._path}/trials", lambda trial: self._decode(Trial, trial), params)
 
-    def why(self, trial: Leased | Trial | int) -> Steps[dict[str, Any]]:
+    def why(self, trial: Leased | Trial | int) -> Steps[Explanation]:
         """Return the inputs of a trial's suggestion, and all events about the trial, in wire form: see docs/http.md."""
-        document: dict[str, Any] = yield Call("GET", f"{self._path}/trials/{self._reference(trial)['trial']}/why")
+        document: Explanation = yield Call("GET", f"{self._path}/trials/{self._reference(trial)['trial']}/why")
         return document
 
     def _decode(self, kind: type[T], document: Any) -> T:
-        return decode(kind, document, study_id=self.id)
+        return decode(kind, document, study=self.id)
 
     def _settle(
         self,
@@ -549,9 +557,9 @@ class TrialCalls:
         if not isinstance(trial, Trial):
             remedy = "add_result(parameters, value) stores a result at a point of your own"
             raise TypeError(f"give a trial or its number, not {shown(trial)}; {remedy}")
-        if trial.study_id != self.id:
-            remedy = f"use study {trial.study_id!r}"
-            raise ValueError(f"trial {trial.number} belongs to study {trial.study_id!r}, not to {self.id!r}: {remedy}")
+        if trial.study != self.id:
+            remedy = f"use study {trial.study!r}"
+            raise ValueError(f"trial {trial.number} belongs to study {trial.study!r}, not to {self.id!r}: {remedy}")
         return {"trial": trial.number, "attempt": trial.attempt}
 
 

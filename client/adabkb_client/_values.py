@@ -3,12 +3,19 @@
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, SupportsFloat
+from typing import Any, SupportsFloat, TypeVar
 
 from adabkb_client.errors import NotFinite, WrongResult
 
 Numbers = Mapping[str, SupportsFloat]
 """Numbers by name."""
+
+T = TypeVar("T")
+
+
+def as_it_is(value: T) -> T:
+    """Return a value unchanged."""
+    return value
 
 
 def plain(value: Any) -> Any:

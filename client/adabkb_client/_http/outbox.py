@@ -23,6 +23,7 @@ from platformdirs import user_state_path
 
 from adabkb_client._calls import Call, Steps
 from adabkb_client._models import Trial, decode
+from adabkb_client._objects import Shown
 from adabkb_client._values import encoded
 from adabkb_client.errors import AdaBKBError, APIError, Unauthorized, Unavailable, from_problem, is_refusal
 
@@ -40,7 +41,7 @@ KEY = re.compile(r"[!-~]{1,255}")
 
 
 @dataclass(frozen=True)
-class KeptResult:
+class KeptResult(Shown):
     """A result, or a failure, that the server has not received."""
 
     path: str
@@ -69,7 +70,7 @@ class KeptResult:
 
     @property
     def study(self) -> str:
-        """The study's name."""
+        """The id of the study."""
         return unquote(self.path.split("/")[2])
 
     @property
@@ -84,7 +85,7 @@ class KeptResult:
 
 
 @dataclass(frozen=True)
-class Delivery:
+class Delivery(Shown):
     """The outcome of sending kept results."""
 
     sent: tuple[KeptResult, ...]
@@ -93,7 +94,7 @@ class Delivery:
     """The results that the server has refused, which were moved to a separate folder."""
 
 
-class Outbox:
+class Outbox(Shown):
     """The kept results for one server.
 
     Args:
@@ -304,7 +305,7 @@ def delivery(outbox: Outbox | None) -> Steps[Delivery]:
 def _sent_now(kept: KeptResult) -> Steps[None]:
     if kept.trial_created_at is not None:
         study, number = kept.path.removesuffix("/observe"), kept.body["trial"]
-        trial = decode(Trial, (yield Call("GET", f"{study}/trials/{number}")), study_id=kept.study)
+        trial = decode(Trial, (yield Call("GET", f"{study}/trials/{number}")), study=kept.study)
         if trial.created_at != datetime.fromisoformat(kept.trial_created_at):
             detail = f"study {kept.study!r} was created again, so this is another trial"
             raise from_problem(404, {"code": "trial_not_found", "detail": detail})

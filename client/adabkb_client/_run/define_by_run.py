@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, SupportsFloat
 
 from adabkb_client import _client_calls as client_calls
+from adabkb_client import _console as console
+from adabkb_client._calls import Steps
 from adabkb_client._http.transport import Transport
 from adabkb_client._models import StudyInfo
 from adabkb_client._parameters import Categorical, Float, Int, Parameter, to_wire
 from adabkb_client._study import LeasedTrial, Study
+from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import plain
 from adabkb_client.errors import Conflict, Invalid, NotFound, WrongFunction
 
@@ -91,6 +94,13 @@ class AskingTrial(Suggestions):
         self._space = space
         self.params: dict[str, Any] = {}
         """The requested parameters with their values."""
+
+    def __repr__(self) -> str:
+        at = console.point(self.params) or "no parameter yet"
+        return f"<AskingTrial {self.number} of {self._leased.trial.study!r}: {at}>"
+
+    def _repr_html_(self) -> str:
+        return self._leased._repr_html_()
 
     @property
     def number(self) -> int:
@@ -345,6 +355,24 @@ def _holds(values: Iterable[Any], value: Any) -> bool:
     return any(each == value and isinstance(each, bool) == isinstance(value, bool) for each in values)
 
 
+def prepare(study: StudyCalls, definition: Mapping[str, Any], objective: Objective) -> Steps[None]:
+    """Create the study of a definition, with the first parameter that the objective requests, or open it if it exists.
+
+    Raises:
+        Conflict: it exists with another definition.
+        TypeError: the objective requests no parameter.
+    """
+    try:
+        known = (yield from study.info()).parameters
+    except NotFound:
+        parameters = first_parameter(objective)
+        with suppress(Conflict):  # another process has created it meanwhile
+            yield from client_calls.create_study(parameters=parameters, **definition)
+            return
+        known = (yield from study.info()).parameters
+    yield from client_calls.open_study(parameters=known, **definition)
+
+
 class DefinedByRun(Study):
     """A study from ``Client.define_by_run``. The first ``optimize`` creates it on the server.
 
@@ -359,12 +387,4 @@ class DefinedByRun(Study):
         self._definition = dict(definition)
 
     def _prepare(self, objective: Objective) -> None:
-        try:
-            known = self.info().parameters
-        except NotFound:
-            parameters = first_parameter(objective)
-            with suppress(Conflict):  # another process has created it meanwhile
-                self._transport.perform(client_calls.create_study(parameters=parameters, **self._definition))
-                return
-            known = self.info().parameters
-        self._transport.perform(client_calls.open_study(parameters=known, **self._definition))
+        self._transport.perform(prepare(self._calls, self._definition, objective))

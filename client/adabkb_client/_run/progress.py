@@ -39,7 +39,7 @@ class Progress:
     """Shows the progress of a study, including trials of other workers. Threads may share it, in a ``with`` block.
 
     Args:
-        name: the name of the study.
+        name: the id of the study.
         budget: the budget in trials; None without a limit.
         study_progress: the progress before the run.
         visible: whether to show the progress; the log is always written.

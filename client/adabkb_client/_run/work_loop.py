@@ -115,7 +115,7 @@ async def _evaluate(state: RunState, io: WorkerIO[L], trial: L) -> None:
     try:
         await _report(state, io, trial)
     except (*MISTAKES, *MISTAKES_AT_FIRST) as error:
-        if not trial.settled:
+        if trial.outcome is None:
             if state.is_mistake(error):
                 with suppress(Conflict):  # another worker holds the trial
                     await io.release(trial)

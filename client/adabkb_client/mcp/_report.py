@@ -64,7 +64,7 @@ def _last_trials(study: str, trials: int, count: int) -> Steps[list[Trial]]:
     found = []
     for number in range(trials, max(trials - count, 0), -1):
         document = yield from read_trial(study, number)
-        found.append(decode(Trial, document, study_id=study))
+        found.append(decode(Trial, document, study=study))
     return found
 
 

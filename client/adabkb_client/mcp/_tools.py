@@ -12,6 +12,7 @@ from adabkb_client._calls import Steps
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._models import Trial, decode
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client._trial_calls import report_of
 from adabkb_client.errors import NoTrialAvailable
 from adabkb_client.mcp import _answers as answers
 from adabkb_client.mcp import _arguments as definition
@@ -98,7 +99,7 @@ class Reading:
     async def why(self, study: StudyId, trial: TrialNumber) -> answers.WhyAnswer:
         """Explain why a trial was suggested, in a sentence or two. Use it when a user asks."""
         document = await self._transport.perform(StudyCalls(study).why(trial))
-        return answers.why(decode(Trial, document["trial"], study_id=study), document["decision"])
+        return answers.why(decode(Trial, document["trial"], study=study), document["decision"])
 
     async def importance(
         self,
@@ -402,7 +403,7 @@ class Changing:
     ) -> answers.ReportAnswer:
         """Report an intermediate value of a trial, such as the loss after an epoch. It renews the lease. If stop is
         true, end the evaluation; it then needs no result."""
-        found = await self._perform(StudyCalls(study).report(trial, step, value, cost=cost), context, key)
+        found = await self._perform(StudyCalls(study).send_reports(trial, [report_of(step, value, cost)]), context, key)
         answer: answers.ReportAnswer = {"stop": found.stop, "trial": answers.trial(found.trial)}
         if found.reason is not None:
             answer["reason"] = found.reason

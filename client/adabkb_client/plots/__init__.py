@@ -27,7 +27,7 @@ class Plots(PlotMethods):
 
 
 class AsyncPlots(AsyncPlotMethods):
-    """Awaitable versions of the figures. Reading their data does not block the event loop, but drawing does."""
+    """Awaitable versions of the figures, which are drawn in threads."""
 
     def __init__(self, study: "AsyncStudy") -> None:
         self._transport = study._transport

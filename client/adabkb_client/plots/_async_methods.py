@@ -22,7 +22,7 @@ class AsyncPlots:
             ValueError: the study has no such metric, or none is named and there are several objectives (as in all
             figures except ``front``).
         """
-        return await self._transport.perform(self._figures.history(metric=metric, figure=figure))
+        return await self._transport.perform_in_threads(self._figures.history(metric=metric, figure=figure))
 
     async def front(self, *objectives: str, figure: FigureBase | None = None) -> FigureBase:
         """Draw the results of a study with several objectives, with the Pareto front of the results and of the model.
@@ -35,7 +35,7 @@ class AsyncPlots:
             Invalid: the study has one objective.
             ValueError: these are not two of its objectives.
         """
-        return await self._transport.perform(self._figures.front(*objectives, figure=figure))
+        return await self._transport.perform_in_threads(self._figures.front(*objectives, figure=figure))
 
     async def slice(
         self, *parameters: str, points: int | None = None, metric: str | None = None, figure: FigureBase | None = None
@@ -51,7 +51,7 @@ class AsyncPlots:
         Raises:
             ValueError: the study has no such parameter, or it is fixed.
         """
-        return await self._transport.perform(
+        return await self._transport.perform_in_threads(
             self._figures.slice(*parameters, points=points, metric=metric, figure=figure)
         )
 
@@ -67,7 +67,7 @@ class AsyncPlots:
         Raises:
             ValueError: these are not two parameters of the study that vary.
         """
-        return await self._transport.perform(
+        return await self._transport.perform_in_threads(
             self._figures.contour(*parameters, points=points, metric=metric, figure=figure)
         )
 
@@ -82,11 +82,13 @@ class AsyncPlots:
         Raises:
             ValueError: the study has no such parameter, or it is fixed.
         """
-        return await self._transport.perform(self._figures.parallel(*parameters, metric=metric, figure=figure))
+        return await self._transport.perform_in_threads(
+            self._figures.parallel(*parameters, metric=metric, figure=figure)
+        )
 
     async def importance(self, *, metric: str | None = None, figure: FigureBase | None = None) -> FigureBase:
         """Draw the Sobol' indices of the parameters: see ``Study.importance``."""
-        return await self._transport.perform(self._figures.importance(metric=metric, figure=figure))
+        return await self._transport.perform_in_threads(self._figures.importance(metric=metric, figure=figure))
 
     async def leaves(self, *parameters: str, metric: str | None = None, figure: FigureBase | None = None) -> FigureBase:
         """Draw the leaves of the partition, and pruned cells (hatched), along a line or a plane through the recommended
@@ -100,4 +102,4 @@ class AsyncPlots:
         Raises:
             ValueError: these are not one or two parameters of the study that vary.
         """
-        return await self._transport.perform(self._figures.leaves(*parameters, metric=metric, figure=figure))
+        return await self._transport.perform_in_threads(self._figures.leaves(*parameters, metric=metric, figure=figure))

@@ -182,8 +182,9 @@ def title(info: StudyInfo) -> str:
 def within(info: StudyInfo, values: Iterable[float | None]) -> list[float]:
     """Return values as floats, clipped to the natural bounds of the study's value."""
     words = info.quantities.get("value", {})
-    low, high = words.get("low", -math.inf), words.get("high", math.inf)
-    return [min(max(value, low), high) for value in numbers(values)]
+    low, high = words.get("low"), words.get("high")
+    bounds = (-math.inf if low is None else low, math.inf if high is None else high)
+    return [min(max(value, bounds[0]), bounds[1]) for value in numbers(values)]
 
 
 def numbers(values: Iterable[float | None]) -> list[float]:

@@ -78,7 +78,7 @@ class MLflowCallback:
 
 def _tags(trial: Trial) -> dict[str, str]:
     reason = {} if trial.reason is None else {"adabkb.reason": trial.reason}
-    return {"adabkb.study": trial.study_id, "adabkb.trial": str(trial.number), "adabkb.state": trial.state, **reason}
+    return {"adabkb.study": trial.study, "adabkb.trial": str(trial.number), "adabkb.state": trial.state, **reason}
 
 
 def _milliseconds(moment: datetime) -> int:

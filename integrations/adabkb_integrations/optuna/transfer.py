@@ -38,7 +38,7 @@ TOLERANCE = Decimal("1e-6")
 """The last value of a stepped range may exceed its upper end by this share of a step, because of rounding."""
 
 
-def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **settings: Unpack[StudySettings]) -> Study:
+def to_server(optuna_study: optuna.Study, client: Client, id: str, **settings: Unpack[StudySettings]) -> Study:
     """Create a study on a server from an Optuna study. Its complete trials become results and its failed ones failures,
     which do not count towards the budget.
 
@@ -49,7 +49,7 @@ def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **setti
     Args:
         optuna_study: a study with one objective, whose complete trials have the same parameters with the same ranges.
         client: the client of the server.
-        study_id: the id on the server.
+        id: the id on the server.
         settings: see ``Client.create_study``.
 
     Returns:
@@ -70,7 +70,7 @@ def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **setti
     _check_alike(complete)
     parameters = {name: _parameter(each) for name, each in complete[0].distributions.items()}
     direction: Direction = "minimize" if optuna_study.direction == optuna.study.StudyDirection.MINIMIZE else "maximize"
-    study = client.create_study(study_id, parameters, direction=direction, **settings)
+    study = client.create_study(id, parameters, direction=direction, **settings)
     report = study.import_results(optuna_study)
     log.log(logging.WARNING if report.errors else logging.INFO, "%s", report)
     return study

@@ -33,6 +33,6 @@ class WandbCallback:
         run = wandb.init(config=dict(trial.parameters), reinit="create_new", **{**defaults, **self._options})
         values = {self._metric: trial.value, "std_error": std_error(study, trial)}
         run.log({name: value for name, value in values.items() if value is not None})
-        about = {"study": trial.study_id, "trial": trial.number, "state": trial.state, "reason": trial.reason}
+        about = {"study": trial.study, "trial": trial.number, "state": trial.state, "reason": trial.reason}
         run.summary.update({f"adabkb/{name}": value for name, value in about.items() if value is not None})
         run.finish(exit_code=0 if trial.state == "completed" else 1)

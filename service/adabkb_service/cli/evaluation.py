@@ -165,7 +165,7 @@ class Programs:
     def _sink(self, trial: LeasedTrial, command: Sequence[str], open_: ExitStack) -> IO[bytes]:
         if self.logs is None:
             return sys.stderr.buffer
-        path = self.logs / f"{trial.trial.study_id}-{trial.number}-{trial.trial.attempt}.log"
+        path = self.logs / f"{trial.trial.study}-{trial.number}-{trial.trial.attempt}.log"
         try:
             file = open_.enter_context(path.open("ab", buffering=0))
         except OSError as error:
@@ -285,7 +285,7 @@ class Programs:
         with self._lock:
             self._given_back += 1
             times = self._given_back
-        log.info("trial %d of study %r is released: %s", trial.number, trial.trial.study_id, told)
+        log.info("trial %d of study %r is released: %s", trial.number, trial.trial.study, told)
         if times >= self.limits.in_a_row:
             raise Stopped(f"{times} trials in a row were released; reason of the last one: {told}")
         # The server issues this trial next, so wait until the cause may be gone.

@@ -70,7 +70,7 @@ def environment(trial: LeasedTrial, folder: Path) -> dict[str, str]:
     file.write_text(json.dumps(parameters, ensure_ascii=False), encoding="utf-8")
     return {
         **{variable(name): as_text(value) for name, value in parameters.items()},
-        "ADABKB_STUDY": trial.trial.study_id,
+        "ADABKB_STUDY": trial.trial.study,
         "ADABKB_TRIAL": str(trial.number),
         "ADABKB_ATTEMPT": str(trial.trial.attempt),
         "ADABKB_PARAMETERS": str(file),

@@ -75,7 +75,7 @@ class ReportReader:
                 if found is not None and self._trial.report(*found):
                     return True
             except (AdaBKBError, ValueError) as error:
-                log.warning("trial %d of study %r: %s", self._trial.number, self._trial.trial.study_id, error)
+                log.warning("trial %d of study %r: %s", self._trial.number, self._trial.trial.study, error)
                 self._is_lost = isinstance(error, AdaBKBError)
         return False
 

@@ -18,7 +18,7 @@ from adabkb_client import (
     NoTrialAvailable,
     Parameter,
     Parameters,
-    Reported,
+    ResultItem,
     Study,
     StudyComplete,
     StudySummary,
@@ -103,7 +103,7 @@ class Session:
         made = self._call("point", study.id, lambda: study.add_result(parameters, value))
         self._enter(made, value=value, parameters=parameters, observation=_seq(made.answer))
 
-    def observe_many(self, study: Study, items: Sequence[dict[str, Any]]) -> list[BatchItem]:
+    def observe_many(self, study: Study, items: Sequence[ResultItem]) -> list[BatchItem]:
         """Report many results at once; empty if the client gave up."""
         made = self._call("observe", study.id, lambda: study.observe_many(items))
         fates: Sequence[BatchItem | None] = made.answer or [None] * len(items)
@@ -142,10 +142,10 @@ class Session:
         self._enter(made, trial=trial.number, attempt=trial.attempt)
         return made.fate
 
-    def report(self, study: Study, trial: Trial, reports: tuple[tuple[int, float], ...]) -> CallOutcome[Reported]:
+    def report(self, study: Study, trial: Trial, reports: tuple[tuple[int, float], ...]) -> CallOutcome[bool]:
         """Report intermediate values."""
         made = self._call("report", study.id, lambda: study.report_many(trial, reports), DONE_OR_REFUSED)
-        stopped = made.answer is not None and made.answer.stop
+        stopped = made.answer is True
         self._enter(made, trial=trial.number, attempt=trial.attempt, reports=reports, stopped=stopped)
         return made
 

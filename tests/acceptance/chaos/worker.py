@@ -8,9 +8,8 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from adabkb_client import Answer, Client, Parameters, Study, Trial
+from adabkb_client import Answer, Client, Parameters, ResultItem, Study, Trial
 from tests.acceptance.chaos.board import EDITED, MAX_STEPS, Board, Plan, objective
 from tests.acceptance.chaos.ledger import Ledger
 from tests.acceptance.chaos.session import Session
@@ -121,7 +120,7 @@ class Worker:
             steps, job.step = range(job.step + 1, last + 1), last
             reports = tuple((step, self._value(job.trial.parameters)) for step in steps)
             made = self._session.report(job.study, job.trial, reports)
-            if (made.answer and made.answer.stop) or (made.fate == "refused" and self._dice.random() < 0.5):
+            if made.answer or (made.fate == "refused" and self._dice.random() < 0.5):
                 self._held.remove(job)
 
     def _fail(self) -> None:
@@ -165,7 +164,7 @@ class Worker:
         items = [self._item(job) for job in (*jobs, *contradicted)]
         fates = self._session.observe_many(first.study, [*items, {"parameters": point, "value": self._value(point)}])
         for job, item, fate in zip(jobs, items, fates, strict=False):
-            self._remember(job, item["value"], fate.answer)
+            self._remember(job, float(item["value"]), fate.answer)
 
     def _add_result(self) -> None:
         if chosen := self._choose():
@@ -248,7 +247,7 @@ class Worker:
         if answer is not None and answer.observation is not None:
             self._reported.append(Reported(job, value, answer.observation.seq))
 
-    def _item(self, job: Job) -> dict[str, Any]:
+    def _item(self, job: Job) -> ResultItem:
         """A trial's result as an item of a batch."""
         return {"trial": job.trial.number, "attempt": job.trial.attempt, "value": self._value(job.trial.parameters)}
 

@@ -67,7 +67,7 @@ def tree(client: Client) -> Figure:
     for axes, results in zip(figure.subplots(1, 3), (6, 12, 25), strict=True):
         study.run(valley, n_trials=results - study.info().counts.completed)
         for cell in study.partition("leaf"):
-            _box(axes, cell)
+            _box(axes, dict(cell))
         points = [seen.parameters for seen in study.observations()]
         axes.plot([p["x"] for p in points], [p["y"] for p in points], ".", color=AMBER, ms=5)
         best = study.best()
@@ -97,7 +97,7 @@ def certificate(client: Client) -> Figure:
     figure, axes, cells = _bars(study)
     for cell in cells:
         _bar(axes, cell, FLOOR, cell["index"], LIGHT)
-    for cell in study.partition("pruned"):
+    for cell in map(dict, study.partition("pruned")):
         _bar(axes, cell, FLOOR, FLOOR + 0.3, "0.9", hatch="////")
     gap, top = study.info().gap, max(cell["index"] for cell in cells)
     assert gap is not None
@@ -131,7 +131,7 @@ def _bars(study: Study) -> tuple[Figure, Axes, list[Cell]]:
     axes = figure.add_subplot()
     axes.plot(GRID, [hills(x) for x in GRID], color=GREY, ls=":")
     _dots(axes, study)
-    cells = list(study.partition("leaf"))
+    cells: list[Cell] = [{**cell} for cell in study.partition("leaf")]
     top = max(cell["index"] for cell in cells)
     axes.set(xlim=(0, 1), ylim=(FLOOR, top + 0.4), xlabel="parameter", yticks=[])
     return figure, axes, cells

@@ -19,12 +19,15 @@ from pathlib import Path
 from tests.integration.client import expanded
 
 PACKAGE = Path(__file__).parents[3] / "client" / "adabkb_client"
-PARTS = {"ask", "change", "deliver_reports", "settle", "suggest"}
-"""Procedures that are parts of other calls, and ``suggest``, which is written by hand for each client."""
-WITH_FILES = {"add_file", "add_result_file", "import_results"}
-"""Procedures that read files, which the asynchronous client therefore performs in threads."""
+PARTS = {"ask", "change", "deliver_reports", "send_reports", "settle", "suggest", "tree"}
+"""Procedures that are parts of other calls or only have a command, and ``suggest``, which each client has by hand."""
+IN_THREADS = {"add_file", "add_result_file", "import_results"}
+"""Procedures that read files, which the asynchronous client therefore performs in threads, as it does all figures."""
 
-DEFINED = "adabkb_client._run.define_by_run import DefinedByRun"
+DEFINED = {
+    False: "adabkb_client._run.define_by_run import DefinedByRun",
+    True: "adabkb_client._run.async_define_by_run import AsyncDefinedByRun",
+}
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,15 @@ ALL = (
     Methods(
         "_client_methods.py", "Client", "client_calls", None, CLIENT, False, only=("create_study", "define_by_run")
     ),
-    Methods("_async_client_methods.py", "AsyncClient", "client_calls", None, CLIENT, True, only=("create_study",)),
+    Methods(
+        "_async_client_methods.py",
+        "AsyncClient",
+        "client_calls",
+        None,
+        CLIENT,
+        True,
+        only=("create_study", "define_by_run"),
+    ),
     Methods(
         "_study_methods.py",
         "Study",
@@ -104,14 +115,14 @@ def written(methods: Methods) -> str:
         **_calls_import(methods, folder),
         transport: f"from adabkb_client._http.{'async_' * methods.is_async}transport import {transport}",
         items: f"from adabkb_client._items import {items}",
-        "as_it_is": "from adabkb_client._items import as_it_is",
+        "as_it_is": "from adabkb_client._values import as_it_is",
         study: f"from adabkb_client._{'async_' * methods.is_async}study import {study}",
         "TYPE_CHECKING": "from typing import TYPE_CHECKING",
     }
     client = "asynchronous" if methods.is_async else "blocking"
     performed = methods.calls_class or methods.sources[0]
     attribute = f"    {methods.calls.removeprefix('self.')}: {methods.calls_class}\n" if methods.calls_class else ""
-    deferred = "\n\nif TYPE_CHECKING:\n    from " + DEFINED if "DefinedByRun" in found else ""
+    deferred = "\n\nif TYPE_CHECKING:\n    from " + DEFINED[methods.is_async] if "DefinedByRun" in found else ""
     text = f'''"""The methods of the {client} client that perform ``{performed}``.
 
 Written by ``python -m tests.integration.client.methods``; change the procedures instead.
@@ -159,8 +170,11 @@ def _method(procedure: ast.FunctionDef, methods: Methods) -> str:
     assert isinstance(procedure.returns, ast.Subscript)
     if procedure.name == "define_by_run":
         given = f"{methods.calls}.{procedure.name}({', '.join(_passed(procedure))})"
-        body = f"from {DEFINED}  # noqa: PLC0415 (only a run needs its engine)\n"
-        return _text(procedure, "def", '"DefinedByRun"', f"{body}return DefinedByRun(self._transport, {given})")
+        defined = DEFINED[methods.is_async]
+        kind = defined.rpartition(" ")[2]
+        body = f"from {defined}  # noqa: PLC0415 (only a run needs its engine)\nreturn {kind}(self._transport, {given})"
+        text = _text(procedure, "def", f'"{kind}"', body)
+        return text.replace("``client.define", "``await client.define") if methods.is_async else text
     kind, result = ast.unparse(procedure.returns.value), ast.unparse(procedure.returns.slice)
     call = f"{methods.calls}.{procedure.name}({', '.join(_passed(procedure))})"
     if kind == "Listing":
@@ -170,7 +184,8 @@ def _method(procedure: ast.FunctionDef, methods: Methods) -> str:
             else f"Items({call}, as_it_is, self._transport)"
         )
         return _text(procedure, "def", f"{'Async' * methods.is_async}Items[{result}]", f"return {items}")
-    perform = f"self._transport.perform{'_in_threads' * (procedure.name in WITH_FILES and methods.is_async)}"
+    takes_time = procedure.name in IN_THREADS or methods.calls_class == "Figures"
+    perform = f"self._transport.perform{'_in_threads' * (takes_time and methods.is_async)}"
     done = f"{'await ' * methods.is_async}{perform}({call})"
     if methods.calls_class is None:
         study, info = f"{'Async' * methods.is_async}Study", done.replace(call, "steps")

@@ -1,10 +1,13 @@
 """The asynchronous client: the same calls, awaited, with many evaluations under way in one thread."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 
 import pytest
 
+import adabkb_client._frames as frames
+import adabkb_client.plots._figures as figures
 from adabkb_client import (
     AsyncClient,
     AsyncLeasedTrial,
@@ -193,3 +196,28 @@ def test_a_deletion_whose_answer_was_lost_is_a_success(study: Study, faulty: Pro
     in_a_loop(faulty.url, work)
     with pytest.raises(NotFound):
         study.info()
+
+
+def test_frames_and_figures_are_made_in_threads(server: str, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    study.observe(study.suggest(), 0.5)
+    made: dict[str, bool] = {}
+
+    def watched(owner: object, name: str) -> None:
+        original = getattr(owner, name)
+
+        def made_here(*arguments: object) -> object:
+            made[name] = threading.current_thread() is threading.main_thread()
+            return original(*arguments)
+
+        monkeypatch.setattr(owner, name, made_here)
+
+    for owner, name in ((frames, "of_study"), (frames, "frame"), (figures, "history")):
+        watched(owner, name)
+
+    async def work(client: AsyncClient) -> None:
+        there = await client.study(study.id)
+        assert len(await there.to_frame()) == len(await there.trials().to_frame()) == 1
+        await there.plot.history()
+
+    in_a_loop(server, work)
+    assert made == {"of_study": False, "frame": False, "history": False}

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
 
-from adabkb_client import Categorical, Client, Conflict, Float, Int, Invalid, NotFound, Parameter, Study
+from adabkb_client import (
+    AshaRule,
+    AsyncClient,
+    AsyncStudy,
+    Categorical,
+    Client,
+    Conflict,
+    Float,
+    Int,
+    Invalid,
+    NotFound,
+    Parameter,
+    Study,
+)
 
 SEEN: list[dict[str, Any]] = []
 
@@ -165,3 +180,66 @@ def test_it_keeps_its_definition_under_other_options(client: Client) -> None:
     tuned = client.define_by_run("patient", direction="minimize").with_options(timeout=20)
     tuned.optimize(simple, n_trials=2, progress=False)
     assert tuned.info().counts.completed == 2
+
+
+def test_the_event_loop_defines_the_same_space_in_threads(client: Client, server: str) -> None:
+    """The objective blocks only its thread, and two run at the same time: each waits for the other."""
+    both, loops = threading.Barrier(2, timeout=60), set[int]()
+
+    def together(trial: Any) -> float:
+        loops.add(threading.get_ident())
+        value = branching(trial)
+        if trial.number <= 2:
+            both.wait()
+        trial.set_user_attr("by", "a thread")
+        return value
+
+    async def main() -> None:
+        async with AsyncClient(server) as aclient:
+            study = aclient.define_by_run("a", direction="minimize", seed=1, budget=12)
+            with pytest.raises(NotFound):
+                await study.info()
+            report = await study.optimize(together, workers=2, progress=False)
+            assert (report.completed, report.failed, report.reason) == (12, 0, "budget")
+            assert threading.get_ident() not in loops
+            with pytest.raises(Conflict):
+                await aclient.define_by_run("a", direction="maximize", seed=1).optimize(together, progress=False)
+
+    blocking = client.define_by_run("b", direction="minimize", seed=1, budget=12)
+    blocking.optimize(branching, progress=False)
+    asyncio.run(main())
+    there = client.study("a")
+    assert {trial.attributes["by"] for trial in there.trials()} == {"a thread"}
+    asked = declared(there)
+    assert asked["C"] == {"model": ["svm"]} == declared(blocking)["C"]
+    assert not any(each.outside for each in there.observations())
+
+
+def test_an_objective_on_an_event_loop_reports_and_stops(client: Client, server: str) -> None:
+    client.create_study(
+        "early", {"x": Float(0, 1)}, direction="minimize", seed=1, early_stopping=AshaRule(4, after_trials=1)
+    )
+    ended: list[str] = []
+
+    def objective(trial: Any) -> float:
+        value = float(trial.number)
+        for step in range(1, 5):
+            trial.report(value, step)
+            if trial.should_prune():
+                raise RuntimeError("pruned")
+        ended.append("complete")
+        return float(value + 0 * trial.suggest_float("x", 0, 1))
+
+    async def coroutine(trial: Any) -> float:
+        return objective(trial)
+
+    async def main() -> None:
+        async with AsyncClient(server) as aclient:
+            study: AsyncStudy = await aclient.study("early")
+            report = await study.optimize(objective, n_trials=3, progress=False)
+            assert (report.completed, report.stopped, report.failed) == (1, 2, 0)
+            with pytest.raises(TypeError, match="blocking function"):
+                await study.optimize(coroutine, n_trials=1)
+
+    asyncio.run(main())
+    assert ended == ["complete"]

@@ -165,6 +165,9 @@ def test_an_editor_completes_each_argument(server: Completing, line: str, expect
         ('client.create_study("s", {}, "', ["minimize", "maximize"]),
         ('client.create_study("s", {}, algorithm={"', ["kind", "profile", "delta"]),
         ('client.create_study("s", {}, plates={"', ["size", "shared"]),
+        ('study.info().model["', ["status", "error", "effective_dimension"]),
+        ('study.info().parameters[0]["', ["name", "kind", "low", "choices", "when"]),
+        ('study.why(trial)["', ["trial", "decision", "events"]),
     ],
 )
 def test_and_what_a_setting_consists_of(server: Completing, line: str, expected: Sequence[str]) -> None:

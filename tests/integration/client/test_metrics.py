@@ -94,7 +94,9 @@ def test_without_outcome_constraints_no_text_calls_a_point_feasible(server: str,
         said = adabkb(*command, *at)
         assert "purity=" in said
         assert "feasible" not in said
-    assert "outcome constraints" not in study.why(last)["decision"]["in_words"]
+    decision = study.why(last)["decision"]
+    assert decision is not None
+    assert "outcome constraints" not in decision["in_words"]
 
 
 def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> None:

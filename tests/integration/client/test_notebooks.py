@@ -1,12 +1,35 @@
 """Studies, lists and recommendations in notebooks: their HTML is escaped, and displaying them never raises."""
 
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
-from adabkb_client import Categorical, Client, Float, Link, Recommendation, Study
+import adabkb_client
+from adabkb_client import (
+    AskingTrial,
+    AsyncClient,
+    AsyncDefinedByRun,
+    AsyncLeasedTrial,
+    AsyncStudy,
+    Categorical,
+    Client,
+    DefinedByRun,
+    Float,
+    KeptResult,
+    LeasedTrial,
+    Link,
+    Outbox,
+    Recommendation,
+    Study,
+    Trial,
+)
+from adabkb_client._run.define_by_run import Space
 from tests.servers import server_on
 
 POISON = "<script>alert('$x$ & \"y\"')</script>"
@@ -62,6 +85,75 @@ def test_every_answer_prints_as_one_line_and_shows_as_a_table(poisoned: Study) -
         assert "<script" not in html, answer
         assert "<table" in html or "<pre>" in html or "none" in html.lower(), answer
     assert secret not in repr(link) + link._repr_html_()
+
+
+ONLY_A_LINE = {"AsyncClient", "AsyncDefinedByRun", "AsyncItems", "AsyncStudy", "Client"}
+"""Objects without a table: those of an event loop cannot read from the server, and a client has nothing to list."""
+PARTS_OF_CALLS = {"Bool", "Catalogue", "Categorical", "Fixed", "Float", "Int", "Ordinal", "verify_webhook"}
+"""What a program writes, and does not receive."""
+
+
+def test_every_public_object_prints_as_one_line_and_shows_as_a_table(poisoned: Study, tmp_path: Path) -> None:
+    """Each name of ``__all__`` is an error, a type of arguments, or an object that is displayed."""
+    things = {name: getattr(adabkb_client, name) for name in adabkb_client.__all__}
+    kinds = {
+        name: kind
+        for name, kind in things.items()
+        if isinstance(kind, type) and not issubclass(kind, Exception | dict) and name not in PARTS_OF_CALLS
+    }
+    shown = {name: filled(kind) for name, kind in kinds.items() if is_dataclass(kind)}
+    shown |= {"Client": Client("http://user:secret@127.0.0.1:9", token="secret"), "Items": poisoned.trials()}
+    shown |= {
+        "StudyInfo": poisoned.info(),
+        "Study": poisoned,
+        "DefinedByRun": DefinedByRun(poisoned._transport, {"id": poisoned.id}),
+    }
+    leased = LeasedTrial(poisoned, filled(Trial))
+    shown |= {"LeasedTrial": leased, "AskingTrial": AskingTrial(leased, Space(poisoned))}
+    outbox = Outbox("http://127.0.0.1:9", tmp_path)
+    outbox._keep(KeptResult.of("/studies/s/observe", {"trial": 1, "value": 0.5}, "key", None))
+    shown["Outbox"] = outbox
+    aclient = AsyncClient("http://user:secret@127.0.0.1:9", token="secret")
+    astudy = AsyncStudy(aclient._transport, "s")
+    shown |= {"AsyncClient": aclient, "AsyncStudy": astudy, "AsyncItems": astudy.trials()}
+    shown["AsyncDefinedByRun"] = AsyncDefinedByRun(aclient._transport, {"id": "s"})
+    shown["AsyncLeasedTrial"] = AsyncLeasedTrial(astudy, filled(Trial))
+    assert shown.keys() == kinds.keys()
+    for name, found in shown.items():
+        assert "object at 0x" not in repr(found), name
+        assert "\n" not in repr(found) or name == "Items", name
+        assert "secret" not in repr(found), name
+        if name not in ONLY_A_LINE:
+            html = found._repr_html_()
+            assert "<table" in html or (name == "ImportReport" and "<pre>" in html), name
+            assert POISON not in html, name
+
+
+def filled(kind: Any) -> Any:
+    """A record with a value in each field, whose texts are poisoned."""
+    values = {name: _example(hint) for name, hint in get_type_hints(kind).items() if name in _fields(kind)}
+    return kind(**values, **({"path": "/studies/s/observe"} if kind is KeptResult else {}))
+
+
+def _fields(kind: Any) -> set[str]:
+    return {each.name for each in fields(kind)} - {"path"}  # of requests, which are never of users
+
+
+def _example(hint: Any) -> Any:
+    """A value of a type: of a union, of its first member."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (UnionType, Union):
+        return _example(parts[0])
+    if origin is Literal:
+        return parts[0]
+    if origin is tuple:
+        return (_example(parts[0]),)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {POISON: _example(parts[1])}
+    if is_dataclass(hint):
+        return filled(hint)
+    values = {int: 1, float: 0.5, bool: True, str: f"{POISON}\n", datetime: datetime.now(UTC), Path: Path(POISON)}
+    return values.get(hint, POISON)
 
 
 def test_a_study_shows_how_far_it_has_come(poisoned: Study) -> None:

@@ -5,7 +5,6 @@ import io
 import json
 import math
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from adabkb_client import (
     NoTrialAvailable,
     Ordinal,
     Parameter,
+    ResultItem,
     Study,
     StudyComplete,
 )
@@ -193,10 +193,10 @@ def test_a_batch_tells_the_fate_of_each_item(client: Client) -> None:
     space = {"x": Float(0, 1), "y": Float(1, 100, log=True)}
     study = client.create_study("s", space, direction="maximize", seed=1, algorithm={"kind": "random"})
     point = {"x": 0.5, "y": 10.0}
-    items: list[dict[str, Any]] = [
+    items: list[ResultItem] = [
         {"parameters": point, "value": 1.0},
         {"parameters": {"x": 9}, "value": 1.0},
-        *({"parameters": point, "value": float(number)} for number in range(998)),
+        *(ResultItem(parameters=point, value=float(number)) for number in range(998)),
         {"trial": 77, "value": 1.0},
     ]
     assert len(study.observe_many(items, dry_run=True)) == 1001
@@ -300,7 +300,7 @@ def test_what_the_model_says(study: Study) -> None:
     assert prediction.ucb is not None
     assert prediction.lcb < after.model.mean < prediction.ucb
     assert study.model()
-    assert next(iter(study.tree()))["key"] == "0"
+    assert study.partition()[0]["key"] == "0"
     assert list(study.dictionary())
 
 
@@ -389,3 +389,11 @@ def test_attributes_of_trials_are_set_read_and_searched(study: Study) -> None:
         study.annotate(1, {"a:b": 1})
     with pytest.raises(ValueError, match="not JSON compliant"):
         study.annotate(1, {"a": float("nan")})
+
+
+def test_the_log_keeps_why_a_trial_is_released(study: Study) -> None:
+    study.release(study.suggest(), "no sample")
+    with study.trial() as trial:
+        trial.release("no sample either")
+    released = [event.payload.get("reason") for event in study.events() if event.kind == "released"]
+    assert released == ["no sample", "no sample either"]

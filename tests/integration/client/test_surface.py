@@ -4,11 +4,11 @@ import inspect
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
 from types import ModuleType
-from typing import get_args, get_origin
+from typing import Any, get_args, get_origin, get_type_hints
 
 import jedi
 import pytest
@@ -35,20 +35,22 @@ from adabkb_client import (
 from adabkb_client._calls import Listing
 from adabkb_client._models import decode
 from adabkb_client._study_calls import StudyCalls
+from tests.integration.client.methods import PARTS
 
 PUBLIC = ("adabkb_client", "adabkb_client.errors", "adabkb_client.mcp", "adabkb_client.plots")
 SURFACE = """
-    APIError Access AdaBKBError Algorithm Answer AshaRule AskingTrial Assessment AsyncClient AsyncItems AsyncLeasedTrial
-    AsyncStudy BatchItem Belief Best Bool Catalogue Categorical Cell Change Check Client Conflict ConnectionFailed
-    CostBudget Counts CurvePoint CurveSummary DefinedByRun Deletion Delivery Direction EarlyStopping Estimate Event
-    ExpectedValue File Findings Fixed Float Front FrontEstimate FrontObjective FrontPoint Growth ImportReport Importance
-    ImportedResult Int Invalid Items KeptResult LatestTrial LeasedTrial Link MedianRule MetricPrediction Mixture
+    APIError Access AdaBKBError Algorithm Answer AshaRule AskingTrial Assessment AsyncClient AsyncDefinedByRun
+    AsyncItems AsyncLeasedTrial AsyncStudy BatchItem Belief Best Bool Catalogue Categorical Cell Change Check Client
+    Conflict ConnectionFailed CostBudget Counts CurvePoint CurveSummary DefinedByRun Deletion Delivery
+    DictionaryPoint Direction EarlyStopping Estimate Event ExpectedValue Explanation File Findings Fixed Float Front
+    FrontEstimate FrontObjective FrontPoint Growth ImportReport Importance ImportedResult Int Invalid Items
+    KeptResult LatestTrial LeasedTrial Link MedianRule MetricPrediction Mixture ModelInfo ModelState
     NoTrialAvailable NotFinite NotFound Observation Ordinal Outbox OutcomeConstraint Outlook Parameter
-    ParameterImportance Parameters PatienceRule PlateBudget Plates PreconditionFailed Prediction Progress Quantity
-    Recommendation Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete
-    StudyInfo StudyObjective StudySettings StudySummary Trial TrialState Unauthorized Unavailable UnexpectedAnswer
-    Validation
-    ValidationItem Webhook WorkerDied WorkerLost WrongFunction WrongResult verify_webhook
+    ParameterImportance ParameterInfo Parameters PartitionCell PatienceRule PlateBudget Plates PreconditionFailed
+    Prediction Progress Quantity Recommendation ResultItem ResultKept RowError RunReport Slice SliceAxis Stop Study
+    StudyChanges StudyComplete StudyInfo StudyObjective StudySettings StudySummary Trial TrialState Unauthorized
+    Unavailable UnexpectedAnswer Validation ValidationItem Webhook WorkerDied WorkerLost WrongFunction WrongResult
+    verify_webhook
 """
 
 
@@ -73,7 +75,7 @@ def _modules_in(package: ModuleType) -> Iterator[str]:
     [
         (
             LeasedTrial,
-            "annotate attributes close fail number observe outcome parameters release report seconds settled "
+            "annotate attributes close fail number observe outcome parameters release report seconds "
             "should_stop start trial withdraw",
         ),
         (Outbox, "every file folder put_back refused remove server waiting"),
@@ -171,9 +173,9 @@ def signature(method: object) -> tuple[list[inspect.Parameter], object]:
 
 
 CALLS = {name for name, _ in inspect.getmembers(StudyCalls, callable) if not name.startswith("_")}
-WRITTEN_ONCE = sorted(CALLS - {"ask", "change", "suggest", "settle", "deliver_reports"})
-"""``suggest`` is written by hand for each client, since its return type depends on its arguments; the others are parts
-of calls or of leased trials."""
+WRITTEN_ONCE = sorted(CALLS - PARTS)
+"""``suggest`` is written by hand for each client, since its return type depends on its arguments; the other
+``PARTS`` are parts of calls or of leased trials."""
 
 
 @pytest.mark.parametrize("name", WRITTEN_ONCE)
@@ -196,13 +198,17 @@ def test_a_call_written_once_has_the_same_documentation_and_signature_in_both_cl
         assert answer == (None if expected is type(None) else expected)
 
 
+def test_parts_of_calls_are_no_methods() -> None:
+    assert not {name for kind in (Study, AsyncStudy) for name in PARTS - {"suggest"} if hasattr(kind, name)}
+
+
 BLOCKING: dict[type, set[str]] = {
-    Client: {"define_by_run"},
-    Study: {"optimize"},  # its objective blocks for each answer
-    LeasedTrial: {"start", "close"},
+    Client: set(),
+    Study: set(),
+    LeasedTrial: {"start", "close"},  # an async with block needs a task, which an object cannot end by itself
 }
 IN_PROCESSES = {"processes", "engine", "resources", "gpus"}
-"""Arguments of ``Study.run`` that do not apply to event loops."""
+"""Arguments of ``Study.run`` and ``Study.optimize`` that do not apply to event loops."""
 
 
 @pytest.mark.parametrize(
@@ -216,8 +222,55 @@ def test_the_asynchronous_client_has_the_same_calls_with_the_same_arguments(bloc
         method, other = getattr(asynchronous, name), getattr(blocking, name)
         assert inspect.getdoc(method), name
         if callable(other):
-            expected = [each for each in signature(other)[0] if name != "run" or each.name not in IN_PROCESSES]
+            expected = [
+                each for each in signature(other)[0] if name not in ("run", "optimize") or each.name not in IN_PROCESSES
+            ]
             found = signature(method)[0]
             if name == "run":  # the function is awaited in one and called in the other
                 found, expected = found[1:], expected[1:]
             assert found == expected, name
+
+
+BARE = {
+    ("AskingTrial", "user_attrs"): "attributes",
+    ("Catalogue", "cells"): "cells of a table",
+    ("Catalogue", "row"): "cells of a table",
+    ("Event", "payload"): "differs by kind, and grows with each version: see docs/http.md",
+    ("Explanation", "decision"): "in wire form: see docs/http.md",
+    ("Explanation", "events"): "in wire form: see docs/http.md",
+    ("Explanation", "trial"): "in wire form: see docs/http.md",
+    ("KeptResult", "body"): "the body of a request, as it is sent",
+    ("ModelInfo", "learned"): "differs by algorithm: see docs/http.md",
+    ("verify_webhook", "verify_webhook"): "differs by kind: see docs/http.md",
+}
+"""Public annotations with dicts of any values, and why. Also those of ``FREE`` arguments and fields."""
+FREE = {"attributes", "baseline", "centroid", "choices", "context", "defaults", "fixed", "high", "low", "parameters"}
+FREE |= {"point", "points", "at", "resources", "source", "untried", "widened", "objective", "function", "to_json"}
+"""Values of parameters or attributes, rows of tables, arguments for a cluster, and results of functions."""
+
+
+def test_no_public_annotation_is_a_bare_dict() -> None:
+    found = {(owner, name) for owner, name, hint in _annotations() if _has_bare_dict(hint) and name not in FREE}
+    assert found == BARE.keys()
+
+
+def _annotations() -> Iterator[tuple[str, str, object]]:
+    for owner in adabkb_client.__all__:
+        thing = getattr(adabkb_client, owner)
+        if isinstance(thing, type):
+            yield from ((owner, name, hint) for name, hint in get_type_hints(thing).items() if not name.startswith("_"))
+        for name, member in [(owner, thing)] if inspect.isfunction(thing) else inspect.getmembers(thing):
+            called = member.fget if isinstance(member, property) else member
+            if not name.startswith("_") and (inspect.isfunction(called) or inspect.ismethod(called)):
+                for argument, hint in called.__annotations__.items():
+                    yield owner, name if argument == "return" else argument, hint
+
+
+def _has_bare_dict(hint: object) -> bool:
+    """Whether a type has ``dict[str, Any]`` or ``Mapping[str, Any]`` anywhere."""
+    if isinstance(hint, str):
+        return "dict[str, Any]" in hint or "Mapping[str, Any]" in hint
+    parts = get_args(hint)
+    if get_origin(hint) in (dict, Mapping) and len(parts) == 2:
+        return parts[1] is Any or _has_bare_dict(parts[1])
+    return any(map(_has_bare_dict, parts))

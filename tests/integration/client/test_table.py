@@ -11,7 +11,7 @@ import httpx
 import pandas as pd
 import pytest
 
-from adabkb_client import Categorical, Client, Float, Parameter, Study
+from adabkb_client import Bool, Categorical, Client, Float, Int, Parameter, Study
 from tests.integration.cli.shell import adabkb
 
 COLUMNS = [
@@ -151,6 +151,36 @@ def test_a_study_without_trials_has_the_columns_alone(client: Client) -> None:
     assert ",".join(study.to_frame().columns) == study.export("csv").strip()
 
 
+def test_a_missing_cell_is_the_same_in_every_frame(client: Client) -> None:
+    """A number is NaN, a time NaT and any other cell None; a choice None is a text, and never missing."""
+    space: dict[str, Parameter] = {"kernel": Categorical(["rbf", None]), "pick": Categorical(["a", None])}
+    space |= {"degree": Int(1, 4, when={"kernel": ["rbf"]}), "wide": Bool(when={"kernel": ["rbf"]})}
+    study = client.create_study("missing", space, direction="minimize", seed=1)
+    study.queue({"kernel": None, "pick": None})
+    study.queue({"kernel": "rbf", "pick": "a", "degree": 2, "wide": True})
+    study.observe(study.suggest(), 1.0)
+    study.suggest()
+    frames = {"trials": study.trials().to_frame(), "results": study.observations().to_frame()}
+    frames |= {"study": study.to_frame(), "studies": client.studies().to_frame(), "log": study.events().to_frame()}
+    for name in ("trials", "study"):
+        frame = frames[name]
+        assert frame["parameters.kernel"].tolist() == ["None", "rbf"]
+        assert frame["parameters.pick"].tolist() == ["None", "a"]
+        assert frame["parameters.degree"].isna().tolist() == [True, False]
+        assert frame["parameters.wide"].tolist() == [None, True]
+        assert frame["value"].isna().tolist() == [False, True]
+        assert frame["reason"].tolist() == [None, None]
+        assert str(frame["finished_at"].dtype) == "datetime64[us, UTC]"
+    assert frames["results"]["std_error"].dtype == "float64"
+    assert frames["studies"].set_index("id")["best"].dtype == "float64"
+    kinds = {float: ("float64",), type(pd.NA): ("Int64", "boolean"), type(None): ("object",)}
+    kinds[type(pd.NaT)] = ("datetime64",)
+    for name, frame in frames.items():
+        for column in frame.columns:
+            for cell in frame[column][frame[column].isna()]:
+                assert str(frame[column].dtype).startswith(kinds[type(cell)]), (name, column, cell)
+
+
 def _plain(cell: Any) -> Any:
     """A cell of the frame, for comparison."""
     if cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, float) and math.isnan(cell)):
@@ -161,7 +191,7 @@ def _plain(cell: Any) -> Any:
 def _read(name: str, cell: str) -> Any:
     """A cell of the CSV, for comparison."""
     if cell in ("", "null"):
-        return None
+        return "None" if cell else None  # null is a choice here
     if name.endswith("_at"):
         return pd.Timestamp(cell).to_pydatetime()
     if cell in ("True", "False"):

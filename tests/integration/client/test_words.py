@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import pytest
 
-from adabkb_client import AsyncClient, AsyncStudy, Client, Study, StudyInfo
+import adabkb_client
+from adabkb_client import AsyncClient, AsyncStudy, Client, ImportReport, Study, StudyInfo, Trial
 from tests.integration.cli.shell import commands
 from tests.integration.client.mcp.agents import in_process
 from tests.openapi import document
@@ -115,9 +117,45 @@ HTTP = {
     "restore_study": ("post", "/v1/studies/{study_id}/restore", {}),
     "link": ("post", "/v1/studies/{study_id}/links", {}),
     "give": ("patch", "/v1/studies/{study_id}/access", {"shared_with": ""}),
+    "add_webhook": ("post", "/v1/studies/{study_id}/webhooks", {}),
+    "change_webhook": ("patch", "/v1/studies/{study_id}/webhooks/{webhook_id}", {}),
+    "repeat": ("post", "/v1/studies/{study_id}/trials/repeat", {"trial": "point", "parameters": "point"}),
+    "report_many": ("post", "/v1/studies/{study_id}/trials/{number}/reports", {"step": "", "value": "", "cost": ""}),
+    "release": ("post", "/v1/studies/{study_id}/trials/{number}/release", {}),
+    "withdraw": ("post", "/v1/studies/{study_id}/trials/{number}/withdraw", {}),
+    "observe": (
+        "post",
+        "/v1/studies/{study_id}/observe",
+        {"status": "", "reason": "", "plate": "", "attributes": "", "cost": "metrics"},
+    ),
 }
 """The route of a call, and fields of its body that belong to other calls of the same route or, as ``fallback``, to the
 web interface, where a person ends the wait for the model."""
+QUERIES = {
+    "studies": ("get", "/v1/studies", {"tag": "tags"}),
+    "delete": ("delete", "/v1/studies/{study_id}", {}),
+    "trials": ("get", "/v1/studies/{study_id}/trials", {"attribute": "attributes"}),
+    "curve": ("get", "/v1/studies/{study_id}/trials/{number}/reports", {}),
+    "add_file": ("post", "/v1/studies/{study_id}/trials/{number}/files", {}),
+    "add_result_file": ("post", "/v1/studies/{study_id}/observations/{seq}/files", {}),
+    "read_file": ("get", "/v1/studies/{study_id}/trials/{number}/files/{file}", {"shown": ""}),
+    "read_result_file": ("get", "/v1/studies/{study_id}/observations/{seq}/files/{file}", {"shown": ""}),
+    "exclude": ("delete", "/v1/studies/{study_id}/observations/{seq}", {}),
+    "recommendation": ("get", "/v1/studies/{study_id}/recommendation", {}),
+    "front": ("get", "/v1/studies/{study_id}/front", {}),
+    "importance": ("get", "/v1/studies/{study_id}/importance", {}),
+    "validation": ("get", "/v1/studies/{study_id}/validation", {}),
+    "slice": ("get", "/v1/studies/{study_id}/slice", {"parameter": "parameters"}),
+    "partition": ("get", "/v1/studies/{study_id}/partition", {}),
+    "export": ("get", "/v1/studies/{study_id}/export", {"decimal": "", "bom": ""}),
+}
+"""The route of a call, and parameters of its query that have another form or, as ``decimal`` and
+``shown``, are for spreadsheets and browsers."""
+PAGES = {"limit", "cursor", "after", "wait"}
+"""Parameters of pages of lists, and of waiting."""
+OF_ADMINISTRATORS = {"/v1/tokens", "/v1/tokens/{token_id}"}
+OTHER_ROUTES = {"/v1/studies/{study_id}/trials/{number}/files", "/v1/studies/{study_id}/observations/{seq}/files"}
+"""Routes whose body is a file."""
 TOOLS = {"key", "study", "limit", "cursor", "caller"}
 """Arguments only for agents: a key, the study (also one to create), and the page of a list."""
 
@@ -132,7 +170,7 @@ def taken(call: str) -> set[str]:
 def test_both_clients_take_the_same(of: type, also: type) -> None:
     for name in {name for name in dir(of) if not name.startswith("_")} & set(dir(also)):
         there, here = getattr(also, name), getattr(of, name)
-        if callable(here) and name != "run":  # processes and clusters need threads
+        if callable(here) and name not in ("run", "optimize"):  # processes and clusters need threads
             assert set(inspect.signature(there).parameters) == set(inspect.signature(here).parameters), name
 
 
@@ -173,12 +211,46 @@ def _forms(name: str) -> Iterator[str]:
 def test_a_request_names_what_it_takes_as_the_client_does(call: str) -> None:
     method, path, others = HTTP[call]
     (content,) = DOCUMENT["paths"][path][method]["requestBody"]["content"].values()
-    schemas = DOCUMENT["components"]["schemas"]
-    schema = content["schema"]
-    while "$ref" in schema:
-        schema = schemas[schema["$ref"].rpartition("/")[2]]
-    for name in schema["properties"]:
+    names = set(_properties(content["schema"]))
+    assert names
+    assert others.keys() <= names
+    for name in names:
         assert others.get(name) == "" or others.get(name, name) in taken(call), name
+
+
+def _properties(schema: dict[str, Any]) -> Iterator[str]:
+    """The names of the fields of a schema, and of its alternatives."""
+    if "$ref" in schema:
+        schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    yield from schema.get("properties", {})
+    for alternative in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        yield from _properties(alternative)
+
+
+def test_all_requests_with_a_body_are_compared() -> None:
+    routes = {(m, path) for path, ways in DOCUMENT["paths"].items() for m, way in ways.items() if "requestBody" in way}
+    compared = {(method, path) for method, path, _ in HTTP.values()}
+    assert {(m, path) for m, path in routes if path not in OF_ADMINISTRATORS | OTHER_ROUTES} == compared
+
+
+@pytest.mark.parametrize("call", QUERIES)
+def test_a_query_names_what_it_takes_as_the_client_does(call: str) -> None:
+    method, path, others = QUERIES[call]
+    names = {each["name"] for each in DOCUMENT["paths"][path][method].get("parameters", ()) if each["in"] == "query"}
+    assert others.keys() <= names
+    for name in names - PAGES:
+        assert others.get(name) == "" or others.get(name, name) in taken(call), name
+
+
+def test_all_queries_are_compared() -> None:
+    routes = {
+        (method, path)
+        for path, ways in DOCUMENT["paths"].items()
+        for method, way in ways.items()
+        if {each["name"] for each in way.get("parameters", ()) if each["in"] == "query"} - PAGES
+    }
+    compared = {(method, path) for method, path, _ in QUERIES.values()}
+    assert {(method, path) for method, path in routes if path not in OF_ADMINISTRATORS} == compared
 
 
 def test_a_tool_names_what_it_takes_as_the_client_does(server: str) -> None:
@@ -188,6 +260,16 @@ def test_a_tool_names_what_it_takes_as_the_client_does(server: str) -> None:
 
     for tool, names in asyncio.run(tools()).items():
         assert names - TOOLS <= taken(tool), tool
+
+
+def test_a_reference_to_a_study_is_named_study_in_records_and_arguments() -> None:
+    things = [getattr(adabkb_client, name) for name in adabkb_client.__all__]
+    records = [thing for thing in things if is_dataclass(thing)]
+    assert {"study"} <= {field.name for field in fields(Trial)} & {field.name for field in fields(ImportReport)}
+    assert not [kind for kind in records if "study_id" in {field.name for field in fields(kind)}]
+    for kind in (thing for thing in things if isinstance(thing, type)):
+        for name, member in inspect.getmembers(kind, inspect.isfunction):
+            assert "study_id" not in inspect.signature(member).parameters, (kind, name)
 
 
 def test_the_settings_of_a_study_are_its_fields() -> None:

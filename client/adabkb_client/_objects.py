@@ -1,12 +1,36 @@
-"""Errors for missing attributes that say what to use instead, for names that are usual in other libraries."""
+"""What the objects of the client have in common: a display, and errors for missing attributes that say what to use
+instead, for names that are usual in other libraries. ``_console`` and ``_notebook`` have the displays of each kind."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, ClassVar
 
 PARAMETERS = ("params", "config", "hyperparameters")
 """Names of the parameters in trials of other libraries."""
 OPTUNAS = ("suggest_", "should_prune", "set_user_attr")
 """Prefixes of the names of methods of Optuna's trials."""
+
+
+class Shown:
+    """An object that a console shows as one line, and a notebook as a table."""
+
+    def __repr__(self) -> str:
+        return " ".join(line(self).splitlines())  # texts of users may have several lines
+
+    def _repr_html_(self) -> str:
+        return page(self)
+
+
+@singledispatch
+def line(shown: Any) -> str:
+    """Return an object as one line of text."""
+    raise NotImplementedError(f"nothing is registered for {type(shown).__name__}")
+
+
+@singledispatch
+def page(shown: Any) -> str:
+    """Return an object as a notebook shows it."""
+    raise NotImplementedError(f"nothing is registered for {type(shown).__name__}")
 
 
 class Hinting:

@@ -1,0 +1,101 @@
+"""Define-by-run on an event loop: each call of the objective has a thread, whose calls the loop performs."""
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from adabkb_client._async_study import AsyncLeasedTrial, AsyncStudy
+from adabkb_client._calls import Steps
+from adabkb_client._http.async_transport import AsyncTransport
+from adabkb_client._http.transport import Transport
+from adabkb_client._run.define_by_run import Asking, Objective, Space, prepare
+from adabkb_client._study import LeasedTrial, Study
+from adabkb_client.errors import WrongFunction
+
+T = TypeVar("T")
+
+
+class AsyncAsking:
+    """Adapts an objective that requests its parameters to an async function of ``AsyncStudy.run``."""
+
+    def __init__(self, study: AsyncStudy, objective: Objective) -> None:
+        transport = _InThread(study._transport, asyncio.get_running_loop())
+        self._study = Study(cast("Transport", transport), study.id)
+        self._asking = Asking(objective, Space(self._study))
+
+    async def __call__(self, leased: AsyncLeasedTrial) -> Any:
+        here = LeasedTrial(self._study, leased.trial)
+        try:
+            return await in_a_thread(partial(self._asking, here))
+        finally:
+            leased._continue_as(here)
+
+
+class _InThread:
+    """The transport of a study in a thread: the event loop performs each procedure, and the thread waits."""
+
+    def __init__(self, transport: AsyncTransport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+
+    def perform(self, steps: Steps[T]) -> T:
+        """Perform a procedure on the event loop."""
+        return asyncio.run_coroutine_threadsafe(self._transport.perform(steps), self._loop).result()
+
+
+async def in_a_thread(function: Callable[[], T]) -> T:
+    """Call a function in a thread of its own, which does not keep the program from ending."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def call() -> None:
+        try:
+            told = partial(_set, done, function())
+        except StopIteration as error:  # a future cannot have it as its exception
+            told = partial(_fail, done, RuntimeError(f"the function raised StopIteration: {error}"))
+        except BaseException as error:
+            told = partial(_fail, done, error)
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(told)
+
+    threading.Thread(target=contextvars.copy_context().run, args=(call,), daemon=True).start()
+    return await done
+
+
+def _set(done: "asyncio.Future[T]", result: T) -> None:
+    if not done.done():  # cancelled
+        done.set_result(result)
+
+
+def _fail(done: "asyncio.Future[Any]", error: BaseException) -> None:
+    if not done.done():
+        done.set_exception(error)
+
+
+def check(objective: Objective) -> None:
+    """Refuse an async objective.
+
+    Raises:
+        WrongFunction: the objective is async.
+    """
+    if inspect.iscoroutinefunction(objective):
+        raise WrongFunction(
+            "the objective of optimize must be a blocking function (def), which is called in a thread; run(...) takes "
+            "an async function"
+        )
+
+
+class AsyncDefinedByRun(AsyncStudy):
+    """A study from ``AsyncClient.define_by_run``. The first ``optimize`` creates it on the server: see
+    ``DefinedByRun``."""
+
+    def __init__(self, transport: AsyncTransport, definition: Mapping[str, Any]) -> None:
+        super().__init__(transport, definition["id"])
+        self._definition = dict(definition)
+
+    async def _prepare(self, objective: Objective) -> None:
+        await self._transport.perform_in_threads(prepare(self._calls, self._definition, objective))
