@@ -86,7 +86,7 @@ SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
 """Units of a duration: the size in seconds, and the abbreviation."""
 NOTIFICATIONS: Mapping[str, str] = {
     "trial.reserved": "a trial is issued",
-    "trial.overdue": "a trial is overdue: its lease expired",
+    "trial.overdue": "a trial is overdue: its reservation ended",
     "trial.done": "a trial is completed, has failed or was stopped",
     "study.ended": "the study is complete",
     "study.needs_attention": "the study needs attention: it paused after failures, or its model failed",

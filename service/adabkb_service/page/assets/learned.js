@@ -217,7 +217,7 @@ export function slicesChart(data) {
           : []),
         ...(slices.some(({ isCut }) => isCut) ? ["Values that the constraints exclude there are left out."] : []),
         ...inFull(drawn),
-        `${ofIntervals}: interval for ${study.quantity.label ?? "the objective"}.`,
+        `${ofIntervals}: interval for ${study.quantity.label ?? "the result"}.`,
         ...(failed.length ? [FAILED_IN_WORDS] : []),
         ...(left > 0 ? [`The ${drawn.length} parameters that matter most of ${scales.length}.`] : []),
       ].join(" "),
