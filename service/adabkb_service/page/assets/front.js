@@ -3,7 +3,7 @@
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions } from "./scale.js";
-import { counted, figure, numbered, plusMinus, titled } from "./words.js";
+import { counted, figure, measured, numbered, plusMinus, titled } from "./words.js";
 
 /** @param {import("./data.js").StudyData} data */
 export function frontChart(data) {
@@ -80,7 +80,7 @@ export function frontChart(data) {
 /** @param {import("./data.js").StudyData} data */
 export function volumeChart(data) {
   return new Chart("volume", async () => {
-    const front = await data.front();
+    const [front, { quantities = {} }] = await Promise.all([data.front(), data.study()]);
     const last = front.history.at(-1);
     if (!last)
       return { empty: front.results ? "No result is better than the reference point yet." : "No results yet." };
@@ -111,9 +111,10 @@ export function volumeChart(data) {
         },
       ],
     };
-    const reference = front.objectives.map(
-      (each) => `${each.metric} ${figure(each.reference)}${each.learned ? " (the worst result)" : ""}`,
-    );
+    const reference = front.objectives.map(({ metric, reference: at, learned }) => {
+      const known = quantities[metric] ?? {};
+      return `${known.label ?? metric} ${measured(at, known)}${learned ? " (the worst result)" : ""}`;
+    });
     return {
       option,
       header: ["observation", "hypervolume"],

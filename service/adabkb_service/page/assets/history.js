@@ -197,7 +197,7 @@ function cloud({ cells }, ink) {
  */
 function aboutCell([first, last, low, high, count], quantity) {
   const among = `${counted(count, "result")} of ${figure(first, 9)} to ${figure(last, 9)}`;
-  return `${among}\nbetween ${figure(low)} and ${measured(high, quantity)}`;
+  return `${among}\nbetween ${measured(low, { digits: quantity.digits })} and ${measured(high, quantity)}`;
 }
 
 /** The results, by their purposes.
@@ -365,7 +365,7 @@ function bestSoFar(study, history, order, ink) {
         .filter(([, at]) => at != null)
         .map(([words, at]) => ({
           yAxis: at,
-          label: { position: "insideEndTop", color: ink.bad, formatter: `${words} ${figure(at)}` },
+          label: { position: "insideEndTop", color: ink.bad, formatter: `${words} ${measured(at, study.quantity)}` },
         })),
     },
   };
