@@ -303,7 +303,13 @@ def _repetition(expected: MetricPrediction, noise: float, quantity: Quantity) ->
 
 def _latest(facts: _Facts, trial: Trial) -> answers.LatestTrial:
     return answers.LatestTrial(
-        text=words.latest(trial, facts.digits, facts.names, is_early=facts.has_few_results),
+        text=words.latest(
+            trial,
+            facts.digits,
+            facts.names,
+            is_early=facts.has_few_results,
+            has_intervals=isinstance(facts.definition.algorithm, AutoProfile),
+        ),
         trial=trial.number,
         state=trial.state,
         origin=trial.origin,

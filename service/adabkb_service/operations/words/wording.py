@@ -10,10 +10,12 @@ from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import MetricPrediction, Observation, Prediction, Study, Trial
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.cost import COST
+from adabkb_service.contract.curves import Estimate
 from adabkb_service.contract.metrics import OutcomeConstraint
 from adabkb_service.contract.model import ModelRecommendation
 from adabkb_service.contract.parameters import FloatParameter, Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, in_points, titled, with_unit
+from adabkb_service.engine.answers import INTERVAL
 from adabkb_service.operations.words import digits
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.values_in_words import figure, shown
@@ -279,6 +281,13 @@ def expected(study: Study, name: str | None, found: MetricPrediction | Predictio
     if not isinstance(study.algorithm, AutoProfile) or found.lcb is None or found.ucb is None:
         return estimate(study, name, mean, std)
     return Digits(mean, mean, FINEST, quantity(study, name)).expected(mean, found.lcb, found.ucb, std)
+
+
+def extrapolated(study: Study, found: Estimate) -> str:
+    """Format what is expected of a stopped trial at its last step, with its 90% interval and its unit."""
+    value, margin = found.value, INTERVAL * found.std_error
+    digits = Digits(value, value, FINEST, quantity(study))
+    return digits.expected(value, value - margin, value + margin, found.std_error)
 
 
 def mean(study: Study, value: float) -> str:

@@ -5,7 +5,7 @@ import { messageOf } from "./caught.js";
 import { apart, Chart, colours, common, numbers } from "./charts.js";
 import { StudyData } from "./data.js";
 import { byId } from "./elements.js";
-import { counted, figure, inUnit, measured, numbered, plusMinus, shown } from "./words.js";
+import { counted, expected, figure, inUnit, measured, numbered, ofInterval, shown } from "./words.js";
 
 /**
  * @typedef {object} Compared
@@ -499,7 +499,7 @@ function slice(all, readable) {
         [
           of.each.name,
           `${name} = ${inUnit(shown(of.line.axes[0].values[k]), of.scale.parameter.unit)}`,
-          plusMinus(of.line.predictions[k].mean, of.line.predictions[k].std, of.each.study.quantity),
+          expected(ofInterval(of.line.predictions[k], of.each.study.algorithm), of.each.study.quantity),
         ].join("\n"),
     };
     const height = inPanels(

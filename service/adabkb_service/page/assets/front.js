@@ -3,7 +3,7 @@
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions } from "./scale.js";
-import { counted, figure, measured, numbered, plusMinus, titled } from "./words.js";
+import { counted, expected, figure, measured, numbered, ofInterval, plusMinus, titled } from "./words.js";
 
 /** @param {import("./data.js").StudyData} data */
 export function frontChart(data) {
@@ -129,13 +129,13 @@ export function volumeChart(data) {
  * @param {string[]} names of the objectives
  * @param {ShownStudy} study
  */
-function told(point, names, { quantities = {}, parameters }) {
-  const line = (/** @type {string} */ name, /** @type {number} */ value, /** @type {number | null} */ std = null) =>
-    `${quantities[name]?.label ?? name} ${plusMinus(value, std, quantities[name])}`;
+function told(point, names, { quantities = {}, parameters, algorithm }) {
+  const line = (/** @type {string} */ name, /** @type {string} */ words) =>
+    `${quantities[name]?.label ?? name} ${words}`;
   if (point?.estimate) {
     const { metrics, probability } = point.estimate;
     return [
-      ...names.map((name) => line(name, metrics[name].mean, metrics[name].std)),
+      ...names.map((name) => line(name, expected(ofInterval(metrics[name], algorithm), quantities[name]))),
       `on the front with probability ${figure(probability, 2)}`,
       ...conditions(parameters, point.estimate.parameters),
     ].join("\n");
@@ -144,7 +144,9 @@ function told(point, names, { quantities = {}, parameters }) {
   return result
     ? [
         numbered(result),
-        ...names.map((name) => line(name, result.metrics[name], result.std_errors?.[name])),
+        ...names.map((name) =>
+          line(name, plusMinus(result.metrics[name], result.std_errors?.[name], quantities[name])),
+        ),
         ...conditions(parameters, result.parameters),
       ].join("\n")
     : "";
