@@ -185,6 +185,17 @@ def quantity(study: Study, name: str | None = None) -> Quantity:
     return study.quantities.get(name or OBJECTIVE, UNNAMED)
 
 
+def label(study: Study, name: str) -> str:
+    """Return what a sentence calls a metric: its label or, without one, its name."""
+    return quantity(study, name).label or name
+
+
+def labels(study: Study) -> dict[str, str]:
+    """Return the name of each quantity of a result -> what a sentence calls it."""
+    known = {name: label(study, name) for name in labelled(study)}
+    return known if study.objectives or quantity(study).label else {**known, OBJECTIVE: "Result"}
+
+
 def title(study: Study, name: str | None = None) -> str:
     """Return the title of a metric's column, with its unit; without a name, that of the single objective."""
     known = quantity(study, name)

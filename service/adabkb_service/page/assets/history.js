@@ -448,12 +448,15 @@ function errors(found, order) {
  * @param {Result | undefined} result
  * @param {ShownStudy} study
  */
-function told(result, { quantity, parameters, algorithm }) {
+function told(result, { quantity, quantities = {}, parameters, algorithm }) {
   if (!result) return "";
   const lines = [`${numbered(result)}${result.worker ? `, ${result.worker}` : ""}`];
   const kept = result.outside ? " (outside the space)" : result.excluded ? " (excluded)" : "";
   lines.push(`${plusMinus(result.value, result.std_error, quantity)}${kept}`);
-  if (result.beyond) lines.push(`violates its bound: ${result.beyond.join(", ")}`);
+  if (result.beyond) {
+    const names = result.beyond.map((name) => quantities[name]?.label ?? name);
+    lines.push(`violates the bounds of ${names.join(", ")}`);
+  }
   if (result.expected) lines.push(`expected ${expected(ofInterval(result.expected, algorithm), quantity)}`);
   return [...lines, ...conditions(parameters, result.parameters).slice(0, MAX_CONDITIONS)].join("\n");
 }
