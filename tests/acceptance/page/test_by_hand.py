@@ -102,10 +102,13 @@ def corrects_and_excludes_a_result(page: Page) -> None:
     expect(page.get_by_label("The result of trial 1").locator("strong")).to_have_text("8.00 ± 0.50")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_label("The result of trial 1").locator("strong")).to_have_text("7.50 ± 0.50")
-    page.get_by_role("button", name="Exclude").click()
+    page.get_by_role("button", name="Exclude", exact=True).click()
+    dialog.get_by_label("Reason, for the log").fill("wrong flour")
+    dialog.get_by_role("button", name="Exclude the result").click()
     expect(page.get_by_role("button", name="Include again")).to_be_visible()
+    expect(page.get_by_role("region", name="What happened")).to_contain_text("Excluded: wrong flour")
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("button", name="Exclude")).to_be_visible()
+    expect(page.get_by_role("button", name="Exclude", exact=True)).to_be_visible()
 
 
 def queues_a_point(page: Page) -> None:
