@@ -51,11 +51,14 @@ class ListedStudy:
     stopped: int
     observations: int
     updated_at: datetime
+    stop: dict[str, Any] | None
+    """The stopping rules."""
+    results_since_best: int
+    cost_spent: float
     objectives: list[Any] | None
     best: float | None
     is_feasible: bool | None
     """Whether the best result satisfies all bounds of metrics; None without metrics."""
-    gap: float | None
     direction: str | None
     objective: dict[str, Any] | None
     """The quantity of the objective; None if it has no name, unit or natural bounds."""
@@ -64,12 +67,20 @@ class ListedStudy:
     steps_saved: int
     issued: int
     """The number of trials that count towards the budget."""
+    cost_budget: float | None
+    is_exhausted: bool | None
+    """Whether every point of a finite space is issued; None before the model knows."""
+    gap_share: float | None
+    """The gap as a share of the range of the results; None if it is unknown."""
+    results_since_growth: int | None
+    """The number of results since the last increase of the hypervolume; None with a single objective."""
 
     @property
     def has_no_budget_left(self) -> bool:
-        """Whether a budget of trials is used up."""
+        """Whether the budget, in trials or in costs, is used up."""
         saved = 0 if self.max_steps is None else self.steps_saved // self.max_steps
-        return self.budget is not None and self.issued - saved >= self.budget
+        is_issued = self.budget is not None and self.issued - saved >= self.budget
+        return is_issued or (self.cost_budget is not None and self.cost_spent >= self.cost_budget)
 
 
 _COUNTED = ("active", "queued", "released", "expired", "completed", "failed", "stopped")
@@ -82,12 +93,15 @@ _LISTED = (
     studies.c.definition["objectives"],
     studies.c.best["value"].as_float(),
     studies.c.best["feasible"].as_boolean(),
-    studies.c.model["gap"].as_float(),
     studies.c.definition["direction"].as_string(),
     studies.c.definition["quantities", "value"],
     studies.c.definition["early_stopping", "max_steps"].as_integer(),
     studies.c.steps_saved,
     sum((studies.c[name] for name in _COUNTED), -studies.c.own_failures),
+    studies.c.definition["budget", "cost"].as_float(),
+    studies.c.model["exhausted"].as_boolean(),
+    studies.c.model["gap_share"].as_float(),
+    studies.c.model["results_since_gain"].as_integer(),
 )
 
 

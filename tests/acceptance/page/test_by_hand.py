@@ -366,6 +366,24 @@ def test_a_result_that_is_late_can_still_be_entered(browser: Browser, site: str,
     assert api.get("/v1/studies/late/trials/1").json()["value"] == 0.5
 
 
+def test_the_list_says_that_a_study_ends_by_its_rule_while_a_trial_is_out(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    definition = {"id": "ruled", "direction": "minimize", "parameters": parameters, "stop": {"no_gain_for": 2}}
+    checked(api.post("/v1/studies", json=definition))
+    checked(api.post("/v1/studies/ruled/suggest", json={"count": 4}))
+    with tab(browser, site) as page:
+        for number in (1, 2, 3):
+            page.goto("/")
+            expect(page.locator("tr", has=page.locator("#study-ruled")).locator(".pill")).to_have_text("open")
+            checked(api.post("/v1/studies/ruled/observe", json={"trial": number, "value": number}))
+        page.goto("/")
+        expect(page.locator("tr", has=page.locator("#study-ruled")).locator(".pill")).to_have_text("ending")
+        page.goto("/studies/ruled")
+        expect(page.locator("#figures .pill").first).to_have_text("ending")
+
+
 def test_an_ended_study_with_a_trial_still_out_asks_only_for_its_result(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

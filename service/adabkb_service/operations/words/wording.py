@@ -101,11 +101,9 @@ def named(study: Study | ListedStudy) -> str:
     return study.title or study.id
 
 
-def state(study: Study | ListedStudy) -> str:
+def state(study: Study) -> str:
     """Return the state of a study: a key of ``STATES``. A study that issues no more new points, but whose last trials
     have no result yet, is ending."""
-    if isinstance(study, ListedStudy):
-        return "ending" if study.state == "running" and study.has_no_budget_left else study.state
     return "ending" if study.state == "running" and study.reason in FINAL else study.state
 
 
