@@ -127,6 +127,15 @@ def _without_results(study: Study) -> str:
     return f"No results yet; {_counted(counts.active, 'trial')} under way." if counts.active else "No results yet."
 
 
+def unseen(results: int) -> str:
+    """Return a sentence about the results that are newer than the facts."""
+    return (
+        "The newest result is not included yet."
+        if results == 1
+        else f"The newest {results} results are not included yet."
+    )
+
+
 def _of_best(
     best: Best,
     results: int,
