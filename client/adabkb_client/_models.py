@@ -522,7 +522,7 @@ class Recommendation(Record):
     observed: Best | None
     """The best result as it was measured; None before the first result."""
     gap: float | None
-    """Further trials will probably gain less than this, as in ``StudySummary``."""
+    """According to the model, further trials gain at most this, as in ``StudySummary``."""
     required_probability: float | None = None
     """The required probability that the model's point satisfies all outcome constraints."""
     reason: str | None = None

@@ -136,8 +136,9 @@ def recommendation(found: Recommendation) -> str:
     if estimate is not None and estimate.changes is not None:
         changed = f"Changes from the baseline: {escape(changes(estimate.changes))}."
         return table(["", "value", *names], rows) + changed
-    gap = "" if found.gap is None else f"Further trials will probably gain less than {difference(found.gap)} (gap)."
-    return table(["", "value", *names], rows) + gap
+    gap = found.gap
+    outlook = "" if gap is None else f"According to the model, further trials gain at most {difference(gap)} (gap)."
+    return table(["", "value", *names], rows) + outlook
 
 
 @page.register

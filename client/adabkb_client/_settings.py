@@ -33,8 +33,8 @@ class Stop(TypedDict, total=False):
     no_gain_for: int
     """End the study after this many results in a row without an improvement."""
     gap_share_below: float
-    """End the study when the gap is below this share of the range of the results: further trials would probably gain
-    less."""
+    """End the study when the gap is below this share of the range of the results: according to the model, further
+    trials gain less."""
 
 
 class EarlyStopping(TypedDict, total=False):

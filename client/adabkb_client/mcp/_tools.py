@@ -56,9 +56,9 @@ class Reading:
         return answer
 
     async def info(self, study: StudyId) -> answers.InfoAnswer:
-        """Describe a study: its parameters and settings, its best result, what it waits for, and the gap. Further
-        trials will probably gain less than the gap, in the units of the objective. Use it before you work on a study
-        that you did not create, and to decide whether to stop."""
+        """Describe a study: its parameters and settings, its best result, what it waits for, and the gap. According
+        to the model, further trials gain at most the gap, in the units of the objective. Use it before you work on a
+        study that you did not create, and to decide whether to stop."""
         return answers.info(await self._transport.perform(StudyCalls(study).info()))
 
     async def recommendation(

@@ -162,20 +162,27 @@ async def export_study(
         Literal["point", "comma"],
         Query(description="sign in the numbers of a CSV of trials and results; with comma, semicolons separate cells"),
     ] = "point",
+    titles: Annotated[
+        bool,
+        Query(
+            description="a CSV of trials and results has labels and units in its header, and origins in words, as the "
+            "Excel file always has"
+        ),
+    ] = False,
 ) -> Response:
     """Export a study: everything as JSON lines (study, trials, observations, reports, events, model and, for users who
     may work on the study, stored responses), trials and results as CSV or as an Excel file with labels and units, or
     curves as CSV with one report per line."""
-    return await reading(_exported, study_id, caller, format, bom, decimal == "comma")
+    return await reading(_exported, study_id, caller, format, bom, decimal == "comma", titles)
 
 
 def _exported(
-    service: Service, study_id: str, caller: Caller, format: Format, bom: bool, has_commas: bool
+    service: Service, study_id: str, caller: Caller, format: Format, bom: bool, has_commas: bool, in_words: bool
 ) -> StreamingResponse:
     if format == "xlsx":
         return StreamingResponse(export.excel(service, study_id), media_type=MEDIA_TYPE)
     if format != "jsonl":
-        of_results = partial(export.csv_rows, has_commas=has_commas)
+        of_results = partial(export.csv_rows, has_commas=has_commas, in_words=in_words)
         table = (of_results if format == "csv" else export.csv_curves)(service, study_id)
         return StreamingResponse(chain([BOM] if bom else [], table), media_type="text/csv")
     may_work = sharing.right(service, caller, study_id) != "read"

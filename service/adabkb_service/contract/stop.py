@@ -28,8 +28,8 @@ class Stop(Sparse, Body):
     gap_share_below: Annotated[
         NotNull[Annotated[float, Field(gt=0, lt=1)]],
         Field(
-            description="the study ends when further trials will probably gain less than this share of the range of "
-            "the results; needs the profile auto"
+            description="the study ends when, according to the model, further trials gain less than this share of the "
+            "range of the results; needs the profile auto"
         ),
         ABSENT_BY_DEFAULT,
     ] = None

@@ -140,8 +140,8 @@ class StudyDefinition(Sparse, Body):
     tolerance: Annotated[
         NotNegative | None,
         Field(
-            description="the study is complete once further trials will probably gain at most this (its gap), in the "
-            "objective's units"
+            description="the study is complete once, according to the model, further trials gain at most this (its "
+            "gap), in the objective's units"
         ),
     ] = None
     lease_seconds: Annotated[

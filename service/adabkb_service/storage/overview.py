@@ -52,11 +52,14 @@ class ListedStudy:
     stopped: int
     observations: int
     updated_at: datetime
+    stop: dict[str, Any] | None
+    """The stopping rules."""
+    results_since_best: int
+    cost_spent: float
     objectives: list[Any] | None
     best: float | None
     is_feasible: bool | None
     """Whether the best result satisfies all bounds of metrics; None without metrics."""
-    gap: float | None
     direction: str | None
     objective: dict[str, Any] | None
     """The quantity of the objective; None if it has no name, unit or natural bounds."""
@@ -67,6 +70,13 @@ class ListedStudy:
     """The number of trials that count towards the budget."""
     plate_size: int | None
     """The number of trials on a plate; None in a study without plates."""
+    cost_budget: float | None
+    is_exhausted: bool | None
+    """Whether every point of a finite space is issued; None before the model knows."""
+    gap_share: float | None
+    """The gap as a share of the range of the results; None if it is unknown."""
+    results_since_growth: int | None
+    """The number of results since the last increase of the hypervolume; None with a single objective."""
 
     @property
     def plates(self) -> int:
@@ -82,12 +92,13 @@ class ListedStudy:
 
     @property
     def has_no_budget_left(self) -> bool:
-        """Whether a budget of trials or plates is used up."""
+        """Whether the budget, in trials, plates or costs, is used up."""
         if isinstance(self.budget, dict):
             left = self.budget["plates"] - self.plates
             return left < 0 or (left == 0 and not places_on(self.plate, self.plate_size or 0))
         saved = 0 if self.max_steps is None else self.steps_saved // self.max_steps
-        return self.budget is not None and self.issued - saved >= self.budget
+        is_issued = self.budget is not None and self.issued - saved >= self.budget
+        return is_issued or (self.cost_budget is not None and self.cost_spent >= self.cost_budget)
 
 
 _COUNTED = ("active", "queued", "released", "expired", "completed", "failed", "stopped")
@@ -100,13 +111,16 @@ _LISTED = (
     studies.c.definition["objectives"],
     studies.c.best["value"].as_float(),
     studies.c.best["feasible"].as_boolean(),
-    studies.c.model["gap"].as_float(),
     studies.c.definition["direction"].as_string(),
     studies.c.definition["quantities", "value"],
     studies.c.definition["early_stopping", "max_steps"].as_integer(),
     studies.c.steps_saved,
     sum((studies.c[name] for name in _COUNTED), -studies.c.own_failures),
     studies.c.definition["plates", "size"].as_integer(),
+    studies.c.definition["budget", "cost"].as_float(),
+    studies.c.model["exhausted"].as_boolean(),
+    studies.c.model["gap_share"].as_float(),
+    studies.c.model["results_since_gain"].as_integer(),
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from adabkb_service.contract import answers as views
@@ -49,21 +49,36 @@ def _converged(study: StudyRow) -> bool:
 def no_more_points_reason(study: StudyRow) -> Reason | None:
     """Return why the study will issue no more new points; None if it may. The possible reasons: the budget is used up,
     every point of a finite space is issued, or a stopping rule holds."""
-    if study.budget_left is not None and study.budget_left <= 0:
+    cost_budget, model = cost_budget_of(study.definition), study.model or {}
+    is_spent = cost_budget is not None and study.cost_spent >= cost_budget
+    return reason_to_end(
+        is_used_up=is_spent or (study.budget_left is not None and study.budget_left <= 0),
+        is_exhausted=bool(model.get("exhausted")),
+        rules=study.stop or {},
+        since_gain=results_since_gain(study),
+        gap_share=model.get("gap_share"),
+    )
+
+
+def reason_to_end(
+    *, is_used_up: bool, is_exhausted: bool, rules: Mapping[str, Any], since_gain: int, gap_share: float | None
+) -> Reason | None:
+    """Return why a study issues no more new points; None if it may.
+
+    Args:
+        is_used_up: whether the budget, in trials or in costs, is used up.
+        is_exhausted: whether every point of a finite space is issued.
+        rules: the stopping rules.
+        since_gain: the number of results since the last improvement.
+        gap_share: the gap as a share of the range of the results; None if it is unknown.
+    """
+    if is_used_up:
         return "budget"
-    cost_budget = cost_budget_of(study.definition)
-    if cost_budget is not None and study.cost_spent >= cost_budget:
-        return "budget"
-    if study.model is not None and study.model.get("exhausted"):
+    if is_exhausted:
         return "exhausted"
-    return None if study.stop is None else _stopped(study, study.stop)
-
-
-def _stopped(study: StudyRow, rules: dict[str, Any]) -> Reason | None:
-    if "no_gain_for" in rules and results_since_gain(study) >= rules["no_gain_for"]:
+    if "no_gain_for" in rules and since_gain >= rules["no_gain_for"]:
         return "no_gain"
-    share = None if study.model is None else study.model.get("gap_share")
-    if "gap_share_below" in rules and share is not None and share < rules["gap_share_below"]:
+    if "gap_share_below" in rules and gap_share is not None and gap_share < rules["gap_share_below"]:
         return "gain_unlikely"
     return None
 

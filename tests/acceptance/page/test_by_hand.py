@@ -102,10 +102,13 @@ def corrects_and_excludes_a_result(page: Page) -> None:
     expect(page.get_by_label("The result of trial 1").locator("strong")).to_have_text("8.00 ± 0.50")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_label("The result of trial 1").locator("strong")).to_have_text("7.50 ± 0.50")
-    page.get_by_role("button", name="Exclude").click()
+    page.get_by_role("button", name="Exclude", exact=True).click()
+    dialog.get_by_label("Reason, for the log").fill("wrong flour")
+    dialog.get_by_role("button", name="Exclude the result").click()
     expect(page.get_by_role("button", name="Include again")).to_be_visible()
+    expect(page.get_by_role("region", name="What happened")).to_contain_text("Excluded: wrong flour")
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("button", name="Exclude")).to_be_visible()
+    expect(page.get_by_role("button", name="Exclude", exact=True)).to_be_visible()
 
 
 def queues_a_point(page: Page) -> None:
@@ -361,6 +364,24 @@ def test_a_result_that_is_late_can_still_be_entered(browser: Browser, site: str,
         page.get_by_role("button", name="Save the result").click()
         expect(page.locator("#trial-heading .pill")).to_have_text("completed")
     assert api.get("/v1/studies/late/trials/1").json()["value"] == 0.5
+
+
+def test_the_list_says_that_a_study_ends_by_its_rule_while_a_trial_is_out(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    definition = {"id": "ruled", "direction": "minimize", "parameters": parameters, "stop": {"no_gain_for": 2}}
+    checked(api.post("/v1/studies", json=definition))
+    checked(api.post("/v1/studies/ruled/suggest", json={"count": 4}))
+    with tab(browser, site) as page:
+        for number in (1, 2, 3):
+            page.goto("/")
+            expect(page.locator("tr", has=page.locator("#study-ruled")).locator(".pill")).to_have_text("open")
+            checked(api.post("/v1/studies/ruled/observe", json={"trial": number, "value": number}))
+        page.goto("/")
+        expect(page.locator("tr", has=page.locator("#study-ruled")).locator(".pill")).to_have_text("ending")
+        page.goto("/studies/ruled")
+        expect(page.locator("#figures .pill").first).to_have_text("ending")
 
 
 def test_an_ended_study_with_a_trial_still_out_asks_only_for_its_result(

@@ -384,6 +384,43 @@ def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, si
         expect(page.get_by_role("row", name="traded")).to_contain_text("2 objectives")
 
 
+def test_labels_of_several_objectives_are_used_everywhere(browser: Browser, site: str, api: httpx.Client) -> None:
+    objectives = [{"metric": "yld", "direction": "maximize"}, {"metric": "prc", "direction": "minimize"}]
+    quantities = {"yld": {"label": "Yield", "unit": "%", "digits": 1}, "prc": {"label": "Price", "unit": "€"}}
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1, "label": "Share"}]
+    body = {"id": "labels", "objectives": objectives, "quantities": quantities, "parameters": parameters, "seed": 1}
+    checked(api.post("/v1/studies", json=body))
+    for _ in range(8):
+        (trial,) = checked(api.post("/v1/studies/labels/suggest", json={}))["trials"]
+        x = trial["parameters"]["x"]
+        told = {"trial": trial["number"], "metrics": {"yld": 50 + 30 * x, "prc": 4 + x * x}}
+        checked(api.post("/v1/studies/labels/observe", json=told))
+    (trial,) = checked(api.post("/v1/studies/labels/suggest", json={}))["trials"]
+    raw = re.compile(r"\b(yld|prc)\b")
+    with tab(browser, site) as page:
+        page.goto("/studies/labels?charts=history,front,volume,importance")
+        drawn(page, "history", "front", "volume")
+        for chosen in ("front-x", "front-y", "shown-metric"):
+            expect(page.locator(f"#{chosen} option")).to_have_text(["Yield [%]", "Price [€]"])
+        expect(page.locator("#best")).to_contain_text("sorted by Yield.")
+        expect(page.locator("#volume-said")).to_contain_text(re.compile(r"Yield \d+\.\d\s%"))
+        page.locator("#front .plot").focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("#front [role=status]")).to_contain_text("Yield ")
+        drawn(page, "importance")
+        page.locator("#importance .plot").focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("#importance [role=status]")).to_contain_text("(90%: ")
+        page.locator("#rows tbody button").first.click()
+        expect(page.get_by_label("Standard error of Yield").first).to_be_visible()
+        for part in ("figures", "best", "results", "table"):
+            assert not raw.search(page.locator(f"#{part}").inner_text()), part
+        page.goto(f"/studies/labels/trials/{trial['number']}")
+        expect(page.locator("#trial")).to_contain_text("Standard errors of Yield, Price, if known")
+        expect(page.locator("#why")).to_contain_text("Yield")
+        assert not raw.search(page.locator("#trial").inner_text())
+
+
 def option_of(page: Page, chart: str) -> dict[str, Any]:
     """The option of a drawn chart."""
     found: dict[str, Any] = page.evaluate(

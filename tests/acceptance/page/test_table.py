@@ -132,7 +132,7 @@ def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
         page.goto("/studies/suzuki")
         page.get_by_role("button", name="Edit the result of trial 1").focus()
         page.keyboard.press("Enter")
-        value = page.locator("#rows").get_by_label("Result", exact=True)
+        value = page.locator("#rows").get_by_label("Yield", exact=True)
         expect(value).to_be_focused()
         assert accessible(page) == []
         page.keyboard.press("Escape")
@@ -188,7 +188,7 @@ def test_a_row_that_is_edited_stays_though_the_table_is_being_read(
         with page.expect_request("**/studies/suzuki/results*"):
             checked(api.post("/v1/studies/suzuki/observe", json={"trial": 6, "value": 64.0}))
         edit.click()
-        value = page.locator("#rows").get_by_label("Result", exact=True)
+        value = page.locator("#rows").get_by_label("Yield", exact=True)
         value.fill("51")
         held[0].continue_()
         wait_for(lambda: page.evaluate("window.isAnswered"))
@@ -212,7 +212,7 @@ def test_a_row_that_is_edited_stays_though_another_one_is_being_saved(
             held.append(route)
 
         page.route("**/observations/1", hold)
-        value = page.locator("#rows").get_by_label("Result", exact=True)
+        value = page.locator("#rows").get_by_label("Yield", exact=True)
         page.get_by_role("button", name="Edit the result of trial 1").click()
         value.fill("51")
         with page.expect_request("**/observations/1"):

@@ -94,7 +94,8 @@ def test_overdue_trials_and_automatic_pauses_are_sent(database_url: str) -> None
         wait_for(lambda: len(receiver.accepted) > 1)
         assert received_events(receiver) == [("trial.overdue", 1), ("study.needs_attention", None)]
         assert (
-            receiver.accepted[0]["text"] == "Trial 1 of study s is overdue: the lease of anna ran out without a result."
+            receiver.accepted[0]["text"]
+            == "Trial 1 of study s is overdue: the reservation of anna ended without a result."
         )
 
 

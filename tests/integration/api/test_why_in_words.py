@@ -42,7 +42,7 @@ OUTLOOKS = {
 deviation."""
 NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
 COMPARED = re.compile(
-    rf"It expected {NUMBER}\s±\s{NUMBER}; the best result so far is {NUMBER}, "
+    rf"It expected {NUMBER} \(90%: {NUMBER} to {NUMBER}\); the best result so far is {NUMBER}, "
     r"and the probability of a better value is (less than |more than |)(\d+)%\."
 )
 
@@ -78,10 +78,10 @@ def check_comparisons(decision: dict[str, Any], expected: dict[str, float] | Non
     shown = COMPARED.search(words)
     assert shown is not None, words
     *numbers, bound, percent = shown.groups()
-    mean, deviation, value = map(float, numbers)
+    mean, low, high, value = map(float, numbers)
     chance = math.erfc(-lead / std / math.sqrt(2)) / 2
-    assert deviation == pytest.approx(std, rel=0.06)
-    assert mean == pytest.approx(expected["mean"], abs=0.1 * std + 1e-12)
+    for shown_end, name in ((mean, "mean"), (low, "lcb"), (high, "ucb")):
+        assert shown_end == pytest.approx(expected[name], abs=0.1 * std + 1e-12), name
     assert value == pytest.approx(best["value"], abs=0.1 * std + 1e-12)
     share = int(percent) / 100
     true = {"": abs(share - chance) <= 0.005001, "less than ": 0 < chance < share, "more than ": share < chance < 1}

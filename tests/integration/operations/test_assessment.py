@@ -341,6 +341,21 @@ def test_model_that_becomes_busy_between_two_questions_is_reported(running: Serv
     assert "edge" in checks(running)
 
 
+def test_results_after_the_answer_of_the_model_are_mentioned(running: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model answers as of a row of the study, and others may store results meanwhile."""
+    create(running, definition(parameters=LAB, direction="maximize"))
+    grown(running, 8)
+    asked = Service.ask
+    earlier = asked(running, "s", "assessment", None)
+    monkeypatch.setattr(Service, "ask", lambda self, *of: earlier if of[1] == "assessment" else asked(self, *of))
+    assert "not included" not in assessment(running, "s").progress.text
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Value(30.0, trial.number))
+    told = assessment(running, "s").progress.text
+    assert "best of 8 results" in told
+    assert told.endswith("The newest result is not included yet.")
+
+
 def test_outlier_is_reported_until_it_is_corrected(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="maximize"))
     grown(running, 24)

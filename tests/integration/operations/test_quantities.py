@@ -175,11 +175,11 @@ def test_sentences_use_names_and_units_and_respect_natural_bounds(running: Servi
     decision = why(running, "s", trial.number).decision
     assert decision is not None
     assert "The request fixed Bath temperature = 2.0\xa0°C." in decision.in_words
-    assert re.search(r"\d\s±\s[\d.e-]+\s%", decision.in_words)
+    assert re.search(r"\d\s% \(90%: [\d.e-]+ to [\d.]+\s%\)", decision.in_words)
     expected = [
         float(found)
         for text in (assessed.progress.text, assessed.latest.text, decision.in_words)
-        for found in re.findall(r"([\d.]+)\s±", text)
+        for found in re.findall(r"to ([\d.]+)\s%\)", text)
     ]
     assert expected
     assert max(expected) <= 100.0
@@ -191,7 +191,8 @@ def test_predictions_are_clipped_to_the_natural_bounds() -> None:
     assert digits.estimate(104.23, 3.1) == "100.0\xa0±\xa03.1\xa0%"
     assert digits.estimate(-0.5, 0.0) == "0.0\xa0%"
     assert (digits.result(82.44), digits.difference(1.234)) == ("82.4\xa0%", "1.2\xa0percentage points")
-    payload = {"origin": "policy", "phase": "polish", "fixed": None, "expected": {"mean": 104.23, "std": 3.1}}
+    payload: dict[str, Any] = {"origin": "policy", "phase": "polish", "fixed": None}
+    payload["expected"] = {"mean": 104.23, "std": 3.1, "lcb": 99.13, "ucb": 109.33}
     event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
     sentence = in_words(event, 1.0, {"value": 99.0}, None, (), Labels({}, {"value": quantity}))
-    assert "It expected 100.0\xa0±\xa03.1\xa0%; the best result so far is 99\xa0%" in sentence
+    assert "It expected 100.0\xa0% (90%: 99.1 to 100.0\xa0%); the best result so far is 99\xa0%" in sentence

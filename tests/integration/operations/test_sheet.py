@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import zipfile
 from typing import Any
@@ -14,6 +15,7 @@ from adabkb_service.operations.data import sheet
 from adabkb_service.operations.data.export import csv_rows, excel
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.words import wording
 from tests.integration.operations.conftest import definition
 from tests.integration.operations.verbs import Ask, Failure, Value, correct, observe, suggest
 
@@ -60,10 +62,16 @@ def test_sheet_has_every_row_with_names_units_and_exact_numbers(running: Service
 
 
 def test_sheet_has_the_rows_of_the_csv(running: Service) -> None:
-    """The same number, in the same order."""
+    """The same rows in the same order; the CSV in words has the same titles and origins."""
     content = filled(running)
-    lines = "".join(csv_rows(running, "s")).splitlines()
-    assert len(sheet.read(content).splitlines()) == len(lines)
+    of_sheet = list(csv.reader(io.StringIO(sheet.read(content)), delimiter="\t"))
+    of_csv, raw = (list(csv.reader(csv_rows(running, "s", in_words=in_words))) for in_words in (True, False))
+    assert of_sheet[0] == of_csv[0] != raw[0]
+    place = raw[0].index("origin")
+    origins = [[row[place] for row in table[1:]] for table in (of_sheet, of_csv, raw)]
+    assert origins[0] == origins[1]
+    assert "policy" in origins[2]
+    assert {*origins[0]} <= {"", *wording.PHASES.values(), *wording.ORIGINS.values()}
 
 
 def test_uploaded_sheet_is_read_unchanged() -> None:

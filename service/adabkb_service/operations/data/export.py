@@ -67,13 +67,13 @@ def csv_curves(service: Service, study_id: str) -> Iterator[str]:
     return _snapshot(service, study_id, _write_curves)
 
 
-def csv_rows(service: Service, study_id: str, *, has_commas: bool = False) -> Iterator[str]:
-    """Yield the trials and the results as CSV, in the format of ``table``, perhaps with decimal commas.
+def csv_rows(service: Service, study_id: str, *, has_commas: bool = False, in_words: bool = False) -> Iterator[str]:
+    """Yield the trials and the results as CSV, in the format of ``table``, perhaps with decimal commas and in words.
 
     Raises:
         StudyNotFound: the study does not exist; raised before the first line.
     """
-    return _snapshot(service, study_id, partial(table.write, has_commas=has_commas))
+    return _snapshot(service, study_id, partial(table.write, has_commas=has_commas, in_words=in_words))
 
 
 def excel(service: Service, study_id: str) -> Iterator[bytes]:

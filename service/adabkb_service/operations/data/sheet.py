@@ -9,15 +9,13 @@ import csv
 import io
 import re
 import zipfile
-from collections import Counter
 from collections.abc import Iterator
 from datetime import date, datetime, time
 from typing import IO, Any
 
 from sqlalchemy import Connection
 
-from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, titled
-from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.operations.data import table
 from adabkb_service.storage.rows import StudyRow
@@ -33,7 +31,7 @@ NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
-    """Write the rows of ``table`` as a sheet. The titles of the columns include labels and units."""
+    """Write the rows of ``table`` as a sheet, in words."""
     from openpyxl import Workbook  # noqa: PLC0415 (a slow import)
     from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
     from openpyxl.styles import Font  # noqa: PLC0415
@@ -42,7 +40,7 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
     book = Workbook(write_only=True)
     sheet = book.create_sheet("results")
     names = table.columns(study)
-    heads = titles(definition_of(study.definition), names)
+    heads = table.titles(definition_of(study.definition), names)
     for place, head in enumerate(heads, 1):
         sheet.column_dimensions[get_column_letter(place)].width = min(max(len(head) + 2, 9), WIDEST)
     sheet.freeze_panes = "A2"
@@ -62,23 +60,9 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
         return made
 
     sheet.append([cell(head, is_bold=True) for head in heads])
-    for row in table.rows(connection, study):
+    for row in table.rows(connection, study, in_words=True):
         sheet.append([cell(row.get(name)) for name in names])
     book.save(file)
-
-
-def titles(definition: StoredDefinition, names: list[str]) -> list[str]:
-    """Return the titles of the columns of ``table``, with labels and units. Columns whose titles would be equal
-    keep their names."""
-    words = {f"parameters.{each.name}": titled(each.name, each.label, each.unit) for each in definition.parameters}
-    quantities = definition.quantities
-    objective = quantities.get(OBJECTIVE, UNNAMED)
-    words["value"] = titled("value", objective.label, objective.unit)
-    for metric in definition.metrics_with_bounds:
-        quantity = quantities.get(metric.name, UNNAMED)
-        words[f"metrics.{metric.name}"] = titled(metric.name, quantity.label, quantity.unit)
-    counts = Counter(words.get(name, name).casefold() for name in names)
-    return [found if counts[(found := words.get(name, name)).casefold()] == 1 else name for name in names]
 
 
 def read(content: bytes) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, TextIO
@@ -13,8 +14,10 @@ from typing import Any, TextIO
 from sqlalchemy import Connection
 
 from adabkb_service.contract.metrics import metrics_of
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, titled
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.space import Space
+from adabkb_service.operations.words.wording import ORIGINS, PHASES
 from adabkb_service.storage import observations, trials
 from adabkb_service.storage.rows import ObservationRow, StudyRow, TrialRow
 from adabkb_service.study import render
@@ -49,15 +52,20 @@ PAGE = 1000
 Row = dict[str, Any]
 
 
-def write(connection: Connection, study: StudyRow, file: TextIO, *, has_commas: bool = False) -> None:
+def write(
+    connection: Connection, study: StudyRow, file: TextIO, *, has_commas: bool = False, in_words: bool = False
+) -> None:
     """Write the table: the trials ordered by number, then the results without a trial, ordered by number. With
-    ``has_commas``, numbers have decimal commas, and cells are separated by semicolons.
+    ``has_commas``, numbers have decimal commas, and cells are separated by semicolons. With ``in_words``, the header
+    has labels and units, and the origin of a trial is its purpose in words, as in the sheet.
 
     A trial without a result has one row. A trial with several results (of several attempts) has a row for each result.
     """
-    table = csv.DictWriter(file, columns(study), delimiter=";" if has_commas else ",", lineterminator="\n")
-    table.writeheader()
-    for row in rows(connection, study):
+    names = columns(study)
+    table = csv.DictWriter(file, names, delimiter=";" if has_commas else ",", lineterminator="\n")
+    heads = titles(definition_of(study.definition), names) if in_words else names
+    table.writerow(dict(zip(names, map(escaped, heads), strict=True)))
+    for row in rows(connection, study, in_words=in_words):
         cells = {name: escaped(value) for name, value in row.items()}
         table.writerow({name: _with_comma(value) for name, value in cells.items()} if has_commas else cells)
 
@@ -71,6 +79,20 @@ def columns(study: StudyRow) -> list[str]:
     return [*FIRST, *(PLATE if definition.plates else ()), *parameters, *RESULT, *metrics, *LAST]
 
 
+def titles(definition: StoredDefinition, names: list[str]) -> list[str]:
+    """Return the titles of the columns of the table, with labels and units. Columns whose titles would be equal
+    keep their names."""
+    words = {f"parameters.{each.name}": titled(each.name, each.label, each.unit) for each in definition.parameters}
+    quantities = definition.quantities
+    objective = quantities.get(OBJECTIVE, UNNAMED)
+    words["value"] = titled("value", objective.label, objective.unit)
+    for metric in definition.metrics_with_bounds:
+        quantity = quantities.get(metric.name, UNNAMED)
+        words[f"metrics.{metric.name}"] = titled(metric.name, quantity.label, quantity.unit)
+    counts = Counter(words.get(name, name).casefold() for name in names)
+    return [found if counts[(found := words.get(name, name)).casefold()] == 1 else name for name in names]
+
+
 def escaped(cell: Any) -> Any:
     """Return a cell. A text that looks like a formula gets a leading quotation mark, which the client's
     ``import_results`` removes."""
@@ -81,12 +103,15 @@ def _with_comma(cell: Any) -> Any:
     return repr(cell).replace(".", ",") if isinstance(cell, float) else cell
 
 
-def rows(connection: Connection, study: StudyRow) -> Iterator[Row]:
-    """Yield the rows, each as column name -> cell. Empty cells may be left out."""
+def rows(connection: Connection, study: StudyRow, *, in_words: bool = False) -> Iterator[Row]:
+    """Yield the rows, each as column name -> cell. Empty cells may be left out. With ``in_words``, the origin of a
+    trial is its purpose in words."""
     definition = definition_of(study.definition)
     space = definition.space()
     for trial, result in pairs(connection, study):
         cells: Row = {"state": "completed"} if trial is None else _of_trial(trial, result)
+        if in_words and trial is not None:
+            cells["origin"] = PHASES[trial.phase] if trial.phase else ORIGINS[trial.origin]
         if trial is None and result is not None:
             cells["note"] = _text(result.attributes.get("note"))
         if result is not None:

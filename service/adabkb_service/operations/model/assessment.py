@@ -88,6 +88,8 @@ class _Facts:
     """By parameter with more than ``FEW_CHOICES`` choices: which choices are good and which are worse."""
     failures: str = ""
     """Where all failures lie, in words."""
+    unseen: int = 0
+    """The number of results that were stored after those in the model's answer."""
 
     @property
     def is_failed(self) -> bool:
@@ -203,6 +205,7 @@ def _ask(service: Service, facts: _Facts) -> None:
     best = None if facts.row.best is None else facts.row.best["parameters"]
     facts.row, found = service.ask(facts.row.id, "assessment", best)
     facts.model, facts.study = found, lifecycle.full_view(facts.row)
+    facts.unseen = max(row(service, facts.row.id).observations - facts.row.observations, 0)
     if not found.results:
         return
     for name in facts.objectives:
@@ -288,6 +291,8 @@ def _progress(facts: _Facts, expected: Prediction | None) -> answers.Progress:
         facts.front,
         facts.names,
     )
+    if facts.unseen:
+        text = f"{text} {words.unseen(facts.unseen)}"
     return answers.Progress(
         text=text, best=best, expected=at_best, repeat_std=repeat_std, repetition=repetition, measured=facts.measured
     )
@@ -303,7 +308,13 @@ def _repetition(expected: MetricPrediction, noise: float, quantity: Quantity) ->
 
 def _latest(facts: _Facts, trial: Trial) -> answers.LatestTrial:
     return answers.LatestTrial(
-        text=words.latest(trial, facts.digits, facts.names, is_early=facts.has_few_results),
+        text=words.latest(
+            trial,
+            facts.digits,
+            facts.names,
+            is_early=facts.has_few_results,
+            has_intervals=isinstance(facts.definition.algorithm, AutoProfile),
+        ),
         trial=trial.number,
         state=trial.state,
         origin=trial.origin,

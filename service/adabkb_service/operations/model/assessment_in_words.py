@@ -127,6 +127,15 @@ def _without_results(study: Study) -> str:
     return f"No results yet; {_counted(counts.active, 'trial')} under way." if counts.active else "No results yet."
 
 
+def unseen(results: int) -> str:
+    """Return a sentence about the results that are newer than the facts."""
+    return (
+        "The newest result is not included yet."
+        if results == 1
+        else f"The newest {results} results are not included yet."
+    )
+
+
 def _of_best(
     best: Best,
     results: int,
@@ -165,13 +174,14 @@ def _of_best(
         yield f"The model prefers another point, where it expects {digits.mean(at_best.preferred)} on average."
 
 
-def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels, *, is_early: bool) -> str:
+def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels, *, is_early: bool, has_intervals: bool) -> str:
     """Return why the point of a trial was chosen, what the model expected there, and the trial's outcome. With too few
-    results to rely on the model (``is_early``), its expectation is left out."""
+    results to rely on the model (``is_early``), its expectation is left out. ``has_intervals``: whether the bounds of
+    predictions are those of 90% intervals; otherwise, their standard deviations are given."""
     why = PHASES[trial.phase] if trial.origin == "policy" else ORIGINS[trial.origin]
     found = [f"Trial {trial.number} {why}."]
     if trial.expected is not None and trial.phase != "sample" and not is_early:
-        expected = _expected(trial.expected, digits, names)
+        expected = _expected(trial.expected, digits, names, has_intervals=has_intervals)
         found.append(f"The model expected {expected} there." if expected else "")
     if trial.state == "failed":
         found.append("It failed.")
@@ -187,15 +197,22 @@ def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels, *, is_earl
     return " ".join(filter(None, found))
 
 
-def _expected(expected: Prediction, digits: Mapping[str, Digits], names: Labels) -> str:
+def _expected(expected: Prediction, digits: Mapping[str, Digits], names: Labels, *, has_intervals: bool) -> str:
     if expected.mean is not None and expected.std is not None:
-        return digits[""].estimate(expected.mean, expected.std) if "" in digits else ""
+        return _predicted(expected, digits[""], has_intervals=has_intervals) if "" in digits else ""
     each = [
-        f"{names.metric(name)} {digits[name].estimate(found.mean, found.std)}"
+        f"{names.metric(name)} {_predicted(found, digits[name], has_intervals=has_intervals)}"
         for name, found in (expected.metrics or {}).items()
         if name in digits
     ]
     return ", ".join(each)
+
+
+def _predicted(found: Prediction | MetricPrediction, digits: Digits, *, has_intervals: bool) -> str:
+    mean, std = found.mean or 0.0, found.std or 0.0
+    if not has_intervals or found.lcb is None or found.ucb is None:
+        return digits.estimate(mean, std)
+    return digits.expected(mean, found.lcb, found.ucb, std)
 
 
 def findings(
@@ -447,18 +464,18 @@ def few_results(results: int, parameters: int, fewest: int) -> str:
 
 def outlier(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:
     """Warn that a result is improbable given the others."""
-    return (
-        f"{_whose(found.observation, trial, metric, names)} is {digits.result(found.value)}, but given the others, the "
-        f"model expects {digits.estimate(found.mean, found.std)}. Check the measurement and the entry."
-    )
+    return f"{_contradicted(found, trial, digits, metric, names)} Check the measurement and the entry."
 
 
 def doubted(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:
     """State that the model gives a result less weight."""
-    return (
-        f"{_whose(found.observation, trial, metric, names)} is {digits.result(found.value)}, but given the others, the "
-        f"model expects {digits.estimate(found.mean, found.std)}. It has less weight unless a repetition confirms it."
-    )
+    return f"{_contradicted(found, trial, digits, metric, names)} It has less weight unless a repetition confirms it."
+
+
+def _contradicted(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:
+    whose, value = _whose(found.observation, trial, metric, names), digits.result(found.value)
+    expected = digits.expected(found.mean, found.lcb, found.ucb, found.std)
+    return f"{whose} is {value}, but given the others, the model expects {expected}."
 
 
 def _whose(seq: int, trial: int | None, metric: str, names: Labels) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
+from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.space import Space
@@ -90,6 +91,7 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
             Labels.of(definition_of(study.definition)),
             definition.plates.shared if definition.plates else (),
             _novelty(space, event, before, Labels.of(definition_of(study.definition))),
+            has_intervals=isinstance(definition_of(study.definition).algorithm, AutoProfile),
         ),
     )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from adabkb_service.contract.quantities import Quantity, with_unit
-from adabkb_service.operations.words import digits
+from adabkb_service.operations.words.digits import MAX_PLACES, Digits
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.storage.rows import EventRow
 
@@ -29,6 +30,8 @@ BETTER = "The model expects a better result here."
 SLIGHTLY_BETTER = "The model expects a slightly better result here, within its uncertainty."
 POSSIBLY_BETTER = "The model expects no better result here, but one is possible."
 UNLIKELY_BETTER = "The model expects no better result here, and one is unlikely."
+Estimated = Callable[[Mapping[str, float], Quantity], str]
+"""Formats a prediction of a quantity."""
 MIN_DIGITS = 4
 MAX_DIGITS = 15
 
@@ -42,6 +45,8 @@ def in_words(
     names: Labels = Labels(),  # noqa: B008 (it is frozen)
     shared: Collection[str] = (),
     new: str = "",
+    *,
+    has_intervals: bool = True,
 ) -> str:
     """Return sentences about why the point of a suggestion was chosen.
 
@@ -54,8 +59,11 @@ def in_words(
         names: the labels and units of the study.
         shared: names of the parameters whose values are equal on a plate.
         new: a sentence about what nobody had tried before; empty if nothing of this is known.
+        has_intervals: whether the bounds of the prediction are those of a 90% interval, as in the profile auto;
+            otherwise, its standard deviation is given.
     """
-    return " ".join(_sentences(event.payload, sign, best, distance, context, names, shared, new))
+    told = partial(_estimate, has_intervals=has_intervals)
+    return " ".join(_sentences(event.payload, sign, best, distance, context, names, shared, new, told))
 
 
 def outlook(lead: float, std: float) -> str:
@@ -81,6 +89,7 @@ def _sentences(
     names: Labels,
     shared: Collection[str],
     new: str,
+    told: Estimated,
 ) -> Iterator[str]:
     if payload["origin"] == "fallback":
         yield FALLBACK
@@ -100,12 +109,11 @@ def _sentences(
         yield new
     if expected is not None and "mean" not in expected:
         each = (
-            f"{names.metric(name)} {_estimate(found, names.quantity(name))}"
-            for name, found in expected["metrics"].items()
+            f"{names.metric(name)} {told(found, names.quantity(name))}" for name, found in expected["metrics"].items()
         )
         yield f"The model expected {', '.join(each)}."
     elif expected is not None:
-        yield from _expectation(expected, sign, best if is_feasible else None, names.quantity())
+        yield from _expectation(expected, sign, best if is_feasible else None, names.quantity(), told)
         if (probability := expected.get("feasible_probability")) is not None:
             yield f"The point satisfies all outcome constraints with probability {_percent(probability)}."
     for study, trust in payload.get("trust", {}).items():
@@ -115,26 +123,33 @@ def _sentences(
 
 
 def _expectation(
-    expected: Mapping[str, float], sign: float, best: Mapping[str, Any] | None, quantity: Quantity
+    expected: Mapping[str, float],
+    sign: float,
+    best: Mapping[str, Any] | None,
+    quantity: Quantity,
+    told: Estimated,
 ) -> Iterator[str]:
     """Yield the prediction at the point, compared with the best result if there is one."""
     if best is None:
-        yield f"The model expected {_estimate(expected, quantity)} there."
+        yield f"The model expected {told(expected, quantity)} there."
     else:
         lead = sign * (expected["mean"] - best["value"])
         yield outlook(lead, expected["std"])
         value = with_unit(_resolved(best["value"], expected["std"]), quantity.unit)
         chance = _probability(lead, expected["std"])
         yield (
-            f"It expected {_estimate(expected, quantity)}; the best result so far is {value}, "
+            f"It expected {told(expected, quantity)}; the best result so far is {value}, "
             f"and the probability of a better value is {_percent(chance)}."
         )
 
 
-def _estimate(found: Mapping[str, float], quantity: Quantity) -> str:
-    mean = quantity.within(found["mean"])
-    text = digits.estimate(mean, found["std"]) if found["std"] > 0.0 else _resolved(mean, 0.0)
-    return with_unit(text, quantity.unit)
+def _estimate(found: Mapping[str, float], quantity: Quantity, *, has_intervals: bool) -> str:
+    """Format a prediction with its 90% interval or, if its bounds are others, with its standard deviation."""
+    mean, std = found["mean"], found["std"]
+    if not std > 0.0:
+        return with_unit(_resolved(quantity.within(mean), 0.0), quantity.unit)
+    digits = Digits(mean, mean, MAX_PLACES - 1, quantity)
+    return digits.expected(mean, found["lcb"], found["ucb"], std) if has_intervals else digits.estimate(mean, std)
 
 
 def _resolved(value: float, std: float) -> str:

@@ -25,7 +25,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.ending import EndedEarly, ended_early
 from adabkb_service.storage import events, grants, observations, overview, result_table, studies
 from adabkb_service.storage.rows import StudyState
-from adabkb_service.study import render
+from adabkb_service.study import lifecycle, render
 
 MAX_RESULTS = 1500
 """The approximate number of results in a chart. Studies with more are thinned."""
@@ -44,6 +44,8 @@ class StudyLine:
     """A study in the list."""
 
     study: overview.ListedStudy
+    state: str
+    """The state, or ``ending`` if the study issues no more new points, but has trials without a result."""
     records: Found
     owner: str | None
     """None if no token is required, or if the study has no owner."""
@@ -104,7 +106,7 @@ class Overview:
             rows = overview.page_of_studies(connection, text, state, offset, limit, *conditions)
             counts = overview.count_studies(connection, text, *conditions)
             owners = grants.owners(connection, [row.id for row in rows])
-            lines = [StudyLine(row, self._records.of(connection, row), owners.get(row.id)) for row in rows]
+            lines = [StudyLine(row, _state(row), self._records.of(connection, row), owners.get(row.id)) for row in rows]
         return StudyList(lines, counts)
 
     def table(
@@ -324,6 +326,18 @@ def _line(
     seq, same = row.result.seq, repeats.get(row.result.seq)
     is_repeat = trial is not None and trial.origin == "queued" and same is not None and seq != same.first
     return Line(trial, render.observation(row.result, definition, space), seq in corrected, same, is_repeat)
+
+
+def _state(study: overview.ListedStudy) -> str:
+    since_gain = (study.results_since_growth or 0) if study.objectives else study.results_since_best
+    reason = lifecycle.reason_to_end(
+        is_used_up=study.has_no_budget_left,
+        is_exhausted=bool(study.is_exhausted),
+        rules=study.stop or {},
+        since_gain=since_gain,
+        gap_share=study.gap_share,
+    )
+    return "ending" if study.state == "running" and reason is not None else study.state
 
 
 def _result(row: overview.ResultRow, definition: StoredDefinition, space: Space) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def best_points(report: StudyReport) -> Table:
     columns: list[tuple[str, answers.Parameters | None, dict[str, str]]] = []
     if found.front is not None:
         for number, each in enumerate(found.front, start=1):
-            texts = {name: wording.estimate(study, name, at.mean, at.std) for name, at in each.metrics.items()}
+            texts = {name: wording.expected(study, name, at) for name, at in each.metrics.items()}
             columns.append((f"point {number}", each.parameters, texts))
     else:
         best = found.observed

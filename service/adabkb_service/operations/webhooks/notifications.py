@@ -107,7 +107,7 @@ def _of_trial(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
         return f"is reserved{by}{f' until {until:%Y-%m-%d %H:%M} UTC' if until else ''}."
     if event.kind == "expired":
         of = f" of {payload['worker']}" if payload["worker"] else ""
-        return f"is overdue: the lease{of} ran out without a result."
+        return f"is overdue: the reservation{of} ended without a result."
     if event.kind == "observed":
         return f"gave {wording.result(definition_of(study.definition).quantities, payload)}."
     return f"failed{because}." if event.kind == "failed" else f"was stopped at step {payload['step']}{because}."

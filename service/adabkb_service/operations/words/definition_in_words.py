@@ -196,9 +196,9 @@ def _plates(plates: Plates, *, learns: bool) -> str:
 def _ends(study: Study) -> Iterator[tuple[str, str]]:
     """Yield the rules that end the study before its budget is used up."""
     if study.tolerance is not None:
-        yield "Ends early", f"once further trials will probably gain less than {shown(study.tolerance)}"
+        yield "Ends early", f"once, according to the model, further trials gain less than {shown(study.tolerance)}"
     if study.stop and study.stop.no_gain_for is not None:
         yield "Ends early", f"after {study.stop.no_gain_for} results without an improvement"
     if study.stop and study.stop.gap_share_below is not None:
         share = f"{100 * study.stop.gap_share_below:g}% of the range of the results"
-        yield "Ends early", f"once further trials will probably gain less than {share}"
+        yield "Ends early", f"once, according to the model, further trials gain less than {share}"

@@ -14,7 +14,7 @@ REASONS: Mapping[str, str] = {
     "exhausted": "Every point of the space has been issued.",
     "converged": "The study has converged: further trials will probably gain little.",
     "no_gain": "The last results brought no improvement, so the study ended by its rule no_gain_for.",
-    "gain_unlikely": "Further trials will probably gain less than the study's rule requires, so it ended.",
+    "gain_unlikely": "According to the model, further trials gain less than the study's rule requires, so it ended.",
     "failures": "Paused, because too many trials in a row failed. Remove the cause, then resume.",
     "pending_limit": "No new point until an unfinished trial has its result.",
     "paused": "Paused: no new points are issued. Results are still accepted.",

@@ -11,10 +11,12 @@ from adabkb_service.contract.answers import MetricPrediction, Observation, Predi
 from adabkb_service.contract.budget import PlateBudget
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.cost import COST, CostBudget
+from adabkb_service.contract.curves import Estimate
 from adabkb_service.contract.metrics import OutcomeConstraint
 from adabkb_service.contract.model import ModelRecommendation
 from adabkb_service.contract.parameters import FloatParameter, Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, in_points, titled, with_unit
+from adabkb_service.engine.answers import INTERVAL
 from adabkb_service.operations.words import digits
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.values_in_words import figure, shown
@@ -87,7 +89,7 @@ SPANS = ((86400, "d"), (3600, "h"), (60, "min"))
 """Units of a duration: the size in seconds, and the abbreviation."""
 NOTIFICATIONS: Mapping[str, str] = {
     "trial.reserved": "a trial is issued",
-    "trial.overdue": "a trial is overdue: its lease expired",
+    "trial.overdue": "a trial is overdue: its reservation ended",
     "trial.done": "a trial is completed, has failed or was stopped",
     "study.ended": "the study is complete",
     "study.needs_attention": "the study needs attention: it paused after failures, or its model failed",
@@ -100,11 +102,9 @@ def named(study: Study | ListedStudy) -> str:
     return study.title or study.id
 
 
-def state(study: Study | ListedStudy) -> str:
+def state(study: Study) -> str:
     """Return the state of a study: a key of ``STATES``. A study that issues no more new points, but whose last trials
     have no result yet, is ending."""
-    if isinstance(study, ListedStudy):
-        return "ending" if study.state == "running" and study.has_no_budget_left else study.state
     return "ending" if study.state == "running" and study.reason in FINAL else study.state
 
 
@@ -208,6 +208,17 @@ def quantity(study: Study, name: str | None = None) -> Quantity:
     return study.quantities.get(name or OBJECTIVE, UNNAMED)
 
 
+def label(study: Study, name: str) -> str:
+    """Return what a sentence calls a metric: its label or, without one, its name."""
+    return quantity(study, name).label or name
+
+
+def labels(study: Study) -> dict[str, str]:
+    """Return the name of each quantity of a result -> what a sentence calls it."""
+    known = {name: label(study, name) for name in labelled(study)}
+    return known if study.objectives or quantity(study).label else {**known, OBJECTIVE: "Result"}
+
+
 def title(study: Study, name: str | None = None) -> str:
     """Return the title of a metric's column, with its unit; without a name, that of the single objective."""
     known = quantity(study, name)
@@ -304,6 +315,13 @@ def expected(study: Study, name: str | None, found: MetricPrediction | Predictio
     if not isinstance(study.algorithm, AutoProfile) or found.lcb is None or found.ucb is None:
         return estimate(study, name, mean, std)
     return Digits(mean, mean, FINEST, quantity(study, name)).expected(mean, found.lcb, found.ucb, std)
+
+
+def extrapolated(study: Study, found: Estimate) -> str:
+    """Format what is expected of a stopped trial at its last step, with its 90% interval and its unit."""
+    value, margin = found.value, INTERVAL * found.std_error
+    digits = Digits(value, value, FINEST, quantity(study))
+    return digits.expected(value, value - margin, value + margin, found.std_error)
 
 
 def mean(study: Study, value: float) -> str:

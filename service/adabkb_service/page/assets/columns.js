@@ -169,11 +169,11 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
     })),
     ...metrics.map((name) => ({
       key: `error:${name}`,
-      label: `Standard error of ${name}`,
+      label: `Standard error of ${quantities[name]?.label ?? name}`,
       group: "std_errors",
       field: name,
       read: numberOf(name),
-      names: [`std_errors.${name}`, `± ${name}`, `${name} ±`],
+      names: [`std_errors.${name}`, `Standard error of ${name}`, `± ${name}`, `${name} ±`],
     })),
     ...(plates ? [{ key: "plate", label: "Plate", field: "plate", read: number, names: ["plate"] }] : []),
     { key: "note", label: "Note", group: "attributes", field: "note", read: text, names: ["note"] },

@@ -5,7 +5,7 @@ import { messageOf } from "./caught.js";
 import { apart, Chart, colours, common, numbers } from "./charts.js";
 import { StudyData } from "./data.js";
 import { byId } from "./elements.js";
-import { counted, figure, inUnit, measured, numbered, plusMinus, shown } from "./words.js";
+import { counted, expected, figure, inUnit, measured, numbered, ofInterval, shown } from "./words.js";
 
 /**
  * @typedef {object} Compared
@@ -186,8 +186,10 @@ function progress(all, readable) {
     option.tooltip = {
       ...option.tooltip,
       trigger: "item",
-      formatter: (/** @type {{ seriesName: string, data: number[] }} */ { seriesName, data: [, value, seq] }) =>
-        `${seriesName}\nafter ${counted(seq, "result")}: ${figure(value)}`,
+      formatter: (/** @type {{ seriesIndex: number, data: number[] }} */ { seriesIndex, data: [, value, seq] }) => {
+        const { name, study } = drawn[seriesIndex];
+        return `${name}\nafter ${counted(seq, "result")}: ${measured(value, study.quantity)}`;
+      },
     };
     const rows = drawn.flatMap((each) => each.records.map(([seq, value]) => [each.id, seq, value]));
     const height = inPanels(option, drawn);
@@ -337,8 +339,8 @@ function curves(all, readable) {
       formatter: (/** @type {{ seriesIndex: number, data?: [number, number] }} */ { seriesIndex, data: point }) => {
         const { each, curve } = drawn[seriesIndex];
         const lines = [`${each.name}, trial ${curve.trial}`];
-        if (point) lines.push(`step ${point[0]}: ${figure(point[1])}`);
-        if (curve.value !== null) lines.push(`result ${figure(curve.value)}`);
+        if (point) lines.push(`step ${point[0]}: ${measured(point[1], each.study.quantity)}`);
+        if (curve.value !== null) lines.push(`result ${measured(curve.value, each.study.quantity)}`);
         return lines.join("\n");
       },
     };
@@ -497,7 +499,7 @@ function slice(all, readable) {
         [
           of.each.name,
           `${name} = ${inUnit(shown(of.line.axes[0].values[k]), of.scale.parameter.unit)}`,
-          plusMinus(of.line.predictions[k].mean, of.line.predictions[k].std, of.each.study.quantity),
+          expected(ofInterval(of.line.predictions[k], of.each.study.algorithm), of.each.study.quantity),
         ].join("\n"),
     };
     const height = inPanels(

@@ -3,7 +3,7 @@
 
 import { apart, Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
-import { counted, figure } from "./words.js";
+import { counted, figure, measured } from "./words.js";
 
 const MAX_TRIALS = 100;
 /** @type {Record<string, string>} */
@@ -19,9 +19,9 @@ export function curvesChart(data) {
     const numbered = (trials.value.match(/[1-9]\d{0,8}/g) ?? []).slice(0, MAX_TRIALS);
     which.disabled = numbered.length > 0;
     const ofBest = which.value ? `?best=${which.value}` : "";
-    curves = await data.curves(
-      numbered.length ? `?${new URLSearchParams(numbered.map((each) => ["trial", each]))}` : ofBest,
-    );
+    const asked = numbered.length ? `?${new URLSearchParams(numbered.map((each) => ["trial", each]))}` : ofBest;
+    const [found, { quantity }] = await Promise.all([data.curves(asked), data.study()]);
+    curves = found;
     if (!curves.length) return { empty: nothing(numbered, ofBest) };
     const ink = colours();
     const look = numbered.length ? (/** @type {Curve} */ _, /** @type {number} */ i) => ofTrial(i) : byState(ink);
@@ -51,7 +51,7 @@ export function curvesChart(data) {
     option.tooltip = {
       ...option.tooltip,
       formatter: (/** @type {{ seriesIndex: number, data?: [number, number] }} */ { seriesIndex, data: point }) =>
-        told(curves[seriesIndex], point),
+        told(curves[seriesIndex], quantity, point),
     };
     const rows = curves.flatMap((each) => each.points.map(([step, value]) => [each.trial, each.state, step, value]));
     return { option, header: ["trial", "state", "step", "value"], rows, said: said(curves, numbered) };
@@ -95,14 +95,15 @@ function nothing(numbered, ofBest) {
 
 /** The description of a curve and of a point of it.
  * @param {Curve} curve
+ * @param {Quantity} quantity
  * @param {[number, number]} [point]
  */
-function told(curve, point) {
+function told(curve, quantity, point) {
   const lines = [
     `trial ${curve.trial}${curve.worker ? `, ${curve.worker}` : ""}, ${NAMES[curve.state] ?? "to try again"}`,
   ];
-  if (point) lines.push(`step ${point[0]}: ${figure(point[1])}`);
-  if (curve.value !== null) lines.push(`result ${figure(curve.value)}`);
+  if (point) lines.push(`step ${point[0]}: ${measured(point[1], quantity)}`);
+  if (curve.value !== null) lines.push(`result ${measured(curve.value, quantity)}`);
   return lines.join("\n");
 }
 

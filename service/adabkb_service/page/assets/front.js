@@ -3,7 +3,7 @@
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions } from "./scale.js";
-import { counted, figure, numbered, plusMinus, titled } from "./words.js";
+import { counted, expected, figure, measured, numbered, ofInterval, plusMinus, titled } from "./words.js";
 
 /** @param {import("./data.js").StudyData} data */
 export function frontChart(data) {
@@ -80,7 +80,7 @@ export function frontChart(data) {
 /** @param {import("./data.js").StudyData} data */
 export function volumeChart(data) {
   return new Chart("volume", async () => {
-    const front = await data.front();
+    const [front, { quantities = {} }] = await Promise.all([data.front(), data.study()]);
     const last = front.history.at(-1);
     if (!last)
       return { empty: front.results ? "No result is better than the reference point yet." : "No results yet." };
@@ -111,9 +111,10 @@ export function volumeChart(data) {
         },
       ],
     };
-    const reference = front.objectives.map(
-      (each) => `${each.metric} ${figure(each.reference)}${each.learned ? " (the worst result)" : ""}`,
-    );
+    const reference = front.objectives.map(({ metric, reference: at, learned }) => {
+      const known = quantities[metric] ?? {};
+      return `${known.label ?? metric} ${measured(at, known)}${learned ? " (the worst result)" : ""}`;
+    });
     return {
       option,
       header: ["observation", "hypervolume"],
@@ -128,13 +129,13 @@ export function volumeChart(data) {
  * @param {string[]} names of the objectives
  * @param {ShownStudy} study
  */
-function told(point, names, { quantities = {}, parameters }) {
-  const line = (/** @type {string} */ name, /** @type {number} */ value, /** @type {number | null} */ std = null) =>
-    `${quantities[name]?.label ?? name} ${plusMinus(value, std, quantities[name])}`;
+function told(point, names, { quantities = {}, parameters, algorithm }) {
+  const line = (/** @type {string} */ name, /** @type {string} */ words) =>
+    `${quantities[name]?.label ?? name} ${words}`;
   if (point?.estimate) {
     const { metrics, probability } = point.estimate;
     return [
-      ...names.map((name) => line(name, metrics[name].mean, metrics[name].std)),
+      ...names.map((name) => line(name, expected(ofInterval(metrics[name], algorithm), quantities[name]))),
       `on the front with probability ${figure(probability, 2)}`,
       ...conditions(parameters, point.estimate.parameters),
     ].join("\n");
@@ -143,7 +144,9 @@ function told(point, names, { quantities = {}, parameters }) {
   return result
     ? [
         numbered(result),
-        ...names.map((name) => line(name, result.metrics[name], result.std_errors?.[name])),
+        ...names.map((name) =>
+          line(name, plusMinus(result.metrics[name], result.std_errors?.[name], quantities[name])),
+        ),
         ...conditions(parameters, result.parameters),
       ].join("\n")
     : "";

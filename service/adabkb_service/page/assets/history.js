@@ -4,7 +4,7 @@ import { Chart, colours, common, numbers, roomForLegend } from "./charts.js";
 import { byId, dataOf } from "./elements.js";
 import { Order } from "./order.js";
 import { conditions } from "./scale.js";
-import { counted, figure, like, measured, numbered, plusMinus, within } from "./words.js";
+import { counted, expected, figure, like, measured, numbered, ofInterval, plusMinus, within } from "./words.js";
 
 /** For each phase: a symbol, and a colour that is distinguishable with any colour vision.
  * @type {Record<string, [string, string]>}
@@ -101,7 +101,7 @@ export function historyChart(data) {
               ...results(history, order, ink, ({ value }) => value < density.low || value > density.high),
             ]
           : [
-              ...expected(hasExpected.checked ? counting : [], order, ink),
+              ...predictions(hasExpected.checked ? counting : [], order, ink),
               ...errors(counting, order),
               ...results(history, order, ink),
             ]),
@@ -197,7 +197,7 @@ function cloud({ cells }, ink) {
  */
 function aboutCell([first, last, low, high, count], quantity) {
   const among = `${counted(count, "result")} of ${figure(first, 9)} to ${figure(last, 9)}`;
-  return `${among}\nbetween ${figure(low)} and ${measured(high, quantity)}`;
+  return `${among}\nbetween ${measured(low, { digits: quantity.digits })} and ${measured(high, quantity)}`;
 }
 
 /** The results, by their purposes.
@@ -365,7 +365,7 @@ function bestSoFar(study, history, order, ink) {
         .filter(([, at]) => at != null)
         .map(([words, at]) => ({
           yAxis: at,
-          label: { position: "insideEndTop", color: ink.bad, formatter: `${words} ${figure(at)}` },
+          label: { position: "insideEndTop", color: ink.bad, formatter: `${words} ${measured(at, study.quantity)}` },
         })),
     },
   };
@@ -424,7 +424,7 @@ function bars(name, color, width, data) {
  * @param {Order} order
  * @param {Colours} ink
  */
-function expected(found, order, ink) {
+function predictions(found, order, ink) {
   /** @type {[number, number, number][]} */
   const known = found.flatMap((each) =>
     each.expected ? [[order.of(each), each.expected.lcb, each.expected.ucb]] : [],
@@ -448,13 +448,16 @@ function errors(found, order) {
  * @param {Result | undefined} result
  * @param {ShownStudy} study
  */
-function told(result, { quantity, parameters }) {
+function told(result, { quantity, quantities = {}, parameters, algorithm }) {
   if (!result) return "";
   const lines = [`${numbered(result)}${result.worker ? `, ${result.worker}` : ""}`];
   const kept = result.outside ? " (outside the space)" : result.excluded ? " (excluded)" : "";
   lines.push(`${plusMinus(result.value, result.std_error, quantity)}${kept}`);
-  if (result.beyond) lines.push(`violates its bound: ${result.beyond.join(", ")}`);
-  if (result.expected) lines.push(`expected ${plusMinus(result.expected.mean, result.expected.std, quantity)}`);
+  if (result.beyond) {
+    const names = result.beyond.map((name) => quantities[name]?.label ?? name);
+    lines.push(`violates the bounds of ${names.join(", ")}`);
+  }
+  if (result.expected) lines.push(`expected ${expected(ofInterval(result.expected, algorithm), quantity)}`);
   return [...lines, ...conditions(parameters, result.parameters).slice(0, MAX_CONDITIONS)].join("\n");
 }
 

@@ -3,7 +3,7 @@
 import { Chart, colours, common, numbers, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions, LINE } from "./scale.js";
-import { figure, inUnit, numbered, plusMinus, shown } from "./words.js";
+import { expected, figure, numbered, ofInterval, plusMinus, shown, within } from "./words.js";
 
 const CONSTANT = "The model predicts the same everywhere so far.";
 export const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
@@ -16,6 +16,7 @@ const MAX_NAMED = 8; // maximum number of conditions in a sentence
 const CHARACTER = 7; // approximate width of a character, in pixels
 const MAX_POINTS = 12; // maximum number of points of a slice; more points are drawn as a line
 const MAX_BARS = 20;
+const INTERVAL = 1.645; // standard errors from the middle of a 90% interval to its ends
 /** @type {Record<string, string>} */
 const COLOURS = {
   mean: "expected",
@@ -73,17 +74,18 @@ export function importanceChart(data) {
     option.tooltip = {
       ...option.tooltip,
       trigger: "axis",
-      formatter: (/** @type {{ dataIndex: number }[]} */ [first]) => sentence(drawn[first.dataIndex]),
+      formatter: (/** @type {{ dataIndex: number }[]} */ [first]) =>
+        sentence(drawn[first.dataIndex], titles.get(drawn[first.dataIndex].name)),
     };
     const columns = /** @type {const} */ (["first_order", "first_order_error", "total", "total_error"]);
-    const share = Math.round(100 * best.total);
+    const most = Math.round(100 * best.total);
     const sum = sorted.reduce((all, each) => all + each.total, 0);
     return {
       option,
       header: ["parameter", ...columns],
       rows: sorted.map((each) => [each.name, ...columns.map((name) => each[name])]).reverse(),
       said: [
-        `${titles.get(best.name)} matters most: ${share}% of the variation, from ${found.results} results.`,
+        `${titles.get(best.name)} matters most: ${most}% of the variation, from ${found.results} results.`,
         ...(sum > 1 ? ["With all others, the shares add up to more than 100%, as parameters act together."] : []),
       ].join(" "),
       height: Math.max(320, 84 + 38 * drawn.length),
@@ -93,15 +95,25 @@ export function importanceChart(data) {
 
 /** The importance of a parameter in words.
  * @param {Importance["parameters"][0]} each
+ * @param {string | undefined} title
  */
-const sentence = (each) =>
+const sentence = (each, title) =>
   [
-    each.name,
-    `alone ${plusMinus(100 * Math.min(each.first_order, each.total), 100 * each.first_order_error, { unit: "%" })}`,
-    `with all others ${plusMinus(100 * each.total, 100 * each.total_error, { unit: "%" })}`,
+    title ?? each.name,
+    `alone ${share(Math.min(each.first_order, each.total), each.first_order_error)}`,
+    `with all others ${share(each.total, each.total_error)}`,
   ].join("\n");
 
-/** The standard error of each total index.
+/** A share of the variation with its 90% interval.
+ * @param {number} mean
+ * @param {number} error its standard error
+ */
+function share(mean, error) {
+  const [low, high] = [mean - INTERVAL * error, mean + INTERVAL * error].map((end) => within(end, { low: 0, high: 1 }));
+  return expected({ mean: 100 * mean, std: 100 * error, lcb: 100 * low, ucb: 100 * high }, { unit: "%" });
+}
+
+/** The 90% interval of each total index.
  * @param {Importance["parameters"]} drawn
  * @param {Colours} ink
  */
@@ -110,7 +122,11 @@ function whiskers(drawn, ink) {
     type: "custom",
     silent: true,
     z: 5,
-    data: drawn.map((each, i) => [100 * (each.total - each.total_error), i, 100 * (each.total + each.total_error)]),
+    data: drawn.map(({ total, total_error: error }, i) => [
+      100 * (total - INTERVAL * error),
+      i,
+      100 * (total + INTERVAL * error),
+    ]),
     encode: { x: [0, 2], y: 1 },
     renderItem: (/** @type {unknown} */ _, /** @type {Canvas} */ api) => {
       const height = api.size([0, 1])[1];
@@ -193,8 +209,7 @@ export function slicesChart(data) {
         const scale = drawn[first.seriesIndex >> 1];
         return [
           `${scale.title}: ${scale.label(first.value[0])}`,
-          plusMinus(each.mean, each.std, study.quantity),
-          `between ${figure(each.lcb, 4)} and ${inUnit(figure(each.ucb, 4), study.quantity.unit)}`,
+          expected(ofInterval(each, study.algorithm), study.quantity),
         ].join("\n");
       },
     };
@@ -222,7 +237,7 @@ export function slicesChart(data) {
           : []),
         ...(slices.some(({ isCut }) => isCut) ? ["Values that the constraints exclude there are left out."] : []),
         ...inFull(drawn),
-        `${ofIntervals}: interval for ${study.quantity.label ?? "the objective"}.`,
+        `${ofIntervals}: interval for ${study.quantity.label ?? "the result"}.`,
         ...(failed.length ? [FAILED_IN_WORDS] : []),
         ...(left > 0 ? [`The ${drawn.length} parameters that matter most of ${scales.length}.`] : []),
       ].join(" "),
@@ -463,12 +478,12 @@ export function contourChart(data, name) {
           seriesIndex === 0 ? aboutPlace(dataIndex) : aboutResult(point.result, study),
       };
       const aboutPlace = (/** @type {number} */ k) => {
-        const { mean, std, finish_probability: finishes } = slice.predictions[k];
+        const { finish_probability: finishes } = slice.predictions[k];
         return [
           ...(forbidden?.[k] ? ["excluded by the constraints"] : []),
           `${x.title}: ${x.label(x.position(columns[Math.floor(k / lines.length)]))}`,
           `${y.title}: ${y.label(y.position(lines[k % lines.length]))}`,
-          plusMinus(mean, std, study.quantity),
+          expected(ofInterval(slice.predictions[k], study.algorithm), study.quantity),
           ...(finishes === undefined ? [] : [`finishes with probability ${finishes.toFixed(2)}`]),
         ].join("\n");
       };

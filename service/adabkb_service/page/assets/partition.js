@@ -4,7 +4,7 @@
 import { Chart, colours, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { aboutResult, chosen, crosses, hatched, nearby, plane, points, rectangles } from "./learned.js";
-import { counted, figure, inUnit, plusMinus, shown } from "./words.js";
+import { counted, inUnit, meanOf, plusMinus, shown } from "./words.js";
 
 const PLAY_MILLISECONDS = 140;
 const MAX_STEPS = 60;
@@ -101,7 +101,7 @@ export function partitionChart(data) {
         ...option.tooltip,
         formatter: (/** @type {ChartPoint} */ { seriesIndex, dataIndex, data: point }) =>
           seriesIndex < 2
-            ? aboutCell((seriesIndex ? blank : leaves)[dataIndex], y ? [x, y] : [x], study.quantity.unit)
+            ? aboutCell((seriesIndex ? blank : leaves)[dataIndex], y ? [x, y] : [x], study.quantity)
             : point.result
               ? aboutResult(point.result, study)
               : "recommended point",
@@ -254,16 +254,16 @@ function star(through, x, y, isThere) {
 /** A cell in words.
  * @param {PartitionCell} cell
  * @param {import("./scale.js").Scale[]} drawn
- * @param {string | undefined} unit of the result
+ * @param {Quantity} quantity
  */
-function aboutCell(cell, drawn, unit) {
+function aboutCell(cell, drawn, quantity) {
   const sides = drawn.map(({ name, title, parameter }) =>
     inUnit(`${title} ${shown(cell.low[name])} to ${shown(cell.high[name])}`, parameter.unit),
   );
-  const bound = cell.index === null ? [] : [`as good as ${inUnit(figure(cell.index, 4), unit)}`];
+  const bound = cell.index === null ? [] : [`as good as ${meanOf(cell.index, quantity)}`];
   return [
     `${cell.status === "leaf" ? "possible" : "ruled out"}, depth ${cell.depth}`,
-    inUnit(plusMinus(cell.mean, cell.std), unit),
+    plusMinus(cell.mean, cell.std, quantity),
     ...bound,
     ...sides,
   ].join("\n");

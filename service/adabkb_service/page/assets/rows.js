@@ -1,7 +1,7 @@
 // The table of results: a row becomes a form where its result is corrected, excluded or entered.
 
 import { StudyData } from "./data.js";
-import { around, byId, dataOf, every, holder, ifThere, made } from "./elements.js";
+import { around, byId, dataOf, every, holder, ifThere, made, one } from "./elements.js";
 import { takeTables } from "./paste.js";
 
 const FORM = "row-form";
@@ -42,12 +42,14 @@ function begin(row) {
   const told = row.dataset.result ? JSON.parse(row.dataset.result) : null;
   const asked = told ? null : JSON.parse(dataOf(row, "trial"));
   const cells = every(row, "[data-field], [data-measured]", HTMLElement);
+  /** @type {Record<string, string>} */
+  const labels = JSON.parse(dataOf(one(byId("rows", HTMLElement), "table", HTMLElement), "labels"));
   /** @type {[Element, Node[]][]} */
   const before = cells.map((cell) => [cell, [...cell.childNodes]]);
   for (const cell of cells) {
     const metric = cell.dataset.measured;
     const name = metric ?? dataOf(cell, "field");
-    const label = metric ?? (name === "value" ? "Result" : "Standard error, if known");
+    const label = labels[name] ?? "Standard error, if known";
     const value = metric === undefined ? told?.[name] : told?.metrics[metric];
     const input = field(name, label, value, {
       group: metric === undefined ? undefined : "metrics",
@@ -79,8 +81,8 @@ function begin(row) {
   for (const name of errors)
     form.append(
       labelled(
-        `Standard error of ${name}`,
-        field(name, `Standard error of ${name}`, told?.std_errors[name], {
+        `Standard error of ${labels[name]}`,
+        field(name, `Standard error of ${labels[name]}`, told?.std_errors[name], {
           group: "std_errors",
           isOptional: told !== null,
         }),

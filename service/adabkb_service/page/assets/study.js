@@ -11,7 +11,7 @@ import "./rows.js";
 import { Scale } from "./scale.js";
 import { chartsOf } from "./study-charts.js";
 import { takeWords } from "./wording.js";
-import { between, difference, expected, figure, inUnit, meanOf, measured } from "./words.js";
+import { between, difference, expected, figure, inUnit, meanOf, measured, ofInterval } from "./words.js";
 
 const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
@@ -50,7 +50,7 @@ async function tellRecommended(model, observed) {
   told.hidden = !model || !(model.std > 0) || isEarly || data.context !== undefined;
   if (!model || told.hidden) return;
   const isSame = JSON.stringify(model.parameters) === JSON.stringify(observed?.parameters);
-  const [number, ...rest] = expected(interval(model), plain("value")).split(" (");
+  const [number, ...rest] = expected(ofInterval(model, algorithm), plain("value")).split(" (");
   const unit = quantities.value?.unit;
   const { expected: at, repetition } = progress;
   const range = rest.length ? [`${rest.join(" (").replace(/\)$/, "")} on average`] : [];
@@ -130,15 +130,11 @@ const scales = new Map(parameters.map((each) => [each.name, new Scale(each)]));
  * @param {string} name
  */
 const plain = (name) => ({ digits: quantities[name]?.digits });
-/** A prediction with its bounds only if they are those of a 90% interval, as in the profile auto.
- * @param {{ mean: number, std: number, lcb?: number, ucb?: number }} predicted
- */
-const interval = ({ mean, std, lcb, ucb }) => (algorithm.profile === "auto" ? { mean, std, lcb, ucb } : { mean, std });
 /** A predicted mean with its own uncertainty, which is less than that of a single result.
  * @param {{ mean: number, std: number, lcb?: number, ucb?: number }} predicted
  * @param {string} name
  */
-const mean = (predicted, name) => expected(interval(predicted), plain(name));
+const mean = (predicted, name) => expected(ofInterval(predicted, algorithm), plain(name));
 const hasSeveral = document.getElementById("front") !== null; // objectives
 /** Update the best point, or the best compromises; an error is shown at the top of the page. */
 const best = () => (hasSeveral ? listCompromises(data) : recommend()).catch(() => {});

@@ -1,7 +1,7 @@
 // Each result next to its prediction from the others.
 
 import { Chart, colours, common, numbers } from "./charts.js";
-import { counted, figure, inPoints, measured, numbered, plusMinus, titled } from "./words.js";
+import { counted, expected, figure, inPoints, measured, numbered, titled } from "./words.js";
 
 const REASONS = {
   too_few_results: "Too few results: at least four are needed.",
@@ -79,8 +79,7 @@ export function validationChart(data) {
           [
             ...[results.get(each.observation)].flatMap((result) => (result ? [numbered(result)] : [])),
             `measured ${measured(each.value, quantity)}`,
-            `predicted ${plusMinus(each.mean, each.std, quantity)}`,
-            `90% ${figure(each.lcb, 4)} to ${figure(each.ucb, 4)}`,
+            `predicted ${expected(each, quantity)}`,
           ].join("\n"),
       };
       const header = /** @type {const} */ (["observation", "value", "mean", "std", "lcb", "ucb", "tail"]);

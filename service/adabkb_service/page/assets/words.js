@@ -181,6 +181,13 @@ export function expected({ mean, std, lcb, ucb }, quantity = {}) {
   return `${inUnit(at, quantity.unit)} (90%: ${inUnit(`${low} to ${high}`, quantity.unit)})`;
 }
 
+/** A prediction with its bounds only if they are those of a 90% interval, as in the profile auto.
+ * @param {{ mean: number, std: number, lcb?: number, ucb?: number }} predicted
+ * @param {{ profile?: string }} algorithm
+ */
+export const ofInterval = ({ mean, std, lcb, ucb }, { profile }) =>
+  profile === "auto" ? { mean, std, lcb, ucb } : { mean, std };
+
 /** The ends of a range, with the decimals that a standard deviation has with two digits.
  * @param {{ low: number, high: number }} range
  * @param {number} std

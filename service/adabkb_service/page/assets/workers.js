@@ -1,7 +1,7 @@
 // The trials of each worker over time.
 
 import { Chart, colours, common, roomForLegend } from "./charts.js";
-import { atClock, counted, figure, span } from "./words.js";
+import { atClock, counted, measured, span } from "./words.js";
 
 const MAX_WORKERS = 40;
 const TOP = 30; // pixels above the grid, for one line of the legend
@@ -11,7 +11,8 @@ export function timelineChart(data) {
   return new Chart(
     "timeline",
     async () => {
-      const trials = (await data.timeline()).filter((trial) => trial.started_at);
+      const [all, { quantity }] = await Promise.all([data.timeline(), data.study()]);
+      const trials = all.filter((trial) => trial.started_at);
       if (!trials.length) return { empty: "No worker has asked for a trial yet." };
       const ink = colours();
       const named = (/** @type {TimelineTrial} */ trial) => trial.worker ?? "no name";
@@ -78,7 +79,8 @@ export function timelineChart(data) {
       option.legend.data = kinds.map((name) => ({ name, icon: "rect" }));
       option.tooltip = {
         ...option.tooltip,
-        formatter: (/** @type {{ data: { trial: TimelineTrial } }} */ { data: { trial } }) => about(trial, end(trial)),
+        formatter: (/** @type {{ data: { trial: TimelineTrial } }} */ { data: { trial } }) =>
+          about(trial, end(trial), quantity),
       };
       const columns = /** @type {const} */ (["worker", "attempt", "state", "started_at", "finished_at", "value"]);
       const rows = trials.map((trial) => [trial.number, ...columns.map((name) => trial[name])]);
@@ -134,12 +136,13 @@ const stripes = (ink, rotation) => ({
 /** A trial in words.
  * @param {TimelineTrial} trial
  * @param {number} end in milliseconds
+ * @param {Quantity} quantity
  */
-function about(trial, end) {
+function about(trial, end, quantity) {
   const lines = [
     `trial ${trial.number}, ${trial.state}`,
     `from ${atClock(trial.started_at)}, ${span((end - Date.parse(trial.started_at)) / 1000)}`,
   ];
-  if (trial.value !== null) lines.push(`result ${figure(trial.value)}`);
+  if (trial.value !== null) lines.push(`result ${measured(trial.value, quantity)}`);
   return lines.join("\n");
 }
