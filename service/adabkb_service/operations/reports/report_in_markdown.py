@@ -71,7 +71,7 @@ def _write(report: StudyReport, file: TextIO) -> None:
                 definition_in_words.KINDS[each.kind],
                 definition_in_words.values(each),
                 wording.condition(each),
-                definition_in_words.belief(study.prior.get(each.name)),
+                definition_in_words.belief(each, study.prior.get(each.name)),
             ]
             for each in study.parameters
         ),
