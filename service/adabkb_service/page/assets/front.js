@@ -3,7 +3,7 @@
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions } from "./scale.js";
-import { counted, figure, numbered, plusMinus, titled } from "./words.js";
+import { counted, figure, numbered, plusMinus, sampleOf, titled } from "./words.js";
 
 /** @param {import("./data.js").StudyData} data */
 export function frontChart(data) {
@@ -23,7 +23,7 @@ export function frontChart(data) {
         value: [result.metrics?.[x], result.metrics?.[y]],
         result,
       });
-      const others = history.results.filter(
+      const others = history.drawn.filter(
         (each) => !each.excluded && !on.has(each.seq) && names.every((name) => each.metrics?.[name] !== undefined),
       );
       const observed = front.observed.map((each) => ({ ...each, seq: each.observation }));
@@ -71,7 +71,14 @@ export function frontChart(data) {
       const rows = [...observed, ...others]
         .sort((a, b) => a.seq - b.seq)
         .map((each) => [each.seq, each.trial, on.has(each.seq), ...names.map((name) => each.metrics?.[name])]);
-      return { option, header, rows, said: `${counted(on.size, "result")} of ${front.results} on the front.` };
+      return {
+        option,
+        header,
+        rows,
+        said: [`${counted(on.size, "result")} of ${front.results} on the front`, sampleOf(history)]
+          .filter(Boolean)
+          .join("; "),
+      };
     },
     { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) },
   );

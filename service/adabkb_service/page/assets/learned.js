@@ -3,7 +3,7 @@
 import { Chart, colours, common, numbers, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions, LINE } from "./scale.js";
-import { figure, inUnit, numbered, plusMinus, shown } from "./words.js";
+import { figure, inUnit, numbered, plusMinus, sampleOf, shown } from "./words.js";
 
 const CONSTANT = "The model predicts the same everywhere so far.";
 export const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
@@ -443,7 +443,7 @@ export function contourChart(data, name) {
       const isNear = nearby(others, slice.at);
       option.series = [
         rectangles(cells, (k) => (forbidden?.[k] ? hatched(ink) : {})),
-        points(history.results, x, y, ink, isNear),
+        points(history.drawn, x, y, ink, isNear),
         crosses(
           failed.map(({ parameters }) => [x.position(parameters[x.name]), y.position(parameters[y.name])]),
           ink,
@@ -486,7 +486,8 @@ export function contourChart(data, name) {
             : `From ${slice.results} results.`,
           ...(giving.length ? ["The other shares adjust."] : []),
           ...(forbidden ? ["Hatched: excluded by the constraints."] : []),
-          ...(history.results.every(isNear) ? [] : [NEAR_IN_WORDS]),
+          ...(history.drawn.every(isNear) ? [] : [NEAR_IN_WORDS]),
+          ...(history.isThinned ? [`${sampleOf(history)}.`] : []),
           ...(failed.length ? [FAILED_IN_WORDS] : []),
         ].join(" "),
       };
