@@ -357,7 +357,7 @@ def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, si
     with tab(browser, site) as page:
         page.goto("/studies/traded")
         drawn(page, "front", "volume", "history", "importance", "parallel", "slices", "partition")
-        expect(page.locator("#front-said")).to_contain_text("of 5 on the front")
+        expect(page.locator("#front-said")).to_contain_text("of 5 results are best compromises")
         front = checked(api.get("/v1/studies/traded/front"))["observed"]
         rows = page.locator("#compromises tbody tr")
         expect(rows).to_have_count(len(front))

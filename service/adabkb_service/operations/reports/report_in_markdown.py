@@ -79,7 +79,7 @@ def _write(report: StudyReport, file: TextIO) -> None:
     file.writelines(f"* Constraint: {_text(each)}\n" for each in study.constraints)
     file.writelines(f"* {_text(name)}: {_text(text)}\n" for name, text in definition_in_words.rules(study))
     file.write(f"* Created: {words.moment(study.created_at)} UTC\n\n")
-    file.write("## Front by the model\n\n" if study.objectives else "## Best point\n\n")
+    file.write("## Best compromises by the model\n\n" if study.objectives else "## Best point\n\n")
     if report.recommendation.reason in words.REASONS:
         file.write(f"{_text(words.REASONS[report.recommendation.reason])}\n\n")
     _table(file, *words.best_points(report))

@@ -157,7 +157,7 @@ function progress(all, readable) {
     if (!drawn.length)
       return {
         empty: readable.some((each) => each.study.objectives?.length)
-          ? "None of these studies has a single best result. Choose the chart of the hypervolume instead."
+          ? "None of these studies has a single best result. Choose the progress of all objectives instead."
           : "None of these studies has a result yet.",
       };
     const ink = colours();

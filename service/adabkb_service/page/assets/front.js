@@ -1,9 +1,9 @@
-// The Pareto front of a study with several objectives, and the hypervolume over time.
+// The best compromises of a study with several objectives (the Pareto front), and their progress (the hypervolume).
 
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions } from "./scale.js";
-import { counted, figure, numbered, plusMinus, sampleOf, titled } from "./words.js";
+import { counted, figure, measured, numbered, plusMinus, sampleOf, titled } from "./words.js";
 
 /** @param {import("./data.js").StudyData} data */
 export function frontChart(data) {
@@ -46,7 +46,7 @@ export function frontChart(data) {
           },
           {
             type: "scatter",
-            name: "front by the model",
+            name: "best compromises by the model",
             symbol: "diamond",
             symbolSize: 13,
             z: 3,
@@ -55,7 +55,7 @@ export function frontChart(data) {
           },
           {
             type: "scatter",
-            name: "front by results",
+            name: "best compromises",
             symbolSize: 9,
             z: 4,
             itemStyle: { color: ink.accent },
@@ -68,6 +68,7 @@ export function frontChart(data) {
         formatter: (/** @type {{ data: any }} */ { data: point }) => told(point, names, study),
       };
       const header = ["observation", "trial", "is_on_front", ...names];
+      const being = on.size === 1 ? "is a best compromise" : "are best compromises";
       const rows = [...observed, ...others]
         .sort((a, b) => a.seq - b.seq)
         .map((each) => [each.seq, each.trial, on.has(each.seq), ...names.map((name) => each.metrics?.[name])]);
@@ -75,7 +76,7 @@ export function frontChart(data) {
         option,
         header,
         rows,
-        said: [`${counted(on.size, "result")} of ${front.results} on the front`, sampleOf(history)]
+        said: [`${on.size} of ${counted(front.results, "result")} ${being}`, sampleOf(history)]
           .filter(Boolean)
           .join("; "),
       };
@@ -87,7 +88,7 @@ export function frontChart(data) {
 /** @param {import("./data.js").StudyData} data */
 export function volumeChart(data) {
   return new Chart("volume", async () => {
-    const front = await data.front();
+    const [front, { quantities = {} }] = await Promise.all([data.front(), data.study()]);
     const last = front.history.at(-1);
     if (!last)
       return { empty: front.results ? "No result is better than the reference point yet." : "No results yet." };
@@ -118,14 +119,17 @@ export function volumeChart(data) {
         },
       ],
     };
-    const reference = front.objectives.map(
-      (each) => `${each.metric} ${figure(each.reference)}${each.learned ? " (the worst result)" : ""}`,
-    );
+    const reference = front.objectives.map(({ metric, reference: worst, learned }) => {
+      const words = `${quantities[metric]?.label ?? metric} ${measured(worst, quantities[metric])}`;
+      return `${words}${learned ? " (the worst result)" : ""}`;
+    });
     return {
       option,
       header: ["observation", "hypervolume"],
       rows: line,
-      said: `${figure(front.hypervolume)}, up to ${reference.join(", ")}.`,
+      said:
+        `${counted(line.length, "better compromise")} so far, the last one with result ${last.observation}; ` +
+        `counted from ${reference.join(", ")}.`,
     };
   });
 }
@@ -142,7 +146,7 @@ function told(point, names, { quantities = {}, parameters }) {
     const { metrics, probability } = point.estimate;
     return [
       ...names.map((name) => line(name, metrics[name].mean, metrics[name].std)),
-      `on the front with probability ${figure(probability, 2)}`,
+      `a best compromise with probability ${figure(probability, 2)}`,
       ...conditions(parameters, point.estimate.parameters),
     ].join("\n");
   }
