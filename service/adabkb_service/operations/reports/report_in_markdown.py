@@ -90,6 +90,10 @@ def _write(report: StudyReport, file: TextIO) -> None:
         _table(file, *words.files(report))
     file.write("## Who did what\n\n")
     _table(file, *words.workers(report))
+    file.write(
+        "Changes. The study's log has no names of users. The server's own log has the user of each request, if its "
+        "administrator keeps it.\n\n"
+    )
     _table(file, *words.changes(report))
     if report.acts:
         _table(file, *words.acts(report))
