@@ -4,7 +4,7 @@ import { Chart, colours, common, isLight, RAMP, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { ONLY_ROWS } from "./learned.js";
 import { LINE } from "./scale.js";
-import { counted, figure, sampleOf, shown, wrapped } from "./words.js";
+import { counted, figure, numeral, sampleOf, shown, wrapped } from "./words.js";
 
 const MAX_THICK = 5; // number of best results with thick lines
 const MARGIN = 0.15; // share of an axis between its values and the place of lines without a value
@@ -20,7 +20,11 @@ export function parallelChart(data) {
       study.direction === "minimize" ? a.value - b.value : b.value - a.value;
     const best = history.results.filter((each) => !each.excluded && !each.beyond).sort(isBetter);
     const always = new Set(best.slice(0, study.direction ? MAX_THICK : 0)); // drawn even if not in the sample
-    const found = history.results.filter((each) => !each.excluded && (each.is_sampled || always.has(each)));
+    const isWanted = wanted(scales);
+    const found = history.results.filter(
+      (each) => !each.excluded && (each.is_sampled || always.has(each)) && isWanted(each),
+    );
+    if (!found.length && isLimited()) return { empty: "No result that is drawn lies between these numbers." };
     if (!found.length) return { empty: "No results yet." };
     if (!scales.length) return { empty: ONLY_ROWS };
     const ink = colours();
@@ -105,6 +109,27 @@ export function parallelChart(data) {
       said: said(study, scales.length, worstFirst, beyond, sampleOf(history)),
     };
   });
+}
+
+/** @param {string} part */
+const field = (part) => byId(`parallel-${part}`, HTMLInputElement);
+
+/** Whether a person has limited the results to a range of a parameter or of the result. */
+const isLimited = () => field("from").value.trim() !== "" || field("to").value.trim() !== "";
+
+/** Whether a result lies in the range that a person has entered. A parameter without numbers has none.
+ * @param {import("./scale.js").Scale[]} scales
+ * @returns {(result: Result) => boolean}
+ */
+function wanted(scales) {
+  const scale = scales.find(({ name }) => name === byId("parallel-of", HTMLSelectElement).value);
+  const hasNumbers = scale === undefined || scale.isNumeric;
+  for (const part of ["from", "to"]) field(part).disabled = !hasNumbers;
+  const [low, high] = ["from", "to"].map((part) => (hasNumbers ? numeral(field(part).value) : NaN)); // NaN: no limit
+  return (result) => {
+    const value = scale ? scale.position(result.parameters[scale.name]) : result.value;
+    return !(value < low) && !(value > high);
+  };
 }
 
 /** The axis of a parameter, with a place for the results in which it has no value that can be drawn. */
