@@ -47,8 +47,9 @@ class NoTrialAvailable(AdaBKBError):
     ``reason`` is "budget", "exhausted", "no_gain" or "gain_unlikely" (all trials of the budget or all points of a
     finite space were issued, or a stop rule applies, but results are pending), "fixed_exhausted" (all points with these
     values of ``fixed`` and ``context`` were issued), "no_plate_left" (the request needs a new plate, and the budget
-    allows none), "pending_limit", "paused", or "failures" (the study was paused after too many failures in a row).
-    ``retry_after`` is the time in seconds after which the server recommends to ask again.
+    allows none), "pending_limit", "paused", "failures" (the study was paused after too many failures in a row), or
+    "plate_full" (the plate is full, and the next request begins a new one). ``retry_after`` is the time in seconds
+    after which the server recommends to ask again.
     """
 
     explanations: ClassVar[Mapping[str, str]] = {
@@ -61,6 +62,7 @@ class NoTrialAvailable(AdaBKBError):
         "gain_unlikely": "it ends because further trials will gain little, unless a pending result changes that",
         "pending_limit": "the number of trials without a result is at its pending_limit",
         "paused": "it is paused; resume it with study.resume()",
+        "plate_full": "the plate is full; ask again, which begins a new one",
         "failures": "it was paused because failure_limit trials in a row failed; see the reasons in "
         'study.trials("failed"), remove the cause, then call study.retry_failed() and study.resume()',
     }

@@ -11,6 +11,7 @@ from typer.models import OptionInfo
 from adabkb_client import APIError
 from adabkb_client.errors import steps_of
 from adabkb_service.cli.output import WHICH_STUDIES, fail
+from adabkb_service.operations.words.reasons import REASONS
 
 MAX_FIELD_ERRORS = 10
 """The maximum number of errors that are printed; ``--json`` prints all."""
@@ -37,23 +38,21 @@ REMEDIES = {
 """Remedies by error code. STUDY stands for the id."""
 
 NO_TRIAL = {
-    "budget": "all trials of its budget have been issued; raise the budget: adabkb study update STUDY --budget NUMBER",
-    "converged": "it has converged; see its result: adabkb study recommendation STUDY",
-    "no_plate_left": "its budget allows no other plate; ask with --plate open and the values of the last plate, or "
-    "raise the budget: adabkb study update STUDY --budget 'NUMBER plates'",
-    "exhausted": "all points of its space have been issued; see its result: adabkb study recommendation STUDY",
-    "failures": "it was paused because too many trials in a row failed (failure_limit). See why: adabkb trial "
-    "list STUDY --state failed. Remove the cause, then: adabkb trial retry STUDY --failed, adabkb study resume STUDY",
-    "fixed_exhausted": "all points with the values of --fixed and --context have been issued; fix fewer "
-    "parameters, or change the values",
-    "gain_unlikely": "further trials will probably gain little; to continue: "
-    "adabkb study update STUDY --gap-share-below none",
-    "no_gain": "its last results were no better; to continue: adabkb study update STUDY --no-gain-for none",
-    "paused": "a user paused it; to continue: adabkb study resume STUDY",
-    "pending_limit": "the number of trials without a result is at its pending_limit; report a result: "
-    "adabkb result observe STUDY TRIAL VALUE",
+    "budget": "Raise it: adabkb study update STUDY --budget NUMBER",
+    "converged": "See its result: adabkb study recommendation STUDY",
+    "no_plate_left": "Ask with --plate open and the values of the last plate, or raise the budget: adabkb study update "
+    "STUDY --budget 'NUMBER plates'",
+    "exhausted": "See its result: adabkb study recommendation STUDY",
+    "failures": "See why: adabkb trial list STUDY --state failed. Then: adabkb trial retry STUDY --failed, adabkb "
+    "study resume STUDY",
+    "fixed_exhausted": "Fix fewer parameters, or change the values of --fixed and --context",
+    "gain_unlikely": "To continue: adabkb study update STUDY --gap-share-below none",
+    "no_gain": "To continue: adabkb study update STUDY --no-gain-for none",
+    "paused": "To continue: adabkb study resume STUDY",
+    "pending_limit": "Report a result: adabkb result observe STUDY TRIAL VALUE",
+    "plate_full": "Ask again: adabkb trial suggest STUDY",
 }
-"""Why a study issues no trial, with the remedy, by reason."""
+"""Remedies by the reason for which a study issues no trial; the reason itself is in ``REASONS``."""
 
 _RENAMED = {"tags": "tag", "parameter": "parameters", "metrics": "metric", "std_errors": "metric_std_error"}
 """Field of the API -> parameter of the command, if the names differ."""
@@ -94,7 +93,8 @@ def refuse(error: APIError, names: Mapping[str, str], study: str | None = None, 
 def no_trial(study: str, reason: str | None, state: str | None = None) -> str:
     """Return why a study issues no trial, with the remedy."""
     state_text = "" if state is None else f" (the study is {state})"
-    return "; ".join([f"no trial is issued: {reason}{state_text}", *_remedy(NO_TRIAL, reason, study)])
+    known = REASONS.get(reason or "", "The server gives no reason.")
+    return " ".join([f"no trial is issued{state_text}: {known}", *_remedy(NO_TRIAL, reason, study), f"[{reason}]"])
 
 
 def _remedy(remedies: Mapping[str, str], code: str | None, study: str | None) -> list[str]:

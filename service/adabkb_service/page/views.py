@@ -479,6 +479,23 @@ async def get_excluded(
     return await _chart(request, partial(overview.excluded, study_id, parameter, (across or (), up or ())))
 
 
+@data.get("/studies/{study_id}/tried.json")
+@needs("read")
+async def get_tried(
+    request: Request,
+    study_id: StudyId,
+    overview: OverviewDep,
+    parameter: Annotated[list[str], Query(min_length=2, max_length=2)],
+    across: Annotated[list[Finite] | None, Query(max_length=MAX_EDGES)] = None,
+    up: Annotated[list[Finite] | None, Query(max_length=MAX_EDGES)] = None,
+    metric: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:
+    """The combinations of parts of two parameters that have results or failed trials. ``across`` and ``up`` are the
+    edges of the parts."""
+    edges = (across or (), up or ())
+    return await _chart(request, lambda: [asdict(each) for each in overview.tried(study_id, parameter, edges, metric)])
+
+
 @data.get("/studies/{study_id}/past.json")
 @needs("read", model=True)
 async def get_past(

@@ -5,7 +5,7 @@ Unlike the queries for workers' requests, they read whole studies. Workers' requ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import Enum
@@ -161,15 +161,18 @@ def events_of_result(connection: Connection, study_id: str, seq: int) -> list[Ev
     return [EventRow(*row) for row in connection.execute(query)]
 
 
-def thinned(connection: Connection, study_id: str, count: int, most: int) -> list[ResultRow]:
+def thinned(
+    connection: Connection, study_id: str, count: int, most: int, sample: Set[int] = frozenset()
+) -> list[ResultRow]:
     """All results if there are few; otherwise, the smallest and the largest result of each group of consecutive
-    results, so that a chart keeps its outline.
+    results, so that a chart keeps its outline, and a sample.
 
     Args:
         connection: to the database.
         study_id: id of the study.
         count: number of results of the study.
-        most: the approximate number of results to return.
+        most: the approximate number of extreme results to return.
+        sample: the numbers of the results of the sample.
     """
     step = max(1, -(-2 * count // most))
     runs = (observations.c.seq - 1) // step
@@ -183,7 +186,7 @@ def thinned(connection: Connection, study_id: str, count: int, most: int) -> lis
         .subquery()
     )
     kept = select(ranked.c.seq).where(or_(ranked.c.rising == 1, ranked.c.falling == 1))
-    return _results(connection, study_id, list(connection.scalars(kept)) if step > 1 else None)
+    return _results(connection, study_id, sorted(sample | set(connection.scalars(kept))) if step > 1 else None)
 
 
 def values(connection: Connection, study_id: str, metric: str | None) -> list[tuple[int, float]]:
@@ -197,6 +200,25 @@ def values(connection: Connection, study_id: str, metric: str | None) -> list[tu
     if metric is None:
         return [(seq, value) for seq, value in found if value is not None]
     return [(seq, metrics[metric]) for seq, metrics in found if metrics and metric in metrics]
+
+
+def points(connection: Connection, study_id: str, metric: str | None) -> list[tuple[dict[str, Any], float]]:
+    """(parameters, value) of each result that is not excluded. The value is that of a metric (of the objective if
+    None). Results without it are left out."""
+    column = observations.c.value if metric is None else observations.c.metrics
+    query = select(observations.c.parameters, column).where(
+        observations.c.study_id == study_id, observations.c.excluded.is_(False)
+    )
+    found = connection.execute(query)
+    if metric is None:
+        return [(point, value) for point, value in found if value is not None]
+    return [(point, metrics[metric]) for point, metrics in found if metrics and metric in metrics]
+
+
+def failed_points(connection: Connection, study_id: str) -> list[dict[str, Any]]:
+    """The parameters of each failed trial."""
+    query = select(trials.c.parameters).where(trials.c.study_id == study_id, trials.c.state == "failed")
+    return list(connection.scalars(query))
 
 
 def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) -> list[ResultRow]:

@@ -30,6 +30,9 @@ interface Drawn {
   height?: number;
 }
 
+/** What separates the decimals of a number. */
+type DecimalSign = "." | ",";
+
 /** What a column of somebody's table may be: how its cells are read, and where the value goes in a result of the API. */
 interface Role {
   key: string;
@@ -38,7 +41,7 @@ interface Role {
   names: (string | undefined)[];
   group?: string;
   field?: string;
-  read?: (cell: string) => unknown;
+  read?: (cell: string, sign?: DecimalSign) => unknown;
   unit?: string | null;
   isResult?: boolean;
   isNeeded?: boolean;
@@ -212,6 +215,8 @@ interface Result {
   worker: string | null;
   cell: string | null;
   gap: number | null;
+  /** Whether it is in the random sample that charts draw. */
+  is_sampled: boolean;
   /** What the model said of it before; null if it said nothing, undefined if nothing of the metric that is shown. */
   expected: Prediction | null | undefined;
   /** The names of the metrics that are beyond their bounds; null if none is. */
@@ -222,8 +227,19 @@ interface Result {
 interface ResultHistory {
   count: number;
   results: Result[];
+  /** A random sample of the results; all of them if there are few. */
+  drawn: Result[];
   records: [seq: number, value: number][];
   isThinned: boolean;
+}
+
+/** A combination of parts of two parameters with results or failed trials. */
+interface Tried {
+  parts: [number, number];
+  results: number;
+  failed: number;
+  low: number | null;
+  high: number | null;
 }
 
 /** How many results lie where: the first and the last result of a cell, its lowest and highest value, their number. */

@@ -72,12 +72,12 @@ def save(page: Page, chart: str, kind: str) -> Path:
     return Path(download.value.path())
 
 
-def accessible(page: Page) -> list[str]:
-    """The serious problems that axe-core finds."""
+def accessible(page: Page, ignored: Collection[str] = ()) -> list[str]:
+    """The problems that axe-core finds, except those of ignored rules."""
     page.evaluate(axe())
     found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
     return [
         f"{each['id']}: {each['nodes'][0]['html'][:200]} {each['nodes'][0].get('failureSummary', '')}"
-        for each in serious
+        for each in found["violations"]
+        if each["id"] not in ignored
     ]

@@ -16,7 +16,7 @@ from adabkb_service.contract.parameters import FloatParameter, IntParameter
 from adabkb_service.contract.quantities import Quantity
 from adabkb_service.operations.reports import report_in_words
 from adabkb_service.operations.words import columns_in_words, wording
-from adabkb_service.operations.words.state_in_words import REASONS
+from adabkb_service.operations.words.reasons import REASONS
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.page.sparkline import sparkline
 from adabkb_service.storage import studies

@@ -357,7 +357,7 @@ def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, si
     with tab(browser, site) as page:
         page.goto("/studies/traded")
         drawn(page, "front", "volume", "history", "importance", "parallel", "slices", "partition")
-        expect(page.locator("#front-said")).to_contain_text("of 5 on the front")
+        expect(page.locator("#front-said")).to_contain_text("of 5 results are best compromises")
         front = checked(api.get("/v1/studies/traded/front"))["observed"]
         rows = page.locator("#compromises tbody tr")
         expect(rows).to_have_count(len(front))
@@ -464,6 +464,13 @@ def test_charts_of_a_study_with_a_bound_and_a_condition(browser: Browser, site: 
         assert [each["value"][-1] for each in beyond["data"]] == [0.1, 0.15]
         assert {each["value"][-1] for each in lines["data"] if "lineStyle" in each} == {0.2, 0.3, 4, 5}
         assert all(each["value"][2] < 0 for each in beyond["data"]), "momentum is below its axis"
+        page.locator("#parallel-of").select_option(label="result")
+        values = sorted(each["value"][-1] for each in [*lines["data"], *beyond["data"]])
+        page.locator("#parallel-to").fill(str(values[0]))
+        page.keyboard.press("Enter")
+        expect(page.locator("#parallel-said")).to_contain_text("1 result across")
+        page.locator("#parallel-to").fill("")
+        page.keyboard.press("Enter")
         said = page.locator("#parallel-said")
         expect(said).to_contain_text("2 results beyond a bound, 2 of them better than the best of the others")
         option = option_of(page, "history")

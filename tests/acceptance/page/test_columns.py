@@ -41,6 +41,33 @@ def test_cells_of_failed_experiments_are_told_from_those_without_a_result() -> N
     assert run(f"{json.dumps(cells)}.map(columns.isNothing)") == [False] * 3 + [True] * 3 + [False] * 2
 
 
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["987.5", "1,234.5", "1,234"], [987.5, 1234.5, 1234]),  # English
+        (["987,5", "1.234,5", "1.234"], [987.5, 1234.5, 1234]),  # German
+        (["1,234", "1,234,567"], [1234, 1234567]),
+        (["1,234", "0,5"], [1.234, 0.5]),
+        (["82,4 %", "1,234 %"], [82.4, 1.234]),
+        (["−1,234", "0.5"], [-1234, 0.5]),
+        (["1.234", "2.345"], [1.234, 2.345]),  # nothing reveals another sign
+        (["1,234", "2,345"], [None, None]),
+        (["1.5", "1,5", "1,234"], [1.5, 1.5, None]),  # the cells contradict each other
+        (["12", "1 234"], [12, 1234]),
+    ],
+)
+def test_any_cell_decides_what_a_comma_means_in_its_column(cells: list[str], numbers: list[float | None]) -> None:
+    read = """(cells) => cells.map((cell) => {
+        try { return columns.number(cell, "%", columns.decimalSign(cells)); } catch { return null; }
+    })"""
+    assert run(f"({read})({json.dumps(cells)})") == numbers
+
+
+def test_both_numbers_of_a_cell_decide() -> None:
+    assert run(f"columns.decimalSign({json.dumps(['1,234 ± 0,5'])})") == ","
+    assert run(f"columns.decimalSign({json.dumps(['A-1', ''])}) ?? null") is None
+
+
 def run(expression: str) -> Any:
     """The value of an expression of the script ``columns``."""
     program = f"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -200,3 +201,14 @@ def test_20000_results_are_a_density_and_no_band(browser: Browser, site: str) ->
         assert drawn.count(FAR) == LARGE // EVERY
         expect(page.locator("#history-said")).to_contain_text("darker areas have more results")
         expect(page.locator("#history-expected")).to_be_disabled()
+        page.locator("#parallel").scroll_into_view_if_needed()
+        page.locator("#parallel[data-state=shown]").wait_for()
+        expect(page.locator("#parallel-said")).to_contain_text(re.compile(r"1.[45]\d\d of 20.000 results drawn"))
+        lines = [each["value"][-1] for each in options(page, "parallel")["series"][0]["data"]]
+        assert sum(9.5 < value < 10.5 for value in lines) > len(lines) / 4
+        page.goto("/compare?study=large&charts=points")
+        page.locator("#points").scroll_into_view_if_needed()
+        page.locator("#points[data-state=shown]").wait_for()
+        dense, dots = options(page, "points")["series"]
+        assert len(dense["data"]) == len(cells)
+        assert not [each for each in dots["data"] if found["low"] <= each["value"][1] <= found["high"]]

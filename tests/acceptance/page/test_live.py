@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,6 +101,56 @@ def test_a_browser_notifies_only_who_has_asked_for_it(browser: Browser, site: st
         checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
         expect(page.locator("#feed li").first).to_contain_text("Trial 2")
         assert page.evaluate("told") == ["Trial 1 gave 0.25"]
+
+
+def test_events_give_their_reasons_in_words(browser: Browser, site: str, api: httpx.Client) -> None:
+    path = study(api, "reasons", max_attempts=1, failure_limit=1, budget=3)
+    checked(api.post(f"{path}/suggest", json={"lease_seconds": 1}))
+    wait_for(lambda: api.get(path).json()["state"] == "paused")
+    checked(api.patch(path, json={"state": "running"}))
+    checked(api.post(f"{path}/suggest"))
+    checked(api.post(f"{path}/observe", json={"trial": 2, "status": "failed", "reason": "budget"}))
+    checked(api.patch(path, json={"budget": 2, "failure_limit": None}))
+    with tab(browser, site) as page:
+        page.goto("/studies/reasons")
+        feed = page.locator("#feed")
+        expect(feed).to_contain_text("Trial 1 failed: no result arrived before its reservation ended")
+        expect(feed).to_contain_text("Paused, because too many trials in a row failed. Remove the cause, then resume.")
+        expect(feed).to_contain_text("Trial 2 failed: budget")
+        expect(feed).to_contain_text("The study is complete. The budget is used up.")
+        for code in ("max_attempts", ": failures", "complete: budget"):
+            expect(feed).not_to_contain_text(code)
+        page.goto("/studies/reasons/report")
+        expect(page.get_by_role("main")).to_contain_text("no result arrived before its reservation ended")
+        expect(page.get_by_role("main")).to_contain_text("The budget is used up.")
+        page.goto("/studies/reasons/trials/1")
+        expect(page.locator("#trial-events")).to_contain_text("Failed: no result arrived before its reservation ended")
+
+
+def test_the_feed_and_the_report_write_changed_settings_alike(browser: Browser, site: str, api: httpx.Client) -> None:
+    path = study(api, "settings", quantities={"value": {"label": "Yield", "unit": "%"}}, pending_limit=3)
+    changes = {
+        "lease_seconds": 86400,
+        "max_runtime_seconds": 5400,
+        "pending_limit": None,
+        "stop": {"no_gain_for": 9, "gap_share_below": 0.05},
+        "tags": {"project": "c12"},
+        "title": "Gluing",
+        "tolerance": 0.5,
+    }
+    checked(api.patch(path, json=changes))
+    with tab(browser, site) as page:
+        page.goto("/studies/settings")
+        told = page.locator("#feed li").first.evaluate("each => each.dataset.told")
+        for part in (
+            "reservation = 1 d",
+            "time limit of an attempt = 90 min",
+            "= 0.5\N{NO-BREAK SPACE}percentage points",
+        ):
+            assert part in told
+        assert "_" not in told
+        report = api.get("/studies/settings/report", headers={"Accept": "text/html"})
+        assert told in html.unescape(report.text)
 
 
 def test_a_browser_that_denies_notifications_is_not_asked(browser: Browser, site: str, api: httpx.Client) -> None:

@@ -6,12 +6,14 @@ import json
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from adabkb_client import _values as numbers
 from adabkb_service import page
-from adabkb_service.contract.quantities import titled, with_unit
-from adabkb_service.operations.words import digits
+from adabkb_service.contract.answers import Study
+from adabkb_service.contract.quantities import Quantity, in_points, titled, with_unit
+from adabkb_service.operations.words import digits, wording
 from adabkb_service.operations.words.columns_in_words import rounded
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.operations.words.wording import duration, elapsed
@@ -43,6 +45,12 @@ DIFFERENCES = [
     (0.000123, "0.00012"),
     (2.345e-8, "2.35e-8"),
     (3.2e17, "3.2e+17"),
+]
+CLEARER = [
+    ("1,234", "“1,234”: write 1234 or 1.234."),
+    ("0,125", ""),
+    ("1.234", ""),
+    ("12,5", ""),
 ]
 UNITS = [
     ("82.4", "%", "82.4\N{NO-BREAK SPACE}%"),
@@ -76,12 +84,78 @@ TYPED = [
     ("−1,5e-3", -0.0015),
     ("1\N{NARROW NO-BREAK SPACE}234 567,5", 1234567.5),
     ("1,234.5", None),
+    ("1,234", None),
+    ("−12,345", None),
+    ("0,125", 0.125),
+    ("1234,567", 1234.567),
+    ("1,2345", 1.2345),
+    ("1.234", 1.234),
     ("1 2", None),
     ("12 %", None),
 ]
 """What is typed in a field, and the number; None if it is none."""
+Words = dict[str, Any]
+PERCENT: Words = {"unit": "%"}
+BOUNDED: Words = {"unit": "%", "digits": 1, "low": 0, "high": 100}
+MEASURED: list[tuple[float | None, Words, str]] = [
+    (82.456789, {}, "82.457"),
+    (82.456789, PERCENT, "82.457\N{NO-BREAK SPACE}%"),
+    (-82.45, BOUNDED, "\N{MINUS SIGN}82.5\N{NO-BREAK SPACE}%"),
+    (1e-9, {"unit": "mol"}, "1e\N{MINUS SIGN}9\N{NO-BREAK SPACE}mol"),
+    (45.0, {"unit": "°", "digits": 0}, "45°"),
+]
+PLUS_MINUS: list[tuple[float, float | None, Words, str]] = [
+    (82.456789, 1.5, PERCENT, "82.5\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}1.5\N{NO-BREAK SPACE}%"),
+    (82.456789, 0.0123, {}, "82.457\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.012"),
+    (82.456789, 0.0123, BOUNDED, "82.46\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.01\N{NO-BREAK SPACE}%"),
+    (1234.0, 180.0, {}, "1230\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}180"),
+    (-3.2, 0.5, {}, "\N{MINUS SIGN}3.20\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.50"),
+    (-0.01, 0.5, {}, "\N{MINUS SIGN}0.01\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.50"),
+    (-0.001, 0.5, {}, "0.00\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.50"),
+]
+LIKE: list[tuple[float, float, Words, str]] = [
+    (82.456, 1.5, PERCENT, "82.5\N{NO-BREAK SPACE}%"),
+    (82.456, 0.02, BOUNDED, "82.46\N{NO-BREAK SPACE}%"),
+    (-1234.0, 180.0, {}, "\N{MINUS SIGN}1230"),
+]
+EXPECTED: list[tuple[Words, Words, str]] = [
+    (
+        {"mean": 82.456, "std": 1.5, "lcb": 79.99, "ucb": 84.92},
+        PERCENT,
+        "82.5\N{NO-BREAK SPACE}% (90%: 80.0 to 84.9\N{NO-BREAK SPACE}%)",
+    ),
+    ({"mean": -0.5, "std": 0.2, "lcb": -0.83, "ucb": 0.0}, {}, "\N{MINUS SIGN}0.50 (90%: \N{MINUS SIGN}0.83 to 0.00)"),
+]
+BETWEEN: list[tuple[Words, float, Words, str]] = [
+    ({"low": 79.99, "high": 84.92}, 1.5, PERCENT, "80.0 to 84.9\N{NO-BREAK SPACE}%"),
+    ({"low": -12.0, "high": 3.0}, 40.0, {}, "\N{MINUS SIGN}12 to 3"),
+]
+MEANS: list[tuple[float, Words, str]] = [
+    (82.456, PERCENT, "82.46\N{NO-BREAK SPACE}%"),
+    (82.456, BOUNDED, "82.5\N{NO-BREAK SPACE}%"),
+    (-0.00123456, {}, "\N{MINUS SIGN}0.001235"),
+]
+IN_POINTS: list[tuple[float, Words, str]] = [
+    (1.234, PERCENT, "1.2\N{NO-BREAK SPACE}percentage points"),
+    (0.5, {"unit": "mL"}, "0.50\N{NO-BREAK SPACE}mL"),
+    (18.2, {}, "18"),
+]
+SPANS = [
+    (90.0, "90\N{NO-BREAK SPACE}seconds"),
+    (150.0, "2.5\N{NO-BREAK SPACE}minutes"),
+    (7200.0, "2\N{NO-BREAK SPACE}hours"),
+    (200_000.0, "2.31\N{NO-BREAK SPACE}days"),
+]
+"""Only the page writes these."""
+CUT: list[tuple[Words | None, Words, Words | None]] = [
+    ({"mean": 104.0, "std": 5.0, "lcb": -2.0, "ucb": 112.0}, BOUNDED, {"mean": 100, "std": 5, "lcb": 0, "ucb": 100}),
+    ({"mean": -1.5, "std": 5.0}, {"low": 0}, {"mean": 0, "std": 5}),
+    ({"mean": -1.5, "std": 5.0}, {}, {"mean": -1.5, "std": 5}),
+    (None, BOUNDED, None),
+]
 CASES: dict[str, Sequence[tuple[Any, ...]]] = {
     "numeral": TYPED,
+    "clearer": CLEARER,
     "figure": FIGURES,
     "difference": DIFFERENCES,
     "inUnit": UNITS,
@@ -89,6 +163,15 @@ CASES: dict[str, Sequence[tuple[Any, ...]]] = {
     "shown": VALUES,
     "inLargestUnit": DURATIONS,
     "column": COLUMNS,
+    "measured": MEASURED,
+    "plusMinus": PLUS_MINUS,
+    "like": LIKE,
+    "expected": EXPECTED,
+    "between": BETWEEN,
+    "meanOf": MEANS,
+    "inPoints": IN_POINTS,
+    "span": SPANS,
+    "cut": CUT,
 }
 """Name of a function in ``words.js`` -> its arguments and what it returns."""
 
@@ -103,6 +186,44 @@ def test_the_server_and_the_client_write_numbers_so() -> None:
     assert [rounded([figure(each) for each in values]) for values, _ in COLUMNS] == [case[-1] for case in COLUMNS]
     assert [duration(seconds) for seconds, _ in DURATIONS] == [case[-1] for case in DURATIONS]
     assert [elapsed(seconds) for seconds, _ in TIMES] == [case[-1] for case in TIMES]
+
+
+def test_the_server_writes_numbers_of_a_quantity_so() -> None:
+    of = Quantity.model_validate
+    assert [wording.written(of(words), value) for value, words, _ in MEASURED] == [case[-1] for case in MEASURED]
+    assert [any_digits(mean, words).estimate(mean, std or 0.0) for mean, std, words, _ in PLUS_MINUS] == [
+        case[-1] for case in PLUS_MINUS
+    ]
+    assert [any_digits(value, words).rounded_like(value, error) for value, error, words, _ in LIKE] == [
+        case[-1] for case in LIKE
+    ]
+    assert [
+        any_digits(at["mean"], words).expected(at["mean"], at["lcb"], at["ucb"], at["std"]) for at, words, _ in EXPECTED
+    ] == [case[-1] for case in EXPECTED]
+    assert [
+        any_digits(at["low"], words).interval(at["low"], at["high"], std).replace(" and ", " to ")
+        for at, std, words, _ in BETWEEN
+    ] == [case[-1] for case in BETWEEN]
+    assert [with_unit(wording.mean(named(words), value), words.get("unit")) for value, words, _ in MEANS] == [
+        case[-1] for case in MEANS
+    ]
+    assert [in_points(digits.difference(value), words.get("unit")) for value, words, _ in IN_POINTS] == [
+        case[-1] for case in IN_POINTS
+    ]
+    for prediction, words, clipped in CUT:
+        for name in ("mean", "lcb", "ucb"):
+            if prediction and clipped and name in prediction:
+                assert of(words).within(prediction[name]) == clipped[name]
+
+
+def any_digits(value: float, words: Words) -> digits.Digits:
+    """The format of predictions on the page: their standard deviations decide."""
+    return digits.Digits(value, value, wording.FINEST, Quantity.model_validate(words))
+
+
+def named(words: Words) -> Study:
+    """A study of which only this quantity is read."""
+    return cast("Study", SimpleNamespace(quantities={"value": Quantity.model_validate(words)}))
 
 
 def test_the_scripts_write_numbers_so() -> None:

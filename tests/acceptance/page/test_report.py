@@ -27,6 +27,9 @@ SHEET = {"width": 703, "height": 1031}
 READERS = MAX_RUNNING_PER_STUDY + MAX_WAITING_PER_STUDY + 1
 """More than a server lets read one model at once."""
 CHARTS = ("history", "gap", "validation", "importance", "parallel", "slices", "contour", "partition", "timeline")
+EXTRA = CHARTS[-2:]
+"""The charts that a report has only on request, since they are about the search."""
+USUAL = CHARTS[:-2]
 OF_IMAGES = pytest.mark.parametrize(
     ("as_svg", "as_png"),
     [(CHARTS[::2], CHARTS[1::2]), pytest.param(CHARTS, CHARTS, marks=pytest.mark.long)],
@@ -45,8 +48,9 @@ def site(database: str) -> Iterator[str]:
         yield address
 
 
-def opened(page: Page, study: str) -> None:
-    page.goto(f"/studies/{study}/report")
+def opened(page: Page, study: str, charts: Sequence[str] = ()) -> None:
+    """Open a report with its usual charts, or with others."""
+    page.goto(f"/studies/{study}/report{'?charts=' if charts else ''}{','.join(charts)}")
     page.locator("#study:not([aria-busy])").wait_for()
 
 
@@ -54,7 +58,10 @@ def test_a_report_is_whole_without_scrolling_and_is_printed_as_it_is(browser: Br
     with tab(browser, site, color_scheme="dark") as page:
         opened(page, "digits")
         assert page.evaluate("scrollY") == 0
-        for name in CHARTS:
+        for name in EXTRA:
+            expect(page.locator(f"#{name}")).to_be_hidden()
+            expect(page.locator(f"[data-shows={name}]")).not_to_be_checked()
+        for name in USUAL:
             expect(page.locator(f"#{name}")).to_have_attribute("data-state", "shown")
             assert page.locator(f"#{name} .plot svg text").count(), name
         assert page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 30, 33)", "ink on paper, though dark"
@@ -68,9 +75,9 @@ def test_a_report_is_whole_without_scrolling_and_is_printed_as_it_is(browser: Br
         markdown = page.request.get("/v1/studies/digits/report").text()
         assert page.locator("#digest").inner_text() in markdown
         assert not accessible(page)
-        printed = page.pdf()
+        printed = page.pdf(prefer_css_page_size=True, format="A4")
         assert printed.startswith(b"%PDF")
-        assert len(re.findall(rb"/Type\s*/Page\b", printed)) > 3
+        assert 3 < len(re.findall(rb"/Type\s*/Page\b", printed)) <= 7, "two charts on a page"
         page.emulate_media(media="print")
         for hidden in (".top", ".actions", ".tools", ".controls"):
             assert not page.locator(hidden).first.is_visible(), hidden
@@ -163,7 +170,7 @@ def test_every_chart_is_saved_as_an_image_that_stands_alone(
     browser: Browser, site: str, as_svg: Sequence[str], as_png: Sequence[str]
 ) -> None:
     with tab(browser, site) as page:
-        opened(page, "digits")
+        opened(page, "digits", CHARTS)
         drawings = {name: save(page, name, "svg").read_bytes() for name in as_svg}
         photographs = {name: save(page, name, "png").read_bytes() for name in as_png}
         for name, drawing in drawings.items():

@@ -173,6 +173,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", "/v1/studies", DEFINITION | {"constraints": ["x <= 1"]}),
     ("GET", "/studies/s/forbidden.json?parameter=x&parameter=n", None),
     ("GET", "/studies/s/excluded.json?parameter=x&parameter=n&across=0&across=1&up=0&up=9", None),
+    ("GET", "/studies/s/tried.json?parameter=x&parameter=n&across=0&across=1&up=0&up=9", None),
     ("GET", "/studies/s/past.json?results=1", None),
     ("POST", "/studies/svm/sheet", sheet()),
     ("POST", "/studies/svm/preview", {"budget": 99}),

@@ -40,7 +40,7 @@ OUTLOOKS = {
 }
 """Each sentence, and when it is true, given the lead of the expected value over the best result and its standard
 deviation."""
-NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
+NUMBER = r"([−-]?[\d.]+(?:e[+-]?\d+)?)"
 COMPARED = re.compile(
     rf"It expected {NUMBER} \(90%: {NUMBER} to {NUMBER}\); the best result so far is {NUMBER}, "
     r"and the probability of a better value is (less than |more than |)(\d+)%\."
@@ -78,7 +78,7 @@ def check_comparisons(decision: dict[str, Any], expected: dict[str, float] | Non
     shown = COMPARED.search(words)
     assert shown is not None, words
     *numbers, bound, percent = shown.groups()
-    mean, low, high, value = map(float, numbers)
+    mean, low, high, value = (float(number.replace("\N{MINUS SIGN}", "-")) for number in numbers)
     chance = math.erfc(-lead / std / math.sqrt(2)) / 2
     for shown_end, name in ((mean, "mean"), (low, "lcb"), (high, "ucb")):
         assert shown_end == pytest.approx(expected[name], abs=0.1 * std + 1e-12), name

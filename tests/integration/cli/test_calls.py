@@ -229,7 +229,7 @@ def test_many_results_are_reported_line_by_line(study: Study, tmp_path: Path) ->
 
 def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
     assert ": paused, 0 of 9 trials of the budget completed" in adabkb("study", "pause", study.id)
-    assert "no trial is issued: paused" in adabkb("trial", "suggest", study.id, code=1)
+    assert "no trial is issued (the study is paused): Paused" in adabkb("trial", "suggest", study.id, code=1)
     assert ": running, 0 of 9" in adabkb("study", "resume", study.id)
     assert ": running, 0 of 20" in adabkb(
         "study", "update", study.id, "--budget", "20", "--tolerance", "0.5", "--tag", "a=b"

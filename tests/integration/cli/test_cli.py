@@ -106,7 +106,8 @@ def test_a_complete_study_has_no_trials_and_says_why(server: str) -> None:
     option = ["--url", server]
     adabkb("study", "create", "-", *option, stdin=json.dumps({**DEFINITION, "budget": 1}))
     adabkb("trial", "suggest", "s", *option)
-    assert "no trial is issued: budget" in adabkb("trial", "suggest", "s", *option, code=1)
+    told = adabkb("trial", "suggest", "s", *option, code=1)
+    assert "no trial is issued (the study is running): The budget is used up. Raise it: adabkb study update s" in told
 
 
 def test_failed_trials_are_tried_again(server: str) -> None:

@@ -199,12 +199,14 @@ def test_several_objectives_are_named(running: Service) -> None:
         x = trial.parameters["x"]
         observed(running, trial.number, None, {"error": (x - 1) ** 2, "size": 100 * x - number})
     found = assessment(running, "s")
-    assert found.progress.text.startswith("14 results of error (minimized), size (maximized); ")
+    assert found.progress.text.startswith("14 results of error (minimized), size (maximized). Best error ")
+    assert ", best size 1" in found.progress.text
     assert (found.progress.best, found.progress.expected, found.outlook.gap) == (None, None, None)
     assert found.outlook.text.startswith(
         ("It is probably too early to stop. The last 10 ", "You can perhaps stop. The last 10 ")
     )
-    assert "hypervolume" in found.outlook.text or "front" in found.outlook.text
+    assert "better compromise" in found.outlook.text
+    assert "hypervolume" not in found.outlook.text
     assert found.findings is not None
     assert set(found.findings.importances) <= {"error", "size"}
 

@@ -10,7 +10,7 @@ import pytest
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import Invalid
-from adabkb_service.operations.model.coverage import excluded
+from adabkb_service.operations.model.coverage import Tried, excluded, tried
 
 PARAMETERS: list[dict[str, Any]] = [
     {"name": "kind", "kind": "categorical", "choices": ["a", "b", "c"]},
@@ -112,3 +112,33 @@ def test_the_number_of_combinations_is_limited() -> None:
     body = {"id": "s", "direction": "minimize", "parameters": parameters, "constraints": ["a != 'c1'"]}
     with pytest.raises(Invalid, match="10201 combinations"):
         excluded(StudyDefinition.model_validate(body).space(), ("a", "b"), [[], []])
+
+
+def test_results_and_failures_are_counted_in_their_parts() -> None:
+    parameters = [
+        {"name": "t", "kind": "int", "low": 1, "high": 9},
+        {"name": "size", "kind": "ordinal", "values": [8, 4, 2]},
+        {"name": "on", "kind": "bool", "when": {"size": [8]}},
+    ]
+    body = {"id": "s", "direction": "minimize", "parameters": parameters}
+    where = StudyDefinition.model_validate(body).space()
+    edges = [[0.5, 3.5, 9.5], []]
+    results: list[tuple[dict[str, Any], float]] = [
+        ({"t": 1, "size": 8, "on": True}, 5.0),
+        ({"t": 3, "size": 8, "on": False}, -1.0),
+        ({"t": 9, "size": 3.5}, 2.0),  # measured between 4 and 2
+        ({"t": 9, "size": 2.2}, 2.5),
+        ({"t": 12, "size": 2}, 1.0),  # outside
+    ]
+    failed: list[dict[str, Any]] = [{"t": 4, "size": 2}, {"t": 2, "size": 8, "on": True}]
+    assert tried(where, ["t", "size"], edges, results, failed) == [
+        Tried((0, 0), 2, 1, -1.0, 5.0),
+        Tried((1, 1), 1, 0, 2.0, 2.0),
+        Tried((1, 2), 1, 1, 2.5, 2.5),
+    ]
+    assert tried(where, ["on", "size"], [[], []], results, failed) == [
+        Tried((0, 0), 1, 0, -1.0, -1.0),
+        Tried((1, 0), 1, 1, 5.0, 5.0),
+    ]
+    with pytest.raises(Invalid):
+        tried(where, ["nothing", "size"], [[], []], results, failed)

@@ -45,7 +45,7 @@ def test_results_are_rounded_by_their_decimals_and_range(
         (1, 81.9234, 0.0345, "81.92\xa0±\xa00.03"),
         (16, 0.91234, 0.00456, "0.9123\xa0±\xa00.0046"),
         (0, 1234.5, 210.0, "1230\xa0±\xa0210"),
-        (16, -1.6e-5, 0.00049, "-0.00002\xa0±\xa00.00049"),
+        (16, -1.6e-5, 0.00049, "\N{MINUS SIGN}0.00002\xa0±\xa00.00049"),
     ],
 )
 def test_estimates_have_two_digits_of_their_deviation(decimals: int, mean: float, std: float, shown: str) -> None:

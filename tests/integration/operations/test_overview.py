@@ -6,6 +6,7 @@ import math
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
 import pytest
 
 from adabkb_service.contract.reports import OneReportBody
@@ -15,6 +16,7 @@ from adabkb_service.errors import StudyNotFound
 from adabkb_service.operations.correct import correct
 from adabkb_service.operations.model.assessment import assessment
 from adabkb_service.operations.model.predict import recommendation
+from adabkb_service.operations.model.sample import sampled
 from adabkb_service.operations.observe import observe
 from adabkb_service.operations.report import report
 from adabkb_service.operations.reports.overview import Overview
@@ -75,14 +77,54 @@ def test_records_are_extended_with_new_results(running: Service, more: dict[str,
     assert len(records(values)) > 3
 
 
-def test_many_results_are_thinned_to_their_extremes(running: Service) -> None:
+def test_many_results_are_thinned_to_their_extremes_and_a_sample(running: Service) -> None:
     study = studied(running, "s", VALUES)
-    assert [each["value"] for each in Overview(running).history(study)["results"]] == VALUES
+    whole = Overview(running).history(study)["results"]
+    assert [each["value"] for each in whole] == VALUES
+    assert all(each["is_sampled"] for each in whole)
     thinned = Overview(running, most_results=10).history(study)
-    kept = [each["value"] for each in thinned["results"]]
     runs = [VALUES[start : start + 8] for start in range(0, 40, 8)]
-    assert set(kept) == {extreme for run in runs for extreme in (min(run), max(run))}
+    sample = sampled(len(VALUES), 10)
+    kept = {extreme for run in runs for extreme in (min(run), max(run))} | {VALUES[seq - 1] for seq in sample}
+    assert {each["value"] for each in thinned["results"]} == kept
+    assert {each["seq"] for each in thinned["results"] if each["is_sampled"]} == sample
     assert thinned["count"] == len(VALUES)
+
+
+@pytest.mark.parametrize("count", [3000, 20_000])
+def test_a_sample_makes_no_bands(count: int) -> None:
+    """As many results of the sample are in the middle as of all results, where the extremes of each group are not."""
+    values = np.random.default_rng(1).normal(size=count)
+    is_middle = np.abs(values) < 0.5
+    sample = np.array(sorted(sampled(count, 1500))) - 1
+    assert len(sample) == pytest.approx(1500, rel=0.1)
+    assert is_middle[sample].mean() == pytest.approx(is_middle.mean(), abs=0.05)
+    counts, _ = np.histogram(sample, bins=10, range=(0, count))
+    assert counts.min() > 100, "from all parts of the study"
+
+
+def test_a_sample_changes_little_when_a_study_grows() -> None:
+    assert sampled(1500, 1500) == set(range(1, 1501))
+    before, after = sampled(10_000, 1500), sampled(12_000, 1500)
+    assert {seq for seq in after if seq <= 10_000} < before
+    assert sampled(0, 1500) == set()
+
+
+def test_coverage_counts_all_results_of_a_large_study(running: Service) -> None:
+    more = {"parameters": [*SPACE, {"name": "kind", "kind": "categorical", "choices": ["a", "b"]}]}
+    study = studied(running, "s", [], **more)
+    for i, value in enumerate(VALUES):
+        parameters = {"x": i / 100, "kind": "ab"[i % 2]}
+        running.do(observe(study, PointValueBody(parameters=parameters, value=value)))
+    running.do(correct(study, 1, {"excluded": True}, None))
+    found = Overview(running, most_results=10).tried(study, ["x", "kind"], [[0, 0.1, 1], []], None)
+    assert [(each.parts, each.results, each.failed) for each in found] == [
+        ((0, 0), 4, 0),  # without the excluded one
+        ((0, 1), 5, 0),
+        ((1, 0), 15, 0),
+        ((1, 1), 15, 0),
+    ]
+    assert (found[1].low, found[1].high) == (min(VALUES[1:10:2]), max(VALUES[1:10:2]))
 
 
 def test_history_has_the_gap_as_of_each_suggestion(running: Service) -> None:

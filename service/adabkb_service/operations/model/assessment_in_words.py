@@ -18,6 +18,7 @@ from adabkb_service.operations.model.choices import Judged
 from adabkb_service.operations.model.range_ends import RangeEnd
 from adabkb_service.operations.words.digits import Digits, difference
 from adabkb_service.operations.words.labels import Labels
+from adabkb_service.operations.words.wording import written
 
 MATTERS = 0.05
 """A parameter is called important if its total Sobol' index (a share of the variance) exceeds this."""
@@ -30,7 +31,9 @@ MAX_CHOICES = 6
 """The maximum number of untried choices that are listed."""
 NOT_YET = "It is probably too early to stop."
 OVER = "The study has ended: it issues no new points."
-NO_GROWTH = "did not advance the front."
+NO_GROWTH = "brought no noticeably better compromise."
+LITTLE_GROWTH = 5e-4
+"""The relative increase of the hypervolume that is not noticeable."""
 LITTLE, MUCH = 0.01, 0.1
 """Shares of the range of all results: where no noise is known, a gain below the first is too small to matter, and one
 above the second is worth more trials."""
@@ -100,9 +103,7 @@ def progress(
     if not results:
         return _without_results(study)
     if study.objectives:
-        goals = ", ".join(f"{names.metric(each.metric)} ({each.direction}d)" for each in study.objectives)
-        on_front = "" if front is None or results == 1 else f"; {len(front.observed)} of them are on the Pareto front"
-        return f"{_counted(results, 'result')} of {goals}{on_front}."
+        return _of_several(study, results, front, names)
     best = study.best
     if best is None:
         return f"{_counted(results, 'result')}."
@@ -448,12 +449,32 @@ def _to_bound(possible: Possible) -> str:
 def growth(front: Front, latest: int) -> str:
     """Return a sentence about how the last ``LONG`` results changed the Pareto front. ``latest`` is the number of the
     last result. Empty if there are few results."""
-    before = [each.hypervolume for each in front.history if each.observation <= latest - LONG]
+    before = [each for each in front.history if each.observation <= latest - LONG]
     if front.hypervolume is None or not before:
         return ""
-    share = front.hypervolume / before[-1] - 1.0
-    gained = f"increased the hypervolume by {share:.1%}" if share >= 5e-4 else NO_GROWTH[:-1]
-    return f"The last {LONG} results {gained}."
+    if front.hypervolume < (1.0 + LITTLE_GROWTH) * before[-1].hypervolume:
+        return f"The last {LONG} results {NO_GROWTH}"
+    return f"The last {LONG} results brought {_counted(len(front.history) - len(before), 'better compromise')}."
+
+
+def _of_several(study: Study, results: int, front: Front | None, names: Labels) -> str:
+    """Return sentences about the best result of each objective, and the number of best compromises."""
+    goals = ", ".join(f"{names.metric(each.metric)} ({each.direction}d)" for each in study.objectives)
+    told = [f"{_counted(results, 'result')} of {goals}."]
+    if front is not None and front.observed:
+        best = []
+        for each in study.objectives:
+            values = [point.metrics[each.metric] for point in front.observed]
+            value = min(values) if each.direction == "minimize" else max(values)
+            best.append(f"best {names.metric(each.metric)} {written(names.quantity(each.metric), value)}")
+        told.append(f"B{', '.join(best)[1:]}.")
+        if results > 1:
+            count = len(front.observed)
+            told.append(
+                f"{_counted(count, 'result')} {'is a best compromise' if count == 1 else 'are best compromises'}: no "
+                "other result is at least as good in every objective and better in one."
+            )
+    return " ".join(told)
 
 
 def few_results(results: int, parameters: int, fewest: int) -> str:

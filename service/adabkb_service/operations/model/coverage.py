@@ -1,22 +1,27 @@
-"""Which combinations of two parameters the constraints and mixtures of a study exclude, for the chart of what was
-tried."""
+"""How many results lie in each combination of two parameters, and which combinations the constraints and mixtures of a
+study exclude: for the chart of what was tried."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.axes import Axis, FloatAxis, IntAxis, StepAxis
+from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, StepAxis, identity
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import FieldError, Invalid, shown
 
 Array = NDArray[np.float64]
+Point = Mapping[str, Any]
 
 MAX_COMBINATIONS = 10_000
 """The maximum number of combinations. ``coverage.js`` asks for no more."""
@@ -50,6 +55,86 @@ def excluded(space: Space, names: Sequence[str], edges: Sequence[Sequence[float]
     for place, ends in zip(places, repeated, strict=True):
         lows[:, place], highs[:, place] = ends.T
     return [not may for may in feasible.may_hold(lows, highs).tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A combination of parts with results or failed trials."""
+
+    parts: tuple[int, int]
+    """The position of the part of each parameter, from 0."""
+    results: int
+    failed: int
+    low: float | None
+    """The smallest result; None without results."""
+    high: float | None
+
+
+def tried(
+    space: Space,
+    names: Sequence[str],
+    edges: Sequence[Sequence[float]],
+    results: Iterable[tuple[Point, float]],
+    failed: Iterable[Point],
+) -> list[Tried]:
+    """Count results and failed trials in each combination of a part of one parameter and a part of another. Points in
+    which a parameter has no value, or one outside its parts, are left out.
+
+    Args:
+        space: the space of the study.
+        names: the two parameters.
+        edges: for each of them, the edges of its parts in increasing order; empty if each of its values is a part.
+        results: the point and the value of each result.
+        failed: the points of the failed trials.
+
+    Raises:
+        Invalid: a parameter does not vary or is a catalogue.
+    """
+    axes = [space.axes[_place(space, name)] for name in names]
+    parts = [_Parts(axis, inner) for axis, inner in zip(axes, edges, strict=True)]
+    values, failures = defaultdict[tuple[int, ...], list[float]](list), Counter[tuple[int, ...]]()
+    for point, value in results:
+        values[tuple(each.of(point) for each in parts)].append(value)
+    for point in failed:
+        failures[tuple(each.of(point) for each in parts)] += 1
+    found = []
+    for place in sorted({*values, *failures}):
+        known = values.get(place, [])
+        if min(place) >= 0:
+            low, high = min(known, default=None), max(known, default=None)
+            found.append(Tried((place[0], place[1]), len(known), failures[place], low, high))
+    return found
+
+
+class _Parts:
+    """The parts of an axis: between edges, or a part for each value."""
+
+    def __init__(self, axis: Axis, edges: Sequence[float]) -> None:
+        self._axis, self._edges = axis, edges
+        values = [] if edges or not isinstance(axis, ChoiceAxis) else axis.choices
+        self._places = {repr(identity(value)): place for place, value in enumerate(values)}
+
+    def of(self, point: Point) -> int:
+        """Return the position of the part with the value of a point; -1 if there is none. The last part contains its
+        upper edge. A measured value between two ordered ones belongs to the nearer one."""
+        value = point.get(self._axis.name)
+        if not self._edges:
+            return self._places.get(repr(identity(value)), self._between(value))
+        if not isinstance(value, int | float) or not self._edges[0] <= value <= self._edges[-1]:
+            return -1
+        return min(bisect_right(self._edges, value), len(self._edges) - 1) - 1
+
+    def _between(self, value: object) -> int:
+        axis = self._axis
+        if not isinstance(axis, ChoiceAxis) or isinstance(value, bool) or not isinstance(value, int | float):
+            return -1
+        ascending = axis.ascending
+        if ascending is None:
+            return -1
+        number = value if axis.value(0) == ascending[0] else -value
+        if not ascending[0] < number < ascending[-1]:
+            return -1
+        return math.floor(float(np.interp(number, ascending, np.arange(len(ascending)))) + 0.5)
 
 
 def _place(space: Space, name: str) -> int:

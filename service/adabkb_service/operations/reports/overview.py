@@ -21,6 +21,7 @@ from adabkb_service.engine.space import Space
 from adabkb_service.operations.model import analysis, coverage
 from adabkb_service.operations.model.density import density
 from adabkb_service.operations.model.records import Found, Records
+from adabkb_service.operations.model.sample import sampled
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.ending import EndedEarly, ended_early
 from adabkb_service.storage import events, grants, observations, overview, result_table, studies
@@ -28,7 +29,7 @@ from adabkb_service.storage.rows import StudyState
 from adabkb_service.study import lifecycle, render
 
 MAX_RESULTS = 1500
-"""The approximate number of results in a chart. Studies with more are thinned."""
+"""The approximate number of results that a chart draws. Of studies with more, it draws a sample."""
 MAX_CURVES = 100
 """The maximum number of trials whose curves are drawn."""
 MAX_POINTS = 100
@@ -145,19 +146,20 @@ class Overview:
         return Lines([_line(row, definition, space, corrected, repeats, repeating) for row in rows], count)
 
     def history(self, study_id: str) -> dict[str, Any]:
-        """Return a study's results, thinned if there are many. Each has the prediction that was made when its point was
-        suggested.
+        """Return a study's results; if there are many, the extreme ones and a random sample. Each has the prediction
+        that was made when its point was suggested, and whether it is in the sample.
 
         Raises:
             StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             study = studies.get(connection, study_id)
-            rows = overview.thinned(connection, study_id, study.observations, self._most_results)
+            sample = sampled(study.observations, self._most_results)
+            rows = overview.thinned(connection, study_id, study.observations, self._most_results, sample)
             best = self._records.of(connection, study)
         definition = definition_of(study.definition)
         space = definition.space()
-        results = [_result(row, definition, space) for row in rows]
+        results = [{**_result(row, definition, space), "is_sampled": row.observation.seq in sample} for row in rows]
         _remove_gaps(results, best, definition)
         return {"count": study.observations, "results": results, "records": best}
 
@@ -208,6 +210,26 @@ class Overview:
         with self._service.database.reading() as connection:
             space = definition_of(studies.get(connection, study_id).definition).space()
         return coverage.excluded(space, names, edges)
+
+    def tried(
+        self, study_id: str, names: Sequence[str], edges: Sequence[Sequence[float]], metric: str | None
+    ) -> list[coverage.Tried]:
+        """Count all results and failed trials in the combinations of parts of two parameters: see ``coverage.tried``.
+        The values are those of the objective or of a metric.
+
+        Raises:
+            StudyNotFound: the study does not exist.
+            Invalid: a parameter is not valid.
+        """
+        with self._service.database.reading() as connection:
+            study = studies.get(connection, study_id)
+            results = overview.points(connection, study_id, metric)
+            failed = overview.failed_points(connection, study_id)
+        definition = definition_of(study.definition)
+        space = definition.space()
+        if definition.space_version:
+            results = [each for each in results if space.present(each[0]) is not None]
+        return coverage.tried(space, names, edges, results, failed)
 
     def timeline(self, study_id: str) -> list[answers.Trial]:
         """Return the most recently leased trials, ordered by number.

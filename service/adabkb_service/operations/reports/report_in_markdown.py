@@ -71,7 +71,7 @@ def _write(report: StudyReport, file: TextIO) -> None:
                 definition_in_words.KINDS[each.kind],
                 definition_in_words.values(each),
                 wording.condition(each),
-                definition_in_words.belief(study.prior.get(each.name)),
+                definition_in_words.belief(each, study.prior.get(each.name)),
             ]
             for each in study.parameters
         ),
@@ -79,7 +79,7 @@ def _write(report: StudyReport, file: TextIO) -> None:
     file.writelines(f"* Constraint: {_text(each)}\n" for each in study.constraints)
     file.writelines(f"* {_text(name)}: {_text(text)}\n" for name, text in definition_in_words.rules(study))
     file.write(f"* Created: {words.moment(study.created_at)} UTC\n\n")
-    file.write("## Front by the model\n\n" if study.objectives else "## Best point\n\n")
+    file.write("## Best compromises by the model\n\n" if study.objectives else "## Best point\n\n")
     if report.recommendation.reason in words.REASONS:
         file.write(f"{_text(words.REASONS[report.recommendation.reason])}\n\n")
     _table(file, *words.best_points(report))
@@ -90,6 +90,10 @@ def _write(report: StudyReport, file: TextIO) -> None:
         _table(file, *words.files(report))
     file.write("## Who did what\n\n")
     _table(file, *words.workers(report))
+    file.write(
+        "Changes. The study's log has no names of users. The server's own log has the user of each request, if its "
+        "administrator keeps it.\n\n"
+    )
     _table(file, *words.changes(report))
     if report.acts:
         _table(file, *words.acts(report))

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from itertools import starmap
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.parameters import Parameter
-from adabkb_service.contract.quantities import OBJECTIVE, Quantity, with_unit
+from adabkb_service.contract.quantities import OBJECTIVE, with_unit
 from adabkb_service.operations.reports.edits_in_words import edits
 from adabkb_service.operations.reports.study_report import Line, StudyReport
 from adabkb_service.operations.words import wording
 from adabkb_service.operations.words.columns_in_words import aligned
+from adabkb_service.operations.words.reasons import of_event
+from adabkb_service.operations.words.settings_in_words import changed
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.storage.files import FileRow
 
@@ -281,7 +282,7 @@ def _change(study: answers.Study, event: Event, trials: Mapping[int, int]) -> st
     payload = event.payload
     match event.kind:
         case "updated":
-            return "Changed: " + ", ".join(starmap(_setting, payload["changes"].items()))
+            return f"Changed: {changed(payload['changes'], study.quantities)}"
         case "failed" | "released" | "retried" | "withdrawn":
             return f"Trial {event.trial} {OF_TRIALS[event.kind]}"
         case "corrected":
@@ -294,28 +295,8 @@ def _change(study: answers.Study, event: Event, trials: Mapping[int, int]) -> st
     return CHANGES[event.kind]
 
 
-def _setting(name: str, value: Any) -> str:
-    """Return a changed setting in words."""
-    if name == "quantities":
-        return "; ".join(_quantity(each, fields) for each, fields in value.items()) or "no units and bounds of results"
-    if isinstance(value, dict):
-        return f"{name} = " + (", ".join(f"{key}: {shown(each)}" for key, each in value.items()) or "none")
-    return f"{name} = {shown(value)}"
-
-
-def _quantity(name: str, fields: Mapping[str, Any]) -> str:
-    """Return the label, the unit and the natural bounds of a quantity in words."""
-    known = Quantity.model_validate(fields)
-    bounds = {"from": known.low, "to": known.high}
-    ends = [f"{word} {with_unit(figure(end), known.unit)}" for word, end in bounds.items() if end is not None]
-    told = [*([known.unit] if known.unit else []), *([f"possible values {' '.join(ends)}"] if ends else [])]
-    label = known.label or ("result" if name == OBJECTIVE else name)
-    return f"{label} ({', '.join(told)})" if told else label
-
-
 def _reason(event: Event) -> str:
-    found = event.payload.get("reason")
-    return str(found) if found else ""
+    return of_event(event.kind, event.payload.get("reason"))
 
 
 def acts(report: StudyReport) -> Table:

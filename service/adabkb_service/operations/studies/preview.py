@@ -103,7 +103,7 @@ def _in_words(parameter: Parameter, study: Study) -> str:
     title, when = wording.parameter_title(parameter), wording.condition(parameter)
     named = "" if title == parameter.name else f"{title}: "
     kind = definition_in_words.KINDS[parameter.kind]
-    belief = definition_in_words.belief(study.prior.get(parameter.name))
+    belief = definition_in_words.belief(parameter, study.prior.get(parameter.name))
     more = [
         f"only if {when}" if when else "",
         f"probably best: {belief}" if belief else "",

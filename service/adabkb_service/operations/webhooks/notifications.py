@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.webhooks import Message, Notification
 from adabkb_service.operations.words import wording
-from adabkb_service.operations.words.state_in_words import REASONS
+from adabkb_service.operations.words.reasons import REASONS, of_event
 from adabkb_service.storage.rows import EventKind, EventRow, StudyRow, TrialRow
 from adabkb_service.study import render
 
@@ -92,14 +92,14 @@ def _text(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
 
 def _of_study(event: EventRow) -> str:
     if event.kind == "completed":
-        return f"is complete. {REASONS.get(event.payload['reason'], '')}".rstrip()
+        return f"is complete. {of_event(event.kind, event.payload['reason'])}"
     if event.kind == "paused":
         return f"needs attention. {REASONS['failures']}"
     return f"needs attention: its model failed to process the results ({event.payload['error']})."
 
 
 def _of_trial(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
-    payload, reason = event.payload, event.payload.get("reason")
+    payload, reason = event.payload, of_event(event.kind, event.payload.get("reason"))
     because = f": {reason}" if reason else ""
     if event.kind in ("suggested", "leased"):
         until = None if trial is None or trial.state != "active" else trial.leased_until

@@ -24,9 +24,9 @@ from adabkb_service.contract.parameters import (
 )
 from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.prior import Belief
-from adabkb_service.contract.quantities import Quantity, with_unit
+from adabkb_service.contract.quantities import Quantity, in_points, with_unit
 from adabkb_service.operations.words.values_in_words import figure, shown
-from adabkb_service.operations.words.wording import bounds, duration, measured, quantity
+from adabkb_service.operations.words.wording import bounds, duration, measured, quantity, unit
 
 KINDS: Mapping[str, str] = {
     "float": "number",
@@ -100,14 +100,16 @@ def _quoted(choice: object) -> str:
     return f"“{choice}”" if isinstance(choice, str) else shown(choice)
 
 
-def belief(known: Belief | None) -> str:
-    """Return where the user expects the best value of a parameter; empty without a belief."""
+def belief(parameter: Parameter, known: Belief | None) -> str:
+    """Return where the user expects the best value of a parameter, with its unit; empty without a belief."""
     if known is None:
         return ""
     if known.weights is not None:
         return ", ".join(f"{text}: {weight:g}" for text, weight in known.weights.items())
-    spread = f"± {shown(known.width)}" if known.width is not None else f"within a factor of {shown(known.factor)}"
-    return f"{shown(known.around)}, {spread}"
+    around = with_unit(shown(known.around), parameter.unit)
+    if known.width is None:
+        return f"{around}, within a factor of {shown(known.factor)}"
+    return f"{around}, ± {with_unit(shown(known.width), parameter.unit)}"
 
 
 def rules(study: Study) -> Iterator[tuple[str, str]]:
@@ -116,7 +118,8 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
     for mixture in study.mixtures:
         yield "Mixture", _mixture(mixture)
     for name in measured(study)[len(study.objectives) :]:
-        yield f"Measured: {name}", bounds(study, name) or (COSTS[study.cost] if name == "cost" and study.cost else "–")
+        label = quantity(study, name).label or name
+        yield f"Measured: {label}", bounds(study, name) or (COSTS[study.cost] if name == "cost" and study.cost else "–")
     if study.per_cost:
         yield "Points are chosen", "by expected gain per cost"
     if study.robust:
@@ -152,7 +155,12 @@ def _goal(study: Study) -> str:
         ends = [with_unit(shown(end), known.unit) for end in (known.low, known.high) if end is not None]
         words = {2: " to ".join(ends), 1: f"{'from' if known.high is None else 'up to'} {''.join(ends)}"}
         return f"{known.label or 'the result'} {study.direction}d{f' ({words[len(ends)]})' if ends else ''}"
-    worse = (f" (reference {shown(each.reference)})" if each.reference is not None else "" for each in study.objectives)
+    worse = (
+        f" (reference {with_unit(shown(each.reference), quantity(study, each.metric).unit)})"
+        if each.reference is not None
+        else ""
+        for each in study.objectives
+    )
     names = (quantity(study, each.metric).label or each.metric for each in study.objectives)
     goals = zip(names, study.objectives, worse, strict=True)
     return ", ".join(f"{name} {each.direction}d{of}" for name, each, of in goals)
@@ -196,7 +204,8 @@ def _plates(plates: Plates, *, learns: bool) -> str:
 def _ends(study: Study) -> Iterator[tuple[str, str]]:
     """Yield the rules that end the study before its budget is used up."""
     if study.tolerance is not None:
-        yield "Ends early", f"once, according to the model, further trials gain less than {shown(study.tolerance)}"
+        gain = in_points(shown(study.tolerance), unit(study))
+        yield "Ends early", f"once, according to the model, further trials gain less than {gain}"
     if study.stop and study.stop.no_gain_for is not None:
         yield "Ends early", f"after {study.stop.no_gain_for} results without an improvement"
     if study.stop and study.stop.gap_share_below is not None:

@@ -9,6 +9,7 @@ from adabkb_service.contract.quantities import UNNAMED, Quantity, in_points, plu
 from adabkb_service.engine.wording import decimals
 from adabkb_service.operations.words.values_in_words import exponential
 
+MINUS = "\N{MINUS SIGN}"
 LARGEST, MAX_PLACES = 1e15, 6
 """A number is written with an exponent if its size is at least the first of these, or if it needs more decimals than
 the second."""
@@ -106,4 +107,4 @@ def _places(value: float, digits: int) -> int:
 def _written(value: float, places: int) -> str:
     if abs(value) >= LARGEST or (value and places > MAX_PLACES):
         return exponential(value, FEWEST)
-    return f"{round(value, places) + 0.0:.{max(places, 0)}f}"  # -0.0 becomes 0.0
+    return f"{round(value, places) + 0.0:.{max(places, 0)}f}".replace("-", MINUS)  # -0.0 becomes 0.0

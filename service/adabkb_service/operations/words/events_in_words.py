@@ -7,6 +7,7 @@ from typing import Any
 
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.history import Event
+from adabkb_service.operations.words.reasons import of_event
 from adabkb_service.operations.words.wording import added, result
 
 Payload = Mapping[str, Any]
@@ -15,7 +16,7 @@ Payload = Mapping[str, Any]
 def happened(study: Study, event: Event) -> str:
     """Return in words what happened to a trial or a result, with the reason. An imported log may attach events of other
     kinds to a trial; for these, return only the kind."""
-    sentence, reason = SENTENCES.get(event.kind), event.payload.get("reason")
+    sentence, reason = SENTENCES.get(event.kind), of_event(event.kind, event.payload.get("reason"))
     phrase = sentence(study, event.payload) if sentence else event.kind.capitalize()
     return f"{phrase}: {reason}" if reason else phrase
 

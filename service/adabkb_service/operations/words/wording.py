@@ -19,6 +19,7 @@ from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, in_
 from adabkb_service.engine.answers import INTERVAL
 from adabkb_service.operations.words import digits
 from adabkb_service.operations.words.digits import Digits
+from adabkb_service.operations.words.reasons import LATE, of_event
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.storage.overview import ListedStudy
 from adabkb_service.storage.result_table import NOT_IN_PATHS
@@ -387,12 +388,14 @@ def purpose(trial: Trial, *, is_repeat: bool = False) -> str:
 
 
 def bounds(study: Study, metric: str) -> str:
-    """Return the bounds of a metric as text; empty without bounds."""
+    """Return the bounds of a metric as text, with its unit; empty without bounds."""
     found = _constraint(study, metric)
     if found is None:
         return ""
     ends = [(found.lower, "at least"), (found.upper, "at most")]
-    return " and ".join(f"{words} {end:g}" for end, words in ends if end is not None)
+    return " and ".join(
+        f"{words} {with_unit(shown(end), unit(study, metric))}" for end, words in ends if end is not None
+    )
 
 
 def beyond(study: Study, result: Trial | Observation, metric: str) -> bool:
@@ -427,15 +430,9 @@ def whose(result: Observation) -> str:
     return f"own result R{result.seq}" if result.trial is None else f"the result of trial {result.trial}"
 
 
-LATE = "max_attempts"
-"""The reason of a trial that failed because its reservation ended too often."""
-
-
 def reason(trial: Trial) -> str:
     """Return why a trial failed, was stopped or was withdrawn; empty if no reason is known."""
-    if trial.state == "failed" and trial.reason == LATE:
-        return "no result arrived before its reservation ended"
-    return trial.reason or ""
+    return of_event(trial.state, trial.reason)
 
 
 def takes_result(trial: Trial) -> bool:

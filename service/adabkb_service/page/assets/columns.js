@@ -2,7 +2,7 @@
 // the columns, and a person can change them.
 
 import { Scale } from "./scale.js";
-import { numeral, shown, titled } from "./words.js";
+import { clearer, numeral, shown, titled } from "./words.js";
 
 const OF_RESULTS = ["value", "result", "objective", "yield", "ausbeute", "response", "measured", "score", "y"];
 const OF_ERRORS = [
@@ -124,8 +124,8 @@ export const isFailure = (cell) => FAILED.has(bare(cell));
 export function roles({ parameters, metrics: others = [], objectives = [], quantities = {}, plates = null }) {
   const metrics = [...objectives.map((each) => each.metric), ...others];
   const title = (/** @type {string} */ name) => titled(name, quantities[name]?.label, quantities[name]?.unit);
-  /** @type {(name: string) => (cell: string) => number} */
-  const numberOf = (name) => (cell) => number(cell, quantities[name]?.unit);
+  /** @type {(name: string) => NonNullable<Role["read"]>} */
+  const numberOf = (name) => (cell, sign) => number(cell, quantities[name]?.unit, sign);
   const told = objectives.length
     ? []
     : [
@@ -151,7 +151,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       label: titled(each.name, each.label, each.unit),
       group: "parameters",
       field: each.name,
-      read: (/** @type {string} */ cell) => meant(each, cell),
+      read: (/** @type {string} */ cell, /** @type {DecimalSign | undefined} */ sign) => meant(each, cell, sign),
       names: [each.name, `parameters.${each.name}`, `params_${each.name}`, each.label],
       unit: each.unit,
       isNeeded: each.kind !== "fixed" && !each.when,
@@ -175,7 +175,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       read: numberOf(name),
       names: [`std_errors.${name}`, `Standard error of ${name}`, `± ${name}`, `${name} ±`],
     })),
-    ...(plates ? [{ key: "plate", label: "Plate", field: "plate", read: number, names: ["plate"] }] : []),
+    ...(plates ? [{ key: "plate", label: "Plate", field: "plate", read: wholeNumber, names: ["plate"] }] : []),
     { key: "note", label: "Note", group: "attributes", field: "note", read: text, names: ["note"] },
     { key: "reason", label: "Why it failed", field: "reason", names: ["reason"] },
     { key: "state", label: "State (completed or failed; others are left out)", names: ["state", "status"] },
@@ -243,20 +243,52 @@ export function guess(header, known) {
   return found;
 }
 
-/** A number as people write it: with a decimal comma, spaces between thousands, or the unit behind it.
+const NUMBERS = /\d(?:[\d.,'’\s]*\d)?/g; // in a cell, of which there may be two: “82.4 ± 1.5”
+/** The sign between thousands, by the decimal one.
+ * @type {Record<DecimalSign, DecimalSign>}
+ */
+const OTHER = { ".": ",", ",": "." };
+
+/** The decimal sign that a number reveals; nothing if it has no sign, or one that may be between thousands.
+ * @param {string} text
+ * @returns {DecimalSign | undefined}
+ */
+function signIn(text) {
+  const signs = /** @type {DecimalSign[]} */ (text.match(/[.,]/g) ?? []);
+  const last = signs.at(-1);
+  if (!last) return undefined;
+  if (signs.some((each) => each !== last)) return last;
+  if (signs.length > 1) return OTHER[last];
+  return /^[1-9]\d{0,2}[.,]\d{3}$/.test(text) ? undefined : last;
+}
+
+/** The decimal sign of a column: that which its cells reveal, unless they contradict each other.
+ * @param {string[]} cells
+ * @returns {DecimalSign | undefined}
+ */
+export function decimalSign(cells) {
+  const found = new Set(cells.flatMap((cell) => (cell.match(NUMBERS) ?? []).map(signIn)).filter((each) => each));
+  return found.size === 1 ? [...found][0] : undefined;
+}
+
+/** A number as people write it: with a decimal comma, with spaces, points or commas between thousands, or with the unit
+ * behind it.
  * @param {string} cell
  * @param {string} [unit]
+ * @param {DecimalSign} [sign] of its column
  */
-export function number(cell, unit) {
+export function number(cell, unit, sign) {
   let text = cell.trim();
   for (const end of [unit, "%"]) if (end && text.endsWith(end)) text = text.slice(0, -end.length).trim();
-  const [point, comma] = [text.lastIndexOf("."), text.lastIndexOf(",")];
-  if (point >= 0 && comma >= 0)
-    text = point > comma ? text.replaceAll(",", "") : text.replaceAll(".", "").replace(",", ".");
+  const decimal = signIn(text.replace(/^[+−-]/, "")) ?? sign;
+  if (decimal) text = text.replaceAll(OTHER[decimal], "").replace(decimal, ".");
   const value = numeral(text);
-  if (!Number.isFinite(value)) throw new Error(`“${cell}” is not a number.`);
+  if (!Number.isFinite(value)) throw new Error(clearer(text) || `“${cell}” is not a number.`);
   return value;
 }
+
+/** @type {NonNullable<Role["read"]>} */
+const wholeNumber = (cell, sign) => number(cell, undefined, sign);
 
 /** @param {string} cell */
 const text = (cell) => cell.trim();
@@ -273,13 +305,14 @@ export function withError(cell, read) {
 /** A value of a parameter: a choice, the name of a row, or a number.
  * @param {Parameter} parameter
  * @param {string} cell
+ * @param {DecimalSign} [sign] of its column
  */
-function meant(parameter, cell) {
+function meant(parameter, cell, sign) {
   if (parameter.kind === "catalogue") return cell.trim();
   /** @type {Record<string, unknown[]>} */
   const given = { bool: [false, true], fixed: [parameter.value] };
   const choices = given[parameter.kind] ?? parameter.choices ?? parameter.values;
-  if (!choices) return number(cell, parameter.unit);
+  if (!choices) return number(cell, parameter.unit ?? undefined, sign);
   const found = choices.findIndex(
     (choice) =>
       choice === cell || shown(choice) === cell || JSON.stringify(choice) === cell || choice === numeral(cell),

@@ -5,6 +5,7 @@ import { messageOf } from "./caught.js";
 import { apart, Chart, colours, common, numbers } from "./charts.js";
 import { StudyData } from "./data.js";
 import { byId } from "./elements.js";
+import { aboutCell, cloud } from "./history.js";
 import { counted, expected, figure, inUnit, measured, numbered, ofInterval, shown } from "./words.js";
 
 /**
@@ -156,7 +157,7 @@ function progress(all, readable) {
     if (!drawn.length)
       return {
         empty: readable.some((each) => each.study.objectives?.length)
-          ? "None of these studies has a single best result. Choose the chart of the hypervolume instead."
+          ? "None of these studies has a single best result. Choose the progress of all objectives instead."
           : "None of these studies has a result yet.",
       };
     const ink = colours();
@@ -206,12 +207,14 @@ function points(all, readable) {
   const make = async () => {
     const empty = obstacle(all, readable);
     if (empty) return { empty };
-    const read = await Promise.all(readable.map(async (each) => ({ each, history: await each.data.history() })));
-    const found = read.map(({ each, history }) => ({
-      each,
-      isThinned: history.isThinned,
-      results: history.results.filter((result) => !result.excluded && Number.isFinite(result.value)),
-    }));
+    const found = await Promise.all(
+      readable.map(async (each) => {
+        const history = await each.data.history();
+        const density = history.isThinned ? await each.data.density() : null;
+        const results = history.results.filter((result) => !result.excluded && Number.isFinite(result.value));
+        return { each, density, results };
+      }),
+    );
     const having = found.filter(({ results }) => results.length);
     if (!having.length) return { empty: "None of these studies has results of a single objective yet." };
     const ink = colours();
@@ -219,33 +222,46 @@ function points(all, readable) {
     option.xAxis = across(ink, "result", { min: 0, minInterval: 1 });
     const canBeLog = having.every(({ results }) => results.every(({ value }) => value > 0));
     option.yAxis = upwards(ink, isLog, canBeLog);
-    option.series = having.map(({ each, results }) => {
+    /** @type {Compared[]} */
+    const of = [];
+    option.series = having.flatMap(({ each, density, results }) => {
       const { color, symbol } = look(all, each.id);
-      return {
+      of.push(each, ...(density ? [each] : []));
+      const dots = {
         type: "scatter",
         name: each.name,
         symbol,
         symbolSize: 9,
         itemStyle: { color: "none", borderColor: color, borderWidth: 1.8 },
-        data: results.map((result) => ({
-          value: [result.seq, result.value],
-          page: result.trial ? each.data.trialPage(result.trial) : `${each.data.page}/results/${result.seq}`,
-          words: `${each.name}\n${numbered(result)}: ${measured(result.value, each.study.quantity)}`,
-        })),
+        data: results
+          .filter(({ value }) => !density || value < density.low || value > density.high)
+          .map((result) => ({
+            value: [result.seq, result.value],
+            page: result.trial ? each.data.trialPage(result.trial) : `${each.data.page}/results/${result.seq}`,
+            words: `${each.name}\n${numbered(result)}: ${measured(result.value, each.study.quantity)}`,
+          })),
       };
+      return density ? [cloud(density, color, each.name), dots] : [dots];
     });
-    option.tooltip = { ...option.tooltip, formatter: (/** @type {ChartPoint} */ { data }) => data.words };
+    option.legend.data = having.map(({ each }) => each.name);
+    option.tooltip = {
+      ...option.tooltip,
+      formatter: (/** @type {ChartPoint} */ { seriesIndex, data }) =>
+        data.words ?? `${of[seriesIndex].name}\n${aboutCell(data, of[seriesIndex].study.quantity)}`,
+    };
     const drawn = having.map(({ each }) => each);
-    const thinned = having.some(({ isThinned }) => isThinned) ? ["of large studies, the extremes are drawn"] : [];
+    const dense = having.some(({ density }) => density)
+      ? ["of large studies, darker areas have more results, and points are results far from the others"]
+      : [];
     return {
-      height: inPanels(option, drawn),
+      height: inPanels(option, of),
       option,
       header: ["study", "result", "trial", "value"],
       rows: having.flatMap(({ each, results }) => results.map(({ seq, trial, value }) => [each.id, seq, trial, value])),
-      said: said(all, drawn, thinned),
+      said: said(all, drawn, dense),
     };
   };
-  return new Chart("points", make, { select: ({ data }) => location.assign(data.page) });
+  return new Chart("points", make, { select: ({ data }) => data.page && location.assign(data.page) });
 }
 
 /** The hypervolume of each study with several objectives.

@@ -42,36 +42,35 @@ const edgesOf = (scale, parts) => (scale.isNumeric ? [parts[0].from, ...parts.ma
 export function coverageChart(data) {
   const [across, up, colour] = ["x", "y", "colour"].map((part) => byId(`coverage-${part}`, HTMLSelectElement));
   const make = async () => {
-    const [study, scales, history, failures] = await Promise.all([
-      data.study(),
-      data.axes(),
-      data.history(),
-      data.failed(),
-    ]);
+    const [study, scales] = await Promise.all([data.study(), data.axes()]);
     if (scales.length < 2) return { empty: "There is only one parameter to draw; its slice shows what was tried." };
-    if (history.isThinned) return { empty: "The study has too many results to count them here." };
     const [x, y] = chosen(scales, across, up);
     const ink = colours();
-    const results = history.results.filter((each) => !each.excluded);
     const [columns, rows] = [partsOf(x), partsOf(y)];
     const isAsked = columns.length * rows.length <= MAX_COMBINATIONS;
-    const excluded = isAsked ? await data.excluded([x.name, y.name], [edgesOf(x, columns), edgesOf(y, rows)]) : null;
-    const isAtNoPoint = study.mixtures?.length && results.length ? await excludedPoints(data, x, y) : () => false;
+    const [names, edges] = [
+      [x.name, y.name],
+      [edgesOf(x, columns), edgesOf(y, rows)],
+    ];
+    const [counts, excluded] = await Promise.all([
+      data.tried(names, edges),
+      isAsked ? data.excluded(names, edges) : null,
+    ]);
+    const found = new Map(counts.map((each) => [each.parts[0] * rows.length + each.parts[1], each]));
+    const hasResults = counts.some(({ results }) => results);
+    const isAtNoPoint = study.mixtures?.length && hasResults ? await excludedPoints(data, x, y) : () => false;
     const cells = columns.flatMap((column, i) =>
       rows.map((row, k) => {
-        const isIn = (/** @type {{ parameters: Record<string, unknown> }} */ { parameters }) => {
-          const [at, height] = [x, y].map((scale) => scale.position(parameters[scale.name]));
-          const isLast = at === x.ends[1] && column.to === x.ends[1];
-          const isTop = height === y.ends[1] && row.to === y.ends[1];
-          return column.from <= at && (at < column.to || isLast) && row.from <= height && (height < row.to || isTop);
-        };
-        const [found, failed] = [results.filter(isIn), failures.filter(isIn).length];
-        const values = found.map((each) => each.value);
-        const best = study.direction === "minimize" ? Math.min(...values) : Math.max(...values);
-        const isImpossible = excluded?.[i * rows.length + k] === true || isAtNoPoint(column.middle, row.middle);
-        const isExcluded = !found.length && !failed && isImpossible;
-        const shown = found.length && study.direction ? best : null;
-        return { column, row, count: found.length, failed, isExcluded, best: shown };
+        const place = i * rows.length + k;
+        const {
+          results: count,
+          failed,
+          low,
+          high,
+        } = found.get(place) ?? { results: 0, failed: 0, low: null, high: null };
+        const isImpossible = excluded?.[place] === true || isAtNoPoint(column.middle, row.middle);
+        const best = study.direction ? (study.direction === "minimize" ? low : high) : null;
+        return { column, row, count, failed, isExcluded: !count && !failed && isImpossible, best };
       }),
     );
     const isBest = colour.value === "best" && cells.some(({ best }) => best !== null);

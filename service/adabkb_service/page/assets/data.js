@@ -13,6 +13,12 @@ const MAX_FAILED = 1000;
  */
 const along = (names) => names.map((name) => `parameter=${encodeURIComponent(name)}`).join("&");
 
+/** The edges of the parts of two parameters as a part of a query.
+ * @param {number[][]} edges
+ */
+const edgesIn = (edges) =>
+  edges.flatMap((each, i) => each.map((edge) => `&${["across", "up"][i]}=${encodeURIComponent(edge)}`)).join("");
+
 /** A context as a query; empty without one.
  * @param {Record<string, unknown> | undefined} context
  */
@@ -135,13 +141,12 @@ export class StudyData {
     const history = { ...stored, isThinned: stored.results.length < stored.count };
     for (const each of history.results) each.beyond = beyond(study, each.metrics);
     const name = this.shown();
-    if (name === undefined)
-      return {
-        ...history,
-        results: history.results
-          .filter((each) => !each.missing?.includes("value"))
-          .map((each) => ({ ...each, expected: cut(each.expected, study.quantity) })),
-      };
+    if (name === undefined) {
+      const results = history.results
+        .filter((each) => !each.missing?.includes("value"))
+        .map((each) => ({ ...each, expected: cut(each.expected, study.quantity) }));
+      return { ...history, results, drawn: results.filter((each) => each.is_sampled) };
+    }
     const results = history.results.flatMap((each) => {
       const value = each.metrics?.[name];
       if (value === undefined) return [];
@@ -150,13 +155,14 @@ export class StudyData {
     });
     /** @type {[number, number][]} */
     const records = [];
-    if (!study.direction) return { ...history, results, records };
+    const drawn = results.filter((each) => each.is_sampled);
+    if (!study.direction) return { ...history, results, drawn, records };
     for (const { seq, value, excluded } of results) {
       const best = records.at(-1)?.[1];
       if (!excluded && (best === undefined || (study.direction === "minimize" ? value < best : value > best)))
         records.push([seq, value]);
     }
-    return { ...history, results, records };
+    return { ...history, results, drawn, records };
   }
 
   /** @returns {Promise<Front>} */
@@ -290,8 +296,18 @@ export class StudyData {
   async excluded(names, edges) {
     const { constraints, mixtures } = await this.study();
     if (!constraints.length && !mixtures?.length) return null;
-    const query = [along(names), ...edges.flatMap((each, i) => each.map((edge) => `${["across", "up"][i]}=${edge}`))];
-    return this.once(`excluded ${query.join("&")}`, () => call("GET", `${this.page}/excluded.json?${query.join("&")}`));
+    const query = `${along(names)}${edgesIn(edges)}`;
+    return this.once(`excluded ${query}`, () => call("GET", `${this.page}/excluded.json?${query}`));
+  }
+
+  /** The combinations of the parts of two parameters that have results or failed trials.
+   * @param {string[]} names
+   * @param {number[][]} edges of the parts of each; empty if each of its choices is a part
+   * @returns {Promise<Tried[]>}
+   */
+  async tried(names, edges) {
+    const query = `${along(names)}${edgesIn(edges)}${this.ofMetric("&")}`;
+    return this.once(`tried ${query}`, () => call("GET", `${this.page}/tried.json?${query}`));
   }
 
   /** @param {number} number */

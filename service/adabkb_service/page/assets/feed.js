@@ -3,7 +3,7 @@
 import { reachable } from "./calls.js";
 import { byId, dataOf } from "./elements.js";
 import { notices } from "./notices.js";
-import { measured, shown, tellTimes } from "./words.js";
+import { figure, inLargestUnit, inUnit, measured, shown, tellTimes } from "./words.js";
 
 const MAX_LINES = 200;
 const KINDS = [
@@ -34,6 +34,15 @@ const KINDS = [
 const by = (worker) => (worker ? ` to ${worker}` : "");
 /** @param {string | null | undefined} reason */
 const because = (reason) => (reason ? `: ${reason}` : "");
+/** Kind of an event -> reason given by a code -> the reason in words.
+ * @type {Record<string, Record<string, string>>}
+ */
+const REASONS = JSON.parse(dataOf(byId("feed", HTMLElement), "reasons"));
+/** The reason of an event in words: that of a code, otherwise the text that a person gave.
+ * @param {string} kind
+ * @param {string | null | undefined} reason
+ */
+const inWords = (kind, reason) => REASONS[kind]?.[reason ?? ""] ?? reason;
 
 /** @typedef {Record<string, Quantity>} Quantities of the study that the event is of */
 
@@ -65,10 +74,32 @@ function added({ value, metrics = {}, was }, quantities) {
   ];
 }
 
-/** What is changed, if it has several parts.
- * @type {Record<string, string>}
+/** Name of a setting -> its label and how its value is written, as the server's `settings_in_words` does.
+ * @type {Record<string, [string, "value" | "duration" | "difference" | "share"]>}
  */
-const CHANGED = { quantities: "names, units and bounds of results", parameters: "names and units of parameters" };
+const SETTINGS = JSON.parse(dataOf(byId("feed", HTMLElement), "settings"));
+
+/** @param {string} name */
+const labelOf = (name) => SETTINGS[name]?.[0] ?? name;
+
+/** The value of a setting, with its unit.
+ * @param {string} name
+ * @param {any} value
+ * @param {Quantities} quantities
+ * @returns {string}
+ */
+function setting(name, value, quantities) {
+  if (value === null) return "none";
+  if (typeof value === "object") {
+    const parts = Object.entries(value).map(([key, each]) => `${labelOf(key)}: ${setting(key, each, quantities)}`);
+    return parts.join(", ") || "none";
+  }
+  const kind = SETTINGS[name]?.[1];
+  if (kind === "duration") return inLargestUnit(value);
+  if (kind === "share") return inUnit(figure(100 * value), "%");
+  const { unit } = quantities.value ?? {};
+  return kind === "difference" ? inUnit(shown(value), unit === "%" ? "percentage points" : unit) : shown(value);
+}
 
 /** A result in words: by its trial, or as one's own.
  * @param {StudyEvent["payload"]} payload
@@ -86,22 +117,24 @@ const SENTENCES = {
   expired: () => "is overdue: its reservation ended",
   released: () => "is to be tried again",
   observed: (payload, quantities) => `gave ${result(payload, quantities)}`,
-  failed: (payload) => `failed${because(payload.reason)}`,
+  failed: (payload) => `failed${because(inWords("failed", payload.reason))}`,
   retried: (payload) => `is issued again${because(payload.reason)}`,
   withdrawn: (payload) => `was withdrawn${because(payload.reason)}`,
   annotated: ({ observation, attributes }) => {
     const named = Object.keys(attributes ?? {}).join(", ") || "attribute";
     return `${observation ? `Own result R${observation} ` : ""}has a new ${named}`;
   },
-  paused: (payload) => `The study was paused${because(payload.reason)}`,
+  paused: (payload) => inWords("paused", payload.reason) || "The study was paused",
   resumed: () => "The study was resumed",
-  updated: (payload) =>
+  updated: (payload, quantities) =>
     `Changed: ${Object.entries(payload.changes)
       .map(([name, value]) =>
-        value && typeof value === "object" ? (CHANGED[name] ?? name) : `${name} = ${shown(value)}`,
+        name === "quantities"
+          ? "names, units and bounds of results"
+          : `${labelOf(name)} = ${setting(name, value, quantities)}`,
       )
       .join(", ")}`,
-  completed: (payload) => `The study is complete${because(payload.reason)}`,
+  completed: (payload) => `The study is complete. ${inWords("completed", payload.reason)}`,
   corrected: (payload, quantities, trial) =>
     payload.excluded
       ? `${whose(payload, trial)} was excluded${because(payload.reason)}`

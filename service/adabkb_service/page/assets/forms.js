@@ -3,7 +3,7 @@
 import { messageOf, problemOf } from "./caught.js";
 import { every, made, one } from "./elements.js";
 import { clearToasts } from "./toasts.js";
-import { figure, numeral } from "./words.js";
+import { clearer, figure, numeral } from "./words.js";
 
 /** An error in the input of a person. */
 export class Mistyped extends Error {
@@ -145,7 +145,8 @@ export function number(element) {
   const text = element.value.trim();
   if (text === "") return undefined;
   const value = numeral(text);
-  if (!Number.isFinite(value)) throw new Mistyped(element, `${labelOf(element)}: “${text}” is not a number.`);
+  if (!Number.isFinite(value))
+    throw new Mistyped(element, `${labelOf(element)}: ${clearer(text) || `“${text}” is not a number.`}`);
   return value;
 }
 

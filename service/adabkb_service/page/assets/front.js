@@ -1,9 +1,9 @@
-// The Pareto front of a study with several objectives, and the hypervolume over time.
+// The best compromises of a study with several objectives (the Pareto front), and their progress (the hypervolume).
 
 import { Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions } from "./scale.js";
-import { counted, expected, figure, measured, numbered, ofInterval, plusMinus, titled } from "./words.js";
+import { counted, expected, figure, measured, numbered, ofInterval, plusMinus, sampleOf, titled } from "./words.js";
 
 /** @param {import("./data.js").StudyData} data */
 export function frontChart(data) {
@@ -23,7 +23,7 @@ export function frontChart(data) {
         value: [result.metrics?.[x], result.metrics?.[y]],
         result,
       });
-      const others = history.results.filter(
+      const others = history.drawn.filter(
         (each) => !each.excluded && !on.has(each.seq) && names.every((name) => each.metrics?.[name] !== undefined),
       );
       const observed = front.observed.map((each) => ({ ...each, seq: each.observation }));
@@ -46,7 +46,7 @@ export function frontChart(data) {
           },
           {
             type: "scatter",
-            name: "front by the model",
+            name: "best compromises by the model",
             symbol: "diamond",
             symbolSize: 13,
             z: 3,
@@ -55,7 +55,7 @@ export function frontChart(data) {
           },
           {
             type: "scatter",
-            name: "front by results",
+            name: "best compromises",
             symbolSize: 9,
             z: 4,
             itemStyle: { color: ink.accent },
@@ -68,10 +68,18 @@ export function frontChart(data) {
         formatter: (/** @type {{ data: any }} */ { data: point }) => told(point, names, study),
       };
       const header = ["observation", "trial", "is_on_front", ...names];
+      const being = on.size === 1 ? "is a best compromise" : "are best compromises";
       const rows = [...observed, ...others]
         .sort((a, b) => a.seq - b.seq)
         .map((each) => [each.seq, each.trial, on.has(each.seq), ...names.map((name) => each.metrics?.[name])]);
-      return { option, header, rows, said: `${counted(on.size, "result")} of ${front.results} on the front.` };
+      return {
+        option,
+        header,
+        rows,
+        said: [`${on.size} of ${counted(front.results, "result")} ${being}`, sampleOf(history)]
+          .filter(Boolean)
+          .join("; "),
+      };
     },
     { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) },
   );
@@ -119,7 +127,9 @@ export function volumeChart(data) {
       option,
       header: ["observation", "hypervolume"],
       rows: line,
-      said: `${figure(front.hypervolume)}, up to ${reference.join(", ")}.`,
+      said:
+        `${counted(line.length, "better compromise")} so far, the last one with result ${last.observation}; ` +
+        `counted from ${reference.join(", ")}.`,
     };
   });
 }
@@ -136,7 +146,7 @@ function told(point, names, { quantities = {}, parameters, algorithm }) {
     const { metrics, probability } = point.estimate;
     return [
       ...names.map((name) => line(name, expected(ofInterval(metrics[name], algorithm), quantities[name]))),
-      `on the front with probability ${figure(probability, 2)}`,
+      `a best compromise with probability ${figure(probability, 2)}`,
       ...conditions(parameters, point.estimate.parameters),
     ].join("\n");
   }

@@ -97,7 +97,7 @@ export function historyChart(data) {
       series: [
         ...(density
           ? [
-              cloud(density, ink),
+              cloud(density, ink.accent),
               ...results(history, order, ink, ({ value }) => value < density.low || value > density.high),
             ]
           : [
@@ -167,15 +167,15 @@ export function historyChart(data) {
 
 /** The density of results, in a study with too many for separate points; darker means more.
  * @param {Density} density
- * @param {Colours} ink
+ * @param {string} color
  */
-function cloud({ cells }, ink) {
+export function cloud({ cells }, color, name = CLOUD) {
   const most = Math.log1p(Math.max(...cells.map((cell) => cell[4])));
   return {
     type: "custom",
-    name: CLOUD,
+    name,
     z: 1,
-    itemStyle: { color: ink.accent },
+    itemStyle: { color },
     encode: { x: [0, 1], y: [2, 3] },
     data: cells,
     renderItem: (/** @type {unknown} */ _, /** @type {Canvas} */ api) => {
@@ -185,7 +185,7 @@ function cloud({ cells }, ink) {
       return {
         type: "rect",
         shape,
-        style: { fill: ink.accent, opacity: 0.08 + (0.82 * Math.log1p(api.value(4))) / most },
+        style: { fill: color, opacity: 0.08 + (0.82 * Math.log1p(api.value(4))) / most },
       };
     },
   };
@@ -195,7 +195,7 @@ function cloud({ cells }, ink) {
  * @param {Density["cells"][0]} cell
  * @param {Quantity} quantity
  */
-function aboutCell([first, last, low, high, count], quantity) {
+export function aboutCell([first, last, low, high, count], quantity) {
   const among = `${counted(count, "result")} of ${figure(first, 9)} to ${figure(last, 9)}`;
   return `${among}\nbetween ${measured(low, { digits: quantity.digits })} and ${measured(high, quantity)}`;
 }

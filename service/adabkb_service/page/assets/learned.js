@@ -3,7 +3,7 @@
 import { Chart, colours, common, numbers, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions, LINE } from "./scale.js";
-import { expected, figure, numbered, ofInterval, plusMinus, shown, within } from "./words.js";
+import { expected, figure, numbered, ofInterval, plusMinus, sampleOf, shown, within } from "./words.js";
 
 const CONSTANT = "The model predicts the same everywhere so far.";
 export const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
@@ -161,7 +161,7 @@ export function slicesChart(data) {
     const ink = colours();
     const [low, high] = extent(slices, (await data.history()).results);
     const width = byId("slices", HTMLElement).clientWidth;
-    const columns = Math.min(drawn.length, width > 900 ? 3 : width > 560 ? 2 : 1);
+    const columns = Math.min(drawn.length, width > 600 ? 3 : width > 560 ? 2 : 1);
     /** @type {ChartOption} */
     const option = { ...common(ink), legend: { show: false }, grid: [], xAxis: [], yAxis: [], series: [] };
     drawn.forEach((scale, i) => {
@@ -466,7 +466,7 @@ export function contourChart(data, name) {
       const isNear = nearby(others, slice.at);
       option.series = [
         rectangles(cells, (k) => (forbidden?.[k] ? hatched(ink) : {})),
-        points(history.results, x, y, ink, isNear),
+        points(history.drawn, x, y, ink, isNear),
         crosses(
           failed.map(({ parameters }) => [x.position(parameters[x.name]), y.position(parameters[y.name])]),
           ink,
@@ -511,7 +511,8 @@ export function contourChart(data, name) {
             : `From ${slice.results} results.`,
           ...(giving.length ? ["The other shares adjust."] : []),
           ...(forbidden ? ["Hatched: excluded by the constraints."] : []),
-          ...(history.results.every(isNear) ? [] : [NEAR_IN_WORDS]),
+          ...(history.drawn.every(isNear) ? [] : [NEAR_IN_WORDS]),
+          ...(history.isThinned ? [`${sampleOf(history)}.`] : []),
           ...(failed.length ? [FAILED_IN_WORDS] : []),
         ].join(" "),
       };

@@ -4,7 +4,7 @@ import { Chart, colours, common, isLight, RAMP, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { ONLY_ROWS } from "./learned.js";
 import { LINE } from "./scale.js";
-import { counted, figure, shown, wrapped } from "./words.js";
+import { counted, figure, numeral, sampleOf, shown, wrapped } from "./words.js";
 
 const MAX_THICK = 5; // number of best results with thick lines
 const MARGIN = 0.15; // share of an axis between its values and the place of lines without a value
@@ -16,7 +16,15 @@ const inTwoLines = (name, unit) => (unit ? `${name}\n[${unit}]` : name);
 export function parallelChart(data) {
   return new Chart("parallel", async () => {
     const [study, history, scales] = await Promise.all([data.study(), data.history(), data.axes()]);
-    const found = history.results.filter((each) => !each.excluded);
+    const isBetter = (/** @type {Result} */ a, /** @type {Result} */ b) =>
+      study.direction === "minimize" ? a.value - b.value : b.value - a.value;
+    const best = history.results.filter((each) => !each.excluded && !each.beyond).sort(isBetter);
+    const always = new Set(best.slice(0, study.direction ? MAX_THICK : 0)); // drawn even if not in the sample
+    const isWanted = wanted(scales);
+    const found = history.results.filter(
+      (each) => !each.excluded && (each.is_sampled || always.has(each)) && isWanted(each),
+    );
+    if (!found.length && isLimited()) return { empty: "No result that is drawn lies between these numbers." };
     if (!found.length) return { empty: "No results yet." };
     if (!scales.length) return { empty: ONLY_ROWS };
     const ink = colours();
@@ -29,9 +37,7 @@ export function parallelChart(data) {
     ];
     const line = (/** @type {Result} */ each) => [...drawn.map((axis) => axis.position(each)), each.value];
     const isLess = study.direction === "minimize";
-    const worstFirst = found
-      .filter((each) => !each.beyond)
-      .sort((a, b) => (isLess ? b.value - a.value : a.value - b.value));
+    const worstFirst = found.filter((each) => !each.beyond).sort((a, b) => isBetter(b, a));
     const beyond = found.filter((each) => each.beyond);
     const thick = study.direction ? MAX_THICK : 0; // a number without a direction has no best
     /** @type {ChartOption} */
@@ -100,9 +106,30 @@ export function parallelChart(data) {
         each.value,
         each.beyond?.join(" "),
       ]),
-      said: said(study, scales.length, worstFirst, beyond),
+      said: said(study, scales.length, worstFirst, beyond, sampleOf(history)),
     };
   });
+}
+
+/** @param {string} part */
+const field = (part) => byId(`parallel-${part}`, HTMLInputElement);
+
+/** Whether a person has limited the results to a range of a parameter or of the result. */
+const isLimited = () => field("from").value.trim() !== "" || field("to").value.trim() !== "";
+
+/** Whether a result lies in the range that a person has entered. A parameter without numbers has none.
+ * @param {import("./scale.js").Scale[]} scales
+ * @returns {(result: Result) => boolean}
+ */
+function wanted(scales) {
+  const scale = scales.find(({ name }) => name === byId("parallel-of", HTMLSelectElement).value);
+  const hasNumbers = scale === undefined || scale.isNumeric;
+  for (const part of ["from", "to"]) field(part).disabled = !hasNumbers;
+  const [low, high] = ["from", "to"].map((part) => (hasNumbers ? numeral(field(part).value) : NaN)); // NaN: no limit
+  return (result) => {
+    const value = scale ? scale.position(result.parameters[scale.name]) : result.value;
+    return !(value < low) && !(value > high);
+  };
 }
 
 /** The axis of a parameter, with a place for the results in which it has no value that can be drawn. */
@@ -154,8 +181,9 @@ class Across {
  * @param {number} axes
  * @param {Result[]} worstFirst those that satisfy all bounds
  * @param {Result[]} beyond the others
+ * @param {string} sample which results are drawn; empty if all are
  */
-function said({ direction }, axes, worstFirst, beyond) {
+function said({ direction }, axes, worstFirst, beyond, sample) {
   const count = worstFirst.length + beyond.length;
   const parts = [`${counted(count, "result")} across ${counted(axes, "parameter")}`];
   const best = worstFirst.at(-1)?.value;
@@ -163,6 +191,7 @@ function said({ direction }, axes, worstFirst, beyond) {
   else if (worstFirst.length > MAX_THICK)
     parts.push(`the best ${MAX_THICK} are thick; bright lines are the better ones`);
   else if (worstFirst.length) parts.push("bright lines are the better ones");
+  if (sample) parts.push(sample);
   if (beyond.length) {
     const better = beyond.filter(
       ({ value }) => best === undefined || (direction === "minimize" ? value < best : value > best),

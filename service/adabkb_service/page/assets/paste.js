@@ -2,7 +2,7 @@
 
 import { call } from "./calls.js";
 import { messageOf, problemOf } from "./caught.js";
-import { guess, isFailure, isNothing, roles, withError } from "./columns.js";
+import { decimalSign, guess, isFailure, isNothing, roles, withError } from "./columns.js";
 import { byId, dataOf, every, holder, made, one } from "./elements.js";
 import { clearProblem, tellProblem } from "./forms.js";
 import { read, tableOf, written } from "./table.js";
@@ -63,7 +63,8 @@ export function takeTables(form, data) {
     part.again.checked = false;
     const columns = keys.map((key) => known.find((role) => role.key === key));
     const lacking = missing(known, keys);
-    turn.rows = table.rows.map((row) => understood(row, columns, table.header));
+    const signs = decimalSigns(table, columns);
+    turn.rows = table.rows.map((row) => understood(row, columns, signs, table.header));
     assigned.set(JSON.stringify(table.header), keys);
     const choose = (/** @type {string[]} */ others) => look(table, known, others);
     const mend = (/** @type {PastedRow} */ row, /** @type {number} */ i, /** @type {string} */ cell) => {
@@ -240,12 +241,25 @@ function missing(known, keys) {
   return `No column is assigned to ${names} yet. Choose ${where}.`;
 }
 
+/** The decimal sign of each column of numbers: that which its cells reveal or, otherwise, those of the other columns.
+ * @param {Table} table
+ * @param {(Role | undefined)[]} columns
+ */
+function decimalSigns({ rows }, columns) {
+  const texts = columns.map((role, i) =>
+    role?.read && role.group !== "attributes" ? rows.map(({ cells }) => cells[i] ?? "") : [],
+  );
+  const whole = decimalSign(texts.flat());
+  return texts.map((cells) => decimalSign(cells) ?? whole);
+}
+
 /** A row read by the roles of the columns: the result for the API, or why there is none.
  * @param {{ line: number, cells: string[] }} row
  * @param {(Role | undefined)[]} columns
+ * @param {(DecimalSign | undefined)[]} signs of the columns
  * @param {string[]} header
  */
-function understood({ line, cells }, columns, header) {
+function understood({ line, cells }, columns, signs, header) {
   /** @type {PastedRow} */
   const row = { line, cells, shows: [], faults: [], item: null, left: "", isFailed: false, numbers: {}, stored: null };
   /** @type {Record<string, any>} */
@@ -298,7 +312,8 @@ function understood({ line, cells }, columns, header) {
   function attempt({ key, group, field, read: readCell, isResult }, cell, i) {
     if (!field || !readCell) return;
     try {
-      const [value, error] = isResult ? withError(cell, readCell) : [readCell(cell)];
+      const readNumber = (/** @type {string} */ text) => readCell(text, signs[i]);
+      const [value, error] = isResult ? withError(cell, readNumber) : [readNumber(cell)];
       put(group, field, value);
       if (error !== undefined && key === "value") put(undefined, "std_error", error);
       else if (error !== undefined) put("std_errors", field, error);

@@ -86,10 +86,22 @@ export function shortNames(names, most) {
 
 const NUMERAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
-/** The number in a text, perhaps with a decimal comma or with spaces between thousands; NaN if there is none.
+const AMBIGUOUS = /^[+−-]?[1-9]\d{0,2},\d{3}$/; // 1,234 is 1234 in English and 1.234 in German
+
+/** What to write in place of a number whose comma may be decimal or between thousands; empty for other texts.
+ * @param {string} text
+ */
+export function clearer(text) {
+  const typed = text.trim();
+  return AMBIGUOUS.test(typed) ? `“${typed}”: write ${typed.replace(",", "")} or ${typed.replace(",", ".")}.` : "";
+}
+
+/** The number in a text, perhaps with a decimal comma or with spaces between thousands; NaN if there is none, or if its
+ * comma may be between thousands.
  * @param {string} text
  */
 export function numeral(text) {
+  if (AMBIGUOUS.test(text.trim())) return NaN;
   const plain = text
     .trim()
     .replaceAll("−", "-")
@@ -228,6 +240,12 @@ export function inLargestUnit(seconds) {
  * @param {string} thing
  */
 export const counted = (count, thing) => `${grouped(count)} ${thing}${count === 1 ? "" : "s"}`;
+
+/** How many of the results a chart draws; empty if it draws all of them.
+ * @param {{ isThinned: boolean, drawn: unknown[], count: number }} history
+ */
+export const sampleOf = ({ isThinned, drawn, count }) =>
+  isThinned ? `${grouped(drawn.length)} of ${counted(count, "result")} drawn, chosen at random` : "";
 
 /** A result by the number of its trial or, without a trial, by its own.
  * @param {{ trial: number | null, seq: number }} result

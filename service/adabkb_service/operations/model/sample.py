@@ -1,0 +1,19 @@
+"""A random sample of the results of a large study, for charts that draw each of them. Without it, they would draw only
+extreme results, and show bands that do not exist."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def sampled(count: int, most: int) -> set[int]:
+    """Return the numbers of about ``most`` of ``count`` results, chosen at random; of all if there are few. The same
+    numbers are chosen each time, and a larger study drops some of them and adds only new ones, so that charts do not
+    change at random."""
+    numbers = np.arange(1, count + 1, dtype=np.uint32)
+    hashes = numbers.copy()
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):  # lowbias32 (github.com/skeeto/hash-prospector)
+        hashes ^= hashes >> np.uint32(shift)
+        hashes *= np.uint32(factor)
+    hashes ^= hashes >> np.uint32(16)
+    return set(numbers[hashes < min(most / max(count, 1), 1.0) * 2.0**32].tolist())

@@ -1,0 +1,81 @@
+"""The changed settings of a study in words: for the report, and as data for the list of events on the page, where
+``assets/feed.js`` does the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, in_points, with_unit
+from adabkb_service.operations.words.values_in_words import figure, shown
+from adabkb_service.operations.words.wording import duration
+
+Kind = Literal["value", "duration", "difference", "share"]
+"""How a value is written: as it is, as a duration in seconds, as a difference of the objective, or as a percentage."""
+
+SETTINGS: Mapping[str, tuple[str, Kind]] = {
+    "budget": ("budget", "value"),
+    "description": ("description", "value"),
+    "failure_limit": ("failures in a row before a pause", "value"),
+    "lease_seconds": ("reservation", "duration"),
+    "max_attempts": ("attempts of a trial", "value"),
+    "max_runtime_seconds": ("time limit of an attempt", "duration"),
+    "pending_limit": ("trials without a result at a time", "value"),
+    "stop": ("rules for ending early", "value"),
+    "no_gain_for": ("results without an improvement", "value"),
+    "gap_share_below": ("probable gain, as a share of the range of the results", "share"),
+    "tags": ("tags", "value"),
+    "title": ("title", "value"),
+    "tolerance": ("gain that does not matter", "difference"),
+}
+"""Name of a changeable setting, or of a rule for ending early -> its label and how its value is written."""
+NO_QUANTITIES = "no names, units and bounds of results"
+
+
+def changed(changes: Mapping[str, Any], quantities: Mapping[str, Quantity]) -> str:
+    """Return the changes in an event, with units.
+
+    Args:
+        changes: the new values by the names of the settings.
+        quantities: the labels, units and bounds of the study's results.
+    """
+    unit = quantities.get(OBJECTIVE, UNNAMED).unit
+    told = [
+        _quantities(value) if name == "quantities" else f"{_label(name)} = {_value(name, value, unit)}"
+        for name, value in changes.items()
+    ]
+    return ", ".join(told)
+
+
+def _label(name: str) -> str:
+    return SETTINGS[name][0] if name in SETTINGS else name
+
+
+def _value(name: str, value: Any, unit: str | None) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{_label(key)}: {_value(key, each, unit)}" for key, each in value.items()) or "none"
+    match SETTINGS[name][1] if name in SETTINGS else "value":
+        case "duration":
+            return duration(value)
+        case "difference":
+            return in_points(shown(value), unit)
+        case "share":
+            return f"{figure(100 * value)}\N{NO-BREAK SPACE}%"
+        case _:
+            return shown(value)
+
+
+def _quantities(value: Mapping[str, Any]) -> str:
+    return "; ".join(_quantity(each, fields) for each, fields in value.items()) or NO_QUANTITIES
+
+
+def _quantity(name: str, fields: Mapping[str, Any]) -> str:
+    """Return the label, the unit and the natural bounds of a quantity in words."""
+    known = Quantity.model_validate(fields)
+    bounds = {"from": known.low, "to": known.high}
+    ends = [f"{word} {with_unit(figure(end), known.unit)}" for word, end in bounds.items() if end is not None]
+    told = [*([known.unit] if known.unit else []), *([f"possible values {' '.join(ends)}"] if ends else [])]
+    label = known.label or ("result" if name == OBJECTIVE else name)
+    return f"{label} ({', '.join(told)})" if told else label

@@ -1,0 +1,51 @@
+"""The definition of a study in words has labels and units."""
+
+from __future__ import annotations
+
+from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create, get
+from adabkb_service.operations.words.definition_in_words import belief, rules
+from adabkb_service.operations.words.settings_in_words import SETTINGS, changed
+
+DEFINITION = {
+    "id": "s",
+    "direction": "maximize",
+    "parameters": [{"name": "t", "kind": "float", "low": 20, "high": 90, "unit": "°C"}],
+    "prior": {"t": {"around": 60, "width": 5}},
+    "outcome_constraints": [{"metric": "purity", "lower": 95}],
+    "tolerance": 0.5,
+    "quantities": {"value": {"label": "Yield", "unit": "%"}, "purity": {"label": "Purity", "unit": "g/L"}},
+}
+
+
+def test_bounds_tolerances_and_beliefs_have_their_units(running: Service) -> None:
+    create(running, StudyDefinition.model_validate(DEFINITION))
+    study = running.do(get("s")).view
+    told = list(rules(study))
+    assert ("Measured: Purity", "at least 95\N{NO-BREAK SPACE}g/L") in told
+    less = "once further trials will probably gain less than 0.5\N{NO-BREAK SPACE}percentage points"
+    assert ("Ends early", less) in told
+    (parameter,) = study.parameters
+    assert belief(parameter, study.prior["t"]) == "60\N{NO-BREAK SPACE}°C, ± 5\N{NO-BREAK SPACE}°C"
+
+
+def test_every_changeable_setting_has_a_label() -> None:
+    assert {*CHANGEABLE, "no_gain_for", "gap_share_below"} == set(SETTINGS)
+
+
+def test_changed_settings_have_labels_and_units(running: Service) -> None:
+    create(running, StudyDefinition.model_validate(DEFINITION))
+    study = running.do(get("s")).view
+    changes = {
+        "lease_seconds": 86400.0,
+        "pending_limit": None,
+        "tolerance": 2.0,
+        "stop": {"gap_share_below": 0.05, "no_gain_for": 9},
+    }
+    assert changed(changes, study.quantities) == (
+        "reservation = 1 d, trials without a result at a time = none, "
+        "gain that does not matter = 2\N{NO-BREAK SPACE}percentage points, "
+        "rules for ending early = probable gain, as a share of the range of the results: 5\N{NO-BREAK SPACE}%, "
+        "results without an improvement: 9"
+    )
