@@ -208,7 +208,7 @@ class AsyncClient:
         id: str,
         direction: Direction | None = None,
         *,
-        budget: SupportsIndex | CostBudget | None = NOT_GIVEN,
+        budget: SupportsIndex | CostBudget | PlateBudget | None = NOT_GIVEN,
         tolerance: SupportsFloat | None = NOT_GIVEN,
         stop: Stop | None = NOT_GIVEN,
         lease_seconds: SupportsFloat = NOT_GIVEN,
@@ -252,9 +252,9 @@ class AsyncClient:
             id: the study's id.
             direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
             budget: the maximum number of trials, such as ``50``, each counted once however often it is leased; or the
-                maximum total cost of the results, ``{"cost": 12.5}``. With early stopping, a stopped trial counts as
-                the share of its steps, so more trials may start. To limit the number of started trials, use
-                ``n_trials`` of ``run``.
+                maximum total cost of the results, ``{"cost": 12.5}``; or, with ``plates``, the maximum number of
+                plates, ``{"plates": 3}``. With early stopping, a stopped trial counts as the share of its steps, so
+                more trials may start. To limit the number of started trials, use ``n_trials`` of ``run``.
             tolerance: the study is complete once its gap is at most this, such as ``0.01``, in the objective's units.
             stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}``,
                 ``{"gap_share_below": 0.01}`` or both.
