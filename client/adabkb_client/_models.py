@@ -403,7 +403,7 @@ class StudyInfo(StudySummary):
     @property
     def plate_budget(self) -> int | None:
         """The budget, if it is a number of plates."""
-        return self.budget.get("plates") if isinstance(self.budget, dict) else None
+        return self.budget["plates"] if isinstance(self.budget, dict) and "plates" in self.budget else None
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,13 +5,14 @@ validates their values and combinations: see docs/http.md.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Required, SupportsFloat, SupportsIndex, TypedDict
+from typing import Any, Literal, Required, SupportsFloat, SupportsIndex, TypedDict, final
 
 from adabkb_client._values import shown
 
 Direction = Literal["minimize", "maximize"]
 
 
+@final
 class CostBudget(TypedDict):
     """A budget in the units of the cost, instead of a number of trials: ``{"cost": 12.5}``."""
 
@@ -19,6 +20,7 @@ class CostBudget(TypedDict):
     """No trial is issued once the total cost of the results has reached this."""
 
 
+@final
 class PlateBudget(TypedDict):
     """A budget in plates, instead of a number of trials, for a study with ``plates``: ``{"plates": 3}``."""
 
