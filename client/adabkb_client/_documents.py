@@ -159,7 +159,7 @@ class ResultItem(TypedDict, total=False):
     """How long the evaluation took."""
     plate: int
     """The number of the plate of your own point."""
-    status: Literal["completed", "failed"]
+    state: Literal["completed", "failed"]
     """Whether the evaluation failed; by default it did not."""
     reason: str | None
     """Why it failed."""

@@ -255,7 +255,7 @@ class TrialCalls:
             seconds: as in ``observe``.
             attempt: as in ``observe``.
         """
-        failure = {"status": "failed"}
+        failure = {"state": "failed"}
         return self._settle(trial, failure if reason is None else {**failure, "reason": reason}, seconds, attempt)
 
     def report(

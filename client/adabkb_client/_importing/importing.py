@@ -68,7 +68,7 @@ def import_results(
             states[other] += 1
             continue
         item, problems = result_of_row(row, found, info.parameters)
-        if problems and "status" in item:  # an evaluation may fail before all its parameters are known
+        if problems and "state" in item:  # an evaluation may fail before all its parameters are known
             states["failed"] += 1
             continue
         errors += problems
@@ -260,7 +260,7 @@ def _as_items(results: Sequence[ImportedResult]) -> list[Item]:
 
 def _as_item(result: ImportedResult) -> dict[str, Any]:
     if result.failed:
-        return {"parameters": result.parameters, "status": "failed", "reason": result.reason}
+        return {"parameters": result.parameters, "state": "failed", "reason": result.reason}
     item = {"parameters": result.parameters, **_numbers_of(result)}
     if result.plate is not None:
         item["plate"] = result.plate

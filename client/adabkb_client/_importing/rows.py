@@ -215,7 +215,7 @@ def result_of_row(
             point[name] = each["value"] if fills else part(name, _parameter, each, cells.get(name), decimal)
     item: dict[str, Any] = {"parameters": point}
     if _state(row, columns) in FAILED:
-        return {**item, "status": "failed", **_reason(row, columns)}, errors
+        return {**item, "state": "failed", **_reason(row, columns)}, errors
     measured = {} if columns.value is None else {"value": columns.value}
     measured |= {f"metrics.{name}": column for name, column in columns.metrics.items()}
     filled = [field for field, column in measured.items() if not _is_missing(plain(row.cells.get(column)))]

@@ -155,7 +155,7 @@ def _document(entry: Entry) -> dict[str, Any]:
         "id": _id(kept),
         "server": entry.outbox.server,
         "study": kept.study,
-        **{name: kept.body.get(name) for name in ("trial", "parameters", "value", "std_error", "status", "reason")},
+        **{name: kept.body.get(name) for name in ("trial", "parameters", "value", "std_error", "state", "reason")},
         "kept_at": kept.kept_at,
         "seconds": _seconds(kept),
         "refusal": kept.refusal,

@@ -208,11 +208,11 @@ class SuggestBody(Body):
         return MAX_TRIALS if self.is_for_plate else self.count
 
 
-def _some_status(status: object) -> object:
-    """Name both valid statuses in the error, since the body's type depends on the status."""
-    if status != "completed":
-        raise PydanticCustomError("status", "must be 'completed' or 'failed'")
-    return status
+def _some_state(state: object) -> object:
+    """Name both valid states in the error, since the body's type depends on the state."""
+    if state != "completed":
+        raise PydanticCustomError("state", "must be 'completed' or 'failed'")
+    return state
 
 
 class TrialValueBody(Body):
@@ -231,14 +231,14 @@ class TrialValueBody(Body):
         Field(description=f"the point that was evaluated, if it differs from the suggested one; {MEASURED}"),
     ] = None
     seconds: Seconds = None
-    status: Annotated[Literal["completed"], BeforeValidator(_some_status)] = "completed"
+    state: Annotated[Literal["completed"], BeforeValidator(_some_state)] = "completed"
 
 
 class TrialFailureBody(Body):
     """A failed trial."""
 
     trial: Count
-    status: Literal["failed"]
+    state: Literal["failed"]
     attempt: Attempt | None = None
     reason: Text | None = None
     seconds: Seconds = None
@@ -272,7 +272,7 @@ class PointFailureBody(Body):
     budget nor towards ``failure_limit``."""
 
     parameters: Annotated[Point, Field(description=MEASURED)]
-    status: Literal["failed"]
+    state: Literal["failed"]
     reason: Text | None = None
     trial: None = None
 
@@ -282,7 +282,7 @@ def _kind(body: object) -> str:
         return type(body).__name__
     fields = body if isinstance(body, dict) else {}
     is_of_trial = fields.get("trial") is not None or "parameters" not in fields
-    if fields.get("status") == "failed":
+    if fields.get("state") == "failed":
         return "TrialFailureBody" if is_of_trial else "PointFailureBody"
     return "TrialValueBody" if is_of_trial else "PointValueBody"
 

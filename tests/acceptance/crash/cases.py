@@ -132,10 +132,10 @@ CASES = [
     Case("observe a value", post(f"{STUDY}/observe", trial=2, value=0.125, std_error=0.01)),
     Case("observe a value of an overdue trial", post(f"{STUDY}/observe", trial=5, value=0.125), LEASES),
     Case("observe a point", post(f"{STUDY}/observe", parameters=POINT, value=0.125)),
-    Case("observe a failure", post(f"{STUDY}/observe", trial=2, status="failed", reason="diverged")),
+    Case("observe a failure", post(f"{STUDY}/observe", trial=2, state="failed", reason="diverged")),
     Case(
         "observe the failure that pauses a study",
-        post(f"{OTHER}/observe", trial=1, status="failed"),
+        post(f"{OTHER}/observe", trial=1, state="failed"),
         (OTHER_STUDY, post(f"{OTHER}/suggest")),
         ONE,
     ),
@@ -152,7 +152,7 @@ CASES = [
             items=[
                 {"trial": 2, "value": 0.125},
                 {"trial": 99, "value": 1.0},
-                {"trial": 3, "status": "failed"},
+                {"trial": 3, "state": "failed"},
                 {"parameters": POINT, "value": 2.0},
             ],
         ),

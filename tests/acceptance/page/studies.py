@@ -35,7 +35,7 @@ def tuned(api: httpx.Client, study: str = "digits", results: int = 24) -> None:
         (trial,) = checked(api.post(f"/v1/studies/{study}/suggest", json={"worker": worker}))["trials"]
         told: dict[str, Any] = {"value": loss(trial["parameters"]), "std_error": 0.01}
         if number == 7:
-            told = {"status": "failed", "reason": "out of memory"}
+            told = {"state": "failed", "reason": "out of memory"}
         checked(api.post(f"/v1/studies/{study}/observe", json={"trial": trial["number"], **told}))
     checked(api.request("DELETE", f"/v1/studies/{study}/observations/3", params={"reason": "spilt"}))
     checked(api.post(f"/v1/studies/{study}/suggest", json={"worker": "anna"}))
@@ -51,7 +51,7 @@ def hostile(api: httpx.Client) -> None:
     checked(api.post("/v1/studies", json={**definition, "seed": 1}))
     for number in range(1, 7):
         checked(api.post("/v1/studies/hostile/suggest", json={"worker": HOSTILE}))
-        told = {"value": number} if number < 6 else {"status": "failed", "reason": HOSTILE}
+        told = {"value": number} if number < 6 else {"state": "failed", "reason": HOSTILE}
         checked(api.post("/v1/studies/hostile/observe", json={"trial": number, **told}))
     checked(api.patch("/v1/studies/hostile/trials/1", json={"attributes": {HOSTILE: HOSTILE}}))
     checked(api.patch("/v1/studies/hostile/observations/2", json={"value": 2.5, "reason": HOSTILE}))

@@ -247,7 +247,7 @@ def test_what_was_never_tried_is_shown_and_can_be_asked_for(browser: Browser, si
         told = {"parameters": {"ligand": ligand, "heat": heat}, "value": value}
         checked(api.post("/v1/studies/covered/observe", json=told))
     checked(api.post("/v1/studies/covered/trials", json={"parameters": {"ligand": "PPh3", "heat": 1}}))
-    checked(api.post("/v1/studies/covered/observe", json={"trial": 1, "status": "failed"}))
+    checked(api.post("/v1/studies/covered/observe", json={"trial": 1, "state": "failed"}))
     with tab(browser, site) as page:
         page.goto("/studies/covered?charts=coverage")
         drawn(page, "coverage")
@@ -443,7 +443,7 @@ def bounded_and_conditional(api: httpx.Client) -> None:
 
     for number in (1, 2):
         checked(api.post("/v1/studies/net/suggest", json={}))
-        told = {"value": 5, "metrics": {"ms": 10}} if number == 1 else {"status": "failed"}
+        told = {"value": 5, "metrics": {"ms": 10}} if number == 1 else {"state": "failed"}
         checked(api.post("/v1/studies/net/observe", json={"trial": number, **told}))
     own = [("adam", 0.001, 0.2, 10), ("adam", 0.0001, 0.1, 50), ("adam", 0.01, 0.3, 5), ("adam", 0.002, 0.15, 30)]
     for choice, rate, value, ms in own:

@@ -109,7 +109,7 @@ def test_events_give_their_reasons_in_words(browser: Browser, site: str, api: ht
     wait_for(lambda: api.get(path).json()["state"] == "paused")
     checked(api.patch(path, json={"state": "running"}))
     checked(api.post(f"{path}/suggest"))
-    checked(api.post(f"{path}/observe", json={"trial": 2, "status": "failed", "reason": "budget"}))
+    checked(api.post(f"{path}/observe", json={"trial": 2, "state": "failed", "reason": "budget"}))
     checked(api.patch(path, json={"budget": 2, "failure_limit": None}))
     with tab(browser, site) as page:
         page.goto("/studies/reasons")

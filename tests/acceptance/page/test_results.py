@@ -174,7 +174,7 @@ def test_rows_of_an_export_that_is_opened_again_are_not_stored_twice(
     """As CSV, Excel and JSON lines: results of trials, of one's own, a failure, and an excluded result."""
     baked(api, "again")
     checked(api.post("/v1/studies/again/suggest", json={}))
-    checked(api.post("/v1/studies/again/observe", json={"trial": 4, "status": "failed", "reason": "broke"}))
+    checked(api.post("/v1/studies/again/observe", json={"trial": 4, "state": "failed", "reason": "broke"}))
     own = {"minutes": 30.5, "solvent": "water", "strength": 1}
     checked(api.post("/v1/studies/again/observe", json={"parameters": own, "value": 6.5}))
     formats = {"csv": "csv&decimal=comma&bom=true", "xlsx": "xlsx", "jsonl": "jsonl"}

@@ -44,7 +44,7 @@ def filled(api: httpx.Client, study: str = "suzuki") -> str:
     for number, value in enumerate([50.0, 60.0, 99.0, None, 70.0], 1):
         worker = "anna" if number % 2 else "ben"
         (trial,) = checked(api.post(f"/v1/studies/{study}/suggest", json={"worker": worker}))["trials"]
-        told: dict[str, Any] = {"value": value} if value else {"status": "failed", "reason": "the flask broke"}
+        told: dict[str, Any] = {"value": value} if value else {"state": "failed", "reason": "the flask broke"}
         if number == 5:
             told["parameters"] = {**trial["parameters"], "temperature": 33.25}
         checked(api.post(f"/v1/studies/{study}/observe", json={"trial": number, **told}))

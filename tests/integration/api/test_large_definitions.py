@@ -67,7 +67,7 @@ def test_other_requests_are_answered_while_a_large_body_is_validated(other_sqlit
     [
         ("/observe", {"parameters": {"x": 0.5, "n": 1}, "value": 1.0}, 200),
         ("/observe", {"parameters": {"x": 0.5, "n": 1}, "value": "one"}, 422),
-        ("/observe", {"trial": 7, "status": "failed"}, 404),
+        ("/observe", {"trial": 7, "state": "failed"}, 404),
         ("/observations", {"items": [{"parameters": {"x": 0.5, "n": 2}, "value": 2}]}, 200),
         ("/observations", {"items": [{"value": 2}], "much": 1}, 422),
         ("/trials", {"parameters": {"x": 0.1, "n": 2}}, 201),

@@ -149,7 +149,7 @@ def test_text_is_returned_as_it_was_sent(api: httpx.Client) -> None:
         assert response["observation"]["parameters"] == point
     [trial] = api.post("/v1/studies/s/suggest", json={"worker": POISON[0]}).json()["trials"]
     assert trial["worker"] == POISON[0]
-    failed = {"trial": 1, "status": "failed", "reason": POISON[1]}
+    failed = {"trial": 1, "state": "failed", "reason": POISON[1]}
     assert api.post("/v1/studies/s/observe", json=failed).json()["trial"]["reason"] == POISON[1]
     row, *rows = csv.DictReader(io.StringIO(api.get("/v1/studies/s/export?format=csv").text))
     # Spreadsheets would execute it.

@@ -130,7 +130,7 @@ def test_report_of_a_laboratory_tells_what_happened_to_each_experiment(api: http
         ("POST", "/flasks/suggest", {"count": 2}),
         ("POST", "/flasks/trials/1/release", {"reason": "flask broke"}),
         ("POST", "/flasks/suggest", {}),
-        ("POST", "/flasks/observe", {"trial": 2, "status": "failed", "reason": "cracked"}),
+        ("POST", "/flasks/observe", {"trial": 2, "state": "failed", "reason": "cracked"}),
         ("POST", "/flasks/trials/2/retry", {"reason": "new flask"}),
         ("POST", "/flasks/suggest", {}),
         ("POST", "/flasks/observe", {"trial": 1, "value": 80}),

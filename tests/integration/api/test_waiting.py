@@ -118,7 +118,7 @@ def test_every_way_to_free_a_trial_serves_a_waiting_worker(lab: Lab, ends: str) 
         case "expire":
             lab.client.post("/v1/studies/s/trials/1/heartbeat", json={"lease_seconds": 0.05})
         case "fail":
-            lab.client.post("/v1/studies/s/observe", json={"trial": 1, "status": "failed"})
+            lab.client.post("/v1/studies/s/observe", json={"trial": 1, "state": "failed"})
         case "queue":
             lab.client.post("/v1/studies/s/trials", json={"parameters": {"x": 0, "n": 1}})
     assert number(asked.result(TIMEOUT_SECONDS)) == (1 if ends in ("release", "expire") else 2)

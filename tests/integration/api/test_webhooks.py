@@ -65,7 +65,7 @@ def test_messages_are_signed_and_sent_in_order(database_url: str) -> None:
         api.post(f"{path}/observe", json={"trial": 1, "value": 3})
         api.post(f"{path}/observe", json={"parameters": {"x": 0.5, "n": 2}, "value": 2.25})
         api.post(f"{path}/suggest", json={"worker": "ben"})
-        api.post(f"{path}/observe", json={"trial": 2, "status": "failed", "reason": "spilt"})
+        api.post(f"{path}/observe", json={"trial": 2, "state": "failed", "reason": "spilt"})
         wait_for(lambda: len(receiver.accepted) >= 5)
         assert received_events(receiver) == [
             ("trial.reserved", 1),
@@ -90,7 +90,7 @@ def test_overdue_trials_and_automatic_pauses_are_sent(database_url: str) -> None
         wait_for(lambda: receiver.accepted)
         api.patch(path, json={"state": "paused"})
         api.patch(path, json={"state": "running"})
-        api.post(f"{path}/observe", json={"trial": 1, "status": "failed"})
+        api.post(f"{path}/observe", json={"trial": 1, "state": "failed"})
         wait_for(lambda: len(receiver.accepted) > 1)
         assert received_events(receiver) == [("trial.overdue", 1), ("study.needs_attention", None)]
         assert (

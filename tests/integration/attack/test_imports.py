@@ -52,7 +52,7 @@ HISTORY: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/observe", {"parameters": {"x": 1.0, "n": 2, "c": "u"}, "value": 2.0}),
     ("POST", "/suggest", {}),
     ("POST", "/trials/2/reports", {"step": 1, "value": 3.0}),
-    ("POST", "/observe", {"trial": 2, "status": "failed", "reason": "broken"}),
+    ("POST", "/observe", {"trial": 2, "state": "failed", "reason": "broken"}),
     ("POST", "/trials/2/retry", {"reason": "mended"}),
     ("POST", "/suggest", {}),
     ("POST", "/trials/2/release", {}),

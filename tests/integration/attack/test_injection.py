@@ -88,7 +88,7 @@ def test_texts_are_stored_shown_and_exported_unchanged(attacked: tuple[httpx.Cli
         client.post("/v1/studies/s/observe", json=result, headers={"Idempotency-Key": f"k{trial['number']}"})
         failed = client.post("/v1/studies/s/trials", json={"parameters": point}).json()["number"]
         client.post("/v1/studies/s/suggest")
-        client.post("/v1/studies/s/observe", json={"trial": failed, "status": "failed", "reason": text})
+        client.post("/v1/studies/s/observe", json={"trial": failed, "state": "failed", "reason": text})
         client.patch("/v1/studies/s", json={"state": "running"})
         assert client.get(f"/v1/studies/s/trials/{failed}").json()["reason"] == text
         answer = client.get(f"/v1/studies/{quote(text, safe='')}")

@@ -32,7 +32,7 @@ def put(url: str, study: str, key: str, minutes: int = 0, **body: Any) -> None:
 def test_queued_requests_are_listed_with_age_and_last_error(create: Callable[..., Study], address: str) -> None:
     study = create()
     assert adabkb("outbox", "list") == "No results wait on this machine.\n"
-    put(OLD, study.id, "1" * 32, 150, trial=7, status="failed", reason="out of memory")
+    put(OLD, study.id, "1" * 32, 150, trial=7, state="failed", reason="out of memory")
     with proxy(address) as faulty, Client(faulty.url, retry_for=0) as client:
         there = client.study(study.id)
         faulty.faults.append("lose request")

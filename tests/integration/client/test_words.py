@@ -126,7 +126,7 @@ HTTP = {
     "observe": (
         "post",
         "/v1/studies/{study_id}/observe",
-        {"status": "", "reason": "", "plate": "", "attributes": "", "cost": "metrics"},
+        {"state": "", "reason": "", "plate": "", "attributes": "", "cost": "metrics"},
     ),
 }
 """The route of a call, and fields of its body that belong to other calls of the same route or, as ``fallback``, to the

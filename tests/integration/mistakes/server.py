@@ -51,7 +51,7 @@ _CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/studies", {"id": "svm", **DEFINITION}),
     ("POST", "/v1/studies/svm/suggest", {"count": 4, "worker": "gpu-1"}),
     ("POST", "/v1/studies/svm/observe", OBSERVED),
-    ("POST", "/v1/studies/svm/observe", {"trial": 3, "status": "failed", "reason": "out of memory"}),
+    ("POST", "/v1/studies/svm/observe", {"trial": 3, "state": "failed", "reason": "out of memory"}),
     ("POST", "/v1/studies/svm/trials/4/release", {}),
     ("POST", "/v1/studies/svm/suggest", {"worker": "gpu-2"}),
     ("PATCH", "/v1/studies/svm/trials/1", {"attributes": {"host": "n1"}}),

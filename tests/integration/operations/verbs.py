@@ -80,12 +80,12 @@ def Value(
 
 def Failure(trial: int, attempt: int | None = None, reason: str | None = None) -> TrialFailureBody:
     """A failed trial."""
-    return TrialFailureBody.model_construct(trial=trial, status="failed", attempt=attempt, reason=reason)
+    return TrialFailureBody.model_construct(trial=trial, state="failed", attempt=attempt, reason=reason)
 
 
 def OwnFailure(parameters: Mapping[str, Any], reason: str | None = None) -> PointFailureBody:
     """A failed evaluation of a user-supplied point."""
-    return PointFailureBody.model_construct(parameters=dict(parameters), status="failed", reason=reason)
+    return PointFailureBody.model_construct(parameters=dict(parameters), state="failed", reason=reason)
 
 
 def suggest(running: Service, study_id: str, body: SuggestBody, key: Key | None = None) -> Outcome[Suggested]:

@@ -328,7 +328,7 @@ function understood({ line, cells }, columns, signs, header) {
   }
   if (row.isFailed) {
     const told = [cellOf("reason"), cellOf("note")].filter((cell) => !isNothing(cell));
-    Object.assign(item, { status: "failed", ...(told.length ? { reason: told.join("; ") } : {}) });
+    Object.assign(item, { state: "failed", ...(told.length ? { reason: told.join("; ") } : {}) });
   } else if (lacking && lacking === columns.filter((role) => role?.isResult).length) row.left ||= "no result";
   else if (lacking) item.partial = true;
   if (row.left) row.faults = [];
