@@ -88,7 +88,7 @@ def installed(wheel: Path, client_wheel: Path, docs_wheel: Path) -> Path:
 
 def test_image_has_two_stages_an_unprivileged_user_and_a_health_check() -> None:
     assert len(arguments("FROM")) == 2
-    assert arguments("USER") == ["adabkb"]
+    assert arguments("USER") == ["10001"]
     names = [name for name, _ in INSTRUCTIONS]
     assert names.index("USER") < names.index("ENTRYPOINT")
     assert "/readyz" in arguments("HEALTHCHECK")[0]

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from types import FrameType
 
 import pytest
 
@@ -21,6 +22,7 @@ from adabkb_client import (
     Study,
     StudyComplete,
 )
+from tests.calls import watching
 from tests.integration.client.faults import Fault, Proxy
 from tests.integration.client.leases import LEASE_SECONDS, wait_for_renewal
 from tests.waiting import TIMEOUT_SECONDS
@@ -198,26 +200,18 @@ def test_a_deletion_whose_answer_was_lost_is_a_success(study: Study, faulty: Pro
         study.info()
 
 
-def test_frames_and_figures_are_made_in_threads(server: str, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_and_figures_are_made_in_threads(server: str, study: Study) -> None:
     study.observe(study.suggest(), 0.5)
     made: dict[str, bool] = {}
 
-    def watched(owner: object, name: str) -> None:
-        original = getattr(owner, name)
-
-        def made_here(*arguments: object) -> object:
-            made[name] = threading.current_thread() is threading.main_thread()
-            return original(*arguments)
-
-        monkeypatch.setattr(owner, name, made_here)
-
-    for owner, name in ((frames, "of_study"), (frames, "frame"), (figures, "history")):
-        watched(owner, name)
+    def made_here(frame: FrameType, _: str) -> None:
+        made[frame.f_code.co_name] = threading.current_thread() is threading.main_thread()
 
     async def work(client: AsyncClient) -> None:
         there = await client.study(study.id)
         assert len(await there.to_frame()) == len(await there.trials().to_frame()) == 1
         await there.plot.history()
 
-    in_a_loop(server, work)
+    with watching({frames.of_study: made_here, frames.frame: made_here, figures.history: made_here}):
+        in_a_loop(server, work)
     assert made == {"of_study": False, "frame": False, "history": False}

@@ -17,6 +17,7 @@ from adabkb_service.operations.model.assessment import assessment
 from adabkb_service.operations.model.unusual import Stored, stored
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
+from adabkb_service.study import lifecycle
 from tests.calls import watching
 from tests.integration.operations.conftest import SYSTEMS, definition
 from tests.integration.operations.verbs import (
@@ -343,19 +344,25 @@ def test_model_that_becomes_busy_between_two_questions_is_reported(running: Serv
     assert "edge" in checks(running)
 
 
-def test_results_after_the_answer_of_the_model_are_mentioned(running: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_after_the_answer_of_the_model_are_mentioned(running: Service) -> None:
     """The model answers as of a row of the study, and others may store results meanwhile."""
     create(running, definition(parameters=LAB, direction="maximize"))
     grown(running, 8)
-    asked = Service.ask
-    earlier = asked(running, "s", "assessment", None)
-    monkeypatch.setattr(Service, "ask", lambda self, *of: earlier if of[1] == "assessment" else asked(self, *of))
-    assert "not included" not in assessment(running, "s").progress.text
     (trial,) = suggest(running, "s", Ask()).view.trials
-    observe(running, "s", Value(30.0, trial.number))
-    told = assessment(running, "s").progress.text
+    views = 0
+
+    def store(_: FrameType, event: str) -> None:
+        """Store a result when the study is rendered a second time, as the model has answered it."""
+        nonlocal views
+        views += event == "call"
+        if event == "call" and views == 2:
+            observe(running, "s", Value(30.0, trial.number))
+
+    with watching({lifecycle.full_view: store}):
+        told = assessment(running, "s").progress.text
     assert "best of 8 results" in told
     assert told.endswith("The newest result is not included yet.")
+    assert "not included" not in assessment(running, "s").progress.text
 
 
 def test_outlier_is_reported_until_it_is_corrected(running: Service) -> None:
