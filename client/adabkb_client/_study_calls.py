@@ -528,10 +528,6 @@ class StudyCalls(TrialCalls):
         document: ModelInfo = yield Call("GET", f"{self._path}/model")
         return document
 
-    def tree(self) -> Listing[dict[str, Any]]:
-        """Yield the cells of the partition tree, without predictions."""
-        return Listing(f"{self._path}/tree", dict)
-
     def partition(
         self, status: Literal["leaf", "expanded", "pruned"] | None = None, metric: str | None = None
     ) -> Listing[PartitionCell]:

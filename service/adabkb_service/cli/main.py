@@ -88,7 +88,6 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "validation": "analysis.validation",
             "slice": "analysis.slice_",
             "partition": "analysis.partition",
-            "tree": "results.tree",
             "dictionary": "results.dictionary",
         },
         "access": {

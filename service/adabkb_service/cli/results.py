@@ -207,11 +207,6 @@ def model(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     show(found, "\n".join(f"{name}: {json.dumps(value)}" for name, value in found.items()), as_json=as_json)
 
 
-def tree(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """List the cells of the partition without predictions. They are in order of creation."""
-    _list(server.items(StudyCalls(study).tree()), f"The tree of study {study} is empty.", as_json=as_json)
-
-
 def dictionary(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """List the inducing points of the model."""
     found = server.items(StudyCalls(study).dictionary())

@@ -359,7 +359,7 @@ def test_a_result_that_is_late_can_still_be_entered(browser: Browser, site: str,
     with tab(browser, site) as page:
         page.goto("/studies/late/trials/1")
         expect(page.locator("#trial-heading .pill")).to_have_text("failed")
-        expect(page.get_by_text("no result arrived before its reservation ended")).to_be_visible()
+        expect(page.get_by_text("no result arrived before its reservation ended", exact=True)).to_be_visible()
         page.locator("#value").fill("0,5")
         page.get_by_role("button", name="Save the result").click()
         expect(page.locator("#trial-heading .pill")).to_have_text("completed")

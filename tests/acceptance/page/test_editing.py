@@ -105,7 +105,7 @@ def test_mixtures_priors_and_the_values_in_use_are_edited(browser: Browser, site
         page.get_by_label("Components, with commas").fill("water, oil")
         page.get_by_role("button", name="Show what changes").click()
         expect(page.locator("#preview tbody tr")).to_contain_text(
-            ["probably best: 60, ± 5", "in use: PPh3", "Mixture–water + oil = 1"]
+            ["probably best: 60 °C, ± 5 °C", "in use: PPh3", "Mixture–water + oil = 1"]
         )
         page.get_by_role("button", name="Save these changes").click()
         page.wait_for_url("**/studies/mixed")

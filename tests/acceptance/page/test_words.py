@@ -93,7 +93,7 @@ def test_numbers_have_units_and_end_at_natural_bounds(browser: Browser, site: st
         assert max(bounds) == 99
         checked(api.patch("/v1/studies/reading", json={"quantities": WORDS}))
         page.goto("/studies/reading/trials/9")
-        interval = page.locator("#why").get_by_text("(90%:").inner_text()
+        interval = page.locator("#why dd").get_by_text("(90%:").inner_text()
         assert float(re.findall(r"[\d.]+", interval)[-1]) <= 100
         expect(page.locator("#why")).to_contain_text("%")
         expect(page.get_by_label("Yield [%]")).to_be_visible()

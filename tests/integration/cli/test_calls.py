@@ -303,7 +303,6 @@ def test_what_is_known_is_shown(study: Study) -> None:
     assert [sorted(prediction) for prediction in several] == [["lcb", "mean", "std", "ucb"]] * 2
     assert "lengthscales" in adabkb("model", "show", study.id)
     assert len(adabkb("model", "dictionary", study.id).splitlines()) == 3
-    assert adabkb("model", "tree", study.id).startswith("key=")
 
 
 def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
@@ -414,7 +413,7 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("result", "annotate", "all", "2", "note=turbid"), None),
             *(((group, "list", "all"), None) for group in ("trial", "result")),
             *((("study", verb, "all"), None) for verb in ("recommendation", "events", "export")),
-            *((("model", verb, "all"), None) for verb in ("show", "tree", "dictionary")),
+            *((("model", verb, "all"), None) for verb in ("show", "dictionary")),
             (("trial", "why", "all", "1"), None),
             (("model", "predict", "all", *x), None),
             (("model", "importance", "all"), None),

@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.integration.client import expanded
 
 PACKAGE = Path(__file__).parents[3] / "client" / "adabkb_client"
-PARTS = {"ask", "change", "deliver_reports", "send_reports", "settle", "suggest", "tree"}
+PARTS = {"ask", "change", "deliver_reports", "send_reports", "settle", "suggest"}
 """Procedures that are parts of other calls or only have a command, and ``suggest``, which each client has by hand."""
 IN_THREADS = {"add_file", "add_result_file", "import_results"}
 """Procedures that read files, which the asynchronous client therefore performs in threads, as it does all figures."""
