@@ -135,7 +135,8 @@ async def _report(state: RunState, io: WorkerIO[L], trial: L) -> None:
         if trial.should_stop():  # the function may end with any exception then
             state.count(trial.outcome)
             return
-        await io.fail(trial, in_words(error))
+        if trial.outcome is None:  # the function may have reported the failure itself
+            await io.fail(trial, in_words(error))
         state.caught(trial, error)
     else:
         if isinstance(result, Answer):  # the function, perhaps in another process, has reported it
