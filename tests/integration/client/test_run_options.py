@@ -173,10 +173,10 @@ def test_exceptions_that_are_caught_fail_their_trials_and_never_stop_the_run(stu
 def test_a_failure_that_the_function_has_reported_is_not_reported_again(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reported: list[str | None] = []
+    reported: list[str] = []
     fail = LeasedTrial.fail
 
-    def counted(trial: LeasedTrial, reason: str | None = None) -> None:
+    def counted(trial: LeasedTrial, reason: str) -> None:
         reported.append(reason)
         fail(trial, reason)
 
