@@ -33,7 +33,7 @@ def create_study(
     id: Annotated[str | None, _option("the study's id (default: a new one)"), STUDY] = None,
     parameter: Annotated[list[str] | None, _option("a parameter; may be repeated", "JSON")] = None,
     direction: Annotated[Literal["minimize", "maximize"] | None, _option("minimize or maximize", "WORD")] = None,
-    budget: Annotated[str | None, _option("maximum number of trials, or of plates: 3 plates", "NUMBER")] = None,
+    budget: Annotated[str | None, _option("maximum number of trials, or 3 plates", "NUMBER")] = None,
     seed: Annotated[int | None, _option("equal seeds give equal suggestions")] = None,
     constraint: Annotated[list[str] | None, _option("on parameters; may be repeated", "TEXT")] = None,
     metric: Annotated[list[str] | None, _option("another measured quantity; may be repeated", "NAME")] = None,
@@ -57,8 +57,8 @@ def create_study(
 ) -> None:
     """Create a study.
 
-    A definition is the body of POST /v1/studies, which has more settings. Options replace its fields; one
-    stopping rule replaces both of the file.
+    A definition (the body of POST /v1/studies) has more settings. Options replace its fields; one stopping rule
+    replaces both.
 
     \b
     adabkb study create --id svm --direction maximize --budget 60 \\
