@@ -81,9 +81,7 @@ class AsyncClient(AsyncClientMethods, Connected[AsyncTransport]):
         return self._transport.server.last_address
 
     def __repr__(self) -> str:
-        server = self._transport.server
-        of = str(server.database) if isinstance(server, LocalServer) else server.name  # no secrets
-        return f"<{type(self).__name__} of {of!r}>"
+        return f"<{type(self).__name__} of {self._transport.server.shown!r}>"
 
     async def __aenter__(self) -> Self:
         return self

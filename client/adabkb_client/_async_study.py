@@ -248,16 +248,17 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         released.
 
         Args:
-            function: an async function, called with the parameters by name, by ``workers`` tasks in parallel; returns
-                the value or a dict. An exception fails the trial and is logged, unless it is a programming error. If
-                the function is cancelled but the run is not, the trial also fails.
+            function: an async function, called with the parameters by name or, with ``pass_trial``, with the trial
+                alone, by ``workers`` tasks in parallel; returns the value or a dict. An exception fails the trial
+                and is logged, unless it is a programming error. If the function is cancelled but the run is not, the
+                trial also fails.
             n_trials: as in ``Study.run``, like the other arguments, except for ``function`` and ``callbacks``.
             timeout: seconds after which this run starts no further trial.
             workers: the number of tasks that evaluate.
             callbacks: functions, async or not.
             catch: exceptions that fail the trial and never stop the run.
-            pass_trial: call ``function(trial)`` with an ``AsyncLeasedTrial``, whose methods must be awaited. The
-                function still returns its value, unless the trial was stopped.
+            pass_trial: call ``function(trial)``, without the parameters, with an ``AsyncLeasedTrial``, whose methods
+                must be awaited. The function still returns its value, unless the trial was stopped.
             max_failures: the run stops with the last error after this many failures in a row.
             progress: show a progress bar, or lines of the log.
             lease_seconds: as in ``trial``.

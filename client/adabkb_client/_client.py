@@ -104,9 +104,7 @@ class Client(ClientMethods, Connected[Transport]):
         return self._transport.server.address()
 
     def __repr__(self) -> str:
-        server = self._transport.server
-        of = str(server.database) if isinstance(server, LocalServer) else server.name  # no secrets
-        return f"<{type(self).__name__} of {of!r}>"
+        return f"<{type(self).__name__} of {self._transport.server.shown!r}>"
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""Parts of answers that stay dicts, as they have other keys from case to case: names and types of their keys."""
+"""Types of the dicts in answers and requests."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, Required, SupportsFloat, TypedDict
@@ -35,7 +35,9 @@ class ParameterInfo(TypedDict, total=False):
     """For "catalogue": the number of withdrawn rows."""
     columns: list[str]
     """For "catalogue": the names of the descriptors."""
-    descriptors: Any
+    digest: str
+    """For "catalogue": the digest of the table."""
+    descriptors: Mapping[str, list[float]]
     """For "categorical": numbers that describe the choices."""
     context: bool
     """Whether the environment sets the parameter."""
@@ -153,6 +155,8 @@ class ResultItem(TypedDict, total=False):
     """The metrics by name."""
     std_errors: Mapping[str, SupportsFloat]
     """The standard errors of metrics, where known."""
+    cost: SupportsFloat
+    """Short for the metric "cost", in a study with costs."""
     partial: bool
     """Whether numbers may be missing."""
     seconds: SupportsFloat

@@ -46,10 +46,10 @@ def cells(record: Any) -> dict[str, Any]:
 def frame(records: Sequence[Any]) -> "pd.DataFrame":
     """Return a pandas frame with a row for each record: see ``Items.to_frame``."""
     found: pd.DataFrame = pandas("to_frame()").DataFrame([fields(each) for each in records])
-    return typed(found, kinds(type(records[0])) if records else {})
+    return typed(found, kinds_of(type(records[0])) if records else {})
 
 
-def kinds(record: type) -> dict[str, str]:
+def kinds_of(record: type) -> dict[str, str]:
     """Return the pandas types of a record's fields that are numbers, times, truth values or texts, and may be None."""
     if not is_dataclass(record):
         return {}

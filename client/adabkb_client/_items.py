@@ -65,8 +65,8 @@ class Items(Sequence[T], Generic[T]):
     def to_frame(self) -> "pd.DataFrame":
         """Return a pandas frame with a row for each item; each parameter and metric has its own column.
 
-        A cell without a value, such as that of an inactive parameter, is missing: NaN in numbers, NaT in times and None
-        in other columns, all of which ``isna()`` finds. A choice None is the text "None".
+        A cell without a value, such as that of an inactive parameter, is missing: NaN or NA in numbers and truth
+        values, NaT in times and None in other columns, all of which ``isna()`` finds. A choice None is the text "None".
 
         Raises:
             ImportError: pandas is not installed.

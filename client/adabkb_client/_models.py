@@ -569,8 +569,9 @@ class RunReport(Record):
     """The number of trials that this run has failed."""
     reason: str
     """Why the run ended: "budget", "converged", "exhausted", "no_gain" or "gain_unlikely" if the study is complete;
-    otherwise "n_trials", "timeout", "stopped" (by ``Study.stop``), or "fixed_exhausted" (all points with the ``fixed``
-    parameters have been issued)."""
+    otherwise "n_trials", "timeout", "stopped" (by ``Study.stop``), "fixed_exhausted" (all points with the values of
+    ``fixed`` and ``context`` have been issued), or "no_plate_left" (these values need a new plate, and the budget
+    allows none)."""
     recommendation: Recommendation
     """The recommendation of the whole study at the end of the run; ``recommendation.model.parameters`` is the point to
     use by default."""

@@ -12,7 +12,7 @@ OPTUNAS = ("suggest_", "should_prune", "set_user_attr")
 
 
 class Shown:
-    """An object that a console shows as one line, and a notebook as a table."""
+    """An object that a console shows as one line, and a notebook as ``page`` returns it: usually as a table."""
 
     def __repr__(self) -> str:
         return " ".join(line(self).splitlines())  # texts of users may have several lines

@@ -386,9 +386,10 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         one by one, so you can interrupt a run and start it again: it continues the study.
 
         Args:
-            function: called with the parameters by name, by ``workers`` workers in parallel; returns the value, or a
-                dict such as ``{"value": 0.1, "std_error": 0.01}`` or ``{"value": 0.1, "metrics": {"latency_ms": 12}}``.
-                An exception fails the trial and is logged, unless it is a programming error: see Raises.
+            function: called with the parameters by name or, with ``pass_trial``, with the trial alone, by ``workers``
+                workers in parallel; returns the value, or a dict such as ``{"value": 0.1, "std_error": 0.01}`` or
+                ``{"value": 0.1, "metrics": {"latency_ms": 12}}``. An exception fails the trial and is logged, unless it
+                is a programming error: see Raises.
             n_trials: the maximum number of trials that this run evaluates, including failed and stopped ones. None
                 means no limit.
             timeout: seconds after which this run starts no further trial. Running evaluations are finished, and trials
@@ -412,15 +413,17 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
             catch: exceptions of these classes fail the trial and never stop the run, even if they are programming
                 errors. They neither count towards ``max_failures`` nor reset that count. The study counts them like
                 others: ``failure_limit`` failures in a row pause it.
-            pass_trial: call ``function(trial)`` with a ``LeasedTrial``, which has ``parameters``, ``number`` and
-                ``attributes``; ``trial.report(step, value)`` reports an intermediate value, and returns True if early
-                stopping ends the trial. The function still returns its value, unless the trial was stopped.
+            pass_trial: call ``function(trial)``, without the parameters, with a ``LeasedTrial``, which has
+                ``parameters``, ``number`` and ``attributes``; ``trial.report(step, value)`` reports an intermediate
+                value, and returns True if early stopping ends the trial. The function still returns its value, unless
+                the trial was stopped.
             max_failures: the run stops with the last error after this many failures in a row.
             progress: show a progress bar in a terminal or notebook. Elsewhere each result is one line of the log
                 (logger "adabkb_client", level INFO), on standard error unless the program has set up logging.
             lease_seconds: as in ``trial``.
             fixed: as in ``suggest``: this run takes only trials with these values. It ends with the reason
-                "fixed_exhausted" when all points with these values have been issued.
+                "fixed_exhausted" when all points with these values have been issued, or with "no_plate_left" when they
+                need a new plate and the budget allows none.
             context: the values of the study's context parameters, or a function that returns them and is called before
                 each request for a trial. A run with such a function continues when all points of one context have been
                 issued.
@@ -561,7 +564,12 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
             return notebook.unreadable(self.id, error)
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return the trials and the results as a pandas frame, with the columns of ``export("csv")`` (docs/http.md).
+        """Return the trials and the results as a pandas frame, with the columns of ``export("csv")``.
+
+        The columns are ``trial``, ``state``, in a study with plates ``plate``, ``parameters.NAME`` for each parameter,
+        ``value``, ``std_error``, ``metrics.NAME`` and ``std_errors.NAME`` for each metric, ``reason``, ``note``,
+        ``worker``, ``attempt``, ``origin``, ``started_at``, ``finished_at``, ``duration_seconds``, ``observation``,
+        ``observed_at``, ``excluded`` and ``outside``.
 
         Each trial has a row, whatever its state; one with replicates has a row per result. Results at your own points
         follow. ``duration_seconds`` is how long the evaluation took: see ``observe``. A cell that does not apply, such

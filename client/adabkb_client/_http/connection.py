@@ -80,6 +80,11 @@ class RemoteServer:
         return without_secrets(self.url)
 
     @property
+    def shown(self) -> str:
+        """The server as people know it: its URL without secrets."""
+        return self.name
+
+    @property
     def credentials(self) -> tuple[str, str] | None:
         """User and password in the URL, for a proxy that requires them; None without them."""
         url = httpx.URL(self.url)

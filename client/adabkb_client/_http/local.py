@@ -94,6 +94,11 @@ class LocalServer:
             raise
         return server
 
+    @property
+    def shown(self) -> str:
+        """The server as people know it: the path of its database."""
+        return str(self.database)
+
     def __reduce__(self) -> tuple[type[Self], tuple[Path]]:
         return type(self), (self.database,)
 

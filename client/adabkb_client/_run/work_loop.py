@@ -17,6 +17,8 @@ from adabkb_client.errors import Conflict, NoTrialAvailable, StudyComplete, Work
 WAIT_SECONDS = 5.0
 """Seconds for which the server may wait for a trial. A thread that waits for the answer cannot be interrupted, so the
 end of a run, as by Ctrl-C, takes at most this long."""
+NO_POINT = ("fixed_exhausted", "no_plate_left")
+"""Reasons for which the study issues no point with the values of ``fixed`` and ``context`` any more."""
 
 T = TypeVar("T")
 L = TypeVar("L", bound=Leased)
@@ -62,7 +64,7 @@ async def work(state: RunState, io: WorkerIO[L]) -> None:
         except StudyComplete as end:
             state.complete(end)
         except NoTrialAvailable as none:
-            if none.reason == "fixed_exhausted" and not callable(state.options.context):
+            if none.reason in NO_POINT and not callable(state.options.context):
                 state.end(none.reason)
                 return
             await _wait(state, io, none, has_waited=bool(wait))
@@ -133,7 +135,8 @@ async def _report(state: RunState, io: WorkerIO[L], trial: L) -> None:
         if trial.should_stop():  # the function may end with any exception then
             state.count(trial.outcome)
             return
-        await io.fail(trial, in_words(error))
+        if trial.outcome is None:  # the function may have reported the failure itself
+            await io.fail(trial, in_words(error))
         state.caught(trial, error)
     else:
         if isinstance(result, Answer):  # the function, perhaps in another process, has reported it

@@ -425,10 +425,10 @@ class Changing:
         return answers.change(await self._perform(StudyCalls(study).fail(trial, reason or None), context, key))
 
     async def release(
-        self, context: AnyContext, study: StudyId, trial: TrialNumber, key: Key = None
+        self, context: AnyContext, study: StudyId, trial: TrialNumber, reason: Reason = "", key: Key = None
     ) -> answers.ChangeAnswer:
         """Give a trial back without a result, for others to evaluate. The next call of suggest issues it first."""
-        return answers.change(await self._perform(StudyCalls(study).release(trial), context, key))
+        return answers.change(await self._perform(StudyCalls(study).release(trial, reason or None), context, key))
 
     async def withdraw(
         self, context: AnyContext, study: StudyId, trial: TrialNumber, reason: Reason = "", key: Key = None

@@ -17,7 +17,7 @@ from adabkb_service.cli.identifiers import STUDY
 from adabkb_service.cli.output import AsJson, fail, show
 from adabkb_service.cli.refusals import refuse
 from adabkb_service.cli.server_calls import Server
-from adabkb_service.cli.values import parse, parse_parameter, parse_tag
+from adabkb_service.cli.values import parse_budget, parse_parameter, parse_tag
 
 
 def _option(what: str, metavar: str | None = None) -> Any:
@@ -33,7 +33,7 @@ def create_study(
     id: Annotated[str | None, _option("the study's id (default: a new one)"), STUDY] = None,
     parameter: Annotated[list[str] | None, _option("a parameter; may be repeated", "JSON")] = None,
     direction: Annotated[Literal["minimize", "maximize"] | None, _option("minimize or maximize", "WORD")] = None,
-    budget: Annotated[str | None, _option("maximum number of trials", "NUMBER")] = None,
+    budget: Annotated[str | None, _option("maximum number of trials, or 3 plates", "NUMBER")] = None,
     seed: Annotated[int | None, _option("equal seeds give equal suggestions")] = None,
     constraint: Annotated[list[str] | None, _option("on parameters; may be repeated", "TEXT")] = None,
     metric: Annotated[list[str] | None, _option("another measured quantity; may be repeated", "NAME")] = None,
@@ -57,13 +57,16 @@ def create_study(
 ) -> None:
     """Create a study.
 
-    A definition is the body of POST /v1/studies, which has more settings. Options replace its fields.
+    A definition (the body of POST /v1/studies) has more settings. Options replace its fields; one stopping rule
+    replaces both.
 
     \b
     adabkb study create --id svm --direction maximize --budget 60 \\
       --parameter '{"name": "C", "kind": "float", "low": 0.001, "high": 1000}'
     """
     rules = {"no_gain_for": no_gain_for, "gap_share_below": gap_share_below}
+    parameters = list(map(parse_parameter, parameter or ()))
+    names = [each.get("name") for each in parameters]
     given = {
         "id": id,
         "direction": direction,
@@ -80,8 +83,8 @@ def create_study(
         "constraints": constraint,
         "metrics": metric,
         "transfer_from": transfer_from,
-        "parameters": None if parameter is None else list(map(parse_parameter, parameter)),
-        "budget": None if budget is None else parse(budget),
+        "parameters": None if parameter is None else parameters,
+        "budget": None if budget is None else parse_budget(budget),
         "stop": {name: value for name, value in rules.items() if value is not None} or None,
         "tags": None if tag is None else dict(map(parse_tag, tag)),
     }
@@ -90,7 +93,7 @@ def create_study(
         fail("give a file with a definition, or at least --direction and --parameter; see adabkb study create --help")
     body = {**({} if definition is None else _read(definition)), **settings}
     if descriptors is not None:
-        add_descriptors(descriptors, body.get("parameters"), "the definition")
+        add_descriptors(descriptors, body.get("parameters"), "the definition" if parameter is None else "--parameter")
     if catalogue is not None:
         body.setdefault("parameters", [])
         add_catalogues(catalogue, body)
@@ -98,7 +101,7 @@ def create_study(
         steps = client_calls.create_or_open(body, update=True) if update else client_calls.create(body)
         study = server.document(steps)
     except APIError as error:
-        refuse(error, _options(settings), body.get("id"))
+        refuse(error, _options(settings), body.get("id"), parameters=names)
     show(study, f"Study {study['id']} is {study['state']}.", as_json=as_json)
 
 
@@ -118,7 +121,7 @@ def _read(definition: Path) -> dict[str, Any]:
 
 def _options(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the names of the options that gave these settings; an error in any other field is one of the file."""
-    singular = {"constraints": "constraint", "metrics": "metric", "tags": "tag"}
-    names = {singular.get(name, name) for name in settings if name not in ("parameters", "stop")}
+    singular = {"constraints": "constraint", "metrics": "metric", "parameters": "parameter", "tags": "tag"}
+    names = {singular.get(name, name) for name in settings if name != "stop"}
     names |= settings.get("stop", {}).keys()
     return {name: f"--{name.replace('_', '-')}" for name in names}

@@ -281,7 +281,7 @@ class Programs:
         raise failure(reason)
 
     def _give_back(self, trial: LeasedTrial, told: str) -> None:
-        trial.release()
+        trial.release(told)
         with self._lock:
             self._given_back += 1
             times = self._given_back

@@ -64,7 +64,7 @@ def send(
         delivered = server.perform(delivery(outbox))
     waiting = outbox.waiting()
     lines = [
-        f"{len(delivered.sent)} sent to {server.name}, {len(delivered.refused)} refused, {len(waiting)} still wait."
+        f"{len(delivered.sent)} sent to {server.shown}, {len(delivered.refused)} refused, {len(waiting)} still wait."
     ]
     lines += [_line(Entry(outbox, kept)) for kept in (*delivered.refused, *waiting)]
     if not any((delivered.sent, delivered.refused, waiting)):

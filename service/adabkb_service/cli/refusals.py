@@ -54,7 +54,13 @@ NO_TRIAL = {
 }
 """Remedies by the reason for which a study issues no trial; the reason itself is in ``REASONS``."""
 
-_RENAMED = {"tags": "tag", "parameter": "parameters", "metrics": "metric", "std_errors": "metric_std_error"}
+_RENAMED = {
+    "constraints": "constraint",
+    "metrics": "metric",
+    "parameter": "parameters",
+    "std_errors": "metric_std_error",
+    "tags": "tag",
+}
 """Field of the API -> parameter of the command, if the names differ."""
 
 
@@ -68,7 +74,13 @@ def option_names(command: Callable[..., Any]) -> dict[str, str]:
     }
 
 
-def refuse(error: APIError, names: Mapping[str, str], study: str | None = None, lines: Sequence[int] = ()) -> NoReturn:
+def refuse(
+    error: APIError,
+    names: Mapping[str, str],
+    study: str | None = None,
+    lines: Sequence[int] = (),
+    parameters: Sequence[Any] = (),
+) -> NoReturn:
     """End the command with the server's error.
 
     Args:
@@ -76,9 +88,10 @@ def refuse(error: APIError, names: Mapping[str, str], study: str | None = None, 
         names: the names of the command's options, see ``option_names``.
         study: the id, for remedies.
         lines: the line numbers of the items of a batch.
+        parameters: the names in the options --parameter, in order.
     """
     listed = [
-        f"{_named(field_error['pointer'], names, lines)}: {field_error['detail']}"
+        f"{_named(field_error['pointer'], names, lines, parameters)}: {field_error['detail']}"
         for field_error in error.problem.get("errors", ())
     ]
     if not listed:
@@ -93,7 +106,9 @@ def refuse(error: APIError, names: Mapping[str, str], study: str | None = None, 
 def no_trial(study: str, reason: str | None, state: str | None = None) -> str:
     """Return why a study issues no trial, with the remedy."""
     state_text = "" if state is None else f" (the study is {state})"
-    known = REASONS.get(reason or "", "The server gives no reason.")
+    if reason is None:
+        return f"no trial is issued{state_text}: The server gives no reason."
+    known = REASONS.get(reason, "This version does not know the reason.")
     return " ".join([f"no trial is issued{state_text}: {known}", *_remedy(NO_TRIAL, reason, study), f"[{reason}]"])
 
 
@@ -102,16 +117,26 @@ def _remedy(remedies: Mapping[str, str], code: str | None, study: str | None) ->
     return [] if found is None else [found.replace("STUDY", study or "STUDY")]
 
 
-def _named(pointer: str, names: Mapping[str, str], lines: Sequence[int]) -> str:
+def _named(pointer: str, names: Mapping[str, str], lines: Sequence[int], parameters: Sequence[Any]) -> str:
     """Return the target of a pointer as the user wrote it; the pointer itself for a field of a user's file."""
     first, *rest = steps_of(pointer)
     if first == "parameters" and first in names and rest:
         return rest[0]
+    if first == "parameters" and "parameter" in names:
+        return ", ".join([names["parameter"], *_in_parameter(rest, parameters)])
     if first == "points" and len(rest) > 1:
         return f"point {int(rest[0]) + 1}, {rest[1]}"
     if first == "items" and rest and int(rest[0]) < len(lines):
         return ", ".join([f"line {lines[int(rest[0])]}", *rest[1:]])
-    if first == "stop" and "no_gain_for" in names:
-        return names[rest[0]] if rest else "--gap-share-below"
+    rules = [names[rule] for rule in ("no_gain_for", "gap_share_below") if rule in names]
+    if first == "stop" and rules:
+        return names.get(rest[0], rules[-1]) if rest else rules[-1]
     name = _RENAMED.get(first, first)
     return " ".join([names[name], *rest]) if name in names else pointer or "the document"
+
+
+def _in_parameter(steps: Sequence[str], parameters: Sequence[Any]) -> Sequence[str]:
+    """Return the name of a parameter in place of its position, and the steps below it."""
+    if steps and steps[0].isdecimal() and int(steps[0]) < len(parameters) and parameters[int(steps[0])]:
+        return [f"{parameters[int(steps[0])]!r}", *steps[1:]]
+    return steps

@@ -194,10 +194,7 @@ def predict(
     in_json = all(argument.lstrip().startswith("{") for argument in parameters)
     points = [parse_point([argument]) for argument in parameters] if in_json else [parse_point(parameters)]
     found = server.document(StudyCalls(study).predict(points))["predictions"]
-    lines = [
-        f"{point(where)}: {_expected(it)}" + (f", from {it['lcb']:.6g} to {it['ucb']:.6g}" if "lcb" in it else "")
-        for where, it in zip(points, found, strict=True)
-    ]
+    lines = [f"{point(where)}: {_predicted(it)}" for where, it in zip(points, found, strict=True)]
     show(found, "\n".join(lines), as_json=as_json)
 
 
@@ -274,14 +271,22 @@ def _observation(row: dict[str, Any]) -> str:
 def _expected(prediction: dict[str, Any]) -> str:
     """Describe a prediction, with those of the metrics and, if these have bounds, the probability to satisfy them."""
     text = f"{prediction['mean']:.6g} ± {prediction['std']:.2g}" if "mean" in prediction else ""
-    if (finishes := prediction.get("finish_probability")) is not None:
-        text = f"{text}, finishes with probability {finishes:.3g}".removeprefix(", ")
     if not prediction.get("metrics"):
         return text
     metrics = (f"{name}={each['mean']:.6g} ± {each['std']:.2g}" for name, each in prediction["metrics"].items())
     probability = prediction.get("feasible_probability")
     feasible = "" if probability is None else f"; feasible with probability {probability:.3g}"
     return f"{text} ({' '.join(metrics)}{feasible})".strip()
+
+
+def _predicted(prediction: dict[str, Any]) -> str:
+    """Describe a prediction at a point, with its interval and the probability that the evaluation finishes."""
+    parts = [_expected(prediction)]
+    if "lcb" in prediction:
+        parts.append(f"from {prediction['lcb']:.6g} to {prediction['ucb']:.6g}")
+    if (finishes := prediction.get("finish_probability")) is not None:
+        parts.append(f"finishes with probability {finishes:.3g}")
+    return ", ".join(filter(None, parts))
 
 
 def _on_front(estimate: dict[str, Any]) -> str:

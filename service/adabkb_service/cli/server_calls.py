@@ -102,7 +102,7 @@ class Server:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self.name = transport.server.name
+        self.name, self.shown = transport.server.name, transport.server.shown
 
     def perform(self, steps: Steps[T]) -> T:
         """Perform a procedure, and return its result."""

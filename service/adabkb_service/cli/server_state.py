@@ -18,11 +18,11 @@ def status(server: Server, as_json: AsJson = False) -> None:
     versions = server.perform(client_calls.server_version())
     errors = server.perform(client_calls.readiness())
     lines = [
-        f"{server.name} has version {versions['version']}, API {versions['api']}, schema {versions['schema']}.",
+        f"{server.shown} has version {versions['version']}, API {versions['api']}, schema {versions['schema']}.",
         *(f"{error['pointer'].lstrip('/')}: {error['detail']}" for error in errors),
         "It is not ready." if errors else "It is ready: the database, the check for leases and the models work.",
     ]
-    document = {"server": server.name, **versions, "ready": not errors, "errors": errors}
+    document = {"server": server.shown, **versions, "ready": not errors, "errors": errors}
     show(document, "\n".join(lines), as_json=as_json)
     if errors:
         raise typer.Exit(1)

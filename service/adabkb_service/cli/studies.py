@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,7 +18,7 @@ from adabkb_service.cli import rows
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.output import AsJson, fail, in_unit, show, summary
 from adabkb_service.cli.server_calls import Server, StudyId
-from adabkb_service.cli.values import parse, parse_parameter, parse_point, parse_tag
+from adabkb_service.cli.values import parse, parse_budget, parse_parameter, parse_point, parse_tag
 
 NO_LIMIT = "none"
 
@@ -80,12 +79,6 @@ def resume(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 
 def _limit(what: str) -> Any:
     return typer.Option(help=what, show_default=False, metavar="LIMIT")
-
-
-def _limit_of(name: str, text: str) -> Any:
-    """Return a limit from the text of an option; a budget may be a number of plates, such as "3 plates"."""
-    plates = re.fullmatch(r"(\d+) *plates?", text) if name == "budget" else None
-    return parse(text) if plates is None else {"plates": int(plates[1])}
 
 
 def update(
@@ -183,7 +176,9 @@ def update(
         "pending_limit": pending_limit,
     }
     changes: dict[str, Any] = {
-        name: None if text == NO_LIMIT else _limit_of(name, text) for name, text in limits.items() if text is not None
+        name: None if text == NO_LIMIT else (parse_budget if name == "budget" else parse)(text)
+        for name, text in limits.items()
+        if text is not None
     }
     others = {"lease_seconds": lease_seconds, "max_attempts": max_attempts}
     changes |= {name: value for name, value in others.items() if value is not None}

@@ -278,10 +278,21 @@ def repeat(
 
 
 def release(
-    server: Server, study: StudyId, trial: TrialNumber, attempt: Attempt = None, as_json: AsJson = False
+    server: Server,
+    study: StudyId,
+    trial: TrialNumber,
+    reason: Annotated[
+        str | None, typer.Option(help="why the attempt has no result, for the log", show_default=False)
+    ] = None,
+    attempt: Attempt = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Release a trial without a result. It is issued next."""
-    answer = server.document(StudyCalls(study).release(trial, attempt=attempt))
+    """Release a trial without a result. It is issued next.
+
+    \b
+    adabkb trial release svm 7 --reason "the oven is occupied"
+    """
+    answer = server.document(StudyCalls(study).release(trial, reason, attempt=attempt))
     show(answer, f"Trial {trial} is {answer['trial']['state']}.", as_json=as_json)
 
 

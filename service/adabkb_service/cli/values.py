@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any
@@ -148,6 +149,12 @@ def parse_parameter(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         fail(f"--parameter {text!r} is not a JSON object; give a parameter as in a definition, {PARAMETER}")
     return found
+
+
+def parse_budget(text: str) -> Any:
+    """Return the budget in the argument of --budget: a number of trials, or a number of plates, such as "3 plates"."""
+    plates = re.fullmatch(r"(\d+) *plates?", text)
+    return parse(text) if plates is None else {"plates": int(plates[1])}
 
 
 def parse_tag(text: str) -> tuple[str, str]:

@@ -301,6 +301,10 @@ def test_what_is_known_is_shown(study: Study) -> None:
     assert adabkb("model", "predict", study.id, "x=0.5", "y=0.5").startswith("x=0.5 y=0.5: ")
     several = json.loads(adabkb("model", "predict", study.id, '{"x": 0.5, "y": 0.5}', '{"x": 1, "y": 1}', "--json"))
     assert [sorted(prediction) for prediction in several] == [["lcb", "mean", "std", "ucb"]] * 2
+    for x in (0.05, 0.1, 0.15, 0.9, 0.95):
+        study.observe_many([{"parameters": {"x": x, "y": 0.9}, "state": "failed", "reason": "broke"}])
+    predicted = adabkb("model", "predict", study.id, "x=0.5", "y=0.5").strip()
+    assert re.search(r": \S+ ± \S+, from \S+ to \S+, finishes with probability \S+$", predicted), predicted
     assert "lengthscales" in adabkb("model", "show", study.id)
     assert len(adabkb("model", "dictionary", study.id).splitlines()) == 3
 

@@ -42,6 +42,29 @@ def test_options_replace_fields_of_the_file_and_update_changes_a_study(tmp_path:
         assert client.study("filed").info().direction == "minimize"
 
 
+def test_a_budget_may_count_plates(tmp_path: Path) -> None:
+    file = tmp_path / "study.json"
+    plates = {"direction": "minimize", "parameters": [json.loads(PARAMETER)], "plates": {"size": 4, "shared": []}}
+    file.write_text(json.dumps(plates))
+    made = json.loads(adabkb("study", "create", str(file), "--budget", "3 plates", "--json"))
+    assert made["budget"] == {"plates": 3}
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        (["--constraint", "x + z <= 1"], "error: --constraint 0: "),
+        (["--gap-share-below", "-1"], "error: --gap-share-below: "),
+        (["--parameter", PARAMETER.replace('"x"', '"y"').replace("1}", "-1}")], "error: --parameter, 'y', high: "),
+        (["--parameter", '{"kind": "bool"}'], "error: --parameter, 1, name: "),
+        (["--descriptors", "x=FILE"], "error: --parameter has no categorical parameter 'x'"),
+    ],
+)
+def test_an_error_of_an_option_names_it_as_it_was_given(options: list[str], where: str) -> None:
+    space = ("--direction", "minimize", "--parameter", PARAMETER)
+    assert where in adabkb("study", "create", *space, *options, code=1)
+
+
 def test_errors_name_the_option_or_the_field_of_the_file(tmp_path: Path) -> None:
     space = ("--direction", "minimize", "--parameter", PARAMETER)
     assert "error: --budget: " in adabkb("study", "create", *space, "--budget", "-3", code=1)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import httpx
 
+from adabkb_client import Client
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.migration import HEAD
 from tests.integration.cli.shell import adabkb
@@ -32,6 +34,14 @@ def test_the_state_of_a_server_has_its_versions_and_what_does_not_work(other_sql
         assert "\nsweeper: the check for expired leases is" in shown
         assert (found["server"], found["schema"], found["ready"]) == (address, HEAD, False)
         assert found["errors"][0]["pointer"] == "/sweeper"
+
+
+def test_the_server_of_a_file_is_named_by_the_file(tmp_path: Path) -> None:
+    database = tmp_path / "study.db"
+    with Client.local(database) as client:
+        wait_for(lambda: _readiness(client.url) == 200)
+        assert adabkb("server", "status", "--local", str(database)).startswith(f"{database.resolve()} has version ")
+        assert repr(client) == f"<Client of {str(database.resolve())!r}>"
 
 
 def _readiness(address: str) -> int:

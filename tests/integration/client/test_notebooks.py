@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from tempfile import gettempdir
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -152,7 +153,8 @@ def _example(hint: Any) -> Any:
         return {POISON: _example(parts[1])}
     if is_dataclass(hint):
         return filled(hint)
-    values = {int: 1, float: 0.5, bool: True, str: f"{POISON}\n", datetime: datetime.now(UTC), Path: Path(POISON)}
+    path = Path(gettempdir(), POISON)  # not below the working directory, in case that anything is written
+    values = {int: 1, float: 0.5, bool: True, str: f"{POISON}\n", datetime: datetime.now(UTC), Path: path}
     return values.get(hint, POISON)
 
 

@@ -49,7 +49,7 @@ def test_plates_are_suggested_and_reported_trial_by_trial(client: Client) -> Non
     assert study.to_frame()["plate"].tolist() == [1] * 6 + [2] * 6
 
 
-def test_a_budget_in_plates_limits_plates_for_the_clients_and_agents(client: Client) -> None:
+def test_a_budget_in_plates_limits_plates_for_both_clients(client: Client) -> None:
     study = client.create_study(
         "few", SPACE, direction="maximize", budget={"plates": 1}, plates={"size": 3, "shared": ["ligand"]}
     )
@@ -73,6 +73,16 @@ def test_a_budget_in_plates_limits_plates_for_the_clients_and_agents(client: Cli
     assert asyncio.run(raised()) == 2
     with pytest.raises(Invalid, match="this study has none"):
         client.create_study("flat", SPACE, direction="maximize", budget={"plates": 1})
+
+
+def test_a_run_with_fixed_values_ends_when_the_budget_allows_no_plate_for_them(client: Client) -> None:
+    """The last plate has room, but only for points with its own ligand."""
+    plates: Plates = {"size": 3, "shared": ["ligand"]}
+    study = client.create_study("one", SPACE, direction="maximize", budget={"plates": 1}, plates=plates)
+    study.observe(study.suggest(1, fixed={"ligand": "A"})[0], 1.0)
+    report = study.run(lambda **_: 1.0, fixed={"ligand": "C"}, progress=False)
+    assert (report.completed, report.reason, study.info().state) == (0, "no_plate_left", "running")
+    assert study.run(lambda **_: 1.0, progress=False).reason == "budget"
 
 
 def test_a_run_fills_plates(client: Client) -> None:

@@ -32,6 +32,12 @@ def test_the_command_gives_the_reason_of_the_page_with_its_remedy_and_the_code_l
         assert "STUDY" not in told
 
 
+def test_the_command_says_whether_the_server_gives_no_reason_or_an_unknown_one() -> None:
+    assert commands.no_trial("s", None) == "no trial is issued: The server gives no reason."
+    told = commands.no_trial("s", "moonlight", "paused")
+    assert told == "no trial is issued (the study is paused): This version does not know the reason. [moonlight]"
+
+
 def test_the_reason_of_an_event_is_that_of_its_code_or_the_words_of_a_person() -> None:
     for kind, known in OF_EVENTS.items():
         assert all(of_event(kind, code) == sentence for code, sentence in known.items())

@@ -170,6 +170,27 @@ def test_exceptions_that_are_caught_fail_their_trials_and_never_stop_the_run(stu
     assert "LookupError: a subclass of what is caught" in {trial.reason for trial in study.trials()}
 
 
+def test_a_failure_that_the_function_has_reported_is_not_reported_again(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported: list[str] = []
+    fail = LeasedTrial.fail
+
+    def counted(trial: LeasedTrial, reason: str) -> None:
+        reported.append(reason)
+        fail(trial, reason)
+
+    monkeypatch.setattr(LeasedTrial, "fail", counted)
+
+    def function(trial: LeasedTrial) -> float:
+        trial.fail("the flask broke")
+        raise LookupError("of the program")
+
+    report = study.run(function, catch=LookupError, pass_trial=True, n_trials=1)
+    assert (report.failed, reported) == (1, ["the flask broke"])
+    assert [trial.reason for trial in study.trials()] == ["the flask broke"]
+
+
 def test_exceptions_that_are_not_caught_still_count(study: Study) -> None:
     raised = iter([KeyError, ZeroDivisionError, KeyError, ZeroDivisionError, KeyError])
 

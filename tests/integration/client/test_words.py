@@ -147,7 +147,7 @@ QUERIES = {
     "validation": ("get", "/v1/studies/{study_id}/validation", {}),
     "slice": ("get", "/v1/studies/{study_id}/slice", {"parameter": "parameters"}),
     "partition": ("get", "/v1/studies/{study_id}/partition", {}),
-    "export": ("get", "/v1/studies/{study_id}/export", {"decimal": "", "bom": ""}),
+    "export": ("get", "/v1/studies/{study_id}/export", {"decimal": "", "bom": "", "titles": ""}),
 }
 """The route of a call, and parameters of its query that have another form or, as ``decimal`` and
 ``shown``, are for spreadsheets and browsers."""

@@ -56,6 +56,7 @@ def test_exit_code_75_gives_the_trial_back_and_the_next_attempt_may_complete_it(
     run(study, 'test "$ADABKB_ATTEMPT" -gt 1 || exit 75; echo 1')
     [trial] = study.trials()
     assert (trial.state, trial.attempt) == ("completed", 2)
+    assert [each.payload["reason"] for each in study.events() if each.kind == "released"] == ["exit code 75"]
 
 
 def test_repeatedly_released_trials_stop_the_command(create: Create, run: Run) -> None:

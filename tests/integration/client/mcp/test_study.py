@@ -158,7 +158,8 @@ def test_a_trial_that_continues_and_one_that_fails(server: str) -> None:
             assert lease >= going_on["trial"]["leased_until"]
             failed = await agent.call("fail", study="s", trial=2, reason="the | `flask` broke")
             assert failed["trial"]["state"] == "failed"
-            assert (await agent.call("release", study="s", trial=3))["trial"]["state"] == "released"
+            released = await agent.call("release", study="s", trial=3, reason="the oven is occupied")
+            assert released["trial"]["state"] == "released"
             declined = await agent.call("withdraw", study="s", trial=3, reason="no flask left")
             assert (declined["trial"]["state"], declined["trial"]["reason"]) == ("withdrawn", "no flask left")
             [listed] = (await agent.call("trials", study="s", state="failed"))["trials"]
@@ -175,6 +176,9 @@ def test_a_trial_that_continues_and_one_that_fails(server: str) -> None:
             assert "`the ¦ 'flask' broke`" in report
 
     asyncio.run(session())
+    with Client(server) as client:
+        [event] = [each for each in client.study("s").events() if each.kind == "released"]
+    assert event.payload["reason"] == "the oven is occupied"
 
 
 def test_a_definition_may_have_every_kind_of_parameter_and_several_objectives(server: str) -> None:
