@@ -11,7 +11,7 @@ import httpx
 import pandas as pd
 import pytest
 
-from adabkb_client import Bool, Categorical, Client, Float, Int, Parameter, Study
+from adabkb_client import Bool, Categorical, Client, Float, Int, Parameter, Quantity, Study
 from tests.integration.cli.shell import adabkb
 
 COLUMNS = [
@@ -131,7 +131,7 @@ def test_a_file_for_excel_begins_with_a_byte_order_mark_and_is_imported(
 
 def test_a_csv_with_titles_is_imported_if_a_title_looks_like_a_formula(client: Client, tmp_path: Path) -> None:
     parameters: dict[str, Parameter] = {"x": Float(0, 1, label="+x", unit="mL")}
-    words = {"value": {"label": "-ΔG", "unit": "kJ"}}
+    words: dict[str, Quantity] = {"value": {"label": "-ΔG", "unit": "kJ"}}
     study, copy = (
         client.create_study(each, parameters, direction="maximize", quantities=words) for each in ("s", "copy")
     )
