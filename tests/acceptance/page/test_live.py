@@ -155,17 +155,17 @@ def test_the_feed_and_the_report_write_changed_settings_alike(browser: Browser, 
         assert "_" not in told
         report = api.get("/studies/settings/report", headers={"Accept": "text/html"})
         assert told in html.unescape(report.text)
-        for changes, told in (
+        for another, words in (
             ({"budget": {"plates": 1}}, "Changed: budget = 1 plate"),
             (
                 {"parameters": [{"name": "x", "label": "Heat", "kind": "float", "low": 0, "high": 1}]},
                 "Changed: names and units of parameters",
             ),
         ):
-            checked(api.patch(path, json=changes))
-            expect(page.locator("#feed li").first).to_have_attribute("data-told", told)
+            checked(api.patch(path, json=another))
+            expect(page.locator("#feed li").first).to_have_attribute("data-told", words)
             report = api.get("/studies/settings/report", headers={"Accept": "text/html"})
-            assert told in html.unescape(report.text)
+            assert words in html.unescape(report.text)
 
 
 def test_a_browser_that_denies_notifications_is_not_asked(browser: Browser, site: str, api: httpx.Client) -> None:
