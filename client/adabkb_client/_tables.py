@@ -115,7 +115,7 @@ def _opened(path: Path) -> IO[str]:
 def _of_csv(file: IO[str]) -> Iterator[Row]:
     header = file.readline()
     delimiter = max(DELIMITERS, key=header.count)
-    columns = [column.strip() for column in next(csv.reader([header], delimiter=delimiter), [])]
+    columns = [ESCAPED.sub("", column.strip()) for column in next(csv.reader([header], delimiter=delimiter), [])]
     if len(set(columns)) < len(columns):
         raise ValueError(f"the header has a column twice: {header.strip()}")
     lines = csv.reader(file, delimiter=delimiter)

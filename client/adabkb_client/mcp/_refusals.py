@@ -41,8 +41,8 @@ NO_TRIAL = {
     "the reasons. When the cause is removed, call resume().",
     "fixed_exhausted": "All points with these values of fixed and context are issued. Fix fewer parameters, or "
     "other values.",
-    "gain_unlikely": "Further trials will probably gain little. Report the results that are still missing; then "
-    "recommendation() is the result.",
+    "gain_unlikely": "According to the model, further trials gain little. Report the results that are still missing; "
+    "then recommendation() is the result.",
     "no_gain": "The last results were no better. Report the results that are still missing; then recommendation() is "
     "the result.",
     "paused": "The study is paused. resume() continues it.",

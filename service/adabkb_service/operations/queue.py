@@ -87,7 +87,7 @@ def _queue(
     if plate is not None:
         plates.check_trials(study, point, plate, pointer, times)
     _check_takes_trials(study)
-    if (plate == "new" or (plate is not None and plates.open_plate(study) is None)) and not plates.can_begin(study):
+    if plate == "new" and not plates.can_begin(study):
         raise StudyComplete(f"The budget of study {study.id!r} allows no other plate; {OTHER_PLACES}.")
     return [add_trial(draft, point, plate, is_first=not index) for index in range(times)]
 

@@ -85,10 +85,8 @@ class ListedStudy:
 
     @property
     def trial_budget(self) -> int | None:
-        """The number of trials that the budget allows; None without a budget of trials or plates."""
-        if isinstance(self.budget, dict):
-            return self.budget["plates"] * (self.plate_size or 0)
-        return self.budget
+        """The number of trials that the budget allows; None without a budget of trials."""
+        return None if isinstance(self.budget, dict) else self.budget
 
     @property
     def has_no_budget_left(self) -> bool:

@@ -148,7 +148,7 @@ class StudyRow:
     def budget_left(self) -> int | None:
         """Number of full evaluations left in the budget; None without a budget of trials or plates. Withdrawn trials
         and failures that were reported without a trial do not count, and steps that stopped trials saved are added.
-        With a budget of plates: the number of free places."""
+        With a budget of plates: the number of free places on the last plate and on the plates that may be begun."""
         if self.budget is None:
             return None
         if isinstance(self.budget, dict):
@@ -165,8 +165,8 @@ class StudyRow:
 
     @property
     def plates_left(self) -> int | None:
-        """Number of plates that may still be begun; negative if the budget was lowered; None without a budget of
-        plates."""
+        """Number of plates that may still be begun; negative if the budget was lowered, or a late result of a withdrawn
+        trial made its plate count again; None without a budget of plates."""
         return self.budget["plates"] - (self.plates or 0) if isinstance(self.budget, dict) else None
 
     @property

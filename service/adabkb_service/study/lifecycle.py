@@ -66,7 +66,7 @@ def reason_to_end(
     """Return why a study issues no more new points; None if it may.
 
     Args:
-        is_used_up: whether the budget, in trials or in costs, is used up.
+        is_used_up: whether the budget, in trials, plates or costs, is used up.
         is_exhausted: whether every point of a finite space is issued.
         rules: the stopping rules.
         since_gain: the number of results since the last improvement.

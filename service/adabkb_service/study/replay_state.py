@@ -156,7 +156,10 @@ def _plate_problem(study: StudyRow, event: EventRow) -> Iterator[str]:
 
 
 def _budget(study: StudyRow) -> str:
-    return f"{study.budget['plates']} plates" if isinstance(study.budget, dict) else str(study.budget)
+    if not isinstance(study.budget, dict):
+        return str(study.budget)
+    plates = study.budget["plates"]
+    return "1 plate" if plates == 1 else f"{plates} plates"
 
 
 def _attribute_problem(state: ReplayState, event: EventRow) -> Iterator[str]:

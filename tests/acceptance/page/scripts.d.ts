@@ -44,6 +44,8 @@ interface Role {
   read?: (cell: string, sign?: DecimalSign) => unknown;
   unit?: string | null;
   isResult?: boolean;
+  /** Whether its cells are numbers, so that they show which sign is decimal. */
+  isNumber?: boolean;
   isNeeded?: boolean;
 }
 

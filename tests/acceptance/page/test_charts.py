@@ -464,13 +464,18 @@ def test_charts_of_a_study_with_a_bound_and_a_condition(browser: Browser, site: 
         assert [each["value"][-1] for each in beyond["data"]] == [0.1, 0.15]
         assert {each["value"][-1] for each in lines["data"] if "lineStyle" in each} == {0.2, 0.3, 4, 5}
         assert all(each["value"][2] < 0 for each in beyond["data"]), "momentum is below its axis"
-        page.locator("#parallel-of").select_option(label="result")
+        page.locator("#parallel-of").select_option(label="Result")
         values = sorted(each["value"][-1] for each in [*lines["data"], *beyond["data"]])
         page.locator("#parallel-to").fill(str(values[0]))
         page.keyboard.press("Enter")
         expect(page.locator("#parallel-said")).to_contain_text("1 result across")
+        page.locator("#parallel-to").fill("1,234")
+        page.keyboard.press("Enter")
+        expect(page.locator("#parallel")).to_contain_text("write 1234 or 1.234.")
+        expect(page.locator("#parallel-to")).to_have_attribute("aria-invalid", "true")
         page.locator("#parallel-to").fill("")
         page.keyboard.press("Enter")
+        expect(page.locator("#parallel-to")).not_to_have_attribute("aria-invalid", "true")
         said = page.locator("#parallel-said")
         expect(said).to_contain_text("2 results beyond a bound, 2 of them better than the best of the others")
         option = option_of(page, "history")

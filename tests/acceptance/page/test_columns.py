@@ -63,6 +63,38 @@ def test_any_cell_decides_what_a_comma_means_in_its_column(cells: list[str], num
     assert run(f"({read})({json.dumps(cells)})") == numbers
 
 
+def test_only_columns_of_numbers_decide_what_a_comma_means() -> None:
+    """Choices, names of rows and fixed values may be texts such as 1,4-dioxane."""
+    study = {
+        "parameters": [
+            {"name": "solvent", "kind": "categorical", "choices": ["1,4-dioxane", "2.2-DMP"]},
+            {"name": "ligand", "kind": "catalogue", "rows": 2},
+            {"name": "base", "kind": "fixed", "value": "1,8-DBU"},
+            {"name": "grade", "kind": "ordinal", "values": ["1,5 fine", "2,5 coarse"]},
+            {"name": "size", "kind": "ordinal", "values": [0.5, 1.234, 2]},
+            {"name": "dose", "kind": "float", "low": 0, "high": 9000},
+        ]
+    }
+    header = ["solvent", "ligand", "base", "grade", "size", "dose", "value"]
+    rows = [
+        ["1,4-dioxane", "1,3-diene", "1,8-DBU", "1,5 fine", "1.234", "2.345", "0.5"],
+        ["1,4-dioxane", "1,3-diene", "1,8-DBU", "1,5 fine", "2", "1,234", "0.25"],
+    ]
+    read = """(study, header, rows) => {
+        const known = columns.roles(study);
+        const roles = columns.guess(header, known).map((key) => known.find((role) => role.key === key));
+        const signs = columns.decimalSigns(rows.map((cells) => ({ cells })), roles);
+        return rows.map((cells) => cells.map((cell, i) => roles[i].read(cell, signs[i])));
+    }"""
+    arguments = ", ".join(map(json.dumps, (study, header, rows)))
+    assert run(f"({read})({arguments})") == [[*rows[0][:4], 1.234, 2.345, 0.5], [*rows[1][:4], 2, 1234, 0.25]]
+    commas = [[cell.replace(".", ",") for cell in rows[0]], [*rows[1][:5], "1,234", "0,25"]]
+    assert run(f"({read})({', '.join(map(json.dumps, (study, header, commas)))})") == [
+        [*rows[0][:4], 1.234, 2.345, 0.5],
+        [*rows[1][:4], 2, 1.234, 0.25],
+    ]
+
+
 def test_both_numbers_of_a_cell_decide() -> None:
     assert run(f"columns.decimalSign({json.dumps(['1,234 ± 0,5'])})") == ","
     assert run(f"columns.decimalSign({json.dumps(['A-1', ''])}) ?? null") is None

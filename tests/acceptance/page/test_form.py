@@ -52,6 +52,8 @@ def test_a_choice_may_contain_any_character(browser: Browser, site: str, api: ht
         solvent.get_by_label(ODD[3], exact=True).fill("2,5")
         strength = add_parameter(page, 2, "strength", "ordinal", **{"Value 1": "0,5", "Value 2": "1,25"})
         strength.get_by_role("button", name="Add a value").click()
+        strength.get_by_label("Value 3", exact=True).fill("1,234")
+        expect(page.locator("#summary li").nth(1)).to_have_text("strength: Value 3: “1,234”: write 1234 or 1.234.")
         strength.get_by_label("Value 3", exact=True).fill("0.5")
         base = unfolded(add_parameter(page, 3, "base", "fixed", Value="tert-BuOK, 2 eq; dry"))
         for text in (ODD[0], ODD[1]):
@@ -141,6 +143,7 @@ def test_a_table_gives_a_choice_its_values_and_numbers_that_describe_them(
         table, summary = solvent.get_by_label(NUMBERS), page.locator("#summary li")
         faults = {
             TABLE.replace("5,2", "high"): "line 3, column polarity: “high” is not a number.",
+            TABLE.replace("5,2", "5,125"): "line 3, column polarity: “5,125”: write 5125 or 5.125.",
             TABLE + "hexane;1;2": "line 5: “hexane” already has a line. Remove one of the two.",
             TABLE.replace("boiling point", "polarity"): "the first line names the column polarity twice.",
             TABLE.replace("water", "wasser"): "“water” has no line. Add one, or remove the value.",

@@ -128,8 +128,11 @@ def test_events_give_their_reasons_in_words(browser: Browser, site: str, api: ht
 
 
 def test_the_feed_and_the_report_write_changed_settings_alike(browser: Browser, site: str, api: httpx.Client) -> None:
-    path = study(api, "settings", quantities={"value": {"label": "Yield", "unit": "%"}}, pending_limit=3)
+    path = study(
+        api, "settings", quantities={"value": {"label": "Yield", "unit": "%"}}, pending_limit=3, plates={"size": 2}
+    )
     changes = {
+        "budget": {"plates": 3},
         "lease_seconds": 86400,
         "max_runtime_seconds": 5400,
         "pending_limit": None,
@@ -143,6 +146,7 @@ def test_the_feed_and_the_report_write_changed_settings_alike(browser: Browser, 
         page.goto("/studies/settings")
         told = page.locator("#feed li").first.evaluate("each => each.dataset.told")
         for part in (
+            "budget = 3 plates",
             "reservation = 1 d",
             "time limit of an attempt = 90 min",
             "= 0.5\N{NO-BREAK SPACE}percentage points",
@@ -151,6 +155,17 @@ def test_the_feed_and_the_report_write_changed_settings_alike(browser: Browser, 
         assert "_" not in told
         report = api.get("/studies/settings/report", headers={"Accept": "text/html"})
         assert told in html.unescape(report.text)
+        for another, words in (
+            ({"budget": {"plates": 1}}, "Changed: budget = 1 plate"),
+            (
+                {"parameters": [{"name": "x", "label": "Heat", "kind": "float", "low": 0, "high": 1}]},
+                "Changed: names and units of parameters",
+            ),
+        ):
+            checked(api.patch(path, json=another))
+            expect(page.locator("#feed li").first).to_have_attribute("data-told", words)
+            report = api.get("/studies/settings/report", headers={"Accept": "text/html"})
+            assert words in html.unescape(report.text)
 
 
 def test_a_browser_that_denies_notifications_is_not_asked(browser: Browser, site: str, api: httpx.Client) -> None:

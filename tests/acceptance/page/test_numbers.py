@@ -43,7 +43,9 @@ DIFFERENCES = [
     (18.2, "18"),
     (1234.0, "1200"),
     (0.000123, "0.00012"),
-    (2.345e-8, "2.35e-8"),
+    (2.345e-8, "2.35e\N{MINUS SIGN}8"),
+    (-0.0123, "\N{MINUS SIGN}0.012"),
+    (-2.345e-8, "\N{MINUS SIGN}2.35e\N{MINUS SIGN}8"),
     (3.2e17, "3.2e+17"),
 ]
 CLEARER = [
@@ -179,7 +181,8 @@ CASES: dict[str, Sequence[tuple[Any, ...]]] = {
 def test_the_server_and_the_client_write_numbers_so() -> None:
     assert [figure(value, places) for value, places, _ in FIGURES] == [case[-1] for case in FIGURES]
     assert [digits.difference(value) for value, _ in DIFFERENCES] == [case[-1] for case in DIFFERENCES]
-    assert [numbers.difference(value) for value, _ in DIFFERENCES] == [case[-1] for case in DIFFERENCES]
+    in_terminals = [case[-1].replace("\N{MINUS SIGN}", "-") for case in DIFFERENCES]
+    assert [numbers.difference(value) for value, _ in DIFFERENCES] == in_terminals
     assert [with_unit(number, unit) for number, unit, _ in UNITS] == [case[-1] for case in UNITS]
     assert [titled(name, label, unit) for name, label, unit, _ in TITLES] == [case[-1] for case in TITLES]
     assert [shown(value) for value, _ in VALUES] == [case[-1] for case in VALUES]

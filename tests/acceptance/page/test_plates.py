@@ -56,7 +56,8 @@ def test_a_budget_in_plates_is_entered_shown_and_raised(browser: Browser, site: 
                 checked(api.post("/v1/studies/loads/observe", json={"trial": trial["number"], "value": 1}))
         page.goto("/studies/loads")
         expect(page.locator("#figures")).to_contain_text("plate 2 of 2")
-        expect(page.locator("#figures")).to_contain_text("4 of 4 trials done")
+        expect(page.locator("#figures")).to_contain_text("4 trials done")
+        expect(page.locator("#figures progress")).to_have_js_property("position", 1)
         page.get_by_role("button", name="Raise the budget").click()
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_label("Budget, in trials")).to_have_value("2 plates")
@@ -66,6 +67,7 @@ def test_a_budget_in_plates_is_entered_shown_and_raised(browser: Browser, site: 
         assert accessible(page) == []
         page.goto("/")
         expect(page.locator("tr", has_text="loads")).to_contain_text("plate 2 of 3")
+        expect(page.locator("tr", has_text="loads").locator("progress")).to_have_js_property("max", 3)
     assert checked(api.get("/v1/studies/loads"))["budget"] == {"plates": 3}
 
 

@@ -40,7 +40,7 @@ OUTLOOKS = {
 }
 """Each sentence, and when it is true, given the lead of the expected value over the best result and its standard
 deviation."""
-NUMBER = r"([−-]?[\d.]+(?:e[+-]?\d+)?)"
+NUMBER = r"(−?[\d.]+(?:e[+−]\d+)?)"
 COMPARED = re.compile(
     rf"It expected {NUMBER} \(90%: {NUMBER} to {NUMBER}\); the best result so far is {NUMBER}, "
     r"and the probability of a better value is (less than |more than |)(\d+)%\."

@@ -11,7 +11,7 @@ import httpx
 import pandas as pd
 import pytest
 
-from adabkb_client import Bool, Categorical, Client, Float, Int, Parameter, Study
+from adabkb_client import Bool, Categorical, Client, Float, Int, Parameter, Quantity, Study
 from tests.integration.cli.shell import adabkb
 
 COLUMNS = [
@@ -127,6 +127,22 @@ def test_a_file_for_excel_begins_with_a_byte_order_mark_and_is_imported(
         ]
         counted = [each for each in tried.observations() if each.counts]
         assert Counter(each.value for each in copy.observations()) == Counter(each.value for each in counted)
+
+
+def test_a_csv_with_titles_is_imported_if_a_title_looks_like_a_formula(client: Client, tmp_path: Path) -> None:
+    parameters: dict[str, Parameter] = {"x": Float(0, 1, label="+x", unit="mL")}
+    words: dict[str, Quantity] = {"value": {"label": "-ΔG", "unit": "kJ"}}
+    study, copy = (
+        client.create_study(each, parameters, direction="maximize", quantities=words) for each in ("s", "copy")
+    )
+    study.add_result({"x": 0.5}, 3.0)
+    address = f"{client.url}/v1/studies/s/export"
+    text = httpx.get(address, params={"format": "csv", "titles": "true"}).raise_for_status().text
+    assert "'-ΔG [kJ]" in text.splitlines()[0]
+    file = tmp_path / "results.csv"
+    file.write_text(text, encoding="utf-8")
+    report = copy.import_results(file)
+    assert (report.stored, report.errors) == (1, ())
 
 
 def test_a_csv_with_decimal_commas_has_the_same_cells(tried: Study, server: str) -> None:

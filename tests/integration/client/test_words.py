@@ -149,8 +149,8 @@ QUERIES = {
     "partition": ("get", "/v1/studies/{study_id}/partition", {}),
     "export": ("get", "/v1/studies/{study_id}/export", {"decimal": "", "bom": "", "titles": ""}),
 }
-"""The route of a call, and parameters of its query that have another form or, as ``decimal`` and
-``shown``, are for spreadsheets and browsers."""
+"""The route of a call, and parameters of its query that have another form or, as ``decimal``,
+``titles`` and ``shown``, are for spreadsheets and browsers."""
 PAGES = {"limit", "cursor", "after", "wait"}
 """Parameters of pages of lists, and of waiting."""
 OF_ADMINISTRATORS = {"/v1/tokens", "/v1/tokens/{token_id}"}

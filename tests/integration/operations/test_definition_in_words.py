@@ -24,7 +24,7 @@ def test_bounds_tolerances_and_beliefs_have_their_units(running: Service) -> Non
     study = running.do(get("s")).view
     told = list(rules(study))
     assert ("Measured: Purity", "at least 95\N{NO-BREAK SPACE}g/L") in told
-    less = "once further trials will probably gain less than 0.5\N{NO-BREAK SPACE}percentage points"
+    less = "once, according to the model, further trials gain at most 0.5\N{NO-BREAK SPACE}percentage points"
     assert ("Ends early", less) in told
     (parameter,) = study.parameters
     assert belief(parameter, study.prior["t"]) == "60\N{NO-BREAK SPACE}°C, ± 5\N{NO-BREAK SPACE}°C"
@@ -42,10 +42,12 @@ def test_changed_settings_have_labels_and_units(running: Service) -> None:
         "pending_limit": None,
         "tolerance": 2.0,
         "stop": {"gap_share_below": 0.05, "no_gain_for": 9},
+        "budget": {"plates": 1},
+        "parameters": {"t": {"unit": "K"}},
     }
     assert changed(changes, study.quantities) == (
         "reservation = 1 d, trials without a result at a time = none, "
         "gain that does not matter = 2\N{NO-BREAK SPACE}percentage points, "
-        "rules for ending early = probable gain, as a share of the range of the results: 5\N{NO-BREAK SPACE}%, "
-        "results without an improvement: 9"
+        "rules for ending early = gain by the model, as a share of the range of the results: 5\N{NO-BREAK SPACE}%, "
+        "results without an improvement: 9, budget = 1 plate, names and units of parameters"
     )

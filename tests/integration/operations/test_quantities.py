@@ -196,3 +196,16 @@ def test_predictions_are_clipped_to_the_natural_bounds() -> None:
     event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
     sentence = in_words(event, 1.0, {"value": 99.0}, None, (), Labels({}, {"value": quantity}))
     assert "It expected 100.0\xa0% (90%: 99.1 to 100.0\xa0%); the best result so far is 99\xa0%" in sentence
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-8, 1e-12])
+def test_the_words_for_a_trial_have_the_digits_of_small_results(size: float) -> None:
+    payload: dict[str, Any] = {"origin": "policy", "phase": "search", "fixed": None}
+    payload["expected"] = {"mean": -2.5 * size, "std": 0.5 * size, "lcb": -3.5 * size, "ucb": -1.5 * size}
+    event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
+    sentence = in_words(event, 1.0, {"value": -4.5 * size}, None)
+    found = [
+        float(each.replace("\N{MINUS SIGN}", "-")) for each in re.findall(r"\N{MINUS SIGN}[\d.]+(?:e\S\d+)?", sentence)
+    ]
+    assert found == pytest.approx([-2.5 * size, -3.5 * size, -1.5 * size, -4.5 * size])
+    assert "-" not in sentence

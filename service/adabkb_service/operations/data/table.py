@@ -17,7 +17,7 @@ from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, titled
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.space import Space
-from adabkb_service.operations.words.wording import ORIGINS, PHASES
+from adabkb_service.operations.words.wording import purpose
 from adabkb_service.storage import observations, trials
 from adabkb_service.storage.rows import ObservationRow, StudyRow, TrialRow
 from adabkb_service.study import render
@@ -111,7 +111,7 @@ def rows(connection: Connection, study: StudyRow, *, in_words: bool = False) -> 
     for trial, result in pairs(connection, study):
         cells: Row = {"state": "completed"} if trial is None else _of_trial(trial, result)
         if in_words and trial is not None:
-            cells["origin"] = PHASES[trial.phase] if trial.phase else ORIGINS[trial.origin]
+            cells["origin"] = purpose(trial)
         if trial is None and result is not None:
             cells["note"] = _text(result.attributes.get("note"))
         if result is not None:

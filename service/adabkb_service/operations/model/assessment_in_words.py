@@ -18,12 +18,10 @@ from adabkb_service.operations.model.choices import Judged
 from adabkb_service.operations.model.range_ends import RangeEnd
 from adabkb_service.operations.words.digits import Digits, difference
 from adabkb_service.operations.words.labels import Labels
-from adabkb_service.operations.words.wording import written
+from adabkb_service.operations.words.wording import FINEST, written
 
 MATTERS = 0.05
 """A parameter is called important if its total Sobol' index (a share of the variance) exceeds this."""
-FINEST = 15
-"""The maximum number of decimals of a prediction."""
 RANKS = ("most", "second most", "third most")
 MAX_NAMED = len(RANKS)
 """The maximum number of important parameters that are named."""

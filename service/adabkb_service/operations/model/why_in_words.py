@@ -8,8 +8,10 @@ from functools import partial
 from typing import Any
 
 from adabkb_service.contract.quantities import Quantity, with_unit
-from adabkb_service.operations.words.digits import MAX_PLACES, Digits
+from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.labels import Labels
+from adabkb_service.operations.words.values_in_words import MINUS
+from adabkb_service.operations.words.wording import FINEST
 from adabkb_service.storage.rows import EventRow
 
 PHASES: Mapping[str | None, str] = {
@@ -148,7 +150,7 @@ def _estimate(found: Mapping[str, float], quantity: Quantity, *, has_intervals: 
     mean, std = found["mean"], found["std"]
     if not std > 0.0:
         return with_unit(_resolved(quantity.within(mean), 0.0), quantity.unit)
-    digits = Digits(mean, mean, MAX_PLACES - 1, quantity)
+    digits = Digits(mean, mean, FINEST, quantity)
     return digits.expected(mean, found["lcb"], found["ucb"], std) if has_intervals else digits.estimate(mean, std)
 
 
@@ -156,7 +158,7 @@ def _resolved(value: float, std: float) -> str:
     """Format a number with enough digits to resolve a tenth of the standard deviation."""
     needed = MIN_DIGITS if std <= 0.0 or value == 0.0 else math.ceil(math.log10(abs(value) / std)) + 2
     rounded = float(f"{value:.{min(max(needed, MIN_DIGITS), MAX_DIGITS)}g}")
-    return f"{rounded:.{MAX_DIGITS}g}"
+    return f"{rounded:.{MAX_DIGITS}g}".replace("-", MINUS)
 
 
 def _percent(probability: float) -> str:

@@ -90,12 +90,14 @@ def _write(report: StudyReport, file: TextIO) -> None:
         _table(file, *words.files(report))
     file.write("## Who did what\n\n")
     _table(file, *words.workers(report))
+    audit = "; who shared, deleted or restored the study is in the audit log below" if report.acts else ""
     file.write(
-        "Changes. The study's log has no names of users. The server's own log has the user of each request, if its "
-        "administrator keeps it.\n\n"
+        "### Changes\n\nThe study's log has no names of users. The server's own log has the user of each request, if "
+        f"its administrator keeps it{audit}.\n\n"
     )
     _table(file, *words.changes(report))
     if report.acts:
+        file.write("### Audit log\n\n")
         _table(file, *words.acts(report))
     file.write(
         f"## The log\n\nVersion {study.revision}: {study.revision} events. This fingerprint shows that the data "

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection
 from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers
-from adabkb_service.contract.budget import NEEDS_PLATES, cost_budget_of
+from adabkb_service.contract.budget import FIXED_BUDGET, NEEDS_PLATES, cost_budget_of
 from adabkb_service.contract.context import ALONE as IN_CONTEXT
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.objectives import ALONE
@@ -59,10 +59,6 @@ SPACE = ("parameters", "defaults", "catalogues", *REPLACED)
 
 Position = tuple[datetime, str]
 """The position of a study in the list: (created_at, id)."""
-FIXED_BUDGET = (
-    "is a cost budget, which suggestions may depend on, so it cannot be changed; create another study with the new "
-    "budget, and import the results of this one"
-)
 
 
 def create(

@@ -26,7 +26,7 @@ from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.prior import Belief
 from adabkb_service.contract.quantities import Quantity, in_points, with_unit
 from adabkb_service.operations.words.values_in_words import figure, shown
-from adabkb_service.operations.words.wording import bounds, duration, measured, quantity, unit
+from adabkb_service.operations.words.wording import bounds, counted_plates, duration, measured, quantity, unit
 
 KINDS: Mapping[str, str] = {
     "float": "number",
@@ -189,10 +189,10 @@ def _budget(study: Study) -> str:
     if isinstance(study.budget, CostBudget):
         return f"{figure(study.budget.cost)} of cost"
     if isinstance(study.budget, PlateBudget):
-        return "1 plate" if study.budget.plates == 1 else f"{figure(study.budget.plates)} plates"
+        return counted_plates(study.budget.plates)
     if study.plates is None:
         return f"{figure(study.budget)} trials"
-    return f"{figure(study.budget)} trials, on {figure(math.ceil(study.budget / study.plates.size))} plates"
+    return f"{figure(study.budget)} trials, on {counted_plates(math.ceil(study.budget / study.plates.size))}"
 
 
 def _plates(plates: Plates, *, learns: bool) -> str:
@@ -205,7 +205,7 @@ def _ends(study: Study) -> Iterator[tuple[str, str]]:
     """Yield the rules that end the study before its budget is used up."""
     if study.tolerance is not None:
         gain = in_points(shown(study.tolerance), unit(study))
-        yield "Ends early", f"once, according to the model, further trials gain less than {gain}"
+        yield "Ends early", f"once, according to the model, further trials gain at most {gain}"
     if study.stop and study.stop.no_gain_for is not None:
         yield "Ends early", f"after {study.stop.no_gain_for} results without an improvement"
     if study.stop and study.stop.gap_share_below is not None:

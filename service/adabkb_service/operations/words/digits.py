@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from adabkb_service.contract.quantities import UNNAMED, Quantity, in_points, plus_minus, with_unit
 from adabkb_service.engine.wording import decimals
-from adabkb_service.operations.words.values_in_words import exponential
+from adabkb_service.operations.words.values_in_words import MINUS, exponential
 
-MINUS = "\N{MINUS SIGN}"
 LARGEST, MAX_PLACES = 1e15, 6
 """A number is written with an exponent if its size is at least the first of these, or if it needs more decimals than
 the second."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 REASONS: Mapping[str, str] = {
     "budget": "The budget is used up.",
     "exhausted": "Every point of the space has been issued.",
-    "converged": "The study has converged: further trials will probably gain little.",
+    "converged": "The study has converged: according to the model, further trials gain little.",
     "no_gain": "The last results brought no improvement, so the study ended by its rule no_gain_for.",
     "gain_unlikely": "According to the model, further trials gain less than the study's rule requires, so it ended.",
     "failures": "Paused, because too many trials in a row failed. Remove the cause, then resume.",

@@ -1,5 +1,5 @@
 """The changed settings of a study in words: for the report, and as data for the list of events on the page, where
-``assets/feed.js`` does the same."""
+``assets/feed.js`` does the same, except quantities."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, in_points, with_unit
 from adabkb_service.operations.words.values_in_words import figure, shown
-from adabkb_service.operations.words.wording import duration
+from adabkb_service.operations.words.wording import counted_plates, duration
 
 Kind = Literal["value", "duration", "difference", "share"]
 """How a value is written: as it is, as a duration in seconds, as a difference of the objective, or as a percentage."""
@@ -23,12 +23,13 @@ SETTINGS: Mapping[str, tuple[str, Kind]] = {
     "pending_limit": ("trials without a result at a time", "value"),
     "stop": ("rules for ending early", "value"),
     "no_gain_for": ("results without an improvement", "value"),
-    "gap_share_below": ("probable gain, as a share of the range of the results", "share"),
+    "gap_share_below": ("gain by the model, as a share of the range of the results", "share"),
     "tags": ("tags", "value"),
     "title": ("title", "value"),
     "tolerance": ("gain that does not matter", "difference"),
 }
 """Name of a changeable setting, or of a rule for ending early -> its label and how its value is written."""
+OF_PARAMETERS = "names and units of parameters"
 NO_QUANTITIES = "no names, units and bounds of results"
 
 
@@ -40,11 +41,13 @@ def changed(changes: Mapping[str, Any], quantities: Mapping[str, Quantity]) -> s
         quantities: the labels, units and bounds of the study's results.
     """
     unit = quantities.get(OBJECTIVE, UNNAMED).unit
-    told = [
-        _quantities(value) if name == "quantities" else f"{_label(name)} = {_value(name, value, unit)}"
-        for name, value in changes.items()
-    ]
-    return ", ".join(told)
+    return ", ".join(_changed(name, value, unit) for name, value in changes.items())
+
+
+def _changed(name: str, value: Any, unit: str | None) -> str:
+    if name == "quantities":
+        return _quantities(value)
+    return OF_PARAMETERS if name == "parameters" else f"{_label(name)} = {_value(name, value, unit)}"
 
 
 def _label(name: str) -> str:
@@ -55,7 +58,7 @@ def _value(name: str, value: Any, unit: str | None) -> str:
     if value is None:
         return "none"
     if isinstance(value, dict):
-        return ", ".join(f"{_label(key)}: {_value(key, each, unit)}" for key, each in value.items()) or "none"
+        return counted_plates(value["plates"]) if name == "budget" else _parts(value, unit)
     match SETTINGS[name][1] if name in SETTINGS else "value":
         case "duration":
             return duration(value)
@@ -65,6 +68,10 @@ def _value(name: str, value: Any, unit: str | None) -> str:
             return f"{figure(100 * value)}\N{NO-BREAK SPACE}%"
         case _:
             return shown(value)
+
+
+def _parts(value: Mapping[str, Any], unit: str | None) -> str:
+    return ", ".join(f"{_label(key)}: {_value(key, each, unit)}" for key, each in value.items()) or "none"
 
 
 def _quantities(value: Mapping[str, Any]) -> str:

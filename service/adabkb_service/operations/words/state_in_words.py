@@ -6,7 +6,7 @@ from adabkb_service.contract.answers import Study
 from adabkb_service.contract.cost import CostBudget
 from adabkb_service.operations.words.ending import EndedEarly
 from adabkb_service.operations.words.reasons import REASONS
-from adabkb_service.operations.words.wording import FINAL
+from adabkb_service.operations.words.wording import FINAL, counted_plates
 
 
 def state_in_words(study: Study, ended: EndedEarly | None = None) -> str:
@@ -54,5 +54,5 @@ def _after(ended: EndedEarly) -> str:
     trials = (
         f"after {ended.trials} trial{'' if ended.trials == 1 else 's'}" if ended.trials else "before the first trial"
     )
-    before = f"{ended.budget['plates']} plates" if isinstance(ended.budget, dict) else ended.budget
+    before = counted_plates(ended.budget["plates"]) if isinstance(ended.budget, dict) else ended.budget
     return f", {trials} (the budget was {before})" if before else f", {trials}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+MINUS = "\N{MINUS SIGN}"
 LARGE, SMALL = 1e6, 1e-4
 """A number is written with an exponent if its size is at least the first of these, or below the second."""
 
@@ -22,7 +23,7 @@ def figure(value: float | None, digits: int = 5) -> str:
         text = exponential(value, digits)
     else:
         text = f"{float(f'{value:.{digits}g}')!r}".removesuffix(".0")
-    return text.replace("-", "\N{MINUS SIGN}")
+    return text.replace("-", MINUS)
 
 
 def size(count: int) -> str:
@@ -36,7 +37,7 @@ def size(count: int) -> str:
 def exponential(value: float, digits: int) -> str:
     """Format a number with an exponent, with up to ``digits`` significant digits."""
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
-    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent):+d}"
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent):+d}".replace("-", MINUS)
 
 
 def shown(value: Any) -> str:

@@ -23,6 +23,7 @@ from adabkb_service.operations.words.reasons import LATE, of_event
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.storage.overview import ListedStudy
 from adabkb_service.storage.result_table import NOT_IN_PATHS
+from adabkb_service.storage.rows import TrialRow
 
 STATES: Mapping[str, str] = {
     "running": "open",
@@ -155,11 +156,13 @@ def plate_budget(study: Study) -> int | None:
 
 
 def trial_budget(study: Study) -> int | None:
-    """Return the number of trials that the budget allows; None without a budget of trials or plates."""
-    plates = plate_budget(study)
-    if plates is not None:
-        return plates * (study.plates.size if study.plates else 0)
+    """Return the number of trials that the budget allows; None without a budget of trials."""
     return study.budget if isinstance(study.budget, int) else None
+
+
+def counted_plates(plates: int) -> str:
+    """Return a number of plates in words."""
+    return "1 plate" if plates == 1 else f"{figure(plates)} plates"
 
 
 def quantities(study: Study) -> dict[str, Any]:
@@ -378,7 +381,7 @@ def added(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> str
     return ", ".join(value + ([_named(quantities, metrics)] if metrics and "metrics" in was else []))
 
 
-def purpose(trial: Trial, *, is_repeat: bool = False) -> str:
+def purpose(trial: Trial | TrialRow, *, is_repeat: bool = False) -> str:
     """Return the purpose of a trial; ``is_repeat`` if a user queued it at the point of an earlier result."""
     if is_repeat:
         return PHASES["repeat"]

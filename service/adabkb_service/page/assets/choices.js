@@ -2,7 +2,7 @@
 
 import { byId, dataOf, every, holder, one } from "./elements.js";
 import { isField, Mistyped, number } from "./forms.js";
-import { numeral } from "./words.js";
+import { clearer, numeral } from "./words.js";
 
 const PLAIN_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i;
 /** @type {[string, boolean][]} */
@@ -113,10 +113,16 @@ export function choices(row) {
   }));
 }
 
-/** The values of a row for the API, each of them once.
+/** The values of a row for the API, each of them once. An ordered value must not be a number that has two meanings.
  * @param {Element} row
  */
 export function distinct(row) {
+  if (text(row, "kind") === "ordinal")
+    filled(row).forEach((each, i) => {
+      const unclear = meant(each, clearer);
+      if (typeof unclear === "string" && unclear && unclear === clearer(each.value))
+        throw new Mistyped(each, `Value ${i + 1}: ${unclear}`);
+    });
   const found = choices(row);
   found.forEach(({ value, typed }, i) => {
     const first = found.findIndex((other) => other.value === value);

@@ -117,6 +117,12 @@ export const isNothing = (cell) => NOTHING.has(bare(cell));
  */
 export const isFailure = (cell) => FAILED.has(bare(cell));
 
+/** Whether all values of a parameter are numbers of a range or of an order.
+ * @param {Parameter} parameter
+ */
+const hasNumbers = ({ kind, values = [] }) =>
+  ["float", "int"].includes(kind) || (kind === "ordinal" && values.every((each) => typeof each === "number"));
+
 /** The possible roles of a column in a study: a key, a label, how its cells are read, and where the value goes.
  * @param {Pick<ShownStudy, "parameters" | "metrics" | "objectives" | "quantities" | "plates">} study
  * @returns {Role[]}
@@ -136,6 +142,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
           read: numberOf("value"),
           names: ["value", quantities.value?.label],
           isResult: true,
+          isNumber: true,
         },
         {
           key: "std_error",
@@ -143,6 +150,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
           field: "std_error",
           read: numberOf("value"),
           names: ["std_error"],
+          isNumber: true,
         },
       ];
   return [
@@ -154,6 +162,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       read: (/** @type {string} */ cell, /** @type {DecimalSign | undefined} */ sign) => meant(each, cell, sign),
       names: [each.name, `parameters.${each.name}`, `params_${each.name}`, each.label],
       unit: each.unit,
+      isNumber: hasNumbers(each),
       isNeeded: each.kind !== "fixed" && !each.when,
     })),
     ...told,
@@ -166,6 +175,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       names: [name, `metrics.${name}`, quantities[name]?.label],
       unit: quantities[name]?.unit,
       isResult: true,
+      isNumber: true,
     })),
     ...metrics.map((name) => ({
       key: `error:${name}`,
@@ -174,8 +184,11 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       field: name,
       read: numberOf(name),
       names: [`std_errors.${name}`, `Standard error of ${name}`, `± ${name}`, `${name} ±`],
+      isNumber: true,
     })),
-    ...(plates ? [{ key: "plate", label: "Plate", field: "plate", read: wholeNumber, names: ["plate"] }] : []),
+    ...(plates
+      ? [{ key: "plate", label: "Plate", field: "plate", read: wholeNumber, names: ["plate"], isNumber: true }]
+      : []),
     { key: "note", label: "Note", group: "attributes", field: "note", read: text, names: ["note"] },
     { key: "reason", label: "Why it failed", field: "reason", names: ["reason"] },
     { key: "state", label: "State (completed or failed; others are left out)", names: ["state", "status"] },
@@ -271,6 +284,17 @@ export function decimalSign(cells) {
   return found.size === 1 ? [...found][0] : undefined;
 }
 
+/** The decimal sign of each column: that which its cells reveal or, otherwise, those of all columns of numbers. Texts
+ * may contain numbers with other signs, as 1,4-dioxane does.
+ * @param {{ cells: string[] }[]} rows
+ * @param {(Pick<Role, "isNumber"> | undefined)[]} columns
+ */
+export function decimalSigns(rows, columns) {
+  const texts = columns.map((role, i) => (role?.isNumber ? rows.map(({ cells }) => cells[i] ?? "") : []));
+  const whole = decimalSign(texts.flat());
+  return texts.map((cells) => decimalSign(cells) ?? whole);
+}
+
 /** A number as people write it: with a decimal comma, with spaces, points or commas between thousands, or with the unit
  * behind it.
  * @param {string} cell
@@ -313,15 +337,27 @@ function meant(parameter, cell, sign) {
   const given = { bool: [false, true], fixed: [parameter.value] };
   const choices = given[parameter.kind] ?? parameter.choices ?? parameter.values;
   if (!choices) return number(cell, parameter.unit ?? undefined, sign);
+  const value = numberIn(parameter, cell, sign);
   const found = choices.findIndex(
-    (choice) =>
-      choice === cell || shown(choice) === cell || JSON.stringify(choice) === cell || choice === numeral(cell),
+    (choice) => choice === cell || shown(choice) === cell || JSON.stringify(choice) === cell || choice === value,
   );
   const alike = choices.filter((choice) => shown(choice).toLowerCase() === cell.trim().toLowerCase());
   if (found < 0 && alike.length === 1) return alike[0]; // only upper and lower case differ
-  const measured = new Scale(parameter).between(numeral(cell));
-  if (found < 0 && !Number.isNaN(measured)) return numeral(cell);
+  if (found < 0 && !Number.isNaN(new Scale(parameter).between(value))) return value;
   if (found < 0)
     throw new Error(`“${cell}” is not one of ${choices.map((choice) => `“${shown(choice)}”`).join(", ")}.`);
   return choices[found];
+}
+
+/** The number in a cell; NaN if there is none.
+ * @param {Parameter} parameter
+ * @param {string} cell
+ * @param {DecimalSign} [sign] of its column
+ */
+function numberIn({ unit }, cell, sign) {
+  try {
+    return number(cell, unit ?? undefined, sign);
+  } catch {
+    return NaN;
+  }
 }

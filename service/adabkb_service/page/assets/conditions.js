@@ -4,7 +4,7 @@
 import { area, choices, copied, differs, text } from "./choices.js";
 import { dataOf, every, made, one } from "./elements.js";
 import { Mistyped } from "./forms.js";
-import { numeral } from "./words.js";
+import { clearer, numeral } from "./words.js";
 
 const ROWS = "one of the rows; a semicolon between several";
 
@@ -166,7 +166,8 @@ function boxed(condition, parent) {
 function numbers(field, kind) {
   const typed = field.value.split(kind === "int" ? /[\s;,]+/ : /[\s;]+/).filter((each) => each !== "");
   return typed.map((each) => {
-    if (!Number.isFinite(numeral(each))) throw new Mistyped(field, `Active only if: “${each}” is not a number.`);
+    if (!Number.isFinite(numeral(each)))
+      throw new Mistyped(field, `Active only if: ${clearer(each) || `“${each}” is not a number.`}`);
     return numeral(each);
   });
 }

@@ -3,7 +3,7 @@
 import { addChoices, choices, field, fieldOfChoice, fields, text } from "./choices.js";
 import { Mistyped } from "./forms.js";
 import { read } from "./table.js";
-import { numeral } from "./words.js";
+import { clearer, numeral } from "./words.js";
 
 /** @param {Element} row */
 const table = (row) => field(row, "descriptors");
@@ -69,7 +69,9 @@ export function descriptors(row) {
  */
 function numberIn(row, { line, cells }, name, place) {
   const number = numeral(cells[place] ?? "");
-  if (!Number.isFinite(number)) refuse(row, `line ${line}, column ${name}: “${cells[place] ?? ""}” is not a number.`);
+  const cell = cells[place] ?? "";
+  if (!Number.isFinite(number))
+    refuse(row, `line ${line}, column ${name}: ${clearer(cell) || `“${cell}” is not a number.`}`);
   return number;
 }
 

@@ -3,7 +3,7 @@
 import { reachable } from "./calls.js";
 import { byId, dataOf } from "./elements.js";
 import { notices } from "./notices.js";
-import { figure, inLargestUnit, inUnit, measured, shown, tellTimes } from "./words.js";
+import { counted, figure, inLargestUnit, inUnit, measured, shown, tellTimes } from "./words.js";
 
 const MAX_LINES = 200;
 const KINDS = [
@@ -79,6 +79,11 @@ function added({ value, metrics = {}, was }, quantities) {
  */
 const SETTINGS = JSON.parse(dataOf(byId("feed", HTMLElement), "settings"));
 
+/** Name of a setting whose value is not written -> what was changed.
+ * @type {Record<string, string>}
+ */
+const OF_WORDS = { quantities: "names, units and bounds of results", parameters: "names and units of parameters" };
+
 /** @param {string} name */
 const labelOf = (name) => SETTINGS[name]?.[0] ?? name;
 
@@ -90,6 +95,7 @@ const labelOf = (name) => SETTINGS[name]?.[0] ?? name;
  */
 function setting(name, value, quantities) {
   if (value === null) return "none";
+  if (name === "budget" && typeof value === "object") return counted(value.plates, "plate");
   if (typeof value === "object") {
     const parts = Object.entries(value).map(([key, each]) => `${labelOf(key)}: ${setting(key, each, quantities)}`);
     return parts.join(", ") || "none";
@@ -129,9 +135,7 @@ const SENTENCES = {
   updated: (payload, quantities) =>
     `Changed: ${Object.entries(payload.changes)
       .map(([name, value]) =>
-        name === "quantities"
-          ? "names, units and bounds of results"
-          : `${labelOf(name)} = ${setting(name, value, quantities)}`,
+        name in OF_WORDS ? OF_WORDS[name] : `${labelOf(name)} = ${setting(name, value, quantities)}`,
       )
       .join(", ")}`,
   completed: (payload) => `The study is complete. ${inWords("completed", payload.reason)}`,

@@ -100,8 +100,8 @@ const READ = {
  * @param {string} text
  */
 function budget(element, text) {
-  const plates = /^(\d+)\s*plates?$/i.exec(text);
-  return plates ? { plates: Number(plates[1]) } : number(element);
+  const plates = /^(\d[\d\s]*?)\s*plates?$/i.exec(text);
+  return plates ? { plates: Number(plates[1].replaceAll(/\s/g, "")) } : number(element);
 }
 
 /** What to enter in a field.

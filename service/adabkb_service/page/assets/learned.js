@@ -161,7 +161,8 @@ export function slicesChart(data) {
     const ink = colours();
     const [low, high] = extent(slices, (await data.history()).results);
     const width = byId("slices", HTMLElement).clientWidth;
-    const columns = Math.min(drawn.length, width > 600 ? 3 : width > 560 ? 2 : 1);
+    const isInReport = byId("slices", HTMLElement).closest(".report") !== null;
+    const columns = Math.min(drawn.length, width > (isInReport ? 600 : 900) ? 3 : width > 560 ? 2 : 1);
     /** @type {ChartOption} */
     const option = { ...common(ink), legend: { show: false }, grid: [], xAxis: [], yAxis: [], series: [] };
     drawn.forEach((scale, i) => {

@@ -4,7 +4,7 @@ import { Chart, colours, common, isLight, RAMP, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { ONLY_ROWS } from "./learned.js";
 import { LINE } from "./scale.js";
-import { counted, figure, numeral, sampleOf, shown, wrapped } from "./words.js";
+import { clearer, counted, figure, numeral, sampleOf, shown, wrapped } from "./words.js";
 
 const MAX_THICK = 5; // number of best results with thick lines
 const MARGIN = 0.15; // share of an axis between its values and the place of lines without a value
@@ -21,6 +21,8 @@ export function parallelChart(data) {
     const best = history.results.filter((each) => !each.excluded && !each.beyond).sort(isBetter);
     const always = new Set(best.slice(0, study.direction ? MAX_THICK : 0)); // drawn even if not in the sample
     const isWanted = wanted(scales);
+    const mistake = mistakeIn("from") || mistakeIn("to");
+    if (mistake) return { empty: mistake };
     const found = history.results.filter(
       (each) => !each.excluded && (each.is_sampled || always.has(each)) && isWanted(each),
     );
@@ -116,6 +118,17 @@ const field = (part) => byId(`parallel-${part}`, HTMLInputElement);
 
 /** Whether a person has limited the results to a range of a parameter or of the result. */
 const isLimited = () => field("from").value.trim() !== "" || field("to").value.trim() !== "";
+
+/** What is wrong with an end of the range; empty if it is a number, or if there is none. The field is marked.
+ * @param {string} part
+ */
+function mistakeIn(part) {
+  const { value, disabled } = field(part);
+  const isWrong = !disabled && value.trim() !== "" && Number.isNaN(numeral(value));
+  if (isWrong) field(part).setAttribute("aria-invalid", "true");
+  else field(part).removeAttribute("aria-invalid");
+  return isWrong ? clearer(value) || `“${value}” is not a number.` : "";
+}
 
 /** Whether a result lies in the range that a person has entered. A parameter without numbers has none.
  * @param {import("./scale.js").Scale[]} scales

@@ -2,7 +2,7 @@
 
 import { call } from "./calls.js";
 import { messageOf, problemOf } from "./caught.js";
-import { decimalSign, guess, isFailure, isNothing, roles, withError } from "./columns.js";
+import { decimalSigns, guess, isFailure, isNothing, roles, withError } from "./columns.js";
 import { byId, dataOf, every, holder, made, one } from "./elements.js";
 import { clearProblem, tellProblem } from "./forms.js";
 import { read, tableOf, written } from "./table.js";
@@ -63,7 +63,7 @@ export function takeTables(form, data) {
     part.again.checked = false;
     const columns = keys.map((key) => known.find((role) => role.key === key));
     const lacking = missing(known, keys);
-    const signs = decimalSigns(table, columns);
+    const signs = decimalSigns(table.rows, columns);
     turn.rows = table.rows.map((row) => understood(row, columns, signs, table.header));
     assigned.set(JSON.stringify(table.header), keys);
     const choose = (/** @type {string[]} */ others) => look(table, known, others);
@@ -239,18 +239,6 @@ function missing(known, keys) {
   const names = needed.map((role) => role.label).join(", ");
   const where = needed.length === 1 ? "it above the column that has it" : "them above the columns that have them";
   return `No column is assigned to ${names} yet. Choose ${where}.`;
-}
-
-/** The decimal sign of each column of numbers: that which its cells reveal or, otherwise, those of the other columns.
- * @param {Table} table
- * @param {(Role | undefined)[]} columns
- */
-function decimalSigns({ rows }, columns) {
-  const texts = columns.map((role, i) =>
-    role?.read && role.group !== "attributes" ? rows.map(({ cells }) => cells[i] ?? "") : [],
-  );
-  const whole = decimalSign(texts.flat());
-  return texts.map((cells) => decimalSign(cells) ?? whole);
 }
 
 /** A row read by the roles of the columns: the result for the API, or why there is none.

@@ -4,7 +4,7 @@
 import { field } from "./choices.js";
 import { Mistyped } from "./forms.js";
 import { read, written } from "./table.js";
-import { numeral } from "./words.js";
+import { clearer, numeral } from "./words.js";
 
 /** The field of the table.
  * @param {HTMLElement} row
@@ -33,7 +33,7 @@ export function rowWeights(row) {
     const [name, typed = ""] = cells;
     const weight = numeral(typed);
     if (found.has(name)) refuse(table, `line ${line}: “${name}” already has a line. Remove one of the two.`);
-    if (!Number.isFinite(weight)) refuse(table, `line ${line}: “${typed}” is not a number.`);
+    if (!Number.isFinite(weight)) refuse(table, `line ${line}: ${clearer(typed) || `“${typed}” is not a number.`}`);
     found.set(name, weight);
   }
   if (!found.size)

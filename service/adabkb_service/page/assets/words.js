@@ -34,8 +34,8 @@ const grouped = (whole) => String(whole + 0).replace(/\B(?=(\d{3})+$)/g, NARROW)
 export function difference(value) {
   if (value === 0) return "0";
   const places = 1 - Math.floor(Math.log10(Math.abs(value)));
-  if (Math.abs(value) >= 1e15 || places > 6) return Number(value.toPrecision(3)).toExponential();
-  return places >= 0 ? value.toFixed(places) : String(Number(value.toPrecision(2)));
+  if (Math.abs(value) >= 1e15 || places > 6) return Number(value.toPrecision(3)).toExponential().replaceAll("-", "−");
+  return (places >= 0 ? value.toFixed(places) : String(Number(value.toPrecision(2)))).replace("-", "−");
 }
 
 /** A difference of a quantity with its unit: of percentages in percentage points, as the server's `in_points` does.
