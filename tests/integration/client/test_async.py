@@ -8,7 +8,7 @@ from types import FrameType
 import pytest
 
 import adabkb_client._frames as frames
-import adabkb_client.plots._figures as figures
+import adabkb_client.plots._charts as charts
 from adabkb_client import (
     AsyncClient,
     AsyncLeasedTrial,
@@ -212,6 +212,6 @@ def test_frames_and_figures_are_made_in_threads(server: str, study: Study) -> No
         assert len(await there.to_frame()) == len(await there.trials().to_frame()) == 1
         await there.plot.history()
 
-    with watching({frames.of_study: made_here, frames.frame: made_here, figures.history: made_here}):
+    with watching({frames.of_study: made_here, frames.frame: made_here, charts.history: made_here}):
         in_a_loop(server, work)
     assert made == {"of_study": False, "frame": False, "history": False}
