@@ -139,7 +139,12 @@ class Explanation(TypedDict):
 
 
 class ResultItem(TypedDict, total=False):
-    """A result or a failure of a trial, or at your own point, as an item of ``observe_many``."""
+    """A result or a failure of a trial, or at your own point, as an item of ``observe_many``.
+
+    The keys are ``trial`` and ``attempt`` or, for your own point, ``parameters``, ``plate`` and ``attributes``; for a
+    result ``value``, ``std_error``, ``metrics``, ``std_errors``, ``cost``, ``partial`` and ``seconds``; and ``state``
+    and ``reason`` for a failure.
+    """
 
     trial: int
     """The number of the trial; without it, ``parameters`` is your own point."""
