@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from adabkb_client import (
     Study,
     Trial,
 )
+from tests.calls import watching
 from tests.integration.client.objectives import parabola
 from tests.waiting import TIMEOUT_SECONDS
 
@@ -170,23 +172,19 @@ def test_exceptions_that_are_caught_fail_their_trials_and_never_stop_the_run(stu
     assert "LookupError: a subclass of what is caught" in {trial.reason for trial in study.trials()}
 
 
-def test_a_failure_that_the_function_has_reported_is_not_reported_again(
-    study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_that_the_function_has_reported_is_not_reported_again(study: Study) -> None:
     reported: list[str] = []
-    fail = LeasedTrial.fail
 
-    def counted(trial: LeasedTrial, reason: str) -> None:
-        reported.append(reason)
-        fail(trial, reason)
-
-    monkeypatch.setattr(LeasedTrial, "fail", counted)
+    def count(frame: FrameType, event: str) -> None:
+        if event == "call":
+            reported.append(frame.f_locals["reason"])
 
     def function(trial: LeasedTrial) -> float:
         trial.fail("the flask broke")
         raise LookupError("of the program")
 
-    report = study.run(function, catch=LookupError, pass_trial=True, n_trials=1)
+    with watching({LeasedTrial.fail: count}):
+        report = study.run(function, catch=LookupError, pass_trial=True, n_trials=1)
     assert (report.failed, reported) == (1, ["the flask broke"])
     assert [trial.reason for trial in study.trials()] == ["the flask broke"]
 
