@@ -458,7 +458,8 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
         pattern = re.sub(r"\\{.*?\\}", "[^/]+", re.escape(path))
         for method, call in calls.items():
             is_made = any(method.upper() == made and re.fullmatch(pattern, where) for made, where in called)
-            by_another = call["operationId"] in ("getTrial", "excludeObservation", "listCells")  # why, exclude, partition
+            # by why and trials, by exclude, and by partition
+            by_another = call["operationId"] in ("getTrial", "excludeObservation", "listCells")
             in_database = call["operationId"] in (
                 "createToken",
                 "changeToken",
