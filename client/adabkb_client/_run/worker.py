@@ -199,7 +199,8 @@ class _Crew:
             processes = list(self._processes)
         releases = [threading.Thread(target=self._release, args=(trial,), daemon=True) for trial in leased]
         for release in releases:
-            release.start()
+            with suppress(KeyboardInterrupt, SystemExit):  # a second signal, while start() waits for the thread
+                release.start()
         _join(releases, self._stop_seconds)
         for process in processes:
             process.kill()
