@@ -171,8 +171,8 @@ class StudyRow:
 
     @property
     def places_left(self) -> int:
-        """Number of trials that can still be added to the last plate; 0 if it is closed, if the next trial begins a
-        plate, if the study has more plates than its budget allows, and in a study without plates."""
+        """Number of trials that can still be added to the last plate. It is 0 if that plate is closed, if the next
+        trial begins another one, or if the budget allows fewer plates than there are; also without plates."""
         plates = self.definition.get("plates")
         if plates is None or (self.plates_left is not None and self.plates_left < 0):
             return 0
