@@ -50,10 +50,11 @@ def run(
     budget: Annotated[int | None, typer.Option(min=1, help="At most this many evaluations.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one core each.")] = 1,
     force: Annotated[bool, typer.Option(help="Repeat runs that already have results.")] = False,
+    since: Annotated[int, typer.Option(help="Repeat runs of our engine before this revision.")] = 0,
     out: Annotated[Path, typer.Option(help="File that takes the results.")] = QUALITY,
 ) -> None:
     """Run what is missing in the results."""
-    there = store.load(out).runs
+    there = store.load(out)
     wanted = [
         Job(problem, name, entry, seed, min(entry.budget, problem.budget, budget or problem.budget))
         for name, entry in chosen_methods(methods).items()
@@ -61,11 +62,7 @@ def run(
         if entry.runs_on(problem)
         for seed in range(min(entry.seeds, problem.seeds, seeds or problem.seeds))
     ]
-    missing = [
-        job
-        for job in wanted
-        if force or store.key(job) not in there or there[store.key(job)]["evaluations"] < job.budget
-    ]
+    missing = [job for job in wanted if force or not store.is_complete(there, job, since)]
     if failed := keep_all(missing, jobs, partial(store.add, out)):
         typer.echo(f"{failed} of {len(missing)} runs failed", err=True)
         raise typer.Exit(1)

@@ -105,9 +105,19 @@ def runs(results: Results) -> str:
         problems = [p for p in (*FUNCTION_PROBLEMS.values(), *TASK_PROBLEMS.values()) if not entry or entry.runs_on(p)]
         wanted = sum(min(p.seeds, entry.seeds) if entry else p.seeds for p in problems)
         done = sum(method == name for _, method, _ in results.runs)
-        versions = {**made["packages"]} or {"": "this repository" if name in ours([name]) else "numpy, scipy"}
+        versions = {**made["packages"]} or {"": revisions(results, name) if name in ours([name]) else "numpy, scipy"}
         rows.append([name, f"{done} of {wanted}", ", ".join(f"{k} {v}".strip() for k, v in versions.items())])
     return table(["method", "runs", "made with"], rows)
+
+
+def revisions(results: Results, name: str) -> str:
+    """The revision of the engine that made the newest runs of a method of ours, and how many it made."""
+    known = [run.get("revision", 0) for (_, method, _), run in results.runs.items() if method == name]
+    newest = max(known)
+    if not newest:
+        return "this repository"
+    made = known.count(newest)
+    return f"this repository, revision {newest}" + ("" if made == len(known) else f" in {made} runs, older in others")
 
 
 def functions(results: Results, budget: int) -> str:

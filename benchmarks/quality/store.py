@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adabkb_service.engine.auto.state.checkpoint import REVISION
 from benchmarks.output import provenance
 from benchmarks.pool import rewriting
 from benchmarks.quality.runs import BUDGETS, COUNTS, Job, Run
@@ -21,7 +22,7 @@ class Results:
     """The content of the file."""
 
     runs: dict[Key, Mapping[str, Any]] = field(default_factory=dict)
-    """Fields of ``Run``."""
+    """Fields of ``Run``; ``revision`` of the engine, if the method is ours (older runs lack it)."""
     methods: dict[str, Any] = field(default_factory=dict)
     """Method -> origin of its newest run."""
 
@@ -29,6 +30,15 @@ class Results:
 def key(job: Job) -> Key:
     """The key of a job's run."""
     return job.problem.name, job.name, job.seed
+
+
+def is_complete(results: Results, job: Job, since: int = 0) -> bool:
+    """Whether a job needs no run: there is one with all evaluations and, if the method is ours, of this revision of
+    the engine or a later one."""
+    run = results.runs.get(key(job))
+    if run is None or run["evaluations"] < job.budget:
+        return False
+    return job.entry.is_peer or run.get("revision", 0) >= since
 
 
 def load(*paths: Path) -> Results:
@@ -46,7 +56,8 @@ def add(path: Path, job: Job, run: Run, module: str = "benchmarks.quality") -> N
     """Add a run of a module to the file. Two benchmarks may write to the same file at the same time."""
     with rewriting(path) as partial:
         results = load(path)
-        results.runs[key(job)] = run.rounded()
+        revision = {} if job.entry.is_peer else {"revision": REVISION}
+        results.runs[key(job)] = {**run.rounded(), **revision}
         results.methods[job.name] = {**provenance(module), "packages": job.entry.versions()}
         partial.write_text(_text(results))
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from adabkb_service.engine.auto.state.checkpoint import REVISION
 from benchmarks.functions import Array
 from benchmarks.quality import store
 from benchmarks.quality.__main__ import GROUPS, PROBLEMS, QUALITY, app
@@ -21,7 +22,7 @@ from benchmarks.quality.methods import METHODS
 from benchmarks.quality.methods.direct import Direct
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, MARGIN, MAX_SHIFT, WithRegret, generator, shifted
 from benchmarks.quality.report import DOCUMENT, sections
-from benchmarks.quality.runs import BUDGETS, COUNTS, Job
+from benchmarks.quality.runs import BUDGETS, COUNTS, Job, Run
 from benchmarks.quality.scores import collect, standings, tied
 from benchmarks.quality.stopping import gap_share_below, losses, no_gain_for, stopped_at
 from benchmarks.quality.store import Results
@@ -143,6 +144,16 @@ def test_run_resumes_and_writes_tables(tmp_path: Path) -> None:
     assert len(run["seconds"]) == BUDGETS.index(10) + 1
     assert json.loads(out.read_text())["methods"]["random"]["versions"].keys() == {"python", "numpy", "scipy"}
     assert "random" in sections(store.load(out))["runs"]
+
+
+def test_runs_of_an_older_engine_are_repeated_on_request(tmp_path: Path) -> None:
+    peer, own = (Job(FUNCTION_PROBLEMS["Branin"], name, METHODS[name], 0, 5) for name in ("random", "auto"))
+    for job in (peer, own):
+        store.add(tmp_path / "quality.json", job, Run(5, [], [], [], []))
+    results = store.load(tmp_path / "quality.json")
+    assert store.is_complete(results, own, since=REVISION)
+    assert not store.is_complete(results, own, since=REVISION + 1)
+    assert store.is_complete(results, peer, since=REVISION + 1), "a peer has no revision"
 
 
 def test_unknown_names_are_rejected() -> None:
