@@ -1,5 +1,5 @@
 # Two stages: wheels are built in the first, the second carries only what runs.
-FROM python:3.12-slim AS build
+FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea AS build
 WORKDIR /src
 RUN python -m venv /opt/adabkb
 COPY pyproject.toml hatch_build.py constraints.txt mkdocs.yml README.md LICENSE ./
@@ -15,7 +15,7 @@ COPY benchmarks/quality/data/README.md benchmarks/quality/data/README.md
 COPY benchmarks/results benchmarks/results
 RUN /opt/adabkb/bin/python -m pip install --no-cache-dir -c constraints.txt '.[oidc,server]'
 
-FROM python:3.12-slim
+FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
 RUN useradd --system --uid 10001 --home-dir /data --create-home adabkb
 COPY --from=build /opt/adabkb /opt/adabkb
 ENV PATH=/opt/adabkb/bin:$PATH \

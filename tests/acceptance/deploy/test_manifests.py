@@ -382,8 +382,24 @@ def test_documentation_names_the_tested_postgresql_version(postgresql_server: sa
     with postgresql_server.connect() as connection:
         version = connection.exec_driver_sql("SHOW server_version_num").scalar_one()
     page = (DEPLOY.parent / "docs" / "support.md").read_text()
-    image = compose()["services"]["database"]["image"].removeprefix("postgres:")
-    assert f"all tests on {int(version) // 10_000}, none on {image}, which the [recipes]" in page
+    assert f"all tests on {int(version) // 10_000}, which the [recipes]" in page
+    for file in ("docker-compose.yml", "deploy/compose/compose.yaml"):
+        assert f"image: postgres:{int(version) // 10_000}@" in (DEPLOY.parent / file).read_text(), file
+
+
+def test_images_of_others_are_pinned_to_a_digest() -> None:
+    """Two builds use the same bytes. Dependabot proposes newer ones."""
+    found = [
+        image
+        for pattern in ("**/Dockerfile", "**/*.Dockerfile", "**/*compose.y*ml", "**/*.yaml")
+        for folder in ("deploy", "examples")
+        for file in [*(DEPLOY.parent / folder).glob(pattern), *DEPLOY.parent.glob(pattern.removeprefix("**/"))]
+        for image in re.findall(r"^FROM (\S+)|^\s+(?:- )?image: (\S+)", file.read_text(), re.MULTILINE)
+    ]
+    ours = ("adabkb-service:", "svm-worker:")
+    images = {"".join(image) for image in found if not "".join(image).startswith(ours)}
+    assert {image.partition(":")[0] for image in images} >= {"python", "postgres", "caddy"}
+    assert [image for image in images if not re.search(r"@sha256:[0-9a-f]{64}$", image)] == []
 
 
 def _pods(node: Any) -> Iterator[dict[str, Any]]:
