@@ -109,8 +109,11 @@ def errors() -> str:
 
 
 def command_line() -> str:
-    """The help of every command."""
-    return "\n\n".join(f"```console\n$ {name} --help\n{text}\n```" for name, text in helps())
+    """The help of every command, under a heading of its own."""
+    return "\n\n".join(
+        f"{'#' * min(len(name.split()) + 1, 3)} {name}\n\n```console\n$ {name} --help\n{text}\n```"
+        for name, text in helps()
+    )
 
 
 def helps() -> Iterator[tuple[str, str]]:
@@ -318,7 +321,7 @@ def stories(name: str) -> str:
 
 SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "settings": ("operations.md", settings),
-    "cli": ("command-line.md", command_line),
+    "cli": ("reference/command-line.md", command_line),
     "routes": ("http.md", routes),
     "errors": ("http.md", errors),
     "metrics": ("telemetry.md", metrics),

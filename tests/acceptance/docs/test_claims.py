@@ -15,7 +15,7 @@ CLAIM = re.compile(
     r"|\d ?ms\b|\d s of a processor|of the truth\b",
     re.IGNORECASE,
 )
-REASONED = ("decisions/", "algorithm.md", "glossary.md", "mistakes.md", "reference/", "command-line.md", "http.md")
+REASONED = ("decisions/", "algorithm.md", "glossary.md", "mistakes.md", "reference/", "http.md")
 """Pages about what the code does, not how well. Decisions state past measurements."""
 
 
