@@ -22,7 +22,7 @@ FAST := tests/acceptance/docs tests/integration/study tests/integration/operatio
 # Otherwise each of the hundreds of processes that the tests start compiles all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install serve demo docs check unit test lint lint-deployment lint-scripts proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
+.PHONY: install serve demo docs check unit test page lint lint-deployment lint-scripts proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
 
 install: $(LOOPS) $(SITE)
 
@@ -72,6 +72,9 @@ lint-deployment: $(STAMP)  ## what runs only elsewhere: shell scripts, the image
 
 lint-scripts: $(STAMP)  ## format, linter and types of the scripts of the page
 	@$(BIN)/python -m tests.acceptance.page.scripts
+
+page: $(LOOPS)  ## all tests of the web interface, including the long ones, on both databases (a quarter of an hour)
+	@$(BIN)/python -m pytest -n 4 --dist loadfile -m "long or not long" tests/acceptance/page
 
 proof: $(LOOPS)  ## every test, including the long ones (hours)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long"

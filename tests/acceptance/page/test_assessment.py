@@ -49,6 +49,7 @@ def test_the_page_has_the_sentences_of_the_api(browser: Browser, site: str, api:
         assert accessible(page) == []
 
 
+@pytest.mark.long
 def test_the_outlier_leads_to_its_result_and_is_gone_when_it_is_corrected(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
@@ -92,6 +93,7 @@ def test_a_choice_that_was_never_tried_is_filled_in_for_the_next_experiment(
     assert trial["parameters"]["catalyst"] == "PPh3"
 
 
+@pytest.mark.long
 def test_a_range_is_widened_and_narrowed_again(browser: Browser, site: str, api: httpx.Client) -> None:
     lab(api, "edge", 5)
     for number in range(16):  # without outliers
@@ -115,6 +117,7 @@ def high(api: httpx.Client) -> float:
     return found
 
 
+@pytest.mark.long
 def test_what_a_busy_model_did_not_say_comes_later(browser: Browser, site: str, api: httpx.Client) -> None:
     """Without a change of the study."""
     lab(api, "busy", 9)
@@ -136,6 +139,7 @@ def test_what_a_busy_model_did_not_say_comes_later(browser: Browser, site: str, 
         expect(page.locator("#assessment")).to_contain_text(found["findings"]["text"])
 
 
+@pytest.mark.long
 def test_a_trial_is_repeated_annotated_and_followed_by_the_next(browser: Browser, site: str, api: httpx.Client) -> None:
     checked(api.post("/v1/studies", json={"id": "rows", "direction": "maximize", "parameters": LAB, "seed": 1}))
     (trial,) = checked(api.post("/v1/studies/rows/suggest", json={}))["trials"]
@@ -179,6 +183,7 @@ def test_what_users_write_is_shown_as_text(browser: Browser, site: str, api: htt
         assert page.locator("img[onerror], script:not([src])").count() == 0
 
 
+@pytest.mark.long
 def test_an_unusual_result_is_marked_until_it_is_confirmed(browser: Browser, site: str, api: httpx.Client) -> None:
     """From the moment of the entry, in the table and on the page of its trial."""
     lab(api, "marked", 20)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.acceptance.page.studies import checked
@@ -237,6 +238,7 @@ def takes_several_points(page: Page) -> None:
     expect(page.locator("section.open li")).to_have_count(2)
 
 
+@pytest.mark.long
 def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site: str, api: httpx.Client) -> None:
     with new_study(browser, site, "limited") as page:
         for name in ("seconds", "memory"):
@@ -366,6 +368,7 @@ def test_a_result_that_is_late_can_still_be_entered(browser: Browser, site: str,
     assert api.get("/v1/studies/late/trials/1").json()["value"] == 0.5
 
 
+@pytest.mark.long
 def test_the_list_says_that_a_study_ends_by_its_rule_while_a_trial_is_out(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
@@ -384,6 +387,7 @@ def test_the_list_says_that_a_study_ends_by_its_rule_while_a_trial_is_out(
         expect(page.locator("#figures .pill").first).to_have_text("ending")
 
 
+@pytest.mark.long
 def test_an_ended_study_with_a_trial_still_out_asks_only_for_its_result(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

@@ -32,6 +32,7 @@ def site(database: str) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.long
 def test_what_constraints_and_conditions_leave_out_is_shown(browser: Browser, site: str, api: httpx.Client) -> None:
     """Points that constraints exclude are hatched, and two parameters that are never active together cause no error."""
     both = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("a", "b")]
@@ -171,6 +172,7 @@ def test_the_charts_that_a_person_chooses_are_in_the_address_of_the_study_and_of
         expect(page.locator("#importance")).to_have_attribute("data-state", "shown")
 
 
+@pytest.mark.long
 def test_combinations_that_constraints_exclude_are_not_among_the_untried_ones(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
@@ -384,6 +386,7 @@ def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, si
         expect(page.get_by_role("row", name="traded")).to_contain_text("2 objectives")
 
 
+@pytest.mark.long
 def test_labels_of_several_objectives_are_used_everywhere(browser: Browser, site: str, api: httpx.Client) -> None:
     objectives = [{"metric": "yld", "direction": "maximize"}, {"metric": "prc", "direction": "minimize"}]
     quantities = {"yld": {"label": "Yield", "unit": "%", "digits": 1}, "prc": {"label": "Price", "unit": "€"}}
@@ -453,6 +456,7 @@ def bounded_and_conditional(api: httpx.Client) -> None:
     checked(api.post("/v1/studies/net/observe", json={"trial": 3, "value": 4, "metrics": {"ms": 10}}))
 
 
+@pytest.mark.long
 def test_charts_of_a_study_with_a_bound_and_a_condition(browser: Browser, site: str, api: httpx.Client) -> None:
     """Results that violate the bound are not among the best; a parameter that is not used has no value; failed trials
     have no result; trials keep their numbers; slices pass through the point that the caption names."""

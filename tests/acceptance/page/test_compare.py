@@ -160,6 +160,7 @@ def test_the_charts_that_a_person_chooses_are_in_the_address_and_stay_with_anoth
             expect(other.locator("#progress")).to_be_hidden()
 
 
+@pytest.mark.long
 def test_learning_curves_are_compared_across_studies_and_across_trials(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         page.goto("/compare?study=slow&study=quick&charts=curves")

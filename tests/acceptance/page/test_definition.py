@@ -96,6 +96,7 @@ def open_form(page: Page) -> None:
     expect(page.get_by_label("Definition", exact=True)).not_to_have_value("")
 
 
+@pytest.mark.long
 def test_the_form_has_a_field_for_all_that_a_definition_may_say(browser: Browser, site: str) -> None:
     """Each definition fills in the form, whose fields give the same definition."""
     with tab(browser, site) as page:
@@ -244,6 +245,7 @@ def test_a_study_like_an_older_one_has_its_present_definition(browser: Browser, 
     assert made["seed"] != 3
 
 
+@pytest.mark.long
 def test_exclusions_of_an_older_study_are_in_the_table_again(browser: Browser, site: str, api: httpx.Client) -> None:
     """Those at the end of its constraints that the table can represent; they can be edited there."""
     parameters = [X, {"name": "flow rate", "kind": "int", "low": 1, "high": 9}, {"name": "in", "kind": "bool"}]
@@ -264,6 +266,7 @@ def test_exclusions_of_an_older_study_are_in_the_table_again(browser: Browser, s
     assert found == [*constraints[:2], 'not (x > 0.5 and "flow rate" > 4)', constraints[3]]
 
 
+@pytest.mark.long
 def test_exclusions_name_values_of_every_kind(browser: Browser, site: str, api: httpx.Client) -> None:
     """Including null, lists and the empty string, in both directions."""
     choices = ["", None, [1, "a b", False], "plain"]
@@ -318,6 +321,7 @@ def test_what_the_service_refuses_stands_beside_its_field_and_nothing_typed_is_l
         page.wait_for_url("**/studies/my-study-1")
 
 
+@pytest.mark.long
 def test_a_chemist_creates_a_study_with_the_keyboard(browser: Browser, site: str, api: httpx.Client) -> None:
     """Three shares of a mixture, four ligands, one exclusion, a temperature in °C, a yield of 0 to 100 %, 30 trials."""
     with tab(browser, site) as page:

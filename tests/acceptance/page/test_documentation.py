@@ -114,6 +114,7 @@ def answered() -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.long
 def test_the_search_finds_the_answer_to_each_question(browser: Browser, site: str) -> None:
     """Among the first three pages is that of questions or one that the answer links to."""
     questions = answered()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from tests.acceptance.page.studies import checked
@@ -86,6 +87,7 @@ def test_a_space_and_its_rules_are_edited_after_a_preview(browser: Browser, site
     assert study["best"]["value"] == 60
 
 
+@pytest.mark.long
 def test_mixtures_priors_and_the_values_in_use_are_edited(browser: Browser, site: str, api: httpx.Client) -> None:
     shares = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("water", "oil")]
     definition = {"id": "mixed", "direction": "maximize", "parameters": [*PARAMETERS, *shares]}
@@ -114,6 +116,7 @@ def test_mixtures_priors_and_the_values_in_use_are_edited(browser: Browser, site
     assert (study["prior"], study["baseline"]) == ({"temperature": {"around": 60, "width": 5}}, {"ligand": "PPh3"})
 
 
+@pytest.mark.long
 def test_the_keyboard_is_enough_on_a_phone_in_the_dark(browser: Browser, site: str, api: httpx.Client) -> None:
     reacting(api, "keys")
     with tab(browser, site, size=PHONE, color_scheme="dark") as page:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.acceptance.page.studies import checked
@@ -83,6 +84,7 @@ def test_combinations_become_constraints_which_no_point_violates(
         assert point["ligand"] != "2\"-in 'x'" or point["temperature"] > 40
 
 
+@pytest.mark.long
 def test_what_is_wrong_is_told_at_the_cell(browser: Browser, site: str) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         coupling(page, "wrong")
@@ -112,6 +114,7 @@ def test_what_is_wrong_is_told_at_the_cell(browser: Browser, site: str) -> None:
         expect(alert.filter(has_text="Constraints, one per line: column 6: 'm' is not a parameter")).to_be_visible()
 
 
+@pytest.mark.long
 def test_the_table_follows_the_parameters_and_the_keyboard_is_enough(browser: Browser, site: str) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         coupling(page, "followed")

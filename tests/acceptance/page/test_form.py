@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.acceptance.page.studies import checked
@@ -39,6 +40,7 @@ def exists_where(row: Locator, parent: str, value: str | None = None) -> Locator
 ODD = ["1,4-dioxane", "a; b", """say "no" or 'yes'""", "sgd: 3 = best", "007", "1,4", "12.5", "<b>&amp;</b>"]
 
 
+@pytest.mark.long
 def test_a_choice_may_contain_any_character(browser: Browser, site: str, api: httpx.Client) -> None:
     """Also in weights and in conditions of other parameters. A summary shows which choices are numbers."""
     with tab(browser, site, refused=REFUSALS) as page:
@@ -131,6 +133,7 @@ TABLE = "solvent;polarity;boiling point\nwater;10,2;100\nethanol;5,2;78\nhexane;
 NUMBERS = "Numbers that describe the values"
 
 
+@pytest.mark.long
 def test_a_table_gives_a_choice_its_values_and_numbers_that_describe_them(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
@@ -200,6 +203,7 @@ def test_a_catalogue_is_pasted_from_a_spreadsheet_and_its_numbers_are_shown(
         )
 
 
+@pytest.mark.long
 def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str, api: httpx.Client) -> None:
     """Errors appear at their fields, whose sections open; the form explains each field."""
     with tab(browser, site, size=PHONE, refused=REFUSALS) as page:
@@ -267,6 +271,7 @@ def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str,
     assert (study["cost"], study["per_cost"], study["budget"]) == ("told", True, {"cost": 100})
 
 
+@pytest.mark.long
 def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
     shared = {"direction": "minimize", "parameters": parameters, "metrics": ["size"], "budget": {"cost": 100}}
@@ -380,6 +385,7 @@ def test_all_mistakes_of_a_form_are_reported_at_once(browser: Browser, site: str
         )
 
 
+@pytest.mark.long
 def test_a_number_added_to_ordered_numbers_is_put_in_its_place(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         page.goto("/new")
@@ -456,6 +462,7 @@ def test_a_measured_value_between_two_steps_is_stored_and_shown(browser: Browser
     assert checked(api.get("/v1/studies/drifted/trials/2"))["parameters"] == {"heat": 75}
 
 
+@pytest.mark.long
 def test_a_measured_value_between_two_ordered_numbers_is_stored_and_shown(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
@@ -492,6 +499,7 @@ def test_a_measured_value_between_two_ordered_numbers_is_stored_and_shown(
     assert found == [0.11, 0.0785, 0.1]
 
 
+@pytest.mark.long
 def test_an_experiment_of_ones_own_that_failed_between_two_steps_is_stored(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

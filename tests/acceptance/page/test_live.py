@@ -103,6 +103,7 @@ def test_a_browser_notifies_only_who_has_asked_for_it(browser: Browser, site: st
         assert page.evaluate("told") == ["Trial 1 gave 0.25"]
 
 
+@pytest.mark.long
 def test_events_give_their_reasons_in_words(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "reasons", max_attempts=1, failure_limit=1, budget=3)
     checked(api.post(f"{path}/suggest", json={"lease_seconds": 1}))
@@ -127,6 +128,7 @@ def test_events_give_their_reasons_in_words(browser: Browser, site: str, api: ht
         expect(page.locator("#trial-events")).to_contain_text("Failed: no result arrived before its reservation ended")
 
 
+@pytest.mark.long
 def test_the_feed_and_the_report_write_changed_settings_alike(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(
         api, "settings", quantities={"value": {"label": "Yield", "unit": "%"}}, pending_limit=3, plates={"size": 2}
@@ -176,6 +178,7 @@ def test_a_browser_that_denies_notifications_is_not_asked(browser: Browser, site
         expect(page.locator("#notify")).to_have_text("This browser blocks notifications from this page")
 
 
+@pytest.mark.long
 def test_a_webhook_is_added_turned_off_and_deleted_by_a_form(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "hooked")
     with receiving() as receiver, tab(browser, site, refused=[422]) as page:

@@ -66,6 +66,7 @@ def test_no_page_of_another_site_uses_the_server_nor_a_name_of_its_own(site: str
     assert httpx.get(f"{site}/v1/studies/s").json() == before
 
 
+@pytest.mark.long
 def test_the_page_to_try_the_api_works_under_its_policy(site: str, browser: Browser) -> None:
     with tab(browser, site) as page:
         page.goto("/api")

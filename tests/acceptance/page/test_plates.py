@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.acceptance.page.studies import checked
@@ -36,6 +37,7 @@ def test_the_form_declares_plates_and_the_study_shows_them(browser: Browser, sit
     assert checked(api.get("/v1/studies/coupling"))["plates"] == {"size": 4, "shared": ["heat"]}
 
 
+@pytest.mark.long
 def test_a_budget_in_plates_is_entered_shown_and_raised(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
@@ -95,6 +97,7 @@ def test_a_plate_is_asked_for_and_its_number_is_in_the_table(browser: Browser, s
     assert len({trial["parameters"]["heat"] for trial in trials}) == 1
 
 
+@pytest.mark.long
 def test_the_end_of_a_plate_is_told_with_its_results_and_offers_the_next_one(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
@@ -129,6 +132,7 @@ def test_the_end_of_a_plate_is_told_with_its_results_and_offers_the_next_one(
         expect(dialog.get_by_label("How many points")).to_have_value("open")
 
 
+@pytest.mark.long
 def test_own_points_are_on_plates_by_the_forms_and_by_a_pasted_table(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_report_is_whole_without_scrolling_and_is_printed_as_it_is(browser: Br
             assert not page.locator(hidden).first.is_visible(), hidden
 
 
+@pytest.mark.long
 def test_the_first_printed_page_is_a_summary(browser: Browser, site: str, api: httpx.Client) -> None:
     changes = {"title": "Buchwald of amine 4", "description": "Coupling with morpholine", "tags": {"project": "KX-14"}}
     checked(api.patch("/v1/studies/digits", json=changes))
@@ -114,6 +115,7 @@ def test_the_first_printed_page_is_a_summary(browser: Browser, site: str, api: h
         expect(page.locator("#history")).not_to_be_visible()
 
 
+@pytest.mark.long
 def test_a_report_opens_while_too_many_people_read_the_model(browser: Browser, other_sqlite: str) -> None:
     """The parts that the model says follow by themselves, and printing waits for them.
 
@@ -141,6 +143,7 @@ def test_a_report_opens_while_too_many_people_read_the_model(browser: Browser, o
             expect(page.get_by_role("button", name="Print")).to_be_enabled()
 
 
+@pytest.mark.long
 def test_a_chart_waits_for_its_turn_while_the_server_is_busy(browser: Browser, site: str) -> None:
     """The page itself asks again for six times; a report goes on."""
     asked = []
@@ -166,6 +169,7 @@ def test_a_chart_waits_for_its_turn_while_the_server_is_busy(browser: Browser, s
 
 
 @OF_IMAGES
+@pytest.mark.long
 def test_every_chart_is_saved_as_an_image_that_stands_alone(
     browser: Browser, site: str, as_svg: Sequence[str], as_png: Sequence[str]
 ) -> None:
@@ -207,6 +211,7 @@ def colours(image: Image.Image) -> int:
     return len(image.convert("RGB").getcolors(2**24) or [])
 
 
+@pytest.mark.long
 def test_a_report_shows_names_that_contain_markup_as_they_are(browser: Browser, site: str, api: httpx.Client) -> None:
     objectives = [{"metric": HOSTILE, "direction": "minimize"}, {"metric": "speed", "direction": "maximize"}]
     parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]

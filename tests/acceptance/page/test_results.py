@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
@@ -84,6 +85,7 @@ def test_pasted_results_are_corrected_and_excluded_at_any_time(browser: Browser,
     assert (result["value"], result["excluded"], result["trial"]) == (8.5, True, None)
 
 
+@pytest.mark.long
 def test_a_fault_of_a_pasted_table_names_line_column_and_remedy(browser: Browser, site: str, api: httpx.Client) -> None:
     baked(api, "faulty")
     header, number = "minutes,solvent,strength,value,std_error\n", " Write a number, or n.d. if there is no result."
@@ -126,6 +128,7 @@ def pasted(page: Page, study: str, table: str) -> None:
     page.locator("#paste-go", has_text="Add").click()
 
 
+@pytest.mark.long
 def test_a_result_of_ones_own_has_a_note(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
     checked(api.post("/v1/studies", json={"id": "noted", "direction": "minimize", "parameters": parameters}))
@@ -146,6 +149,7 @@ def test_a_result_of_ones_own_has_a_note(browser: Browser, site: str, api: httpx
     assert result["attributes"] == {"note": "turbid after an hour"}
 
 
+@pytest.mark.long
 def test_a_photograph_is_added_to_a_result_of_ones_own_and_is_in_the_report(
     browser: Browser, site: str, api: httpx.Client, tmp_path: Path
 ) -> None:
@@ -168,6 +172,7 @@ def test_a_photograph_is_added_to_a_result_of_ones_own_and_is_in_the_report(
     assert checked(api.get("/v1/studies/photos/observations/1/files"))["items"] == []
 
 
+@pytest.mark.long
 def test_rows_of_an_export_that_is_opened_again_are_not_stored_twice(
     browser: Browser, site: str, api: httpx.Client, tmp_path: Path
 ) -> None:

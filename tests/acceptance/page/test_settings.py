@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.acceptance.page.studies import checked
@@ -30,6 +31,7 @@ def entered(page: Page, trial: int, value: str, **changes: str) -> None:
     expect(page.get_by_text(f"The result of trial {trial} is stored: ")).to_be_visible()
 
 
+@pytest.mark.long
 def test_values_are_shown_as_a_person_sets_them_and_stored_exactly(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

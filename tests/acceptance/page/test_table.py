@@ -66,6 +66,7 @@ def only(page: Page, kind: str, rows: list[str]) -> None:
     expect(page.locator("#rows tbody th")).to_have_text(rows)
 
 
+@pytest.mark.long
 def test_every_experiment_has_a_row_in_one_table(browser: Browser, lab: str, api: httpx.Client) -> None:
     filled(api)
     with tab(browser, lab) as page:
@@ -169,6 +170,7 @@ def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
     assert told[2:] == ["read again", None, "wrong flask"]
 
 
+@pytest.mark.long
 def test_a_row_that_is_edited_stays_though_the_table_is_being_read(
     browser: Browser, lab: str, api: httpx.Client
 ) -> None:
@@ -198,7 +200,7 @@ def test_a_row_that_is_edited_stays_though_the_table_is_being_read(
         expect(page.get_by_role("button", name="Edit the result of trial 6")).to_be_visible()
 
 
-@pytest.mark.parametrize("is_refused", [False, True])
+@pytest.mark.parametrize("is_refused", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_a_row_that_is_edited_stays_though_another_one_is_being_saved(
     browser: Browser, lab: str, api: httpx.Client, *, is_refused: bool
 ) -> None:
@@ -340,6 +342,7 @@ def results(api: httpx.Client, study: str) -> list[Any]:
     )
 
 
+@pytest.mark.long
 def test_a_file_that_is_none_is_refused_and_a_large_one_is_stored_whole(
     browser: Browser, lab: str, api: httpx.Client, tmp_path: Path
 ) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import accessible, tab
 
 
+@pytest.mark.long
 def test_a_study_is_called_by_its_title_everywhere(browser: Browser, site: str, api: httpx.Client) -> None:
     """The form makes the id from the title. The title is on every page, can be changed, and finds the study."""
     with tab(browser, site) as page:

@@ -79,6 +79,7 @@ def test_who_declines_a_trial_is_not_told_that_it_changed(browser: Browser, site
         expect(page.locator("#changed")).to_be_hidden()
 
 
+@pytest.mark.long
 def test_a_point_that_the_model_did_not_choose_says_so(browser: Browser, site: str, api: httpx.Client) -> None:
     """Whoever waits a day for a result can decline the point and ask again."""
     created(api, "degraded")
@@ -96,6 +97,7 @@ def test_a_point_that_the_model_did_not_choose_says_so(browser: Browser, site: s
         expect(page.get_by_text("The model did not answer in time, so it is quasi-random.")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_point_is_removed_from_the_queue_and_put_back(browser: Browser, site: str, api: httpx.Client) -> None:
     created(api, "queued")
     for _ in range(2):

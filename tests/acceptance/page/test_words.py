@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.acceptance.page.studies import checked
@@ -109,6 +110,7 @@ def changes(page: Page, of: str, **texts: str) -> None:
     page.get_by_role("button", name="Save", exact=True).click()
 
 
+@pytest.mark.long
 def test_names_and_units_are_changed_in_a_running_study_and_taken_back(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
@@ -135,6 +137,7 @@ def test_names_and_units_are_changed_in_a_running_study_and_taken_back(
     assert (last["parameters"], last["quantities"]) == (before["parameters"], before["quantities"])
 
 
+@pytest.mark.long
 def test_a_result_slightly_beyond_its_bounds_is_stored_with_a_warning(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
