@@ -136,6 +136,7 @@ def audited(client: httpx.Client, name: str, headers: dict[str, str] | None = No
     return str(next(each["address"] for each in entries if each["detail"].get("name") == name))
 
 
+@pytest.mark.long
 def test_prometheus_can_read_metrics_with_a_read_token(lab: Lab) -> None:
     """Through Caddy with its own certificate, as under systemd. Without a token, the request is refused."""
     with lab.client() as client:

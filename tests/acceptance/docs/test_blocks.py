@@ -128,6 +128,7 @@ def test_inline_commands_are_valid() -> None:
             commands.check(command)
 
 
+@pytest.mark.long
 def test_pictures_are_drawn_by_the_code(address: str, tmp_path: Path) -> None:
     """All pictures of the page, small enough for a slow connection."""
     pictures.draw(tmp_path, address)

@@ -135,6 +135,7 @@ def test_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> None
         assert client.study("htru2").info().counts.active == 0
 
 
+@pytest.mark.long
 def test_demo_deletes_no_foreign_file_and_no_database_in_use(demo: Demo, tmp_path: Path) -> None:
     assert (demo.folder / "thesis.txt").read_text() == "years of work"
     folder = Path(shutil.copytree(demo.folder, tmp_path / "demo"))
@@ -168,6 +169,7 @@ def test_results_still_count_after_the_space_is_edited_twice(server: str) -> Non
     assert "version 3 of the space, 9 results, all of which count" in output
 
 
+@pytest.mark.long
 def test_digits_example_measures_the_recommended_point(server: str) -> None:
     """With two workers, each run differs; benchmarks.calibration measures the coverage of two standard deviations."""
     output = printed("examples/digits_svm.py", "14", ADABKB_URL=server)

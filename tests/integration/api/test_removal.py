@@ -93,6 +93,7 @@ def count(database: Database, table: str) -> int:
         return int(connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one())
 
 
+@pytest.mark.long
 def test_deletion_transactions_change_few_rows(database: Database) -> None:
     """To the trash, from the trash, and permanently; the database counts the rows."""
     with service_on(database) as (client, service):

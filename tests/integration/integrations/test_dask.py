@@ -40,6 +40,7 @@ def test_a_run_evaluates_on_the_cluster(study: Study) -> None:
     clusters.check_evaluation(study, "dask")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_cluster")
 def test_run_without_a_suitable_worker_reports_it_and_times_out(study: Study) -> None:
     message = clusters.check_waiting_message(study, "dask", {"resources": {"GPU": 1}})

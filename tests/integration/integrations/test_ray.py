@@ -275,6 +275,7 @@ def evaluation_on_nodes(lost: str, folder: Path) -> Callable[..., float]:
     return function
 
 
+@pytest.mark.long
 def test_trial_of_a_lost_node_is_issued_again(study: Study, cluster: Cluster, tmp_path: Path) -> None:
     node = cluster.add_node(num_cpus=1, resources={"place": 1})
     (folder := tmp_path / "begun").mkdir()
