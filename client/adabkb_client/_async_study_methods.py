@@ -99,8 +99,9 @@ class AsyncStudy:
             baseline: the current settings that replace all former ones; an empty dict removes them.
             budget: the maximum number of trials, such as ``50``, each counted once however often it is leased; or the
                 maximum total cost of the results, ``{"cost": 12.5}``; or, with ``plates``, the maximum number of
-                plates, ``{"plates": 3}``. With early stopping, a stopped trial counts as the share of its steps, so
-                more trials may start. To limit the number of started trials, use ``n_trials`` of ``run``.
+                plates, ``{"plates": 3}``. With early stopping, a stopped trial counts only as the share of
+                ``max_steps`` that it has taken, so more trials may start. To limit the number of started trials, use
+                ``n_trials`` of ``run``.
             tolerance: the study is complete once its gap is at most this, such as ``0.01``, in the objective's units.
             stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}``,
                 ``{"gap_share_below": 0.01}`` or both.

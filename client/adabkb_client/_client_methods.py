@@ -94,8 +94,9 @@ class Client:
             update: if the study exists and differs only in settings that ``Study.update`` can change, change them.
             budget: the maximum number of trials, such as ``50``, each counted once however often it is leased; or the
                 maximum total cost of the results, ``{"cost": 12.5}``; or, with ``plates``, the maximum number of
-                plates, ``{"plates": 3}``. With early stopping, a stopped trial counts as the share of its steps, so
-                more trials may start. To limit the number of started trials, use ``n_trials`` of ``run``.
+                plates, ``{"plates": 3}``. With early stopping, a stopped trial counts only as the share of
+                ``max_steps`` that it has taken, so more trials may start. To limit the number of started trials, use
+                ``n_trials`` of ``run``.
             tolerance: the study is complete once its gap is at most this, such as ``0.01``, in the objective's units.
             stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}``,
                 ``{"gap_share_below": 0.01}`` or both.
@@ -137,7 +138,7 @@ class Client:
                 ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
             objectives: two to four objectives, instead of a ``direction``, such as
                 ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``; also
-                with ``reference`` (the value that counts in the hypervolume) and ``noise_std``.
+                with ``reference`` (only results better than this count in the hypervolume) and ``noise_std``.
             prior: beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}``
                 on a log scale, ``{"x": {"around": 2, "width": 1}}`` on a linear scale,
                 ``{"optimizer": {"weights": {"adam": 3}}}`` for choices.
@@ -253,8 +254,9 @@ class Client:
             direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
             budget: the maximum number of trials, such as ``50``, each counted once however often it is leased; or the
                 maximum total cost of the results, ``{"cost": 12.5}``; or, with ``plates``, the maximum number of
-                plates, ``{"plates": 3}``. With early stopping, a stopped trial counts as the share of its steps, so
-                more trials may start. To limit the number of started trials, use ``n_trials`` of ``run``.
+                plates, ``{"plates": 3}``. With early stopping, a stopped trial counts only as the share of
+                ``max_steps`` that it has taken, so more trials may start. To limit the number of started trials, use
+                ``n_trials`` of ``run``.
             tolerance: the study is complete once its gap is at most this, such as ``0.01``, in the objective's units.
             stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}``,
                 ``{"gap_share_below": 0.01}`` or both.
@@ -296,7 +298,7 @@ class Client:
                 ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
             objectives: two to four objectives, instead of a ``direction``, such as
                 ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``; also
-                with ``reference`` (the value that counts in the hypervolume) and ``noise_std``.
+                with ``reference`` (only results better than this count in the hypervolume) and ``noise_std``.
             prior: beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}``
                 on a log scale, ``{"x": {"around": 2, "width": 1}}`` on a linear scale,
                 ``{"optimizer": {"weights": {"adam": 3}}}`` for choices.

@@ -1,7 +1,7 @@
 """The settings of a study, which ``create_study`` and ``update`` accept as keyword arguments: names and types.
 
-The methods of the clients have them as arguments, with their documentation here: see ``_client_methods.py``. The server
-validates their values and combinations: see docs/http.md.
+They are arguments of the clients' methods, whose docstrings repeat the texts below: see ``_client_methods.py``. The
+server validates their values and combinations: see docs/http.md.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,7 +87,8 @@ class AshaRule(dict[str, Any]):
         max_steps: the number of steps of a full evaluation.
         min_steps: no trial is stopped before this step, which is the first rung.
         after_trials: the number of other trials that must have reached the rung.
-        eta: one in this many trials continues from each rung. The rungs are at ``min_steps`` times its powers.
+        eta: one in this many trials continues from each rung. The rungs are at ``min_steps`` times the powers of
+        ``eta``.
         metric: with several objectives: the one whose values are reported.
     """
 
@@ -183,7 +184,7 @@ class StudyObjective(TypedDict, total=False):
     direction: Required[Direction]
     """Whether to minimize or to maximize it."""
     reference: float | None
-    """The value that a result must exceed to count in the hypervolume."""
+    """A result must be better than this to count in the hypervolume."""
     noise_std: SupportsFloat | None
     """Standard deviation of one measured value, in the objective's units; 0 if values are exact."""
 
@@ -213,13 +214,15 @@ class Quantity(TypedDict, total=False):
     digits: int | None
     """Digits after the decimal point; by default as many as the results have."""
     low: float | None
-    """The smallest possible value: intervals are clipped to it, and results below it are refused."""
+    """The smallest possible value: displayed intervals are clipped to it. A result that is farther below it than the
+    range from ``low`` to ``high`` is refused."""
     high: float | None
     """The largest possible value."""
 
 
 class Plates(TypedDict, total=False):
-    """Batches of trials: ``size`` is their number, and ``shared`` names the parameters whose values are equal."""
+    """Batches of trials: ``size`` is the number of trials on a plate, and ``shared`` names the parameters whose values
+    are equal on it."""
 
     size: Required[SupportsIndex]
     """The number of trials on a plate, such as its wells."""
@@ -244,7 +247,7 @@ class Algorithm(TypedDict, total=False):
     norm_bound: float
     """A bound on the norm of the objective in the space of the kernel."""
     beta: float | Literal["theory", "authors"] | None
-    """The width of the bounds, or its form."""
+    """The width of the bounds, or the name of its formula."""
     epsilon: float
     """Accuracy of the sketch."""
     qbar: float
@@ -268,7 +271,7 @@ class Algorithm(TypedDict, total=False):
     v1: float | None
     """Together with ``rho``: the bound on the variation in a cell of depth h is g(v1 rho^h)."""
     rho: float | None
-    """See ``v1``. Without both, each cell's own radius is used."""
+    """See ``v1``. Give both or neither; with neither, each cell's own radius is used."""
     index: Literal["ucb", "ei"]
     """What ranks cells: the upper bound, or the expected improvement."""
     batch_drift: float
@@ -292,7 +295,7 @@ class Algorithm(TypedDict, total=False):
 
 
 class StudyChanges(TypedDict, total=False):
-    """The settings that can be changed while a study runs. None means no limit.
+    """The settings that can be changed while a study runs. For a limit, None means no limit.
 
     They are ``budget``, ``tolerance``, ``stop``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
     ``failure_limit``, ``pending_limit``, ``title``, ``description``, ``tags`` and ``quantities``.
@@ -301,7 +304,8 @@ class StudyChanges(TypedDict, total=False):
     budget: SupportsIndex | CostBudget | PlateBudget | None
     """The maximum number of trials, such as ``50``, each counted once however often it is leased; or the maximum total
     cost of the results, ``{"cost": 12.5}``; or, with ``plates``, the maximum number of plates, ``{"plates": 3}``. With
-    early stopping, a stopped trial counts as the share of its steps, so more trials may start. To limit the number of
+    early stopping, a stopped trial counts only as the share of ``max_steps`` that it has taken, so more trials may
+    start. To limit the number of
     started trials, use ``n_trials`` of ``run``."""
     tolerance: SupportsFloat | None
     """The study is complete once its gap is at most this, such as ``0.01``, in the objective's units."""
@@ -380,7 +384,7 @@ class StudySettings(StudyChanges, total=False):
     objectives: Sequence[StudyObjective]
     """Two to four objectives, instead of a ``direction``, such as
     ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``; also with
-    ``reference`` (the value that counts in the hypervolume) and ``noise_std``."""
+    ``reference`` (only results better than this count in the hypervolume) and ``noise_std``."""
     prior: Mapping[str, Belief]
     """Beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}`` on a log
     scale, ``{"x": {"around": 2, "width": 1}}`` on a linear scale, ``{"optimizer": {"weights": {"adam": 3}}}`` for
@@ -407,7 +411,7 @@ class StudySettings(StudyChanges, total=False):
 
 
 NOT_GIVEN: Any = ...
-"""The default of settings as arguments. None is a value: it means no limit."""
+"""The default of settings as arguments. None is a value, such as no limit."""
 
 
 def given(**settings: Any) -> dict[str, Any]:
@@ -424,15 +428,15 @@ EXAMPLES = {
     "stop": '{"no_gain_for": 20}',
     "tags": '{"team": "vision"}',
 }
-"""An example for each setting that is a dict."""
+"""An example for each setting that must be a dict, except ``algorithm``."""
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse settings of a wrong kind, before they are sent.
 
     Raises:
-        TypeError: a value that must be a dict is none, or the constraints are no list of strings; the message gives an
-            example.
+        TypeError: a value that must be a dict is not one, or the constraints are a string or functions instead of a
+            list of strings; the message says what to write.
     """
     for name, value in settings.items():
         if name in EXAMPLES and value is not None and not isinstance(value, Mapping):

@@ -34,7 +34,7 @@ FINISHED = ("completed", "failed", "stopped")
 
 
 class Flag(Protocol):
-    """An event, for threads or for tasks."""
+    """A ``threading.Event`` or an ``asyncio.Event``."""
 
     def set(self) -> object:
         """Set the event, and wake all waiters."""
@@ -91,19 +91,21 @@ class RunState:
         return True
 
     def count_for(self, idle: int) -> int:
-        """Return for how many trials to ask if so many workers have none. A context that may change is asked for with
-        each trial."""
+        """Return for how many trials to ask if ``idle`` workers have no trial. If the context may change, ask for one
+        trial at a time, each with the context of that moment."""
         left = idle if self.options.n_trials is None else self.options.n_trials - self._taken
         return 1 if callable(self.options.context) else min(idle, left, self._together)
 
     def received(self, trials: Sequence[Trial]) -> None:
         """Adapt the number of trials that workers ask for together: the model decides on as many as it can in the time
-        of a request, and the other points are quasi-random. Then ask for half as many, otherwise for twice as many."""
+        of a request, and the other points are quasi-random. If there are quasi-random ones, ask for half as many next
+        time, otherwise for twice as many, up to ``TOGETHER``."""
         is_late = any(trial.origin == "fallback" for trial in trials)
         self._together = max(self._together // 2, 1) if is_late else min(2 * self._together, TOGETHER)
 
     def took(self, trial: Leased) -> None:
-        """Count a trial that was issued. No other worker may call ``may_take`` between ``may_take`` and this call."""
+        """Count a trial that was issued. The caller holds one lock from the deciding ``may_take`` until this call, so
+        that the run takes at most ``n_trials``."""
         with self._lock:
             self._taken += 1
             self._under_way.add((trial.number, trial.trial.attempt))
@@ -167,7 +169,7 @@ class RunState:
                 self.progress.result(trial.number, trial.value, StudyProgress.of(outcome.study), trial.metrics)
 
     def caught(self, trial: Leased, error: Exception) -> None:
-        """Count a failure that never ends the run."""
+        """Count and log a failed trial, without ending the run. ``judge`` may then end it."""
         shown = type(error), error, own_frames(error)
         log.warning("trial %d of study %r failed", trial.number, self._study_id, exc_info=shown)
         with self._lock:
@@ -207,7 +209,8 @@ class RunState:
                 lists = [name for name, value in trial.parameters.items() if isinstance(value, tuple)]
                 if lists:
                     error.add_note(
-                        f"The value of {', '.join(lists)} is a tuple, also if the choice is a list: list(...)"
+                        f"The value of {', '.join(lists)} is a tuple, even if the choice was declared as a list; "
+                        "convert it with list(...)"
                     )
             raise error
         if isinstance(error, WorkerLost):
@@ -219,12 +222,12 @@ class RunState:
             failures = self._failures_in_a_row
         if failures >= self.options.max_failures:
             error.add_note(
-                f"study {self._study_id!r}: stopped after {failures} failures in a row; this is the last one"
+                f"the run of study {self._study_id!r} ended after {failures} failures in a row; this is the last one"
             )
             self.fail(error)
 
     def conclude(self, outcome: Answer) -> None:
-        """End the run if this was the last trial of the study."""
+        """End the run if the study is complete, or if this was the last of the run's ``n_trials``."""
         if outcome.study.state == "complete":
             self.end(outcome.study.reason)
         elif len(self._completed) + self._failed + self._stopped == self.options.n_trials:

@@ -197,7 +197,10 @@ class CategoricalParameter(ParameterPart):
     choices: Annotated[list[Value], Field(min_length=1)]
     descriptors: Annotated[
         dict[str, list[Number]] | None,
-        Field(description="numbers that describe the choices, by name: one for each choice, in the order of choices"),
+        Field(
+            description="numbers that describe the choices, by the name of the descriptor: one for each choice, in the "
+            "order of choices"
+        ),
     ] = None
     context: Known = False
     when: When = None
@@ -216,7 +219,11 @@ class CatalogueParameter(ParameterPart):
     rows: Annotated[list[str], Field(min_length=1, description="names, each once")]
     descriptors: Annotated[
         dict[str, list[Number]],
-        Field(min_length=1, description="numbers that describe the rows, by name: one for each row, in their order"),
+        Field(
+            min_length=1,
+            description="numbers that describe the rows, by the name of the descriptor: one for each row, in their "
+            "order",
+        ),
     ]
 
     def to_client(self) -> ClientParameter:
@@ -308,7 +315,9 @@ class PlateBudget(Part):
 class Stop(Part):
     """When the study ends before its budget; give at least one rule."""
 
-    no_gain_for: Annotated[Count | None, Field(description="end after this many results without a gain")] = None
+    no_gain_for: Annotated[Count | None, Field(description="end after this many results in a row without a gain")] = (
+        None
+    )
     gap_share_below: Annotated[
         Annotated[float, Field(gt=0, lt=1)] | None,
         Field(description="gap, as a share of the range of the results, below which the study ends"),
@@ -316,7 +325,7 @@ class Stop(Part):
 
 
 class EarlyStopping(Part):
-    """When a trial ends before its last step, by the values that the tool report gives."""
+    """When a trial ends before its last step, based on the values that are passed to the tool `report`."""
 
     rule: Literal["median", "asha", "patience"]
     max_steps: Annotated[Steps, Field(description="number of steps of a full evaluation")]

@@ -38,8 +38,9 @@ class Filling:
         self._values: dict[str, Any] = {}
 
     def suggest(self, model: Model, within: Slice | None) -> tuple[list[Array], dict[str, Any]]:
-        """Return the next point, (d,), and the values that were held: on the last plate if it has a free place and an
-        unused point, otherwise on a new plate. The list is empty if no point is left.
+        """Return a list of the next point, (d,), and the values that were held fixed for it. The point is on the last
+        plate if that has a free place and an unused point, otherwise on a new plate. The list is empty if no point is
+        left.
 
         Args:
             model: the model of the results so far.

@@ -60,7 +60,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(*arguments, **more)
         self._limits = limits
         self._unparsed = 0
-        """Received bytes of a header that is not complete."""
+        """Number of bytes received since the last complete request."""
         self._size = 0
         """Size of the parsed part of the header, in bytes."""
         self._in_body = False
@@ -123,7 +123,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The application begins to perform the request."""
+        """The header is complete: the application starts, and the connection waits for the body."""
         if self._size > self._limits.header_bytes:
             self._header_too_large()
             return
@@ -175,8 +175,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse(CONNECTIONS[400], "The received bytes are not a valid request in HTTP/1.1.")
 
     def _close_another(self) -> bool:
-        """Close another connection that waits for its client, if one exists: the longest-waiting one of the address
-        that has the most connections. Return whether one was closed."""
+        """Close another connection in favor of this one, as described at the top of this module. Return whether there
+        was one to close."""
         connections: set[Any] = self.connections
         others = [each for each in connections if each is not self and each.waits_since is not None]
         if others:

@@ -4,10 +4,11 @@ The servers on a PostgreSQL database determine the follower of each study by the
 model worker runs, only model workers are followers; they serve no HTTP. A server that is not the follower admits a
 request, forwards it to the follower through the database, and returns the follower's response.
 
-If the follower ends or declines before it responds, the server forwards the request to the study's next follower. If
-that one does not respond either, or if a live follower does not respond in time, the server performs the request
-itself. So a request may be performed twice. Its Idempotency-Key ensures a single effect; a change without a key is
-forwarded with a new key. Two processes may write to a study, since each write compares the version of the study.
+If the follower ends, or declines because it shuts down or was suspended, the server forwards the request to the study's
+next follower, if it is another one. If that one does not respond either, or if a live follower does not respond in
+time, the server performs the request itself. So a request may be performed twice. Its Idempotency-Key ensures a single
+effect; a change without a key is forwarded with a new key. Two processes may write to a study, since each write
+compares the version of the study.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def create_study(
     metric: Annotated[list[str] | None, _option("another measured quantity; may be repeated", "NAME")] = None,
     noise_std: Annotated[float | None, _option("standard deviation of a result")] = None,
     tolerance: Annotated[float | None, _option("gap at which the study is complete")] = None,
-    no_gain_for: Annotated[int | None, _option("results without a gain that end it")] = None,
+    no_gain_for: Annotated[int | None, _option("results in a row without a gain that end it")] = None,
     gap_share_below: Annotated[float | None, _option("gap that ends it, as a share of the range")] = None,
     lease_seconds: Annotated[float | None, _option("duration of a lease in seconds")] = None,
     max_attempts: Annotated[int | None, _option("leases after which a trial fails")] = None,

@@ -296,7 +296,7 @@ def options(
     ] = None,
     local: Annotated[
         Path | None,
-        typer.Option("--local", metavar="FILE", help="or server of this SQLite file, started if needed"),
+        typer.Option("--local", metavar="FILE", help="use the server of this SQLite file, started if needed"),
     ] = None,
     token: Annotated[
         str | None,
@@ -316,7 +316,7 @@ def options(
             metavar="SECONDS",
             min=0,
             show_envvar=False,
-            help="time to retry (default $ADABKB_RETRY_FOR or 5)",
+            help="how long to retry (default $ADABKB_RETRY_FOR or 5)",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the answer, or the error, as JSON")] = False,

@@ -1,4 +1,4 @@
-"""``adabkb data replay``: the only command on the database that needs the engine."""
+"""``adabkb data replay``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def replay(study: StudyId, database: DatabaseUrl = None, as_json: AsJson = False
     with opened(chosen.database, existing=True) as found, threadpool_limits(chosen.blas_threads):
         migration.require(found)
         done = replay_study(Service(found), study)
-    outcome = "they differed before" if done.changed else "they were the same before"
+    outcome = "the stored ones differed" if done.changed else "the stored ones were the same"
     lines = [f"{done.events} events give {done.cells} cells and a dictionary of {done.dictionary}; {outcome}."]
     if done.changed:
         lines.append("Restart the servers that run on this database: they may still hold the wrong model.")

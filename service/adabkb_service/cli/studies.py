@@ -95,7 +95,7 @@ def update(
     max_runtime_seconds: Annotated[str | None, _limit("time limit of an attempt in seconds")] = None,
     failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
     pending_limit: Annotated[str | None, _limit("maximum number of trials without a result")] = None,
-    no_gain_for: Annotated[str | None, _limit("results without a gain that end the study")] = None,
+    no_gain_for: Annotated[str | None, _limit("results in a row without a gain that end the study")] = None,
     gap_share_below: Annotated[str | None, _limit("gap that ends it, as a share of the range")] = None,
     title: Annotated[str | None, typer.Option(help="what people call the study", show_default=False)] = None,
     description: Annotated[str | None, typer.Option(help="what the study is about", show_default=False)] = None,

@@ -30,9 +30,9 @@ Parameters = dict[str, Any]
 Reason = Literal["budget", "converged", "exhausted", "no_gain", "gain_unlikely", "failures", "pending_limit", "paused"]
 
 NoTrialReason = Reason | Literal["fixed_exhausted", "plate_full", "no_plate_left"]
-"""``fixed_exhausted``: all points with the fixed parameters of the request have been issued; ``plate_full``: the plate
-of the trials is full, so the next request begins a new one; ``no_plate_left``: the request needs a new plate, and the
-budget allows none."""
+"""``fixed_exhausted``: all points with the values that the request fixes have been issued; ``plate_full``: the plate of
+the returned trials is full, so the next request begins a new one; ``no_plate_left``: the request needs a new plate, and
+the budget allows none."""
 
 
 class Answer(BaseModel):
@@ -86,8 +86,8 @@ class Prediction(Sparse, Answer):
     finish_probability: Annotated[
         float | None,
         Field(
-            description="probability that a trial at the point finishes instead of failing; absent in events and while "
-            "too few trials have failed to learn where they do"
+            description="probability that a trial at the point finishes instead of failing; absent in events, and "
+            "until enough trials have failed for the model to learn where trials fail"
         ),
         ABSENT_BY_DEFAULT,
     ] = None
@@ -132,7 +132,9 @@ class Trial(Sparse, Answer):
         CurveSummary | None,
         Field(description="intermediate values of the current attempt; null before its first report"),
     ] = None
-    estimate: Annotated[Estimate | None, Field(description="expected value of a stopped trial at its last step")] = None
+    estimate: Annotated[Estimate | None, Field(description="predicted value of a stopped trial at step max_steps")] = (
+        None
+    )
 
 
 class Observation(Sparse, Answer):
@@ -216,8 +218,9 @@ class Counts(Sparse, Answer):
 
 
 class Best(Sparse, Answer):
-    """The best observation that satisfies all outcome constraints, or otherwise the one that violates them least, over
-    all contexts. A study with several objectives has a front instead."""
+    """The best observation that satisfies all outcome constraints, or otherwise the one that violates them least: of
+    all contexts in a study, of the requested context in a recommendation. A study with several objectives has a front
+    instead."""
 
     parameters: Parameters
     value: float
@@ -227,7 +230,7 @@ class Best(Sparse, Answer):
         bool | None, Field(description="whether it satisfies all outcome constraints"), ABSENT_BY_DEFAULT
     ] = None
     violations: Annotated[
-        Metrics | None, Field(description="how far metrics exceed their bounds"), ABSENT_BY_DEFAULT
+        Metrics | None, Field(description="how far metrics are beyond their bounds"), ABSENT_BY_DEFAULT
     ] = None
 
 
@@ -407,7 +410,7 @@ class BatchItem(Answer):
 
 
 class ObservedBatch(Answer):
-    """The answer of a batch."""
+    """The answer to a batch of observations."""
 
     items: list[BatchItem]
     dry_run: bool

@@ -151,7 +151,13 @@ class Model(ModelSummary):
     basis: Annotated[int, Field(description="number of dictionary members with independent features")]
     points: Annotated[int, Field(description="number of distinct evaluated points")]
     observations: int
-    offset: Annotated[float, Field(description="result = offset + scale * model output (auto: before the warp)")]
+    offset: Annotated[
+        float,
+        Field(
+            description="result = offset + scale * model output (auto: scale * the standardized result to which the "
+            "warp is applied)"
+        ),
+    ]
     scale: float
     clipped: Annotated[
         int,

@@ -34,7 +34,7 @@ class Objective(Sparse, Body):
     reference: Annotated[
         Number | None,
         Field(
-            description="value that a result must exceed to count in the hypervolume; by default the worst result so "
+            description="a result must be better than this to count in the hypervolume; by default the worst result so "
             "far"
         ),
         ABSENT_BY_DEFAULT,

@@ -184,9 +184,9 @@ class SuggestBody(Body):
     fallback: Annotated[
         bool,
         Field(
-            description="true: if the model does not answer in time, the points are quasi-random; false: the request "
-            "is then refused (503 model_busy), and you can repeat it. If the model has failed, the points are "
-            "quasi-random in both cases"
+            description="true: points that the model has not decided on in time are quasi-random; false: if it has not "
+            "answered in time, the request is refused (503 model_busy), and you can repeat it. If the model has "
+            "failed, or has answered with too few points, the others are quasi-random in both cases"
         ),
     ] = True
     plate: Annotated[

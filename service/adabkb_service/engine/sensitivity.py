@@ -6,8 +6,8 @@ The coordinates x are independent and uniform in the unit cube, and x_~k are all
     total        T_k = E(Var[m | x_~k]) / Var(m)       share explained by the parameter alone or together with others
 
 The weight of an integer or a choice is the width of its bin, and log scales are uniform in the logarithm. Where a
-parameter is inactive, m does not vary with it, so a parameter that is rarely active has small indices. If shares of a
-mixture vary, m is evaluated at the nearest mixture.
+parameter is inactive, m does not vary with it, so a parameter that is rarely active has small indices. The coordinates
+x of a mixture's shares need not sum to its total; m is evaluated at the nearest mixture.
 
 There is no closed form, because the kernel of ``auto`` is not a product over the axes, and the model's outputs are
 warped. So both indices are estimated by pick-freeze (Saltelli et al. 2010), from a few random shifts of one Sobol'
@@ -34,7 +34,8 @@ MAX_PREDICTIONS = 1 << 15
 MIN_POINTS, MAX_POINTS = 16, 512
 """The minimum and maximum number of points per shift. They are powers of two, for a balanced Sobol' sequence."""
 CONSTANT = 1e-9
-"""A mean counts as constant if its standard deviation, divided by its largest size, is at most this."""
+"""The posterior mean counts as constant if its standard deviation, divided by its largest absolute value, is at most
+this."""
 
 
 @dataclass(frozen=True, slots=True)

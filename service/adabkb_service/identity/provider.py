@@ -219,8 +219,8 @@ class Provider:
         except (httpx2.HTTPError, TimeoutError) as error:
             raise ProviderUnavailable(
                 f"The identity provider {config.issuer} does not answer ({type(error).__name__}). Try again in a "
-                "minute. Tokens still work. An administrator can check the network, its certificate and the setting "
-                "oidc_issuer with adabkb data doctor."
+                "minute. Tokens still work. An administrator can check the network, the provider's certificate and the "
+                "setting oidc_issuer with adabkb data doctor."
             ) from error
 
     async def _read(
@@ -381,7 +381,7 @@ def _time(seconds: float) -> str:
 
 
 def is_secure(url: object, issuer: str) -> bool:
-    """Whether an endpoint uses https, or is on loopback, as its issuer is."""
+    """Whether an endpoint uses https, or http with both the endpoint and the issuer on loopback."""
     if not isinstance(url, str):
         return False
     try:

@@ -52,6 +52,10 @@ class Prefetched:
             return None
         return self.points[:count]
 
+    def valid(self, rests_on: int | None, within: Restriction) -> list[Proposal]:
+        """Return the points, however few, if they rest on this event and serve this restriction; otherwise none."""
+        return self.points if rests_on == self.rests_on and self._serve(within) else []
+
     def _serve(self, within: Restriction) -> bool:
         """Whether the points may serve a request with this restriction. Points that were decided for a new plate
         continue this plate after its first points are issued. If a plate has no point left, the points begin the next

@@ -1,7 +1,7 @@
 """The models of one process. They are restored from the database, cached in limited memory, and stored again.
 
-While a server runs, only this module writes the rows of a model (cells, dictionary, checkpoint). The rows may lack the
-latest events; these events are folded after the model is restored.
+Only this module and ``operations/data/replay.py`` write the rows of a model (cells, dictionary, checkpoint). The rows
+may lack the latest events; these events are folded after the model is restored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """POST /v1/studies/{id}/observe and /observations: store results.
 
 The study's owner (``study/owner.py``) performs this request in a batch with other requests. When the answer is sent,
-the result is durable. The model processes it later, so the gap and the state in the answer do not reflect it yet.
+the result is durable. The model processes it later, so the gap in the answer, and an end of the study that depends on
+it, do not reflect it yet.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Reque
     """Return a request to store a result durably.
 
     Raises:
-        StudyNotFound, TrialNotFound, Invalid, ResultConflict, TrialFinished, LeaseLost, StudyComplete: see ``record``;
+        StudyNotFound, TrialNotFound, Invalid, ResultConflict, TrialFinished, LeaseLost: see ``record``;
             nothing is stored.
+        QuotaExceeded: the user may add no more results; nothing is stored.
         Busy: this request has stored nothing; send it again with the same key.
         Unavailable: nothing is stored or, if the connection to the database broke during the commit, it is unknown
             whether the result is stored; send it again with the same key.

@@ -23,11 +23,12 @@ its points:
 
 A request waits for the model for at most ``timeouts.suggestion``. This time begins when the request is queued or, if
 this is later, when the process that performs it has loaded the engine. A request that has waited for
-``timeouts.request`` while the engine is loading fails as ``Unavailable``. Points that are missing at the end of
-``timeouts.suggestion`` are drawn quasi-randomly. They are drawn at once if the model replies with fewer points, because
-its time for decisions has ended, or if no useful reply is expected soon (``ModelLink.is_worth_waiting_for``). A request
-without ``fallback`` is refused if the model has neither replied nor failed; its points may be ready for the next
-request. An answer with quasi-random points is marked as ``degraded``, and so is each answer while the study's model has
+``timeouts.request`` while the engine is loading fails as ``Unavailable``. Points that the model has not decided on by
+then are drawn quasi-randomly. They are drawn at once if no useful reply is expected soon
+(``ModelLink.is_worth_waiting_for``), or if the model replies with fewer points, because its time for decisions has
+ended. A request without ``fallback`` is refused if the model has neither replied nor failed; its points may be ready
+for the next request. With ``Prefer: wait``, ``api/long_poll.py`` repeats the request with the same key until there is a
+trial. An answer with quasi-random points is marked as ``degraded``, and so is each answer while the study's model has
 failed.
 
 After a crash before the commit, there is no new trial and no answer, but an earlier batch, in which the request was
@@ -98,7 +99,8 @@ def suggest(
         study_id: the study's id.
         body: the body of the request.
         key: the idempotency key of the request.
-        has_left: returns whether the client has disconnected. If it has, the request is refused.
+        has_left: returns whether the client has disconnected. If it has, the request is refused. The API observes the
+        client only if the request is without ``fallback``.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -111,6 +113,7 @@ def suggest(
         ModelBusy: the model has not replied in time, and ``body.fallback`` is false; or the client has disconnected.
         RequestInProgress: a request with the same key is being performed.
         IdempotencyKeyReused: the key was used with another request.
+        QuotaExceeded: the user may add no more trials.
     """
     return Request(
         study_id,

@@ -182,7 +182,7 @@ class Batch:
                 return None
             if not demand.has_fallback and draft.study.model_error is None:
                 raise ModelBusy(draft.study.id)
-            return fallbacks(draft.connection, draft.study, count, [], within)
+            points = self.prefetched.valid(rests_on, within)
         if self.prefetched.is_all or len(points) == count:
             return points
         return points + fallbacks(draft.connection, draft.study, count, points, within)

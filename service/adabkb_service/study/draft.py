@@ -1,8 +1,8 @@
 """A draft: the changes that a batch of requests makes to one study, and the transaction that writes them.
 
 A draft starts from the study as last read. Requests read it and record events, which the transition function applies to
-it. Nothing is written before ``commit``, which succeeds only if the stored study still has the same incarnation and
-version.
+it. Nothing is written before ``commit``, which succeeds only if the stored study still has the same incarnation (drawn
+when it was created) and version.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class Draft:
         return row
 
     def store_answer(self, row: KeyRow) -> None:
-        """Store an answer under its idempotency key, in the same transaction."""
+        """Store an answer under its idempotency key, in the transaction of this draft."""
         self._keys.append(row)
         self.changes += 1
 
@@ -199,7 +199,8 @@ class Draft:
         return known or trials.get(self.connection, self.study.id, number)
 
     def reached(self, mark: int) -> dict[int, Reached]:
-        """Number -> trial, for all trials that have reached a mark and all that the draft has changed."""
+        """Number -> trial, for all trials that have reached a mark of the early-stopping rule (a rung or a step), and
+        all that the draft has changed."""
         stored = {each.number: each for each in trials.reached(self.connection, self.study.id, mark)}
         changed = {
             number: Reached(*(getattr(row, name) for name in Reached._fields)) for number, row in self._trials.items()

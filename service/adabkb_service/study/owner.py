@@ -4,7 +4,8 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
 
 1. ``submit`` queues the request and returns a future. The scheduler has one of its threads call ``process_queues``; at
    most one thread works for a study. (In a command without threads, the caller that waits for the future calls it.)
-   If ``MAX_QUEUED`` requests are queued, ``submit`` raises ``Busy``.
+   If ``MAX_QUEUED`` requests are queued, ``submit`` raises ``Busy``; if this process has an unfinished request with the
+   same key, it raises ``RequestInProgress``.
 2. ``process_queues`` takes the parked requests (step 3) and then the queued ones as one batch. It refuses those that
    have waited for longer than ``timeouts.request``. While requests are parked for points and the model's reply is
    expected, requests that invalidate its decisions, such as results, stay queued until it replies, but for at most
@@ -12,13 +13,16 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
 3. The batch performs its requests one after the other on one draft of the study in memory (``Batch.perform``). A
    refused request leaves no changes in the draft. A request is *parked* while it waits for the model: ``suggest`` for
    new points; GET and PATCH of a study for figures that include the latest results. ``observe`` is never parked: its
-   answer does not depend on the model. After the model has failed, or has not replied in time, no request is parked for
-   some seconds; while the engine is loading, requests are always parked. A parked request occupies no thread, and the
+   answer does not depend on the model. No request is parked while no useful reply is expected: after the model has
+   reported an error, until new results are sent to it; after it has not replied for ``timeouts.suggestion``, until it
+   replies or its process is replaced; and after its process has ended twice in a row, for up to a minute. While the
+   engine is loading, suggestions that need points stay parked. A parked request occupies no thread, and the
    other requests of the batch continue. If this step would refuse a request, or park it for points, it first looks up
    the idempotency key, and returns a stored answer. (For other requests, step 4 detects the stored answer.)
 4. One transaction writes what the draft changed: the events, the rows that follow from them, and the answers under
    their idempotency keys. (On SQLite it may contain the batches of several studies.) It writes nothing if a key already
-   has an answer, or if the study's version in the database is not that of the draft, because another owner has written.
+   has an answer, or if the study's version in the database is not that of the draft, because another owner, the upload
+   of a file or a deletion has changed it.
    Then the study is read again and its batch is repeated, with the keys looked up first.
 5. New events are sent to the model if it needs them: after results, and while requests are parked. The message says on
    how many points to decide next.
@@ -29,22 +33,29 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
 **Crashes.** If the process ends before the commit, nothing of the batch is stored. If it ends after the commit,
 everything is stored. In both cases this process sends no answer, and the client, or a server that has forwarded the
 request, repeats it. With the same key, within ``idempotency_hours``, the answer is the stored one; if there is none,
-the request is performed. The model is not lost: it is restored from its stored rows and the later events of the log. If
-the connection to the database breaks during the commit, the request fails as ``Unavailable``, and its client does not
-know whether it is stored. The client may safely repeat the request with its key. It may also repeat a result without a
-key if the request names a trial, since a trial has only one result.
+the request is performed. A client that repeats a request while the first one is being performed is refused (409), and
+repeats it later. The model is not lost: it is restored from its stored rows and the log, and folds the events after
+``model_seq``. (If only the server is killed, its model processes still store their models, and then end.) If the
+connection to the database breaks during the commit, the request fails as ``Unavailable``, and its client does not know
+whether it is stored. The client may safely repeat the request with its key. It may also repeat a result without a key
+if the request names a trial, since an attempt has only one result. A failure needs a key: if somebody has retried the
+trial meanwhile, a repeated failure fails it again.
 
 **Several servers on PostgreSQL.** The processes agree on one of them for each study, its *follower*, which performs the
-study's requests (steps 1 to 6). If model workers run, it is one of these, otherwise one of the servers. The servers
-forward the study's requests to it (``api/forwarding.py``), with a key of their own if the client gave none. So usually
-only the follower's owner has requests.
+study's requests (steps 1 to 6). If model workers run, it is one of these, otherwise one of the servers. Only processes
+of the same version of the program count, so during an upgrade a study has a follower for each version. The servers
+forward to it the requests that need the queue or the model (``api/forwarding.py``), and give a change without a key one
+of their own. So usually only the follower's owner has requests.
 
 If the follower's connection to the database ends, or if it does not update its row for ``peers.SILENT_SECONDS`` (3 s),
-it counts as dead, and the study has another follower at once. Servers that wait for a response of the dead process
-forward the request to the new follower. They do the same if a follower that is shutting down declines the request. If
-the new follower dies or declines, too, or if either is alive but does not respond within two minutes, the server that
-received the request performs it itself, with the same key. In each case the owner in the process that performs the
-request reads the study from the database. If another process has stored the answer, the owner finds it by the key.
+it counts as dead, and the study has another follower within about a second. Servers that wait for a response of the
+dead process forward the request to the new follower. They do the same if a follower declines the request: one that
+shuts down declines suggestions that wait for a trial, and one that was suspended and continues declines all that it has
+not begun, until it has updated its row. Those it has begun continue; their keys and the version of the study prevent a
+second effect. If the new follower dies or declines, too, or if either is alive but does not respond within two minutes,
+the server that received the request performs it itself, with the same key. In each case the owner in the process that
+performs the request reads the study from the database. If another process has stored the answer, the owner finds it by
+the key.
 
 So more than one owner may write to a study: after such a change of the follower, or while servers disagree about it.
 Bodies that are too large to forward, and leases that a server's sweep expires (``operations/monitoring/sweep.py``),
@@ -350,7 +361,7 @@ class Owner:
 
     def _read_study(self) -> CachedStudy:
         """The study, from memory or the database. The link to the model starts anew if the study was replaced, and
-        sends the whole log again if another server has added events."""
+        lets the model read the events that it lacks from the database if another server has added events."""
         if self._cached is None:
             with self._dependencies.database.reading() as connection:
                 self._cached = read_study(connection, self.study_id)
@@ -497,8 +508,8 @@ class Owner:
             logger.exception("study %s: a request could not be counted", self.study_id)
 
     def _reset(self) -> None:
-        """After an error, drop the cached study, send the whole log to the model again, and schedule another batch for
-        the requests that are queued or parked."""
+        """After an error, drop the cached study, let the model read the events that it lacks from the database, and
+        schedule another batch for the requests that are queued or parked."""
         self._cached = None
         self._link.reset()
         self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + RETRY_SECONDS)

@@ -79,7 +79,8 @@ class PointDemand:
     """The restriction on all of the points."""
     has_fallback: bool = True
     """Whether the points are drawn quasi-randomly if the model does not answer in time. If False, the request is
-    refused in this case. If the model has failed, the points are quasi-random in any case."""
+    refused in this case. If the model has failed, or has decided on fewer points in its time, the others are
+    quasi-random in any case."""
 
 
 def no_demand(_: Draft) -> PointDemand:

@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry, Counter, GCCollector, Histogram
 from adabkb_service.storage.rows import EventRow
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds of the histogram buckets: most requests take some milliseconds. Only those with ``Prefer: wait`` wait
-longer than 10 s."""
+"""Upper bounds of the histogram buckets: most requests take some milliseconds. Only event streams and requests with
+``Prefer: wait`` usually take longer than 10 s."""
 
 
 class Metrics:

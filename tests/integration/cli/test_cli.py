@@ -174,7 +174,7 @@ def test_replay_repairs_rows_from_the_log(database_url: str) -> None:
     )
     said = adabkb("data", "replay", "s", "--database", database_url)
     assert "computed with" not in said
-    assert "they were the same before" in said
+    assert "the stored ones were the same" in said
     assert "All 4 suggestions are bit-identical" in said
     assert "List them: adabkb study list" in adabkb("data", "replay", "nowhere", "--database", database_url, code=1)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.messages import Advance, Advanced, Lost, Message
@@ -12,6 +14,7 @@ from adabkb_service.operations.studies.manage import create
 from adabkb_service.operations.suggest import suggest as asking
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
+from adabkb_service.timeouts import Timeouts
 from tests.integration.inference.held_replies import HeldReplies
 from tests.integration.inference.rounds import rounds
 from tests.integration.operations.conftest import ManualClock, definition
@@ -37,6 +40,20 @@ def test_reply_to_an_earlier_message_is_not_used_for_a_later_one(database: Datab
     answer = waiting.result().view
     assert not answer.degraded
     assert [trial.origin for trial in answer.trials] == ["policy"] * 2
+
+
+def test_points_of_the_model_are_issued_though_it_has_too_few_in_time(database: Database, clock: ManualClock) -> None:
+    """The model has decided on one point in advance. Three are requested, and it does not reply in time."""
+    held = HeldReplies(database)
+    running = Service(database, clock=clock, inference=held, timeouts=replace(Timeouts(), suggestion=0.0))
+    create(running, definition())
+    suggest(running, "s", Ask())
+    running.do(telling("s", Value(1.0, 1)))
+    perform_batch(running)
+    held.is_holding = True
+    answer = suggest(running, "s", Ask(3)).view
+    assert answer.degraded
+    assert [trial.origin for trial in answer.trials] == ["policy", "fallback", "fallback"]
 
 
 def perform_batch(running: Service) -> None:

@@ -56,7 +56,10 @@ def create_link(
             raise Forbidden(f"Study {study_id!r} has no owner, and a link acts for the owner; set an owner first.")
         now = service.clock()
         if not (tokens.valid_of(connection, owner, now) or people.has_logged_in(connection, owner, now - RETURNING)):
-            raise Forbidden(f"A link works as long as the study's owner has a token, and {owner!r} has none.")
+            raise Forbidden(
+                "A link works as long as the study's owner has a valid token or has logged in recently, and neither "
+                f"holds for {owner!r}."
+            )
     body = TokenBody(name="link", user=owner, scopes=["read"], studies=[study_id], expires_at=expires_at)
     return _made(service, caller, body, key, link=study_id)
 

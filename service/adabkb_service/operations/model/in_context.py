@@ -26,7 +26,8 @@ def ask_in_context(
     Raises:
         StudyNotFound: the study does not exist.
         Invalid: the context does not match the study, or has no feasible point.
-        Unavailable: the model has failed.
+        Busy: too many requests wait for the model. Unavailable: the model cannot process the log or takes too long, or
+        the client has disconnected. Contention: the space was edited during every attempt.
     """
     return repeating(service.timeouts.contention)(_asked, service, study_id, context, question, *arguments)
 

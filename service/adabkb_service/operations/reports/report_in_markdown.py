@@ -100,9 +100,9 @@ def _write(report: StudyReport, file: TextIO) -> None:
         file.write("### Audit log\n\n")
         _table(file, *words.acts(report))
     file.write(
-        f"## The log\n\nVersion {study.revision}: {study.revision} events. This fingerprint shows that the data "
-        "were not changed since: it is the SHA-256 of the lines of these events in an export of the study as JSON "
-        "lines.\n\n"
+        f"## The log\n\nVersion {study.revision}: {study.revision} events. With this fingerprint, you can check "
+        "that the data were not changed since: it is the SHA-256 of the lines of these events in an export of the "
+        "study as JSON lines.\n\n"
         f"    {report.digest}\n\nTo check it, in the export of this version:\n\n"
         '    grep \'^{"type": "event"\' study.jsonl | sha256sum\n'
     )

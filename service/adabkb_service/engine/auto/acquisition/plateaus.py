@@ -3,10 +3,9 @@
 Such an objective uses, for example, a look-up table, rounded sizes or an instrument that rounds. The search would
 suggest points with known results again and again. So a point counts as known if its nearest result belongs to a plateau
 (a set of equal results), and is no farther away than these results are from each other. Since a plateau may surround a
-better one, only points within half of this distance count as known in every second step.
+better one, only points within half of this distance count as known at every second suggestion.
 
-An objective without steps has hardly any equal results. If their share is below ``SHARE``, they are attributed to
-chance.
+
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 REACHES = (1.0, 0.5)
-"""How far a plateau extends around its results, as a multiple of its width. The steps use these values in turn."""
+"""How far a plateau extends around its results, as a multiple of its width. Suggestions use these values in turn."""
 NARROWEST = 1e-3
 """The minimum width of a plateau: at the top of a smooth peak, results are equal by rounding."""
 SHARE = 0.1
@@ -42,7 +41,8 @@ class Plateaus:
 
     domain: Domain
     scales: Array
-    """(d,) scales of the axes; 0 for an axis along which the objective does not change."""
+    """(d,) scales of the axes; ``APART`` for a categorical axis; 0 for another axis along which the objective does not
+    change."""
     points: Array
     """(n, d + q) distinct points with a result, scaled; each of q periodic axes has two coordinates on its circle."""
     widths: Array
@@ -54,7 +54,8 @@ class Plateaus:
         return len(self.points) > 0
 
     def hold(self, positions: Array, step: int) -> Bools:
-        """Return which positions, (k, d), are on a plateau, with the reach of this step of the study."""
+        """Return which positions, (k, d), are on a plateau, with the reach for this suggestion (``step`` is its index:
+        see ``step_of``)."""
         if not self.are_found:
             return np.zeros(len(positions), dtype=bool)
         distances = scipy.spatial.distance.cdist(_scaled(self.domain, positions, self.scales), self.points)
@@ -66,7 +67,8 @@ class Plateaus:
 def plateaus(state: State) -> Plateaus:
     """Return the plateaus of a study.
 
-    There are none in four cases: results have noise, so that equality means nothing; all results are equal; there are
+    There are none if too few results are equal (see ``SHARE``), and in four further cases: results have noise, so that
+    equality means nothing; all results are equal; there are
     metrics, which may differ where the objective does not; or the space is small enough for an exhaustive search.
     """
     problem, record = state.problem, state.record
