@@ -32,32 +32,35 @@ COMMENT = re.compile(r"<!-- (?:numbers: (?P<expressions>.*?)|settings) -->")
 CONDITION = re.compile(r"<!-- holds: (.*?) -->")
 NAMES: Mapping[str, Callable[..., Any]] = {
     **{name: getattr(measured, name) for name in ("ahead", "cells", "column", "scores", "value")},
-    **{call.__name__: call for call in (abs, len, max, min, round, set, sorted, sum, statistics.median)},
+    **{call.__name__: call for call in (abs, len, max, min, round, set, sorted, sum, zip, statistics.median)},
 }
 """What expressions may use."""
 
 LIST = rf"{NUMBER.pattern}(?:(?:, | and | or | to |–){NUMBER.pattern})*"
 COUNTED = (
     "cells|clients?|components?|connections|cores?|days|dimensions|epochs|evaluations?|events|experiments|families"
-    "|functions?|histories|hours?|leaves|minutes?|nodes|parameters?|plates|points|problems|repetitions|results?|rows"
-    "|runs|seeds?|servers?|standard deviations|steps|studies|suggestions|tables|tasks|trials|wells|workers"
+    "|functions?|histories|hours?|kinds|leaves|minutes?|nodes|parameters?|plates|points|problems|repetitions|results?|rows"
+    "|runs|seconds|seeds?|servers?|standard deviations|steps|studies|suggestions|tables|tasks|trials|wells|workers"
 )
-BEFORE = r"[Aa]t|[Aa]fter|[Rr]evisions?|[Dd]ecisions?|[Ss]eeds?|steps?|commit|version|goal:|goal of|limit:"
+BEFORE = (
+    "[Aa]t|[Aa]fter|goal:|goal of|limit:|[Rr]evisions?|[Dd]ecisions?|[Ss]eeds?|steps?|commit|version|request|issue"
+    "|AISTATS|CC BY|Optuna"
+)
 FUNCTIONS = "|".join(sorted({name.split("_")[0] for name in FUNCTION_PROBLEMS}))
 MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 SETTING = re.compile(
     rf"{LIST} (?:[a-z-]+ ){{0,2}}?(?:{COUNTED})\b"  # "10 and 20 evaluations", "17 textbook functions"
     rf"|\b(?:{BEFORE}) {LIST}(?! ?%| times)"  # "at 10 and 20", "revision 13"
     rf"|\b(?:{FUNCTIONS}) {NUMBER.pattern}"  # "Hartmann 6"
-    rf"|\b{NUMBER.pattern} (?:{MONTHS}) {NUMBER.pattern}"
+    rf"|\b{NUMBER.pattern} (?:{MONTHS}) {NUMBER.pattern}|{NUMBER.pattern} or newer"
     rf"|{NUMBER.pattern} ?%(?: [a-z]+)? (?:intervals?|probability|ranges?|quantiles?|percentile)"
 )
 """Numbers that say how something was measured, not what was found: counts of certain things, what follows certain
-words, the dimension in the name of a function, dates, the level of an interval."""
-HIDDEN = re.compile(r"`[^`]*`|!\[[^]]*\]|\[\d{4}(?=\])|\]\([^)]*\)|<!--.*?-->|^ *\d+\. ")
-"""Code, descriptions of images, numbers of decisions, addresses, comments, numbers of lists."""
-NOT_PROSE = re.compile(r"<!-- ([\w-]+):begin -->.*?<!-- \1:end -->|^```.*?^```|^#.*?$", re.MULTILINE | re.DOTALL)
-"""Generated tables, code, headings."""
+words, the dimension in the name of a function, dates, versions, the level of an interval."""
+HIDDEN = re.compile(r"`[^`]*`|!\[[^]]*\]|\[\d{4}(?=\])|\]\([^)]*\)|<!--.*?-->|^ *\d+\. |^#.*")
+"""Code, descriptions of images, numbers of decisions, addresses, comments, numbers of lists, headings."""
+NOT_PROSE = re.compile(r"<!-- ([\w-]+):begin -->.*?<!-- \1:end -->|^```.*?^```", re.MULTILINE | re.DOTALL)
+"""Generated tables, code."""
 
 RESULT = re.compile(r"benchmarks/results/[\w-]+\.json\)")
 REASONED = ("decisions/", "algorithm.md", "glossary.md", "mistakes.md", "reference/", "command-line.md", "http.md")
