@@ -69,7 +69,8 @@ def scores(file: str, problem: str, method: str, evaluations: int) -> list[float
 
 
 def numbers(text: str) -> list[float]:
-    """All numbers of a text."""
+    """All numbers of a cell, such as ``-1.5 (0.2)`` or the range ``1-3``."""
+    text = re.sub(r"(?<!\w)-(?=\d)", "−", re.sub(r"(?<=\d)-(?=\d)", " to ", text))
     return [number(each[0]) for each in NUMBER.finditer(text)]
 
 

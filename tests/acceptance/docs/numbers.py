@@ -36,23 +36,23 @@ NAMES: Mapping[str, Callable[..., Any]] = {
 }
 """What expressions may use."""
 
-LIST = rf"{NUMBER.pattern}(?:(?:, | and | or | to |–){NUMBER.pattern})*"
+COUNT = NUMBER.pattern.replace(r"(?:\.\d+)?(?:e[+-]?\d+)?", "")
+"""A number without decimals."""
+LIST = rf"{COUNT}(?:(?:, | and | or | to |–){COUNT})*"
 COUNTED = (
     "cells|clients?|components?|connections|cores?|days|dimensions|epochs|evaluations?|events|experiments|families"
     "|functions?|histories|hours?|kinds|leaves|minutes?|nodes|parameters?|plates|points|problems|repetitions|results?|rows"
-    "|runs|seconds|seeds?|servers?|standard deviations|steps|studies|suggestions|tables|tasks|trials|wells|workers"
+    "|runs|seconds|seeds?|servers?|steps|studies|suggestions|tables|tasks|trials|wells|workers"
 )
-BEFORE = (
-    "[Aa]t|[Aa]fter|goal:|goal of|limit:|[Rr]evisions?|[Dd]ecisions?|[Ss]eeds?|steps?|commit|version|request|issue"
-    "|AISTATS|CC BY|Optuna"
-)
+BEFORE = "[Aa]t|[Aa]fter|[Rr]evisions?|[Dd]ecisions?|[Ss]eeds?|steps?|commit|version|request|issue|AISTATS|Optuna"
 FUNCTIONS = "|".join(sorted({name.split("_")[0] for name in FUNCTION_PROBLEMS}))
 MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 SETTING = re.compile(
     rf"{LIST} (?:[a-z-]+ ){{0,2}}?(?:{COUNTED})\b"  # "10 and 20 evaluations", "17 textbook functions"
     rf"|\b(?:{BEFORE}) {LIST}(?! ?%| times)"  # "at 10 and 20", "revision 13"
+    rf"|\b(?:goal|limit)(?::| of) {NUMBER.pattern}"
     rf"|\b(?:{FUNCTIONS}) {NUMBER.pattern}"  # "Hartmann 6"
-    rf"|\b{NUMBER.pattern} (?:{MONTHS}) {NUMBER.pattern}|{NUMBER.pattern} or newer"
+    rf"|\b{NUMBER.pattern} (?:{MONTHS}) {NUMBER.pattern}|{NUMBER.pattern} or newer|\bBY {NUMBER.pattern}"
     rf"|{NUMBER.pattern} ?%(?: [a-z]+)? (?:intervals?|probability|ranges?|quantiles?|percentile)"
 )
 """Numbers that say how something was measured, not what was found: counts of certain things, what follows certain
