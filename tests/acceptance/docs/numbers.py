@@ -63,6 +63,9 @@ NOT_PROSE = re.compile(r"<!-- ([\w-]+):begin -->.*?<!-- \1:end -->|^```.*?^```",
 """Generated tables, code."""
 
 RESULT = re.compile(r"benchmarks/results/[\w-]+\.json\)")
+LINK = re.compile(r"\]\(([^)#]+\.md)")
+MEASURED = {ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "outcomes", "paper", "quality", "sizing")}
+"""Pages with measurements."""
 REASONED = ("decisions/", "algorithm.md", "glossary.md", "mistakes.md", "reference/", "command-line.md", "http.md")
 """Pages about what the code does, not how well. Decisions state past measurements."""
 
@@ -91,7 +94,11 @@ class Stated:
 
     def measured(self) -> list[float]:
         """The values of the expressions."""
-        return list(flat(evaluated(f"[{self.expressions}]")))
+        try:
+            return list(flat(evaluated(f"[{self.expressions}]")))
+        except Exception as error:
+            error.add_note(f"{self.page.relative_to(ROOT)}:{self.line}: {self.expressions}")
+            raise
 
 
 def evaluated(expression: str) -> Any:
@@ -135,14 +142,19 @@ def sections(text: str) -> Iterator[tuple[int, str]]:
 
 
 def stated(page: Path) -> Iterator[Stated]:
-    """The texts with a comment, and all others of sections that link to a result file."""
+    """The texts with a comment, those that link to measurements, and all of sections that link to a result file."""
     whole = page.read_text()
     for start, section in sections(NOT_PROSE.sub(_blank, whole)):
-        claims = RESULT.search(section)
+        has_results = RESULT.search(section)
         for offset, text, expressions in _texts(section):
-            if expressions is not None or claims:
+            if expressions is not None or has_results or links_to_measurements(page, text):
                 place = start + offset
                 yield Stated(page, place, whole.count("\n", 0, place) + 1, HIDDEN.sub(_blank, text), expressions)
+
+
+def links_to_measurements(page: Path, text: str) -> bool:
+    """Whether a text of a page links to a page with measurements."""
+    return any((page.parent / link).resolve() in MEASURED for link in LINK.findall(text))
 
 
 def _texts(section: str) -> Iterator[tuple[int, str, str | None]]:

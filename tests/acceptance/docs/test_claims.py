@@ -78,6 +78,18 @@ def test_each_number_is_compared_with_the_results(page: Callable[[str], Path]) -
     assert problem == "docs/page.md:12: no comment names the measurements of 1.25"
 
 
+def test_a_text_that_links_to_measurements_needs_a_comment() -> None:
+    guide = ROOT / "docs/guides/plates.md"
+    assert numbers.links_to_measurements(guide, "5% ([measured](../outcomes.md#plates))")
+    assert not numbers.links_to_measurements(guide, "5% ([a limit](outcomes.md))")
+
+
+def test_an_expression_that_fails_is_located(page: Callable[[str], Path]) -> None:
+    with pytest.raises(KeyError) as failure:
+        numbers.problems(page('It is 1.25. <!-- numbers: cells("some", "Mean rank", "auto", 30) -->'))
+    assert failure.value.__notes__ == ['docs/page.md:12: cells("some", "Mean rank", "auto", 30)']
+
+
 def test_conditions_are_checked(page: Callable[[str], Path]) -> None:
     assert numbers.problems(page('It is ahead at first. <!-- holds: ahead("some", "Mean", "auto") == [10] -->')) == []
     [problem] = numbers.problems(page('It is ahead. <!-- holds: ahead("some", "Mean", "auto") == [10, 20] -->'))
