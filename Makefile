@@ -145,7 +145,7 @@ $(PEERS): $(LOOPS)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group peers
 	@touch $@
 
-bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmarks/results/quality.json and docs/quality.md
+bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmarks/results/quality.json and the numbers in docs
 	@$(BIN)/python -m benchmarks.quality run
 	@$(BIN)/python -m benchmarks.quality run --problems functions,development,final --budget 200 --out $(RESULTS)/quality-workers.json \
 		--method eight_workers=benchmarks.quality.methods.policy:eight_workers
@@ -160,6 +160,7 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 	@$(BIN)/python -m benchmarks.quality.gaps
 	@$(BIN)/python -m benchmarks.quality.stopping --traces tmp/traces.json
 	@$(BIN)/python -m benchmarks.quality table --write
+	@$(BIN)/python -m tests.acceptance.docs.generated
 	@$(BIN)/python -m benchmarks.quality plot
 
 bench-ablation: $(LOOPS)  ## what each mechanism of auto gains (about an hour; resumes); writes benchmarks/results/ablation.json

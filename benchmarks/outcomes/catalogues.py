@@ -10,9 +10,11 @@ are parameters.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -26,6 +28,7 @@ from adabkb_service.engine.axes import Axis, ChoiceAxis
 from adabkb_service.engine.catalogue import CatalogueAxis, table
 from adabkb_service.engine.space import Space
 from benchmarks.functions import Array
+from benchmarks.outcomes.runs import Table as Printed
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.quality.nature.descriptors import descriptors
 from benchmarks.quality.nature.measured import Table
@@ -104,7 +107,13 @@ def best_yields(way: str, seed: int) -> list[float]:
     return list(np.maximum.accumulate(told))
 
 
-WAYS = ("catalogue", "catalogue of 0 and 1", "categories", "random")
+WAYS = {
+    "catalogue": "rows with computed descriptors",
+    "catalogue of 0 and 1": "rows with columns of 0 and 1",
+    "categories": "parameters, three of them categories",
+    "random": "rows, drawn at random without a model",
+}
+"""The variants, and how the tables name them."""
 
 
 def seconds(rows: int, results: int) -> Iterator[float]:
@@ -141,16 +150,28 @@ def main() -> None:
             for seed in range(SEEDS)
         ]
     write(OUT, {"provenance": provenance("benchmarks.outcomes.catalogues"), "speed": speed, "runs": runs})
+    for each in tables(OUT):
+        print(f"\n{each.title}")
+        print_table(each.header, each.rows)
+
+
+def tables(path: Path) -> Iterator[Printed]:
+    """The times of suggestions, and the best yields, from a file."""
+    found = json.loads(path.read_text())
     times = ("first", "median", "largest")
-    header = ("rows", "results", *(f"{each}, ms" for each in times))
-    print_table(
-        header,
+    yield Printed(
+        f"Time of a suggestion: the first one in a process, and {REPEATS} others",
+        ("rows", "results", *(f"{each}, ms" for each in times)),
         [
             (f"{each['rows']:,}", str(each["results"]), *(f"{1000 * each[name]:.0f}" for name in times))
-            for each in speed
+            for each in found["speed"]
         ],
     )
-    print_table(("way", *map(str, COUNTS)), [(way, *_cells(runs, way)) for way in WAYS])
+    yield Printed(
+        f"Best yield: median of {SEEDS} seeds (10% quantile), share of runs with {GOOD:.0f}% or more",
+        ("the reactions are", f"{COUNTS[0]} experiments", *map(str, COUNTS[1:])),
+        [(name, *_cells(found["runs"], way)) for way, name in WAYS.items()],
+    )
 
 
 def _cells(runs: list[dict[str, Any]], way: str) -> list[str]:

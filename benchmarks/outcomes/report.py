@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.functions import Array
 from benchmarks.outcomes import (
+    catalogues,
     conditions,
     constraints,
     costs,
@@ -28,6 +29,7 @@ from benchmarks.outcomes import (
     runs,
     transfer,
 )
+from benchmarks.output import RESULTS
 from benchmarks.quality import plots, store
 
 IMAGES = plots.IMAGES
@@ -48,13 +50,20 @@ BENCHMARKS: Mapping[str, Callable[[], runs.Benchmark]] = {
 }
 
 
-MEASURED = ("conditions", *BENCHMARKS)
+OTHERS: Mapping[str, tuple[Callable[[Path], Iterable[runs.Table]], Path]] = {
+    "conditions": (conditions.tables, conditions.OUT),
+    "catalogues": (catalogues.tables, catalogues.OUT),
+    "plates-controls": (plates.tables, RESULTS / "outcomes-plates-controls.json"),
+}
+"""Tables of results of other kinds, and their files."""
+MEASURED = (*OTHERS, *BENCHMARKS)
 
 
 def tables(name: str) -> Iterable[runs.Table]:
     """The tables of a benchmark, from the committed results."""
-    if name == "conditions":
-        return conditions.tables(conditions.OUT)
+    if name in OTHERS:
+        make, path = OTHERS[name]
+        return make(path)
     benchmark = BENCHMARKS[name]()
     return benchmark.tables(benchmark.out)
 

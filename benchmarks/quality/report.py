@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.functions import Array
 from benchmarks.output import RESULTS
 from benchmarks.quality import store, workers
 from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS, MANY_PROBLEMS
@@ -19,6 +20,7 @@ from benchmarks.quality.scores import (
     Standing,
     collect,
     observed,
+    paired,
     recommended,
     seconds,
     standings,
@@ -196,9 +198,26 @@ def nature(results: Results, problems: Iterable[str]) -> str:
 def further(results: Results) -> str:
     """Standings on the further set, on which all methods have the same few seeds and evaluations."""
     names, budgets = list(NATURE_FURTHER), NATURE_BUDGETS[:-1]
-    return "\n\n".join(
-        compared(results, names, budgets, measure, seeds=FURTHER_SEEDS) for measure in (RANK, LOWEST, RATIO)
-    )
+    parts = [compared(results, names, budgets, measure, seeds=FURTHER_SEEDS) for measure in (RANK, LOWEST, RATIO)]
+    return "\n\n".join([*parts, beside(results, names, budgets)])
+
+
+def beside(results: Results, problems: Sequence[str], budgets: Sequence[int]) -> str:
+    """Regrets of ``auto`` divided by those of each other method on the same problems with the same seeds."""
+    rows = []
+    for name in order(set(results.methods) - ours(results.methods)):
+        logs = [paired(results, problems, "auto", name, budget) for budget in budgets]
+        rows.append([name, str(len(logs[0])), *map(ratio, logs)])
+    title = "Regret of `auto` divided by that of others with the same seeds"
+    explained = "geometric mean with its standard error, numbers of runs in which `auto` is better and worse"
+    return f"{title} ({explained}):\n\n{table(['method', 'runs', *map(str, budgets)], rows)}"
+
+
+def ratio(logs: Array) -> str:
+    """The geometric mean with its standard error, and the numbers of values below and above 1."""
+    mean = np.exp(logs.mean())
+    error = mean * logs.std() / np.sqrt(len(logs))
+    return f"{mean:.2f} ± {error:.2f}, {(logs < 0).sum()}:{(logs > 0).sum()}"
 
 
 def last_medians(results: Results, problems: Sequence[str], budget: int) -> str:

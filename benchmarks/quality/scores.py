@@ -70,6 +70,17 @@ def collect(
     }
 
 
+def paired(results: Results, problems: Iterable[str], method: str, other: str, budget: int) -> Array:
+    """Logarithms of a method's scores over those of another one, for each problem and seed that both have."""
+    problems = list(problems)
+    both = [
+        (observed(run, budget), observed(results.runs[problem, other, seed], budget))
+        for (problem, by, seed), run in sorted(results.runs.items())
+        if by == method and problem in problems and (problem, other, seed) in results.runs
+    ]
+    return np.array([np.log(ours / theirs) for ours, theirs in both if ours is not None and theirs is not None])
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A method compared with the others over all problems."""

@@ -21,6 +21,8 @@ ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(?<=\]\()([^)#\s]+)(?=[)#])")
 MARKER = re.compile(r"^<!-- [\w-]+:(?:begin|end) -->$", re.MULTILINE)
 """Around what is made from the code; a table needs a blank line before it."""
+CHECKED = re.compile(r" ?<!-- (?:(?:numbers|holds): .*?|settings) -->")
+"""How a test finds the numbers of a sentence in the results."""
 INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 SEARCH = 'data-md-component="search" role="dialog"'
 BOOSTS = {
@@ -72,7 +74,7 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         place = places.get(_origin(link[1], page.file.src_uri))
         return os.path.relpath(place, PurePosixPath(page.file.src_uri).parent) if place else link[1]
 
-    return LINK.sub(replaced, MARKER.sub("\n", markdown))
+    return LINK.sub(replaced, MARKER.sub("\n", CHECKED.sub("", markdown)))
 
 
 def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:

@@ -1,4 +1,5 @@
-"""Sections of the documentation that come from the code. ``python -m tests.acceptance.docs.generated`` writes them."""
+"""Sections of the documentation that come from the code. ``python -m tests.acceptance.docs.generated`` writes them, and
+the numbers in sentences (``numbers.py``)."""
 
 from __future__ import annotations
 
@@ -40,6 +41,7 @@ from benchmarks.service import report as service_report
 from benchmarks.service import sizing as sizing_benchmark
 from tests.acceptance.chaos import __main__ as chaos_run
 from tests.acceptance.docs import http_reference as http_calls
+from tests.acceptance.docs import numbers
 from tests.acceptance.docs import services as other_services
 from tests.openapi import document
 
@@ -375,3 +377,5 @@ def write(name: str) -> None:
 if __name__ == "__main__":
     for section in SECTIONS:
         write(section)
+    for each in numbers.pages():
+        numbers.rewrite(each)

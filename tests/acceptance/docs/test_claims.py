@@ -1,43 +1,119 @@
-"""Each claim about speed or quality links to the file with its measurement."""
+"""Each claim about speed or quality links to the file with its measurement, and the numbers in sentences agree with the
+results."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-RESULT = re.compile(r"benchmarks/results/[\w-]+\.json\)")
+from tests.acceptance.docs import measured, numbers
+from tests.acceptance.docs.numbers import RESULT, ROOT, pages, sections
+
 CLAIM = re.compile(
     r"mean rank|times the regret|times as (?:much|long|large|fast|many)|pairs per second|median regret"
     r"|\d ?ms\b|\d s of a processor|of the truth\b",
     re.IGNORECASE,
 )
-REASONED = ("decisions/", "algorithm.md", "glossary.md", "mistakes.md", "reference/", "http.md")
-"""Pages about what the code does, not how well. Decisions state past measurements."""
-
-
-def sections(page: Path) -> Iterator[str]:
-    """The sections of a page below its second-level headings, without code."""
-    yield from re.split(
-        r"^## ", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL), flags=re.MULTILINE
-    )
-
-
-def pages() -> list[Path]:
-    docs = ROOT / "docs"
-    found = [page for page in docs.rglob("*.md") if not page.relative_to(docs).as_posix().startswith(REASONED)]
-    return sorted([ROOT / "README.md", *found])
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_claims_about_speed_or_quality_link_to_a_measurement(page: Path) -> None:
-    bare = [part.splitlines()[0] for part in sections(page) if CLAIM.search(part) and not RESULT.search(part)]
-    assert bare == []
+    without_code = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    parts = [numbers.COMMENT.sub("", part) for _, part in sections(without_code)]
+    assert [part.splitlines()[0] for part in parts if CLAIM.search(part) and not RESULT.search(part)] == []
 
 
 def test_every_result_file_is_on_the_results_page() -> None:
     linked = set(re.findall(r"benchmarks/results/([\w-]+\.json)\)", (ROOT / "docs/results.md").read_text()))
     assert linked == {path.name for path in (ROOT / "benchmarks/results").glob("*.json")}
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_numbers_in_sentences_are_those_of_the_results(page: Path) -> None:
+    """``python -m tests.acceptance.docs.numbers --write`` corrects wrong numbers."""
+    assert numbers.problems(page) == []
+
+
+TABLE = """<!-- some:begin -->
+Mean rank:
+
+| method | 10 | 20 |
+| --- | --- | --- |
+| auto | **1.25** | 2.50 |
+| tpe | 1.75 | 1.50 |
+<!-- some:end -->
+"""
+LINK = "From [x.json](benchmarks/results/x.json).\n\n"
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Writes a page with a generated table, a link to results and a text."""
+    monkeypatch.setattr(measured, "ROOT", tmp_path)
+    monkeypatch.setattr(numbers, "ROOT", tmp_path)
+    measured.tables_of.cache_clear()
+    (tmp_path / "docs").mkdir()
+
+    def written(text: str) -> Path:
+        path = tmp_path / "docs/page.md"
+        path.write_text(f"{TABLE}\n{LINK}{text}\n")
+        return path
+
+    return written
+
+
+RANKS = '<!-- numbers: cells("some", "Mean rank", "auto", 10, 20) -->'
+
+
+def test_each_number_is_compared_with_the_results(page: Callable[[str], Path]) -> None:
+    assert numbers.problems(page(f"The mean rank is 1.25 and 2.5 after 10 and 20 evaluations. {RANKS}")) == []
+    [problem] = numbers.problems(page(f"The mean rank is 1.25 and 2.6 after 10 and 20 evaluations. {RANKS}"))
+    assert problem.startswith("docs/page.md:12: the text states 2.6, the results 2.5 (python -m")
+    [problem] = numbers.problems(page(f"The mean rank is 1.25. {RANKS}"))
+    assert "its comment names 2 numbers: 1.25, 2.5" in problem
+    [problem] = numbers.problems(page("The mean rank is 1.25 after 10 evaluations."))
+    assert problem == "docs/page.md:12: no comment names the measurements of 1.25"
+
+
+def test_a_text_that_links_to_measurements_needs_a_comment() -> None:
+    guide = ROOT / "docs/guides/plates.md"
+    assert numbers.links_to_measurements(guide, "5% ([measured](../outcomes.md#plates))")
+    assert not numbers.links_to_measurements(guide, "5% ([a limit](outcomes.md))")
+
+
+def test_an_expression_that_fails_is_located(page: Callable[[str], Path]) -> None:
+    with pytest.raises(KeyError) as failure:
+        numbers.problems(page('It is 1.25. <!-- numbers: cells("some", "Mean rank", "auto", 30) -->'))
+    assert failure.value.__notes__ == ['docs/page.md:12: cells("some", "Mean rank", "auto", 30)']
+
+
+def test_conditions_are_checked(page: Callable[[str], Path]) -> None:
+    assert numbers.problems(page('It is ahead at first. <!-- holds: ahead("some", "Mean", "auto") == [10] -->')) == []
+    [problem] = numbers.problems(page('It is ahead. <!-- holds: ahead("some", "Mean", "auto") == [10, 20] -->'))
+    assert problem == 'docs/page.md:12: no longer holds: ahead("some", "Mean", "auto") == [10, 20]'
+
+
+def test_numbers_are_rewritten_with_the_digits_of_the_text(page: Callable[[str], Path]) -> None:
+    path = page(f"It is 9.99 and 9.9 on `x 7` after 10 and 20 evaluations. {RANKS} Then 1,000 steps.")
+    numbers.rewrite(path)
+    assert f"It is 1.25 and 2.5 on `x 7` after 10 and 20 evaluations. {RANKS} Then 1,000 steps." in path.read_text()
+    assert numbers.problems(path) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("17 textbook functions with 10 seeds, 400 evaluations", []),
+        ("at 10, 20 and 50, and after 100", []),
+        ("revision 13 on Hartmann 6 of 3 March 2026, goal: 0.3 s", []),
+        ("the 90% interval of Scheffé 3D in [decision 0048](decisions/0048.md), `x = 7`", []),
+        ("in 5 of 10 runs", ["5"]),
+        ("at 1.5 times, within 10%, −0.1 or 1,234 of 2e-4", ["1.5", "10", "−0.1", "1,234", "2e-4"]),
+    ],
+)
+def test_settings_are_recognized(page: Callable[[str], Path], text: str, found: list[str]) -> None:
+    [stated] = [each for each in numbers.stated(page(text)) if each.line == len(TABLE.splitlines()) + 4]
+    assert [each[0] for each in stated.found()] == found
