@@ -183,7 +183,7 @@ def test_a_webhook_is_added_turned_off_and_deleted_by_a_form(browser: Browser, s
         page.get_by_role("link", name="Webhooks").click()
         page.get_by_label("Address").fill("http://10.0.0.1/")
         page.get_by_role("button", name="Add the webhook").click()
-        expect(page.get_by_role("alert").first).to_contain_text("webhook_networks")
+        expect(page.locator(".fault")).to_contain_text("webhook_networks")
         page.get_by_label("Address").fill(receiver.address)
         page.get_by_label("a trial is issued").uncheck()
         page.get_by_role("button", name="Add the webhook").click()

@@ -160,7 +160,7 @@ def shared(page: Page, site: str) -> str:
     page.wait_for_url("**/sharing")  # and for its scripts
     page.get_by_label("User").fill("b b")
     page.get_by_role("button", name="Share").click()
-    expect(page.get_by_role("alert").filter(has_text="User:")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="1 field needs a correction: User")).to_be_visible()
     page.get_by_label("User").fill("ben")
     page.get_by_label("May").select_option("work")
     page.get_by_role("button", name="Share").click()
