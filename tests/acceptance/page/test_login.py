@@ -77,6 +77,11 @@ def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(site: st
     admin = httpx.post(f"{site}/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()["token"]
     with tab(browser, site, refused=(*REFUSALS, 404)) as page:  # the page still requests parts of the deleted study
         page.goto("/login")
+        expect(page.get_by_role("link", name="New study")).to_have_count(0)
+        field, button = (page.locator(each).bounding_box() for each in ("#login input", "#login button"))
+        assert field is not None
+        assert button is not None
+        assert abs(field["x"] + field["width"] / 2 - button["x"] - button["width"] / 2) < 2, "both are centred"
         page.get_by_label("Token").fill(f"{admin[:-1]}{'0' if admin[-1] != '0' else '1'}")
         page.get_by_role("button", name="Log in").click()
         expect(page.get_by_role("alert").filter(has_text="no such token")).to_be_visible()
