@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import httpx
 from playwright.sync_api import Browser, Page, expect
 
+from tests.acceptance.page.conftest import on_both
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
 
@@ -27,6 +28,7 @@ def new_study(browser: Browser, site: str, name: str) -> Iterator[Page]:
         yield page
 
 
+@on_both
 def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         creates_a_study(page)
@@ -319,6 +321,7 @@ def bounds_are_drawn(page: Page, api: httpx.Client) -> None:
     assert page.locator("#rows .beyond").count() == len(beyond)
 
 
+@on_both
 def test_constraints_are_written_a_line_each(browser: Browser, site: str, api: httpx.Client) -> None:
     with new_study(browser, site, "bounded") as page:
         page.get_by_label("Constraints, one per line").fill("x <= 0.5\n\nx + y <= 1")
@@ -351,6 +354,7 @@ def test_a_used_up_budget_is_raised_where_the_page_says_so(browser: Browser, sit
         expect(page.get_by_role("button", name="Next experiment")).to_be_visible()
 
 
+@on_both
 def test_a_result_that_is_late_can_still_be_entered(browser: Browser, site: str, api: httpx.Client) -> None:
     """The reservation of the trial ended, and the study allows one attempt, so the trial has failed."""
     study = {"id": "late", "direction": "minimize", "max_attempts": 1}

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, expect
 
+from tests.acceptance.page.conftest import on_both
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import REFUSALS, accessible, tab
 from tests.integration.operations.receiver import LOOPBACK, receiving
@@ -47,6 +48,7 @@ def study(api: httpx.Client, name: str, **definition: Any) -> str:
     return f"/v1/studies/{name}"
 
 
+@on_both
 def test_the_page_of_a_trial_follows_what_others_do(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "live")
     checked(api.post(f"{path}/suggest", json={"worker": "anna"}))

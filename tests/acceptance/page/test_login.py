@@ -11,6 +11,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.acceptance.page.conftest import on_both
 from tests.acceptance.page.tabs import REFUSALS, accessible, tab
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import server_on
@@ -72,6 +73,7 @@ def test_the_page_to_try_the_api_works_under_its_policy(site: str, browser: Brow
         expect(page.get_by_text("/v1/studies/{study_id}/suggest").first).to_be_visible()
 
 
+@on_both
 def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(site: str, browser: Browser) -> None:
     """The last test of this server, since it stops the server."""
     admin = httpx.post(f"{site}/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()["token"]
