@@ -82,11 +82,13 @@ def _fingerprint(parts: Parts) -> str:
 KeyDep = Annotated[Key | None, Depends(_key)]
 
 
-async def perform(service: Service, request: StudyRequest[Answer], spend: Spend | None = None) -> Outcome[Answer]:
-    """Return the outcome of a request that may count against a quota. It is awaited on the event loop, without a
-    thread."""
-    spending = request if spend is None else replace(request, spend=spend)
-    outcome = await service.do_async(spending)
+async def perform(
+    service: Service, request: StudyRequest[Answer], spend: Spend | None = None, user: str | None = None
+) -> Outcome[Answer]:
+    """Return the outcome of a request that may count against a quota, and whose events may name its user. It is awaited
+    on the event loop, without a thread."""
+    sent = request if spend is None and user is None else replace(request, spend=spend, user=user)
+    outcome = await service.do_async(sent)
     note(trial=_trials(outcome.view))
     return outcome
 

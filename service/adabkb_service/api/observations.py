@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Response
 
-from adabkb_service.api.admission import SpendDep, by_follower_once, needs
+from adabkb_service.api.admission import CallerDep, SpendDep, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, encoded_number, perform, reply
 from adabkb_service.api.model_reads import rendered
@@ -77,10 +77,11 @@ def list_observations(study_id: StudyId, service: ServiceDep, page: PageDep) -> 
 @needs("work")
 @by_follower_once
 async def correct_observation(
-    study_id: StudyId, seq: Number, body: CorrectionBody, service: ServiceDep, key: KeyDep
+    study_id: StudyId, seq: Number, body: CorrectionBody, service: ServiceDep, key: KeyDep, caller: CallerDep
 ) -> Response:
     """Correct a result, exclude it or include it again. This is an event in the log, and the model is rebuilt."""
-    return reply(await perform(service, correct(study_id, seq, body.changes(), body.reason, key)))
+    request = correct(study_id, seq, body.changes(), body.reason, key)
+    return reply(await perform(service, request, user=caller.user))
 
 
 @router.delete(
@@ -96,7 +97,9 @@ async def exclude_observation(
     seq: Number,
     service: ServiceDep,
     key: KeyDep,
+    caller: CallerDep,
     reason: Annotated[str | None, Query(max_length=1000, description="reason, for the log")] = None,
 ) -> Response:
     """Exclude a result. It stays in the log, but no longer counts."""
-    return reply(await perform(service, correct(study_id, seq, {"excluded": True}, reason, key)))
+    request = correct(study_id, seq, {"excluded": True}, reason, key)
+    return reply(await perform(service, request, user=caller.user))

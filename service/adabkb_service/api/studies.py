@@ -101,10 +101,16 @@ async def get_study(study_id: StudyId, service: ServiceDep, known: KnownDep) -> 
 @needs("work")
 @by_follower_once
 async def change_study(
-    study_id: StudyId, body: PatchStudyBody, service: ServiceDep, revisions: RevisionsDep, key: KeyDep, spend: SpendDep
+    study_id: StudyId,
+    body: PatchStudyBody,
+    service: ServiceDep,
+    revisions: RevisionsDep,
+    key: KeyDep,
+    spend: SpendDep,
+    caller: CallerDep,
 ) -> Response:
     """Pause or resume a study, change its limits or tags, or edit its space."""
-    outcome = await perform(service, manage.change(study_id, body.changes(), revisions, key), spend)
+    outcome = await perform(service, manage.change(study_id, body.changes(), revisions, key), spend, caller.user)
     return reply(outcome, etag=outcome.view.revision)
 
 

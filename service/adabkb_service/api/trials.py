@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Response
 
-from adabkb_service.api.admission import SpendDep, by_follower, by_follower_once, needs
+from adabkb_service.api.admission import CallerDep, SpendDep, by_follower, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, encoded_number, named, perform, reply
@@ -114,10 +114,10 @@ async def explain_trial(study_id: StudyId, number: Number, reading: ReadingDep) 
 @needs("work")
 @by_follower_once
 async def annotate_trial(
-    study_id: StudyId, number: Number, body: AnnotationBody, service: ServiceDep, key: KeyDep
+    study_id: StudyId, number: Number, body: AnnotationBody, service: ServiceDep, key: KeyDep, caller: CallerDep
 ) -> Response:
     """Set, change or remove attributes of a trial, in any state; the model ignores them."""
-    return reply(await perform(service, annotate(study_id, number, body.attributes, key)))
+    return reply(await perform(service, annotate(study_id, number, body.attributes, key), user=caller.user))
 
 
 @router.post(
@@ -208,11 +208,12 @@ async def withdraw(
     number: Number,
     service: ServiceDep,
     key: KeyDep,
+    caller: CallerDep,
     body: Annotated[WithdrawBody, Body(default_factory=WithdrawBody)],
 ) -> Response:
     """End a trial without a result: a declined suggestion, or a queued point that is not needed. The trial is not a
     failure, and does not count towards the budget."""
-    return reply(await perform(service, lease.withdraw(study_id, number, body, key)))
+    return reply(await perform(service, lease.withdraw(study_id, number, body, key), user=caller.user))
 
 
 @router.post(
@@ -228,7 +229,8 @@ async def retry_trial(
     number: Number,
     service: ServiceDep,
     key: KeyDep,
+    caller: CallerDep,
     body: Annotated[RetryBody, Body(default_factory=RetryBody)],
 ) -> Response:
     """Retry a failed or withdrawn trial; it is issued again before any new point."""
-    return reply(await perform(service, lease.retry(study_id, number, body, key)))
+    return reply(await perform(service, lease.retry(study_id, number, body, key), user=caller.user))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import islice
 from typing import Annotated, Any, Literal
@@ -169,9 +169,10 @@ def get_known_rows(study_id: StudyId, body: PastedRows, service: ServiceDep) -> 
 
 @bodies.post("/studies/{study_id}/undo-import")
 @needs("work")
-def post_undo_import(study_id: StudyId, body: UndoImportBody, service: ServiceDep) -> Response:
+def post_undo_import(study_id: StudyId, body: UndoImportBody, service: ServiceDep, caller: CallerDep) -> Response:
     """Undo the import of a table."""
-    return _json(service.do(undo_import(study_id, body)).view.model_dump(mode="json"))
+    request = replace(undo_import(study_id, body), user=caller.user)
+    return _json(service.do(request).view.model_dump(mode="json"))
 
 
 @pages.get("/studies/{study_id}")

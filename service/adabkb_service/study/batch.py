@@ -202,7 +202,8 @@ class Batch:
         draft = self.draft
         changes, events, size = draft.changes, len(draft.log), draft.study.log_bytes
         self._note_exhaustion(points)
-        outcome = request.perform(draft, points)
+        with draft.by(request.user):
+            outcome = request.perform(draft, points)
         self._charge(request, draft.log[events:], draft.study.log_bytes - size)
         self._remove_issued(points)
         if request.key is None:

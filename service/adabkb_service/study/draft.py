@@ -41,6 +41,9 @@ MAX_CACHED_TRIALS = 1000
 """The maximum number of a study's trials in memory between two batches. Beyond it, only the trials of the last batch
 are kept; others are read again."""
 
+OF_USERS = ("annotated", "corrected", "edited", "measured", "paused", "resumed", "retried", "updated", "withdrawn")
+"""Kinds of events that name the user whose request added them. Nothing is computed from the name."""
+
 
 class Draft:
     """A study with uncommitted changes."""
@@ -60,6 +63,7 @@ class Draft:
         self.has_read_more = False
         """Whether the draft has read from the database."""
         self._database = database
+        self._user: str | None = None
         self._before = before
         self._trials: dict[int, TrialRow] = {}
         self._observations: dict[int, ObservationRow] = {}
@@ -136,6 +140,8 @@ class Draft:
 
     def record(self, kind: EventKind, payload: dict[str, Any], trial: int | None = None) -> EventRow:
         """Add an event to the log and apply it."""
+        if self._user is not None and kind in OF_USERS:
+            payload = {**payload, "user": self._user}
         event = EventRow(self.study.id, self.study.study_seq + 1, kind, trial, payload, self.now)
         transitions.apply(self, event)
         self.log.append(event)
@@ -143,6 +149,15 @@ class Draft:
         if event.affects_model:
             self.model_event_seq = event.seq
         return event
+
+    @contextmanager
+    def by(self, user: str | None) -> Iterator[None]:
+        """Name a user in the events of a block whose kind is in ``OF_USERS``; None names nobody."""
+        self._user = user
+        try:
+            yield
+        finally:
+            self._user = None
 
     def set_model_stats(self, model_stats: dict[str, Any] | None) -> None:
         """Replace the model's statistics, without an event in the log."""

@@ -125,6 +125,8 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
             yield f"event {event.seq} adds trial {event.trial} to a study with {study.trials} trials"
         if study.budget_left is not None and study.budget_left <= 0 and payload.get("origin") != "own":
             yield f"event {event.seq} adds trial {event.trial} to a budget of {_budget(study)}"
+    if not isinstance(payload.get("user", ""), str):
+        yield f"event {event.seq} ({event.kind}) has a user that is not a text"
     yield from _plate_problem(study, event)
     if event.kind == "observed" and payload.get("observation") != study.observations + 1:
         count = study.observations

@@ -122,6 +122,9 @@ class Request(Generic[Answer]):
     error to refuse the request. Returns a function that undoes the charge if the batch is not committed."""
     invalidates_decisions: bool = False
     """Whether the request usually adds an event that affects the model, which invalidates decisions in progress."""
+    user: str | None = None
+    """The user who sent the request, whom its events name; None if authentication is disabled, or if it is of no
+    interest who sent it."""
 
 
 def stored_answer(connection: Connection, key: Key | None, answer: type[Answer]) -> Outcome[Answer] | None:

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.acceptance.page.browser import launching
+from tests.conftest import BACKENDS
 from tests.servers import server_on
 from tests.waiting import TIMEOUT_SECONDS
 
 expect.set_options(timeout=1000 * TIMEOUT_SECONDS)
+
+on_both = pytest.mark.parametrize("database", BACKENDS, indirect=True)
+"""Run a test of the page on PostgreSQL, too. ``make test`` runs it on one of the two, ``make proof`` on both. These few
+create a study by its form, enter, correct and exclude results, log in, follow others and print a report."""
 
 
 @pytest.fixture(scope="package")
@@ -22,11 +26,15 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def database(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A SQLite database with the present schema, for all tests of a module."""
+def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A database with the present schema, for all tests of a module: SQLite, or PostgreSQL for ``on_both``."""
+    if getattr(request, "param", "sqlite") == "postgresql":
+        with request.getfixturevalue("database_pool").borrowed() as url:
+            yield url
+        return
     path = tmp_path_factory.mktemp("page") / "adabkb.db"
-    path.write_bytes(sqlite_template.read_bytes())
-    return f"sqlite:///{path}"
+    path.write_bytes(request.getfixturevalue("sqlite_template").read_bytes())
+    yield f"sqlite:///{path}"
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The scripts and the style sheet of the page: check their format, lint and types.
+"""The scripts, the style sheet and the templates of the page: check their format, lint and types.
 
 ``python -m tests.acceptance.page.scripts`` prints the problems; with ``--write`` it formats the files first.
 """
@@ -25,9 +25,10 @@ def faults(folder: Path = ROOT) -> str:
 
 
 def _too_long(folder: Path) -> Iterator[str]:
-    """Return lines that are too long. The formatter does not wrap strings and comments."""
+    """Return lines that are too long, also of templates. The formatter does not wrap strings and comments."""
     most = json.loads((folder / "biome.json").read_text())["formatter"]["lineWidth"]
-    for path in sorted([*(folder / ASSETS).glob("*.js"), *(folder / ASSETS).glob("*.css")]):
+    page = folder / ASSETS.parent
+    for path in sorted(path for kind in ("js", "css", "html") for path in page.rglob(f"*.{kind}")):
         for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
             if len(line) > most and not path.name.endswith(".min.js"):
                 yield f"{path.relative_to(folder)}:{number}: {len(line)} characters; a line has up to {most}\n"

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.acceptance.page.conftest import on_both
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
 
@@ -28,6 +29,7 @@ def new_study(browser: Browser, site: str, name: str) -> Iterator[Page]:
         yield page
 
 
+@on_both
 def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         creates_a_study(page)
@@ -51,7 +53,7 @@ def creates_a_study(page: Page) -> None:
     page.get_by_label("ID", exact=True).fill("bread")
     page.get_by_label("The result should be").select_option("maximize")
     page.get_by_role("button", name="Create the study").click()
-    expect(page.get_by_role("alert").filter(has_text="From: enter a number.")).to_be_visible()
+    expect(page.locator(".fault").filter(has_text="enter a number.").first).to_be_visible()
     expect(page.locator("#goal")).to_have_text("The result will be maximized.")
     page.get_by_label("Budget, in trials").fill("4")
     row = page.get_by_role("group", name="Parameter 1")
@@ -84,7 +86,7 @@ def evaluates_a_trial(page: Page) -> None:
     expect(reserved).not_to_contain_text("in 8 hr.")
     page.get_by_role("button", name="Save the result").click()
     expect(page.locator(".toast")).to_have_count(0)
-    expect(page.get_by_role("alert").filter(has_text="is not a number")).to_be_visible()
+    expect(page.locator(".fault").filter(has_text="is not a number")).to_be_visible()
     page.get_by_label("Result", exact=True).fill("7,5")
     page.get_by_label("Standard error, if known").fill("0.5")
     page.get_by_text("A different point was evaluated").click()
@@ -119,7 +121,7 @@ def queues_a_point(page: Page) -> None:
     dialog.get_by_label("minutes").fill("70")
     dialog.get_by_label("flour").select_option("rye")
     dialog.get_by_role("button", name="Queue the point").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("minutes:")
+    expect(dialog.get_by_role("alert")).to_have_text("1 field needs a correction: minutes")
     dialog.get_by_label("minutes").fill("30")
     dialog.get_by_role("button", name="Queue the point").click()
     expect(page.get_by_text("Trial 2 is queued.")).to_be_visible()
@@ -248,7 +250,7 @@ def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site
         row.get_by_label("at least").fill("2,5")
         row.get_by_label("at most").fill("2")
         page.get_by_role("button", name="Create the study").click()
-        expect(page.get_by_role("alert").filter(has_text="a lower bound no larger than")).to_be_visible()
+        expect(page.locator(".fault").filter(has_text="a lower bound no larger than")).to_be_visible()
         row.get_by_label("at least").fill("")
         page.get_by_role("button", name="Create the study").click()
         page.wait_for_url("**/studies/limited")
@@ -321,11 +323,14 @@ def bounds_are_drawn(page: Page, api: httpx.Client) -> None:
     assert page.locator("#rows .beyond").count() == len(beyond)
 
 
+@on_both
 def test_constraints_are_written_a_line_each(browser: Browser, site: str, api: httpx.Client) -> None:
     with new_study(browser, site, "bounded") as page:
         page.get_by_label("Constraints, one per line").fill("x <= 0.5\n\nx + y <= 1")
         page.get_by_role("button", name="Create the study").click()
-        expect(page.get_by_role("alert").filter(has_text="Constraints, one per line:")).to_be_visible()
+        expect(
+            page.get_by_role("alert").filter(has_text="1 field needs a correction: Constraints, one per line")
+        ).to_be_visible()
         page.get_by_label("Constraints, one per line").fill("x <= 0.5\n x >= 0.1")
         page.get_by_role("button", name="Create the study").click()
         page.wait_for_url("**/studies/bounded")
@@ -351,6 +356,7 @@ def test_a_used_up_budget_is_raised_where_the_page_says_so(browser: Browser, sit
         expect(page.get_by_role("button", name="Next experiment")).to_be_visible()
 
 
+@on_both
 def test_a_result_that_is_late_can_still_be_entered(browser: Browser, site: str, api: httpx.Client) -> None:
     """The reservation of the trial ended, and the study allows one attempt, so the trial has failed."""
     study = {"id": "late", "direction": "minimize", "max_attempts": 1}

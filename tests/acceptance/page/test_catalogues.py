@@ -105,7 +105,7 @@ def test_rows_are_added_withdrawn_and_restored(browser: Browser, site: str, api:
         assert accessible(page) == []
         dialog.get_by_label("Rows to withdraw").fill("dye 7\ndye 99\n")
         dialog.get_by_role("button", name="Change the rows").click()
-        expect(dialog.get_by_role("alert")).to_contain_text("Rows to withdraw: has 'dye 99', which is not a row")
+        expect(dialog.locator(".fault")).to_contain_text("has 'dye 99', which is not a row")
         expect(dialog.get_by_label("Rows to withdraw")).to_be_focused()
         assert rows() == (40, 0)
         dialog.get_by_label("Rows to withdraw").fill("dye 7\n")

@@ -170,7 +170,7 @@ def test_the_json_follows_the_form_and_says_what_is_wrong_with_it(browser: Brows
         expect(said).to_contain_text("JSON")
         row.get_by_label("to", exact=True).fill("2")
         page.get_by_role("button", name="Create the study").click()
-        expect(page.get_by_role("alert")).to_contain_text("Definition:")
+        expect(page.get_by_role("alert")).to_have_text("1 field needs a correction: Definition")
         expect(text).to_be_focused()
         assert text.input_value().endswith(" ,")
         write(page, {"direction": "maximize", "parameters": "x"})

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, expect
 
+from tests.acceptance.page.conftest import on_both
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import REFUSALS, accessible, tab
 from tests.integration.operations.receiver import LOOPBACK, receiving
@@ -47,6 +48,7 @@ def study(api: httpx.Client, name: str, **definition: Any) -> str:
     return f"/v1/studies/{name}"
 
 
+@on_both
 def test_the_page_of_a_trial_follows_what_others_do(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "live")
     checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
@@ -186,7 +188,7 @@ def test_a_webhook_is_added_turned_off_and_deleted_by_a_form(browser: Browser, s
         page.get_by_role("link", name="Webhooks").click()
         page.get_by_label("Address").fill("http://10.0.0.1/")
         page.get_by_role("button", name="Add the webhook").click()
-        expect(page.get_by_role("alert").first).to_contain_text("webhook_networks")
+        expect(page.locator(".fault")).to_contain_text("webhook_networks")
         page.get_by_label("Address").fill(receiver.address)
         page.get_by_label("a trial is issued").uncheck()
         page.get_by_role("button", name="Add the webhook").click()

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.acceptance.page.conftest import on_both
 from tests.acceptance.page.tabs import REFUSALS, accessible, tab
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import server_on
@@ -73,11 +74,17 @@ def test_the_page_to_try_the_api_works_under_its_policy(site: str, browser: Brow
         expect(page.get_by_text("/v1/studies/{study_id}/suggest").first).to_be_visible()
 
 
+@on_both
 def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(site: str, browser: Browser) -> None:
     """The last test of this server, since it stops the server."""
     admin = httpx.post(f"{site}/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()["token"]
     with tab(browser, site, refused=(*REFUSALS, 404)) as page:  # the page still requests parts of the deleted study
         page.goto("/login")
+        expect(page.get_by_role("link", name="New study")).to_have_count(0)
+        field, button = (page.locator(each).bounding_box() for each in ("#login input", "#login button"))
+        assert field is not None
+        assert button is not None
+        assert abs(field["x"] + field["width"] / 2 - button["x"] - button["width"] / 2) < 2, "both are centred"
         page.get_by_label("Token").fill(f"{admin[:-1]}{'0' if admin[-1] != '0' else '1'}")
         page.get_by_role("button", name="Log in").click()
         expect(page.get_by_role("alert").filter(has_text="no such token")).to_be_visible()
@@ -161,7 +168,7 @@ def shared(page: Page, site: str) -> str:
     page.wait_for_url("**/sharing")  # and for its scripts
     page.get_by_label("User").fill("b b")
     page.get_by_role("button", name="Share").click()
-    expect(page.get_by_role("alert").filter(has_text="User:")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="1 field needs a correction: User")).to_be_visible()
     page.get_by_label("User").fill("ben")
     page.get_by_label("May").select_option("work")
     page.get_by_role("button", name="Share").click()

@@ -24,7 +24,7 @@ def test_the_form_declares_plates_and_the_study_shows_them(browser: Browser, sit
         for name in ("heat", "dose"):
             shared.get_by_label(name).check()
         page.get_by_role("button", name="Create the study").click()
-        expect(page.get_by_role("alert").filter(has_text="leaves no parameter that can differ")).to_be_visible()
+        expect(page.locator(".fault").filter(has_text="leaves no parameter that can differ")).to_be_visible()
         shared.get_by_label("dose").uncheck()
         page.get_by_role("group", name="Parameter 1").get_by_label("Name").fill("oil")
         expect(shared.get_by_label("oil")).to_be_checked()
@@ -47,7 +47,7 @@ def test_a_budget_in_plates_is_entered_shown_and_raised(browser: Browser, site: 
         expect(page.locator("#goal")).to_contain_text("in 2 plates.")
         add_parameter(page, 1, "heat", "float", "0", "1")
         page.get_by_role("button", name="Create the study").click()
-        expect(page.get_by_role("alert").filter(has_text="this study has none")).to_be_visible()
+        expect(page.locator(".fault").filter(has_text="this study has none")).to_be_visible()
         page.get_by_text("Plates", exact=True).click()
         page.get_by_label("Experiments on a plate").fill("2")
         page.get_by_role("button", name="Create the study").click()
@@ -157,7 +157,7 @@ def test_own_points_are_on_plates_by_the_forms_and_by_a_pasted_table(
         expect(page.get_by_text("Own result R1 is stored: 7.")).to_be_visible()
         page.get_by_role("button", name="Add a result").click()
         add("0.75")
-        expect(dialog.get_by_role("alert")).to_contain_text("heat: is 0.75, but plate 5 has 0.5; give that value")
+        expect(dialog.locator(".fault")).to_contain_text("is 0.75, but plate 5 has 0.5; give that value")
         assert accessible(page) == []
         dialog.get_by_role("button", name="Cancel").click()
         page.get_by_role("button", name="Queue a point").click()

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from adabkb_service.api.model_reads import MAX_RUNNING_PER_STUDY, MAX_WAITING_PER_STUDY
 from adabkb_service.operations.model import predict
+from tests.acceptance.page.conftest import on_both
 from tests.acceptance.page.studies import HOSTILE, checked, hostile, tuned
 from tests.acceptance.page.tabs import REFUSALS, accessible, save, tab
 from tests.calls import Gate, watching
@@ -54,6 +55,7 @@ def opened(page: Page, study: str, charts: Sequence[str] = ()) -> None:
     page.locator("#study:not([aria-busy])").wait_for()
 
 
+@on_both
 def test_a_report_is_whole_without_scrolling_and_is_printed_as_it_is(browser: Browser, site: str) -> None:
     with tab(browser, site, color_scheme="dark") as page:
         opened(page, "digits")

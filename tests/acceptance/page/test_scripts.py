@@ -1,4 +1,4 @@
-"""The checks of the page's scripts and style sheet find faults. ``make lint`` runs them on the scripts themselves."""
+"""The checks of scripts, style sheet and templates find faults. ``make lint`` runs them on the page itself."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ FAULTS = [
     ("eight.js", 'import { figure } from "./words.js";\nexport const three = figure(1, 2, 3);\n', "TS2554"),
     ("nine.js", "export const other = echart;\n", "TS2552"),
     ("ten.js", "try {\n  close();\n} catch (error) {\n  alert(error.message);\n}\n", "TS18046"),
+    ("eleven.html", f"<p>{'long ' * 30}</p>\n", "characters"),
 ]
 """A file, its content, and the name of its error."""
 

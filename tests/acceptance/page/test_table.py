@@ -141,7 +141,7 @@ def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
         page.keyboard.press("Enter")
         value.fill("500")
         page.keyboard.press("Enter")
-        expect(page.locator("#rows").get_by_role("alert")).to_contain_text("far above the possible values, 0 to 100 %")
+        expect(page.locator("#rows .fault")).to_contain_text("far above the possible values, 0 to 100 %")
         value.fill("52,5")
         page.locator("#rows").get_by_label("Standard error").fill("1,5")
         page.get_by_label("Reason, for the log").fill("read again")

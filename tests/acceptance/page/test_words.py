@@ -35,7 +35,7 @@ def test_a_study_is_created_with_names_units_and_hours(browser: Browser, site: s
         page.get_by_text("More", exact=True).click()
         page.get_by_label("Time for one experiment").fill("2 weeks")
         page.get_by_role("button", name="Create the study").click()
-        expect(page.get_by_role("alert").filter(has_text="Write it as in 90 min, 8 h or 2 d")).to_be_visible()
+        expect(page.locator(".fault").filter(has_text="Write it as in 90 min, 8 h or 2 d")).to_be_visible()
         page.get_by_label("Time for one experiment").fill("1,5 h")
         page.get_by_role("button", name="Create the study").click()
         expect(page.get_by_label("Largest possible result")).to_be_focused()
@@ -148,7 +148,7 @@ def test_a_result_slightly_beyond_its_bounds_is_stored_with_a_warning(
         page.goto("/studies/beyond/trials/9")
         page.get_by_label("Yield [%]").fill("824")
         page.get_by_role("button", name="Save the result").click()
-        expect(page.get_by_role("alert").filter(has_text="far above the possible values, 0 to 100 %")).to_be_visible()
+        expect(page.locator(".fault").filter(has_text="far above the possible values, 0 to 100 %")).to_be_visible()
         page.get_by_label("Yield [%]").fill("102")
         page.get_by_role("button", name="Save the result").click()
         expect(page.locator("#toasts")).to_contain_text(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -50,6 +52,26 @@ def test_study_is_private_to_its_owner_until_shared(people: People) -> None:
     }
     assert "mine" not in ids(cid)
     assert bob.get("/v1/studies/mine").status_code == 200
+
+
+def test_log_and_report_name_who_changed_a_study(people: People) -> None:
+    ann, bob = people["ann"], people["bob"]
+    ann.post("/v1/studies", json={**DEFINITION, "id": "named"})
+    ann.patch("/v1/studies/named/access", json={"shared_with": {"bob": "work"}})
+    (trial,) = ann.post("/v1/studies/named/suggest").json()["trials"]
+    ann.post("/v1/studies/named/observe", json={"trial": trial["number"], "value": 1.5})
+    bob.patch("/v1/studies/named/observations/1", json={"value": 2.5, "reason": "misread"})
+    ann.patch("/v1/studies/named", json={"budget": 30})
+    bob.delete("/v1/studies/named/observations/1?reason=spilled")
+    lines = [json.loads(line) for line in ann.get("/v1/studies/named/export").text.splitlines()]
+    events = [(each["kind"], each["payload"].get("user")) for each in lines if each["type"] == "event"]
+    assert events[-3:] == [("corrected", "bob"), ("updated", "ann"), ("corrected", "bob")]
+    assert all(user is None for _, user in events[:-3]), "others have a worker or an entry of the audit log"
+    (why,) = ann.get("/v1/studies/named/trials/1/why").json()["events"][-1:]
+    assert why["in_words"] == "Excluded by bob: spilled"
+    report = ann.get("/v1/studies/named/report").text
+    changes = report.split("### Changes")[1].split("### ")[0]
+    assert re.findall(r"\| (ann|bob) \|", changes) == ["bob", "ann", "bob"]
 
 
 def test_answer_names_the_users_that_the_server_does_not_know(people: People) -> None:

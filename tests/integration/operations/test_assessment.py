@@ -564,6 +564,36 @@ def test_choices_are_compared_by_what_the_results_show(running: Service, directi
     assert rest[-1] == "Never tried: ligand untried."
 
 
+def test_a_choice_is_called_worse_only_with_comparable_results(running: Service) -> None:
+    """DMAc is bad with the bad ligand, which says little about DMAc with the good one."""
+    with_bad = {"toluene": 30.0, "dioxane": 30.0, "water": 10.0, "DMAc": 5.0}
+    with_good = {"toluene": 60.0, "dioxane": 59.5, "water": 40.0}
+    parameters = [
+        {"name": "solvent", "kind": "categorical", "choices": [*with_bad]},
+        {"name": "ligand", "kind": "categorical", "choices": ["XPhos", "PPh3"]},
+        LAB[0],
+    ]
+    create(running, definition(parameters=parameters, direction="maximize"))
+    rng = np.random.default_rng(0)
+    batch = []
+    for _ in range(8):
+        for ligand, values in (("PPh3", with_bad), ("XPhos", with_good)):
+            for solvent, value in values.items():
+                point = {"solvent": solvent, "ligand": ligand, "temperature": round(rng.uniform(20, 100))}
+                batch.append(Value(round(value + 0.5 * rng.normal(), 1), parameters=point))
+    observe_batch(running, "s", batch)
+
+    def told() -> str:
+        found = assessment(running, "s").findings
+        assert found is not None
+        return next(line for line in found.text.splitlines() if "is probably best" in line)
+
+    assert told().endswith(", hardly tried near the best point: DMAc; 1 other is worse.")
+    point = {"solvent": "DMAc", "ligand": "XPhos", "temperature": 60}
+    observe_batch(running, "s", [Value(value, parameters=point) for value in (35.0, 35.5, 34.5)])
+    assert told().endswith("; 2 others are worse.")
+
+
 def test_parameter_that_matters_at_the_best_point_is_not_called_idle(running: Service) -> None:
     """A solvent that matters only together with the best ligand explains little of the variance of the whole space."""
     ligands = [f"ligand {number}" for number in range(24)]

@@ -101,6 +101,7 @@ CONTRADICTIONS: dict[str, tuple[list[Told], dict[str, Any], str]] = {
         {},
         "event 3 gives trial 1 attributes that",
     ),
+    "user": ([("paused", None, {"user": {"name": "ann"}})], {}, "event 2 (paused) has a user that is not a text"),
     "no such trial": ([OBSERVED], {}, "event 2 (observed) cannot be applied: TrialNotFound"),
     "no such result": (
         [("corrected", None, {"observation": 3})],

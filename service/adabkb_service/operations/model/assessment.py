@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from adabkb_service.contract import assessment as answers
 from adabkb_service.contract.algorithms import AutoProfile
-from adabkb_service.contract.analysis import ParameterImportance, Validation, ValidationItem
+from adabkb_service.contract.analysis import ParameterImportance, Slice, Validation, ValidationItem
 from adabkb_service.contract.answers import MetricPrediction, NoGap, Prediction, Study, Trial
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.front import Front
+from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.quantities import Quantity, room
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.answers import INTERVAL
@@ -24,7 +25,7 @@ from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.errors import Invalid, Unavailable
 from adabkb_service.operations.model import analysis
 from adabkb_service.operations.model import assessment_in_words as words
-from adabkb_service.operations.model.choices import Judged, judged, largest_change
+from adabkb_service.operations.model.choices import Judged, judged, largest_change, with_comparable_results
 from adabkb_service.operations.model.failures import where_failed
 from adabkb_service.operations.model.front import front
 from adabkb_service.operations.model.predict import model_reason, row
@@ -239,6 +240,7 @@ def _ask_about_parameters(service: Service, facts: _Facts, found: Assessed) -> N
     idle = {each.name for each in facts.importances[""] if words.hardly_matters(each)}
     left_out = set(context_of(definition.parameters))
     left_out |= {each.name for each in definition.parameters if each.kind == "catalogue"}
+    listed: dict[str, Slice] = {}
     for each in definition.parameters:
         is_listed = each.kind == "categorical" and len(each.choices) > FEW_CHOICES and each.when is None
         is_described = each.name in found.recommended and each.name not in left_out
@@ -248,10 +250,31 @@ def _ask_about_parameters(service: Service, facts: _Facts, found: Assessed) -> N
         if each.name in idle and largest_change(along.predictions) < IDLE * extent:
             facts.idle.add(each.name)
         elif is_listed:
-            best = found.recommended[each.name]
-            known = judged(along.axes[0].values, along.predictions, best, definition.sign, extent)
-            if known is not None:
-                facts.choices[each.name] = known
+            listed[each.name] = along
+    if not listed:
+        return
+    with service.database.reading() as connection:
+        last = observations.page(connection, facts.row.id, facts.row.observations - MAX_COUNTED, MAX_COUNTED)
+    points = [each.parameters for each in last if not each.excluded]
+    partners = _partners(facts)
+    for name, along in listed.items():
+        compared = with_comparable_results(name, points, found.recommended, partners)
+        best = found.recommended[name]
+        known = judged(along.axes[0].values, along.predictions, best, definition.sign, extent, compared)
+        if known is not None:
+            facts.choices[name] = known
+
+
+def _partners(facts: _Facts) -> list[Parameter]:
+    """Return the parameters that results must share to be comparable: numbers that are known to matter, and choices
+    that are not known to hardly matter, since a choice may matter only together with another one."""
+    important = {each.name for each in facts.importances[""] if words.matters(each)}
+    return [
+        each
+        for each in facts.definition.parameters
+        if each.kind != "fixed"
+        and (each.name in important if each.kind in ("float", "int") else each.name not in facts.idle)
+    ]
 
 
 def _is_poor(found: Validation) -> bool:

@@ -259,7 +259,7 @@ def hardly_matters(each: ParameterImportance) -> bool:
 
 
 def _compared(name: str, found: Judged, names: Labels) -> str:
-    """Return which choices of a parameter are good, which are not ruled out, and how many are worse."""
+    """Return which choices of a parameter are good, which are not known to be, and how many are worse."""
     return f"{names.parameter(name)}: {_good(found)}"
 
 
@@ -269,6 +269,8 @@ def _good(found: Judged) -> str:
         sentence += f", about as good: {_some(found.good)}"
     if found.unknown:
         sentence += f", not ruled out: {_some(found.unknown)}"
+    if found.hardly:
+        sentence += f", hardly tried near the best point: {_some(found.hardly)}"
     if found.worse:
         sentence += f"; {len(found.worse)} {'other is' if len(found.worse) == 1 else 'others are'} worse"
     return f"{sentence}."

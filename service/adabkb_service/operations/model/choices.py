@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from adabkb_service.contract.answers import Prediction
+from adabkb_service.contract.parameters import FloatParameter, IntParameter, Parameter
 
 CLOSE = 0.1
 """A choice is about as good as the best one if it is worse by less than this share of the range of all results, even at
 the upper end of the interval of their difference."""
+COMPARABLE = 0.25
+"""A number is comparable with that of the recommended point if it differs by at most this share of its range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +26,27 @@ class Judged:
     good: list[Any]
     """Other choices that are known to be about as good."""
     worse: list[Any]
-    """Choices that are worse with a probability of about 95% each."""
+    """Choices that are worse with a probability of about 95% each, and that have a comparable result."""
     unknown: list[Any]
     """Choices that are not known to be either."""
+    hardly: list[Any] = field(default_factory=list)
+    """Choices that the posterior finds worse, but without a comparable result: only with other partners were they
+    tried."""
 
 
 def judged(
-    values: Sequence[Any], predictions: Sequence[Prediction], best: Any, sign: float, extent: float
+    values: Sequence[Any],
+    predictions: Sequence[Prediction],
+    best: Any,
+    sign: float,
+    extent: float,
+    compared: Collection[str],
 ) -> Judged | None:
-    """Divide choices into good, worse and unknown ones, according to the posterior. Return None if the best choice is
-    not among the values, or if a prediction is incomplete.
+    """Divide choices into good, worse, unknown and hardly tried ones, according to the posterior. Return None if the
+    best choice is not among the values, or if a prediction is incomplete.
+
+    The posterior assumes that a choice that was bad with some partners is bad with all, which is often wrong, such as
+    for a solvent that was only tried with a bad ligand. So a choice is called worse only if it has a comparable result.
 
     Half the width of the interval of a difference of two choices is the root of the sum of squares of half the widths
     of their intervals. The interval from the joint posterior, whose correlations are not negative, would be narrower.
@@ -43,6 +57,7 @@ def judged(
         best: the recommended choice.
         sign: +1 if results are to be large, -1 if they are to be small.
         extent: the range of all results.
+        compared: the choices with a comparable result, from ``with_comparable_results``.
     """
     known = dict(zip(map(repr, values), predictions, strict=True))
     top = known.get(repr(best))
@@ -54,12 +69,40 @@ def judged(
             continue
         behind, half = _behind(top, known[repr(value)], sign)
         if behind - half > 0.0:
-            found.worse.append(value)
+            (found.worse if repr(value) in compared else found.hardly).append(value)
         elif behind + half < CLOSE * extent:
             found.good.append(value)
         else:
             found.unknown.append(value)
     return found
+
+
+def with_comparable_results(
+    name: str, results: Iterable[Mapping[str, Any]], point: Mapping[str, Any], partners: Sequence[Parameter]
+) -> set[str]:
+    """Return the choices of a parameter, as ``repr`` writes them, with a result that is comparable with a point: its
+    partners have the same choices and similar numbers.
+
+    Args:
+        name: the parameter.
+        results: the points of results.
+        point: the recommended point.
+        partners: the other parameters that count.
+    """
+    others = [each for each in partners if each.name != name]
+    alike = (each for each in results if name in each and all(_is_alike(other, each, point) for other in others))
+    return {repr(each[name]) for each in alike}
+
+
+def _is_alike(parameter: Parameter, result: Mapping[str, Any], point: Mapping[str, Any]) -> bool:
+    """Return whether a result has the same choice or a similar number as a point. A parameter may be inactive."""
+    here, there = point.get(parameter.name), result.get(parameter.name)
+    if here is None or there is None or not isinstance(parameter, FloatParameter | IntParameter):
+        return repr(here) == repr(there)
+    axis = parameter.axis()
+    apart = abs(axis.encode(there) - axis.encode(here))
+    is_periodic = isinstance(parameter, FloatParameter) and parameter.periodic
+    return min(apart, 1.0 - apart if is_periodic else apart) <= COMPARABLE
 
 
 def largest_change(predictions: Sequence[Prediction]) -> float:

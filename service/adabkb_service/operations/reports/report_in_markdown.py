@@ -91,10 +91,7 @@ def _write(report: StudyReport, file: TextIO) -> None:
     file.write("## Who did what\n\n")
     _table(file, *words.workers(report))
     audit = "; who shared, deleted or restored the study is in the audit log below" if report.acts else ""
-    file.write(
-        "### Changes\n\nThe study's log has no names of users. The server's own log has the user of each request, if "
-        f"its administrator keeps it{audit}.\n\n"
-    )
+    file.write(f"### Changes\n\nThe user is known for changes that a person made with a token or a login{audit}.\n\n")
     _table(file, *words.changes(report))
     if report.acts:
         file.write("### Audit log\n\n")

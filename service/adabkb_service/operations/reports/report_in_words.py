@@ -269,13 +269,18 @@ def workers(report: StudyReport) -> Table:
 
 
 def changes(report: StudyReport) -> Table:
-    """Return the table of the changes of the study, with their reasons."""
+    """Return the table of the changes of the study, with who made them and why."""
     edited, trials = edits(report.changes), report.trials_of_corrected
     rows = [
-        [moment(each.created_at), edited.get(each.seq) or _change(report.study, each, trials), _reason(each)]
+        [
+            moment(each.created_at),
+            each.payload.get("user", UNKNOWN),
+            edited.get(each.seq) or _change(report.study, each, trials),
+            _reason(each),
+        ]
         for each in report.changes
     ]
-    return ["When (UTC)", "What", "Why"], rows
+    return ["When (UTC)", "Who", "What", "Why"], rows
 
 
 def _change(study: answers.Study, event: Event, trials: Mapping[int, int]) -> str:

@@ -14,10 +14,12 @@ Payload = Mapping[str, Any]
 
 
 def happened(study: Study, event: Event) -> str:
-    """Return in words what happened to a trial or a result, with the reason. An imported log may attach events of other
-    kinds to a trial; for these, return only the kind."""
+    """Return in words what happened to a trial or a result, with the user, if known, and the reason. An imported log
+    may attach events of other kinds to a trial; for these, return only the kind."""
     sentence, reason = SENTENCES.get(event.kind), of_event(event.kind, event.payload.get("reason"))
     phrase = sentence(study, event.payload) if sentence else event.kind.capitalize()
+    if user := event.payload.get("user"):
+        phrase = f"{phrase} by {user}"
     return f"{phrase}: {reason}" if reason else phrase
 
 

@@ -58,13 +58,13 @@ export function together(reads) {
  */
 function labelOf(element) {
   const label = isField(element) ? element.labels?.[0] : null;
-  return (
+  const name =
     label?.firstChild?.textContent?.trim() ||
     label?.textContent.trim() ||
     element.getAttribute("aria-label") ||
     element.getAttribute("name") ||
-    ""
-  );
+    "";
+  return name.replaceAll(/\s+/g, " ");
 }
 
 /** @type {(element: Element) => element is Field} */
@@ -213,47 +213,134 @@ function unchanged(element) {
   );
 }
 
-/** Show the errors of a form, above its buttons and at the fields.
+/** The error texts at the fields of the page.
+ * @type {WeakMap<Element, HTMLElement>}
+ */
+const notes = new WeakMap();
+/** What the alert of a form shows: the texts of errors without a field, and the fields that have one.
+ * @type {WeakMap<HTMLFormElement, { lines: string[], faulty: HTMLElement[] }>}
+ */
+const alerts = new WeakMap();
+let noted = 0;
+
+/** Show the errors of a form: each at its field, and above the buttons the number and names of these fields, with the
+ * errors that belong to no field.
  * @param {HTMLFormElement} form
  * @param {unknown} error
  */
 export function tellProblem(form, error) {
+  clearProblem(form);
   const told = one(form, ".problem", HTMLElement);
   const problem = problemOf(error);
   const faults = problem?.errors ?? [];
-  const fields = new Map(faults.map((fault) => [fault, fieldOf(form, fault.pointer)]));
+  const mistakes = mistakesOf(error);
   /** @type {NonNullable<HTMLFormElement["inWords"]>} */
   const inWords = form.inWords ?? (({ detail }) => detail); // a form may name its fields as it shows them
-  const lines = faults.map((fault) => `${nameOf(form, fields.get(fault), fault.pointer)} ${inWords(fault)}`.trim());
-  const remedy = problem?.code === "invalid" ? null : problem?.remedy; // that of "invalid" is for programs
-  told.textContent = (lines.length ? lines : [messageOf(error)]).concat(remedy ?? []).join("\n");
-  told.hidden = false;
-  clearToasts(); // they would cover the errors
-  for (const { element, message } of mistakesOf(error)) {
-    mark(element);
-    tellBeside(form, element, message);
+  /** @type {string[]} */
+  const lines = [];
+  /** @type {Map<HTMLElement, string[]>} */
+  const texts = new Map();
+  const add = (
+    /** @type {Element | null | undefined} */ field,
+    /** @type {string} */ text,
+    /** @type {string} */ line,
+  ) => {
+    mark(field);
+    if (field instanceof HTMLElement && placeOf(field)) texts.set(field, [...(texts.get(field) ?? []), text]);
+    else lines.push(line);
+  };
+  for (const { element, message } of mistakes) add(element, withoutLabel(element, message), message);
+  for (const fault of faults) {
+    const field = fieldOf(form, fault.pointer);
+    const text = inWords(fault);
+    add(field, text, `${nameOf(form, field, fault.pointer)} ${text}`.trim());
   }
-  for (const element of fields.values()) mark(element);
-  for (const [fault, element] of fields) tellBeside(form, element, inWords(fault));
-  (every(form, '[aria-invalid="true"]', HTMLElement)[0] ?? told).focus();
+  if (!mistakes.length && !faults.length) lines.push(messageOf(error));
+  if (problem?.remedy && problem.code !== "invalid") lines.push(problem.remedy); // that of "invalid" is for programs
+  for (const [field, each] of texts) note(field, each.join("\n"));
+  alerts.set(form, { lines, faulty: [...texts.keys()] });
+  summarize(form, told);
+  clearToasts(); // they would cover the errors
+  every(form, '[aria-invalid="true"]', HTMLElement)[0]?.focus();
 }
 
-/** Show an error next to its field, in a form that requests this because it is longer than a screen.
+/** Write the alert of a form.
  * @param {HTMLFormElement} form
- * @param {Element | null | undefined} element
- * @param {string} words
+ * @param {HTMLElement} told
  */
-function tellBeside(form, element, words) {
-  if (!("beside" in form.dataset)) return;
-  const prefix = element ? `${labelOf(element)}: ` : "";
-  const told = words.startsWith(prefix) ? words.slice(prefix.length) : words; // the label is beside it
-  const note = made("small", { className: "fault", textContent: told });
-  const place = element?.closest(BESIDE);
-  for (const before of place?.querySelectorAll(".fault") ?? []) before.remove();
-  place?.append(note);
+function summarize(form, told) {
+  const { lines, faulty } = alerts.get(form) ?? { lines: [], faulty: [] };
+  const left = faulty.filter((field) => field.isConnected && field.getAttribute("aria-invalid"));
+  const count = left.length === 1 ? "1 field needs a correction:" : `${left.length} fields need a correction:`;
+  told.replaceChildren(...lines.map((line) => made("span", { textContent: line })));
+  if (left.length) told.append(made("span", {}, count, ...left.flatMap((field) => [" ", jump(field)])));
+  told.hidden = !told.hasChildNodes();
 }
 
-const BESIDE = ".field, .choice, .condition, td"; // what contains a field and its error
+/** A button that moves the focus to a field.
+ * @param {HTMLElement} field
+ */
+function jump(field) {
+  const row = field.closest(".row")?.getAttribute("aria-label"); // such as Parameter 1
+  const name = labelOf(field).replace(/:$/, "");
+  const button = made("button", { type: "button", className: "quiet", textContent: row ? `${row}: ${name}` : name });
+  button.addEventListener("click", () => {
+    unfold(field);
+    field.focus();
+  });
+  return button;
+}
+
+/** The text of an error without the label of its field, beside which it is shown.
+ * @param {Element | null | undefined} field
+ * @param {string} text
+ */
+function withoutLabel(field, text) {
+  const prefix = field ? `${labelOf(field)}: ` : "";
+  return text.startsWith(prefix) ? text.slice(prefix.length) : text;
+}
+
+/** The element whose last child is the error of a field, or the label that the error follows; null if the field is not
+ * visible.
+ * @param {HTMLElement} field
+ */
+function placeOf(field) {
+  if (!field.checkVisibility()) return null;
+  return field.closest(".field, .choice, .condition, tr:not(.editor) > td") ?? field.closest("label");
+}
+
+/** Show the error of a field next to it.
+ * @param {HTMLElement} field
+ * @param {string} text
+ */
+function note(field, text) {
+  const written = made("small", { className: "fault", id: `fault-${++noted}`, textContent: text });
+  const place = placeOf(field);
+  if (place instanceof HTMLLabelElement) place.after(written);
+  else place?.append(written);
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", [...descriptions(field), written.id].join(" "));
+  notes.set(field, written);
+}
+
+/** Remove the error of a field.
+ * @param {Element} field
+ */
+function clear(field) {
+  field.removeAttribute("aria-invalid");
+  const written = notes.get(field);
+  if (!written) return;
+  notes.delete(field);
+  written.remove();
+  const others = descriptions(field).filter((id) => id !== written.id);
+  if (others.length) field.setAttribute("aria-describedby", others.join(" "));
+  else field.removeAttribute("aria-describedby");
+}
+
+/** The ids of the elements that describe a field.
+ * @param {Element} field
+ */
+const descriptions = (field) => split(field.getAttribute("aria-describedby") ?? "", " ");
 
 const STEP_TOLERANCE = 1e-6; // as a part of the step
 
@@ -293,30 +380,33 @@ document.addEventListener("change", ({ target }) => {
   const judge = () => {
     const told = invalidity(target);
     if (!target.isConnected || !told || target.getAttribute("aria-invalid")) return;
-    target.setAttribute("aria-invalid", "true");
-    const note = made("small", { className: "fault", textContent: told });
-    target.closest(".field")?.append(note);
+    note(target, told);
   };
   if (isPressed) afterwards.push(judge);
   else judge();
 });
 
-/** Remove the error of a field when a person changes it, and that of the form if it was the last one. */
+/** Remove the error of a field when a person changes it. */
 document.addEventListener("input", ({ target }) => {
   if (!(target instanceof Element) || !isField(target) || !target.getAttribute("aria-invalid")) return;
-  target.removeAttribute("aria-invalid");
-  for (const note of target.closest(BESIDE)?.querySelectorAll(".fault") ?? []) note.remove();
+  clear(target);
   const { form } = target;
-  if (!form || fieldsOf(form).some((each) => each.getAttribute("aria-invalid"))) return;
-  for (const told of every(form, ".problem", HTMLElement)) told.hidden = true;
+  if (form && alerts.has(form)) summarize(form, one(form, ".problem", HTMLElement));
 });
 
-/** Mark a field as wrong, and unfold the section that contains it.
+/** Mark a field as wrong, and unfold the sections that contain it.
  * @param {Element | null | undefined} element
  */
 function mark(element) {
   element?.setAttribute("aria-invalid", "true");
-  for (let folded = element?.closest("details"); folded; folded = folded.parentElement?.closest("details"))
+  if (element) unfold(element);
+}
+
+/** Unfold the sections that contain an element.
+ * @param {Element} element
+ */
+function unfold(element) {
+  for (let folded = element.closest("details"); folded; folded = folded.parentElement?.closest("details") ?? null)
     folded.open = true;
 }
 
@@ -351,7 +441,9 @@ const escaped = (name) => name.replaceAll("~", "~0").replaceAll("/", "~1");
  * @param {HTMLFormElement} form
  */
 export function clearProblem(form) {
-  one(form, ".problem", HTMLElement).hidden = true;
-  for (const note of form.querySelectorAll(".fault")) note.remove();
-  for (const element of form.elements) element.removeAttribute("aria-invalid");
+  const told = one(form, ".problem", HTMLElement);
+  told.hidden = true;
+  told.replaceChildren();
+  alerts.delete(form);
+  for (const element of form.elements) clear(element);
 }
