@@ -44,6 +44,8 @@ class AsyncStudy:
 
     _transport: AsyncTransport
     _calls: StudyCalls
+    id: str
+    """The id of the study, which never changes."""
 
     async def info(self) -> StudyInfo:
         """Return the study's definition and state."""

@@ -44,6 +44,8 @@ class Study:
 
     _transport: Transport
     _calls: StudyCalls
+    id: str
+    """The id of the study, which never changes."""
 
     def info(self) -> StudyInfo:
         """Return the study's definition and state."""

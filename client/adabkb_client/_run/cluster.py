@@ -13,7 +13,7 @@ from adabkb_client._lease import Leased
 from adabkb_client._models import Answer
 from adabkb_client._run.evaluation import Evaluation, Result
 from adabkb_client._run.processes import Reply, reply_to
-from adabkb_client._study import LeasedTrial
+from adabkb_client._trial import LeasedTrial
 from adabkb_client.errors import WorkerLost, WrongFunction
 
 log = logging.getLogger("adabkb_client")

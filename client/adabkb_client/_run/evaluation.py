@@ -11,7 +11,7 @@ from adabkb_client._lease import Leased
 from adabkb_client._models import Answer, Metrics, StudyInfo, Trial
 from adabkb_client._objects import OPTUNAS, for_optuna
 from adabkb_client._run.tracebacks import place_of
-from adabkb_client._study import AsyncObjective, Objective
+from adabkb_client._trial import AsyncObjective, Objective
 from adabkb_client._values import finite, finite_metrics, shown
 from adabkb_client.errors import WrongFunction, WrongResult
 

@@ -7,8 +7,8 @@ from adabkb_client.plots._figures import Figures
 from adabkb_client.plots._methods import Plots as PlotMethods
 
 if TYPE_CHECKING:
-    from adabkb_client._async_study import AsyncStudy
-    from adabkb_client._study import Study
+    from adabkb_client._async_study_methods import AsyncStudy
+    from adabkb_client._study_methods import Study
 
 __all__ = ["AsyncPlots", "Plots"]
 

@@ -17,7 +17,7 @@ from adabkb_client._run.evaluation import Result as Told
 from adabkb_client._run.options import check_catch
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames, shortened
-from adabkb_client._study import Context, Objective
+from adabkb_client._trial import Context, Objective
 from adabkb_client._values import finite
 from adabkb_client.errors import WrongResult
 from adabkb_integrations.beliefs import Belief, prior_of

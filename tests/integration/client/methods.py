@@ -23,11 +23,7 @@ PARTS = {"ask", "change", "deliver_reports", "send_reports", "settle", "suggest"
 """Procedures that are parts of other calls or only have a command, and ``suggest``, which each client has by hand."""
 IN_THREADS = {"add_file", "add_result_file", "import_results"}
 """Procedures that read files, which the asynchronous client therefore performs in threads, as it does all figures."""
-
-DEFINED = {
-    False: "adabkb_client._run.define_by_run import DefinedByRun",
-    True: "adabkb_client._run.async_define_by_run import AsyncDefinedByRun",
-}
+IDS_DOCUMENTATION = '"""The id of the study, which never changes."""'
 
 
 @dataclass(frozen=True)
@@ -109,6 +105,7 @@ def written(methods: Methods) -> str:
     transport = "AsyncTransport" if methods.is_async else "Transport"
     items = "AsyncItems" if methods.is_async else "Items"
     study = "AsyncStudy" if methods.is_async else "Study"
+    defined = f"{'Async' * methods.is_async}DefinedByRun"
     folder = "adabkb_client.plots" if "/" in methods.module else "adabkb_client"
     imports |= {
         **expanded.imports(),
@@ -117,18 +114,18 @@ def written(methods: Methods) -> str:
         items: f"from adabkb_client._items import {items}",
         "as_it_is": "from adabkb_client._values import as_it_is",
         study: f"from adabkb_client._{'async_' * methods.is_async}study import {study}",
-        "TYPE_CHECKING": "from typing import TYPE_CHECKING",
+        defined: f"from adabkb_client._{'async_' * methods.is_async}study import {defined}",
     }
     client = "asynchronous" if methods.is_async else "blocking"
     performed = methods.calls_class or methods.sources[0]
     attribute = f"    {methods.calls.removeprefix('self.')}: {methods.calls_class}\n" if methods.calls_class else ""
-    deferred = "\n\nif TYPE_CHECKING:\n    from " + DEFINED[methods.is_async] if "DefinedByRun" in found else ""
+    attribute += f"    id: str\n    {IDS_DOCUMENTATION}\n" if methods.calls_class == "StudyCalls" else ""
     text = f'''"""The methods of the {client} client that perform ``{performed}``.
 
 Written by ``python -m tests.integration.client.methods``; change the procedures instead.
 """
 
-%s{deferred}
+%s
 
 
 class {methods.name}:
@@ -139,8 +136,8 @@ class {methods.name}:
 {found}
 '''
     names = {methods.calls_class or methods.calls, transport, *_names(ast.parse(text.replace("%s", "")))}
-    names |= {name for name in (items, study, "as_it_is", "given") if f"{name}(" in found or f", {name}" in found}
-    names |= {"TYPE_CHECKING"} if deferred else set()
+    made = (items, study, defined, "as_it_is", "given")
+    names |= {name for name in made if f"{name}(" in found or f", {name}" in found}
     return _formatted(text.replace("%s", "\n".join(imports[name] for name in sorted(names & imports.keys()))))
 
 
@@ -170,10 +167,8 @@ def _method(procedure: ast.FunctionDef, methods: Methods) -> str:
     assert isinstance(procedure.returns, ast.Subscript)
     if procedure.name == "define_by_run":
         given = f"{methods.calls}.{procedure.name}({', '.join(_passed(procedure))})"
-        defined = DEFINED[methods.is_async]
-        kind = defined.rpartition(" ")[2]
-        body = f"from {defined}  # noqa: PLC0415 (only a run needs its engine)\nreturn {kind}(self._transport, {given})"
-        text = _text(procedure, "def", f'"{kind}"', body)
+        kind = f"{'Async' * methods.is_async}DefinedByRun"
+        text = _text(procedure, "def", kind, f"return {kind}(self._transport, {given})")
         return text.replace("``client.define", "``await client.define") if methods.is_async else text
     kind, result = ast.unparse(procedure.returns.value), ast.unparse(procedure.returns.slice)
     call = f"{methods.calls}.{procedure.name}({', '.join(_passed(procedure))})"
