@@ -251,15 +251,9 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
 
     @property
     def plot(self) -> "AsyncPlots":
-        """The figures of the study, such as ``await study.plot.history()``: see ``AsyncPlots``.
+        """The figures of the study, such as ``await study.plot.history()``: see ``AsyncPlots``."""
+        from adabkb_client.plots import AsyncPlots  # noqa: PLC0415 (only figures need it)
 
-        Raises:
-            ImportError: matplotlib is not installed.
-        """
-        try:
-            from adabkb_client.plots import AsyncPlots  # noqa: PLC0415 (an optional dependency)
-        except ImportError as error:
-            raise ImportError("study.plot needs matplotlib: pip install 'adabkb-client[plot]'") from error
         return AsyncPlots(self)
 
     async def to_frame(self) -> "pd.DataFrame":

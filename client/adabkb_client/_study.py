@@ -378,15 +378,9 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
 
     @property
     def plot(self) -> "Plots":
-        """The figures of the study, such as ``study.plot.history()``: see ``Plots``.
+        """The figures of the study, such as ``study.plot.history()``: see ``Plots``."""
+        from adabkb_client.plots import Plots  # noqa: PLC0415 (only figures need it)
 
-        Raises:
-            ImportError: matplotlib is not installed.
-        """
-        try:
-            from adabkb_client.plots import Plots  # noqa: PLC0415 (an optional dependency)
-        except ImportError as error:
-            raise ImportError("study.plot needs matplotlib: pip install 'adabkb-client[plot]'") from error
         return Plots(self)
 
     def _repr_html_(self) -> str:

@@ -13,6 +13,7 @@ from adabkb_client._async_study_methods import AsyncStudy
 from adabkb_client._calls import Steps
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.transport import Transport
+from adabkb_client._lease import stop_seconds
 from adabkb_client._run.define_by_run import Asking, Objective, Space
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._study_methods import Study
@@ -32,8 +33,15 @@ class AsyncAsking:
 
     async def __call__(self, leased: AsyncLeasedTrial) -> Any:
         here = LeasedTrial(self._study, leased.trial)
+        evaluated = asyncio.ensure_future(in_a_thread(partial(self._asking, here)))
         try:
-            return await in_a_thread(partial(self._asking, here))
+            return await asyncio.shield(evaluated)
+        except asyncio.CancelledError:
+            if here._is_outcome_sent:  # the evaluation is done, so its result should not be lost
+                with suppress(Exception):
+                    await asyncio.wait_for(evaluated, stop_seconds())
+            evaluated.cancel()
+            raise
         finally:
             leased._continue_as(here)
 

@@ -138,7 +138,12 @@ class {methods.name}:
     names = {methods.calls_class or methods.calls, transport, *_names(ast.parse(text.replace("%s", "")))}
     made = (items, study, defined, "as_it_is", "given")
     names |= {name for name in made if f"{name}(" in found or f", {name}" in found}
-    return _formatted(text.replace("%s", "\n".join(imports[name] for name in sorted(names & imports.keys()))))
+    lines = [imports[name] for name in sorted(names & imports.keys())]
+    if methods.calls_class == "Figures":  # only the figures themselves import matplotlib
+        indented = "\n".join(f"    {line}" for line in lines)
+        lines = ["from __future__ import annotations", "from typing import TYPE_CHECKING"]
+        lines += [f"if TYPE_CHECKING:\n{indented}"]
+    return _formatted(text.replace("%s", "\n".join(lines)))
 
 
 def _names(tree: ast.Module) -> Iterator[str]:
