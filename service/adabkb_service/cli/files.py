@@ -14,7 +14,9 @@ from adabkb_service.cli.output import AsJson, fail, show, table
 from adabkb_service.cli.server_calls import Server, StudyId
 
 FileNumber = Annotated[
-    int, typer.Argument(help="the file's number, as the command files lists it", show_default=False, parser=str), FILE
+    int,
+    typer.Argument(help="the file's number (adabkb trial files or result files)", show_default=False, parser=str),
+    FILE,
 ]
 ToAttach = Annotated[Path, typer.Argument(help="such as photo.jpg", show_default=False)]
 Name = Annotated[str | None, typer.Option(help="name of the file (default: its own)", show_default=False)]
