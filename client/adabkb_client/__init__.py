@@ -34,15 +34,6 @@ from adabkb_client._analysis import (
     ValidationItem,
 )
 from adabkb_client._client import Client
-from adabkb_client._documents import (
-    DictionaryPoint,
-    Explanation,
-    ModelInfo,
-    ModelState,
-    ParameterInfo,
-    PartitionCell,
-    ResultItem,
-)
 from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
 from adabkb_client._items import AsyncItems, Items
 from adabkb_client._models import (
@@ -56,19 +47,26 @@ from adabkb_client._models import (
     CurvePoint,
     CurveSummary,
     Deletion,
+    DictionaryPoint,
     Estimate,
     Event,
     ExpectedValue,
+    Explanation,
     File,
     FrontEstimate,
     ImportedResult,
     ImportReport,
     Link,
     MetricPrediction,
+    ModelInfo,
+    ModelState,
     Observation,
+    ParameterInfo,
     Parameters,
+    PartitionCell,
     Prediction,
     Recommendation,
+    ResultItem,
     RowError,
     RunReport,
     StudyInfo,

@@ -10,11 +10,10 @@ from adabkb_client import _frames as frames
 from adabkb_client._async_study_methods import AsyncStudy as AsyncStudyMethods
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.transport import Connected
-from adabkb_client._lease import LEASE_SECONDS
 from adabkb_client._models import Parameters, RunReport, Trial
 from adabkb_client._study import HintingStudy
 from adabkb_client._study_calls import StudyCalls
-from adabkb_client._trial import AsyncLeasedTrial, AsyncObjective, Callback, Context
+from adabkb_client._trial import LEASE_SECONDS, AsyncLeasedTrial, AsyncObjective, Callback, Context
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +27,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
 
     def __init__(self, transport: AsyncTransport, id: str) -> None:
         self.id = id
+        """The id of the study, which never changes."""
         self._transport = transport
         self._calls = StudyCalls(id)
 

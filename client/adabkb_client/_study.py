@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 from adabkb_client import _frames as frames
 from adabkb_client import _notebook as notebook
 from adabkb_client._http.transport import Connected, Transport
-from adabkb_client._lease import LEASE_SECONDS
-from adabkb_client._models import Parameters, RunReport, StudyInfo, Trial
-from adabkb_client._objects import Hinting
+from adabkb_client._models import Hinting, Parameters, RunReport, StudyInfo, Trial
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._study_methods import Study as StudyMethods
-from adabkb_client._trial import Callback, Context, LeasedTrial, Objective, exit_on_sigterm
+from adabkb_client._trial import LEASE_SECONDS, Callback, Context, LeasedTrial, Objective, exit_on_sigterm
 from adabkb_client.errors import AdaBKBError
 
 if TYPE_CHECKING:
@@ -46,6 +44,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
 
     def __init__(self, transport: Transport, id: str) -> None:
         self.id = id
+        """The id of the study, which never changes."""
         self._transport = transport
         self._calls = StudyCalls(id)
 

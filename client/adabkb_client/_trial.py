@@ -1,4 +1,5 @@
-"""A trial that this process has leased, and the functions that evaluate it. A thread or a task renews its lease."""
+"""A leased trial with its methods in both clients, and the functions that evaluate it. A thread or a task renews its
+lease."""
 
 import logging
 import signal
@@ -9,10 +10,9 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
 
-from adabkb_client._lease import RENEW_AGAIN, RENEW_AT, Leased, printable
 from adabkb_client._models import Answer, Parameters, Trial
 from adabkb_client._study_methods import Study
-from adabkb_client._trial_calls import report_of
+from adabkb_client._trial_calls import Leased, printable, report_of
 from adabkb_client._values import Numbers
 from adabkb_client.errors import AdaBKBError, Conflict
 
@@ -34,6 +34,12 @@ Callback = Callable[[Any, Trial], object]
 Context = Parameters | Callable[[], Parameters] | None
 """Values of context parameters, or a function that returns the current ones."""
 
+LEASE_SECONDS = 120.0
+"""Default length of a renewed lease, short enough that the trial of a killed process is issued again soon."""
+RENEW_AT = 1 / 3
+"""Share of a lease after which it is renewed. The rest is time for retries."""
+RENEW_AGAIN = 0.05
+"""Share of a lease between retries of a renewal."""
 KEEPER_SECONDS = 2.0
 """Seconds for which the end of a block waits for a renewal in progress."""
 

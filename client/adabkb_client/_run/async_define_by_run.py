@@ -13,11 +13,11 @@ from adabkb_client._async_study_methods import AsyncStudy
 from adabkb_client._calls import Steps
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.transport import Transport
-from adabkb_client._lease import stop_seconds
 from adabkb_client._run.define_by_run import Asking, Objective, Space
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._study_methods import Study
 from adabkb_client._trial import AsyncLeasedTrial, LeasedTrial
+from adabkb_client._trial_calls import stop_seconds
 from adabkb_client.errors import WrongFunction
 
 T = TypeVar("T")

@@ -9,7 +9,6 @@ from time import monotonic
 from typing import TypeVar
 
 from adabkb_client._async_study_methods import AsyncStudy
-from adabkb_client._lease import stop_seconds
 from adabkb_client._models import Answer, RunReport, Trial
 from adabkb_client._run.evaluation import Evaluation, Expected, Result
 from adabkb_client._run.options import Options
@@ -17,6 +16,7 @@ from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.run_state import RunState, stoppable
 from adabkb_client._run.work_loop import work
 from adabkb_client._trial import AsyncLeasedTrial, AsyncObjective
+from adabkb_client._trial_calls import stop_seconds
 from adabkb_client.errors import AdaBKBError, ConnectionFailed, Unavailable, WrongResult
 
 T = TypeVar("T")

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from time import monotonic
 
-from adabkb_client._lease import stop_seconds
 from adabkb_client._models import Answer, RunReport, StudyInfo, Trial
 from adabkb_client._run.cluster import Cluster, connected
 from adabkb_client._run.evaluation import Evaluation, Expected, Result
@@ -19,6 +18,7 @@ from adabkb_client._run.run_state import RunState, stoppable
 from adabkb_client._run.work_loop import blocking, work
 from adabkb_client._study_methods import Study
 from adabkb_client._trial import LeasedTrial, Objective, exit_on_sigterm
+from adabkb_client._trial_calls import stop_seconds
 from adabkb_client.errors import AdaBKBError, ConnectionFailed, Unavailable
 
 log = logging.getLogger("adabkb_client")

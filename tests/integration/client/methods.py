@@ -23,7 +23,6 @@ PARTS = {"ask", "change", "deliver_reports", "send_reports", "settle", "suggest"
 """Procedures that are parts of other calls or only have a command, and ``suggest``, which each client has by hand."""
 IN_THREADS = {"add_file", "add_result_file", "import_results"}
 """Procedures that read files, which the asynchronous client therefore performs in threads, as it does all figures."""
-IDS_DOCUMENTATION = '"""The id of the study, which never changes."""'
 
 
 @dataclass(frozen=True)
@@ -91,13 +90,15 @@ def written(methods: Methods) -> str:
     """Return the text of a module."""
     trees = [ast.parse((PACKAGE / source).read_text("utf-8")) for source in methods.sources]
     imports, procedures = dict[str, str](), list[ast.FunctionDef]()
-    for tree in trees:
+    for source, tree in zip(methods.sources, trees, strict=True):
         for node in tree.body:
             if isinstance(node, ast.ImportFrom):
                 imports |= {each.name: f"from {node.module} import {each.name}" for each in node.names}
             elif isinstance(node, ast.FunctionDef) and methods.calls_class is None:
                 node.args.args.insert(0, ast.arg("self"))
                 procedures.append(node)
+            elif isinstance(node, ast.ClassDef) and not node.name.endswith(("Calls", "Figures")):
+                imports[node.name] = f"from adabkb_client.{Path(source).stem} import {node.name}"
             elif isinstance(node, ast.ClassDef):
                 procedures += [each for each in node.body if isinstance(each, ast.FunctionDef)]
     procedures = [each for each in procedures if _is_wanted(each, methods)]
@@ -119,7 +120,7 @@ def written(methods: Methods) -> str:
     client = "asynchronous" if methods.is_async else "blocking"
     performed = methods.calls_class or methods.sources[0]
     attribute = f"    {methods.calls.removeprefix('self.')}: {methods.calls_class}\n" if methods.calls_class else ""
-    attribute += f"    id: str\n    {IDS_DOCUMENTATION}\n" if methods.calls_class == "StudyCalls" else ""
+    attribute += "    id: str\n" if methods.calls_class == "StudyCalls" else ""
     text = f'''"""The methods of the {client} client that perform ``{performed}``.
 
 Written by ``python -m tests.integration.client.methods``; change the procedures instead.
