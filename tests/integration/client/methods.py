@@ -201,7 +201,8 @@ def _text(procedure: ast.FunctionDef, begin: str, result: str, body: str) -> str
     settings = expanded.settings_of(procedure)
     documentation = expanded.documentation(procedure, settings)
     if begin == "async def":
-        documentation = documentation.replace(" = client.", " = await client.")
+        for called in ("client.", "study.run("):
+            documentation = documentation.replace(f" = {called}", f" = await {called}")
     lines = f'"""{documentation}\n"""' if "\n" in documentation else f'"""{documentation}"""'
     head = [*decorators, f"{begin} {name}({ast.unparse(expanded.arguments(procedure, settings))}) -> {result}:"]
     inside = [*lines.split("\n"), *body.split("\n")]
