@@ -27,7 +27,7 @@ from typing import TypeVar
 import numpy as np
 
 from adabkb_client import AsyncClient, AsyncStudy, Conflict, Float, Trial
-from adabkb_client._lease import LEASE_SECONDS, RENEW_AT
+from adabkb_client._trial import LEASE_SECONDS, RENEW_AT
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.service.databases import BACKENDS
 from benchmarks.service.load import Meter

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from adabkb_client._lease import LEASE_SECONDS, RENEW_AT
+from adabkb_client._trial import LEASE_SECONDS, RENEW_AT
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.service.databases import BACKENDS
 from benchmarks.service.load import Json, Meter, Worker

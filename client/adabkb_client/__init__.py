@@ -34,15 +34,6 @@ from adabkb_client._analysis import (
     ValidationItem,
 )
 from adabkb_client._client import Client
-from adabkb_client._documents import (
-    DictionaryPoint,
-    Explanation,
-    ModelInfo,
-    ModelState,
-    ParameterInfo,
-    PartitionCell,
-    ResultItem,
-)
 from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
 from adabkb_client._items import AsyncItems, Items
 from adabkb_client._models import (
@@ -56,19 +47,26 @@ from adabkb_client._models import (
     CurvePoint,
     CurveSummary,
     Deletion,
+    DictionaryPoint,
     Estimate,
     Event,
     ExpectedValue,
+    Explanation,
     File,
     FrontEstimate,
     ImportedResult,
     ImportReport,
     Link,
     MetricPrediction,
+    ModelInfo,
+    ModelState,
     Observation,
+    ParameterInfo,
     Parameters,
+    PartitionCell,
     Prediction,
     Recommendation,
+    ResultItem,
     RowError,
     RunReport,
     StudyInfo,
@@ -97,7 +95,8 @@ from adabkb_client._settings import (
     StudyObjective,
     StudySettings,
 )
-from adabkb_client._study import LeasedTrial, Study
+from adabkb_client._study import DefinedByRun, Study
+from adabkb_client._trial import AsyncLeasedTrial, LeasedTrial
 from adabkb_client._webhooks import verify_webhook
 from adabkb_client.errors import (
     AdaBKBError,
@@ -122,18 +121,15 @@ from adabkb_client.errors import (
 
 if _typing.TYPE_CHECKING:
     from adabkb_client._async_client import AsyncClient
-    from adabkb_client._async_study import AsyncLeasedTrial, AsyncStudy
-    from adabkb_client._run.async_define_by_run import AsyncDefinedByRun
-    from adabkb_client._run.define_by_run import AskingTrial, DefinedByRun
+    from adabkb_client._async_study import AsyncDefinedByRun, AsyncStudy
+    from adabkb_client._run.define_by_run import AskingTrial
 else:
     # Imported on first use: asyncio takes a fifth of the import time of the client, and only a run needs its engine.
     _LATER = {
         "AskingTrial": "_run.define_by_run",
         "AsyncClient": "_async_client",
-        "AsyncDefinedByRun": "_run.async_define_by_run",
-        "AsyncLeasedTrial": "_async_study",
+        "AsyncDefinedByRun": "_async_study",
         "AsyncStudy": "_async_study",
-        "DefinedByRun": "_run.define_by_run",
     }
 
     def __getattr__(name: str) -> object:

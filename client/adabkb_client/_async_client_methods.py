@@ -4,10 +4,10 @@ Written by ``python -m tests.integration.client.methods``; change the procedures
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Never, SupportsFloat, SupportsIndex
+from typing import Any, Literal, Never, SupportsFloat, SupportsIndex
 
 from adabkb_client import _client_calls as client_calls
-from adabkb_client._async_study import AsyncStudy
+from adabkb_client._async_study import AsyncDefinedByRun, AsyncStudy
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._parameters import Parameter
 from adabkb_client._settings import (
@@ -29,9 +29,6 @@ from adabkb_client._settings import (
     StudyObjective,
     given,
 )
-
-if TYPE_CHECKING:
-    from adabkb_client._run.async_define_by_run import AsyncDefinedByRun
 
 
 class AsyncClient:
@@ -78,11 +75,13 @@ class AsyncClient:
     ) -> AsyncStudy:
         """Create a study, or open it if it exists with the same definition::
 
+            space = {"lr": Float(1e-5, 0.1, log=True), "units": Int(16, 512), "optimizer": Categorical(["sgd", "adam"])}
+            space["momentum"] = Float(0, 0.99, when={"optimizer": ["sgd"]})
             study = await client.create_study(
-                "net", {"lr": Float(1e-5, 0.1, log=True), "layers": Int(1, 4), "units": Int(16, 512, step=16)},
-                direction="maximize", budget=50, seed=1,
-                constraints=["layers * units <= 1024"], early_stopping=MedianRule(max_steps=27),
+                "net", space, direction="maximize", budget=50, seed=1,
+                constraints=["lr * units <= 10"], early_stopping=MedianRule(max_steps=27),
             )
+            report = await study.run(function, workers=2)
 
         All settings are optional, and None means no limit. Those that ``Study.update`` can change are compared with
         their current values, and only if given.
@@ -238,7 +237,7 @@ class AsyncClient:
         plates: Plates | None = NOT_GIVEN,
         algorithm: Algorithm = NOT_GIVEN,
         **others: Never,
-    ) -> "AsyncDefinedByRun":
+    ) -> AsyncDefinedByRun:
         """Return a study whose search space comes from the objective (define-by-run), as in Optuna.
 
         ``await client.define_by_run("tuned", direction="minimize").optimize(objective, n_trials=100)`` creates the
@@ -316,8 +315,6 @@ class AsyncClient:
                 ``{"kind": "random"}`` and ``{"kind": "sobol"}`` as baselines: see docs/systems.md.
             others: there are no other settings.
         """
-        from adabkb_client._run.async_define_by_run import AsyncDefinedByRun  # noqa: PLC0415 (only a run needs its engine)
-
         return AsyncDefinedByRun(
             self._transport,
             client_calls.define_by_run(

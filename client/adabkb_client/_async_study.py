@@ -1,24 +1,19 @@
 """A study with awaitable calls, and the trials that this process has leased."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from adabkb_client import _frames as frames
 from adabkb_client._async_study_methods import AsyncStudy as AsyncStudyMethods
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.transport import Connected
-from adabkb_client._lease import LEASE_SECONDS, RENEW_AGAIN, RENEW_AT, Leased, printable
-from adabkb_client._models import Answer, Parameters, RunReport, Trial
-from adabkb_client._study import AsyncObjective, Callback, Context, HintingStudy
+from adabkb_client._models import Parameters, RunReport, Trial
+from adabkb_client._study import HintingStudy
 from adabkb_client._study_calls import StudyCalls
-from adabkb_client._trial_calls import report_of
-from adabkb_client._values import Numbers
-from adabkb_client.errors import AdaBKBError, Conflict
+from adabkb_client._trial import LEASE_SECONDS, AsyncLeasedTrial, AsyncObjective, Callback, Context
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,100 +21,13 @@ if TYPE_CHECKING:
     from adabkb_client._run.define_by_run import AskingTrial
     from adabkb_client.plots import AsyncPlots
 
-log = logging.getLogger("adabkb_client")
-
-
-class AsyncLeasedTrial(Leased):
-    """A trial to evaluate in an ``async with study.trial()`` block. A task renews its lease."""
-
-    def __init__(self, study: "AsyncStudy", trial: Trial) -> None:
-        super().__init__(trial)
-        self._study = study
-
-    async def annotate(self, attributes: Mapping[str, Any]) -> Answer:
-        """Set attributes of the trial by name, or remove those that are None: see ``Study.annotate``."""
-        answer = await self._study.annotate(self, attributes)
-        self._set_here(answer)
-        return answer
-
-    async def report(self, step: SupportsIndex, value: SupportsFloat, cost: SupportsFloat | None = None) -> bool:
-        """Report an intermediate value, and return whether the trial is stopped: see ``LeasedTrial.report``."""
-        return await self._study._deliver_reports(self, [report_of(step, value, cost)])
-
-    async def observe(
-        self,
-        value: SupportsFloat | None = None,
-        *,
-        std_error: SupportsFloat | None = None,
-        parameters: Parameters | None = None,
-        metrics: Numbers | None = None,
-        std_errors: Numbers | None = None,
-        partial: bool = False,
-        seconds: SupportsFloat | None = None,
-    ) -> Answer:
-        """Report the result: see ``Study.observe``."""
-        if self._unsent and await self._study._deliver_reports(self) and self.outcome is not None:
-            return self.outcome
-        return await self._study.observe(
-            self,
-            value,
-            std_error=std_error,
-            parameters=parameters,
-            metrics=metrics,
-            std_errors=std_errors,
-            partial=partial,
-            seconds=seconds,
-        )
-
-    async def fail(self, reason: str) -> Answer:
-        """Report that the trial cannot be evaluated."""
-        return await self._study.fail(self, printable(reason))
-
-    async def release(self, reason: str | None = None) -> Answer:
-        """Release the trial without a result; the log keeps the reason."""
-        return await self._study.release(self, reason)
-
-    async def withdraw(self, reason: str | None = None) -> Answer:
-        """Decline the trial: its point will not be evaluated."""
-        return await self._study.withdraw(self, reason)
-
-    async def __aenter__(self) -> Self:
-        self._keeper = asyncio.create_task(self._keep(), name=f"lease-{self.number}")
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._keeper.cancel()
-        try:
-            await self._study._settle(self, error)
-        except AdaBKBError as refusal:
-            # The block's own exception must not be replaced by this one.
-            log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
-        await asyncio.wait([self._keeper])
-
-    async def _keep(self) -> None:
-        """Renew the lease until the block ends, or until another worker holds the trial."""
-        lease = self.trial.lease_seconds
-        pause = RENEW_AT * lease
-        while True:
-            await asyncio.sleep(pause)
-            try:
-                await self._study.heartbeat(self.trial)
-                pause = RENEW_AT * lease
-            except Conflict as lost:
-                self._note_lost_lease(lost)
-                return
-            except AdaBKBError as error:
-                log.warning("trial %d of study %r: lease not renewed: %s", self.number, self._study.id, error)
-                pause = RENEW_AGAIN * lease
-
 
 class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
     """A study on the server, like ``Study``, for asyncio programs."""
 
     def __init__(self, transport: AsyncTransport, id: str) -> None:
         self.id = id
+        """The id of the study, which never changes."""
         self._transport = transport
         self._calls = StudyCalls(id)
 
@@ -343,15 +251,9 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
 
     @property
     def plot(self) -> "AsyncPlots":
-        """The figures of the study, such as ``await study.plot.history()``: see ``AsyncPlots``.
+        """The figures of the study, such as ``await study.plot.history()``: see ``AsyncPlots``."""
+        from adabkb_client.plots import AsyncPlots  # noqa: PLC0415 (only figures need it)
 
-        Raises:
-            ImportError: matplotlib is not installed.
-        """
-        try:
-            from adabkb_client.plots import AsyncPlots  # noqa: PLC0415 (an optional dependency)
-        except ImportError as error:
-            raise ImportError("study.plot needs matplotlib: pip install 'adabkb-client[plot]'") from error
         return AsyncPlots(self)
 
     async def to_frame(self) -> "pd.DataFrame":
@@ -359,3 +261,17 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         trials = await self.trials()  # before the results, so that each result has its trial
         info, observations = await self.info(), await self.observations()
         return await asyncio.to_thread(frames.of_study, info, trials, observations)
+
+
+class AsyncDefinedByRun(AsyncStudy):
+    """A study from ``AsyncClient.define_by_run``. The first ``optimize`` creates it on the server: see
+    ``DefinedByRun``."""
+
+    def __init__(self, transport: AsyncTransport, definition: Mapping[str, Any]) -> None:
+        super().__init__(transport, definition["id"])
+        self._definition = dict(definition)
+
+    async def _prepare(self, objective: "Callable[[AskingTrial], Any]") -> None:
+        from adabkb_client._run.define_by_run import prepare  # noqa: PLC0415 (only a run needs its engine)
+
+        await self._transport.perform_in_threads(prepare(self._calls, self._definition, objective))

@@ -9,24 +9,27 @@ from os import PathLike
 from typing import Any, Literal, Never, SupportsFloat, SupportsIndex
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
-from adabkb_client._documents import DictionaryPoint, Explanation, ModelInfo, PartitionCell, ResultItem
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._items import AsyncItems
-from adabkb_client._lease import Leased
 from adabkb_client._models import (
     Access,
     Answer,
     BatchItem,
     Best,
     CurvePoint,
+    DictionaryPoint,
     Event,
+    Explanation,
     File,
     ImportReport,
     Link,
+    ModelInfo,
     Observation,
     Parameters,
+    PartitionCell,
     Prediction,
     Recommendation,
+    ResultItem,
     StudyInfo,
     Trial,
     TrialState,
@@ -36,6 +39,7 @@ from adabkb_client._parameters import Catalogue, Parameter
 from adabkb_client._settings import NOT_GIVEN, Belief, CostBudget, Mixture, PlateBudget, Quantity, Stop, given
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._tables import Source
+from adabkb_client._trial_calls import Leased
 from adabkb_client._values import Numbers, as_it_is
 
 
@@ -44,6 +48,7 @@ class AsyncStudy:
 
     _transport: AsyncTransport
     _calls: StudyCalls
+    id: str
 
     async def info(self) -> StudyInfo:
         """Return the study's definition and state."""

@@ -25,11 +25,13 @@ def create_study(
 ) -> Steps[StudyInfo]:
     """Create a study, or open it if it exists with the same definition::
 
+        space = {"lr": Float(1e-5, 0.1, log=True), "units": Int(16, 512), "optimizer": Categorical(["sgd", "adam"])}
+        space["momentum"] = Float(0, 0.99, when={"optimizer": ["sgd"]})
         study = client.create_study(
-            "net", {"lr": Float(1e-5, 0.1, log=True), "layers": Int(1, 4), "units": Int(16, 512, step=16)},
-            direction="maximize", budget=50, seed=1,
-            constraints=["layers * units <= 1024"], early_stopping=MedianRule(max_steps=27),
+            "net", space, direction="maximize", budget=50, seed=1,
+            constraints=["lr * units <= 10"], early_stopping=MedianRule(max_steps=27),
         )
+        report = study.run(function, workers=2)
 
     All settings are optional, and None means no limit. Those that ``Study.update`` can change are compared with
     their current values, and only if given.

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
 from adabkb_client._frames import LONGEST, cells, changes
 from adabkb_client._http.outbox import Outbox
-from adabkb_client._lease import Leased
 from adabkb_client._models import (
     Answer,
     Best,
@@ -17,8 +16,9 @@ from adabkb_client._models import (
     RunReport,
     StudySummary,
     Trial,
+    line,
 )
-from adabkb_client._objects import line
+from adabkb_client._trial_calls import Leased
 from adabkb_client._values import difference
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""The server's answers as frozen records, and their decoding from JSON. ``_console`` and ``_notebook`` show them.
+"""The server's answers as frozen records and typed dicts, and their decoding from JSON.
+
+Records, and other objects of the client, have a display, which ``_console`` and ``_notebook`` define for each kind, and
+errors for missing attributes that say what to use instead, for names that are usual in other libraries.
 
 Fields unknown to this version are ignored, so a newer server does not break an older client.
 """
@@ -6,12 +9,22 @@ Fields unknown to this version are ignored, so a newer server does not break an 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, singledispatch
 from types import UnionType
-from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Required,
+    SupportsFloat,
+    TypedDict,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from adabkb_client._documents import ModelState, ParameterInfo
-from adabkb_client._objects import Hinting, Shown, of_point
 from adabkb_client._settings import (
     Algorithm,
     Belief,
@@ -29,6 +42,243 @@ from adabkb_client._settings import (
 from adabkb_client.errors import AdaBKBError, UnexpectedAnswer, from_problem
 
 T = TypeVar("T")
+
+PARAMETERS = ("params", "config", "hyperparameters")
+"""Names of the parameters in trials of other libraries."""
+OPTUNAS = ("suggest_", "should_prune", "set_user_attr")
+"""Prefixes of the names of methods of Optuna's trials."""
+
+
+class Shown:
+    """An object that a console shows as one line, and a notebook as ``page`` returns it: usually as a table."""
+
+    def __repr__(self) -> str:
+        return " ".join(line(self).splitlines())  # texts of users may have several lines
+
+    def _repr_html_(self) -> str:
+        return page(self)
+
+
+@singledispatch
+def line(shown: Any) -> str:
+    """Return an object as one line of text."""
+    raise NotImplementedError(f"nothing is registered for {type(shown).__name__}")
+
+
+@singledispatch
+def page(shown: Any) -> str:
+    """Return an object as a notebook shows it."""
+    raise NotImplementedError(f"nothing is registered for {type(shown).__name__}")
+
+
+class Hinting:
+    """An object whose error for a missing attribute names the attribute to use instead, if one is known."""
+
+    _instead: ClassVar[Mapping[str, str]] = {}
+    """Missing attribute -> what to use instead."""
+
+    if not TYPE_CHECKING:  # type checkers would accept any name
+
+        def __getattr__(self, name: str) -> object:
+            instead = None if name.startswith("_") else self._hint(name)
+            what = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(what if instead is None else f"{what}; use {instead}", name=name, obj=self)
+
+    def _hint(self, name: str) -> str | None:
+        return self._instead.get(name)
+
+
+def of_point(variable: str, name: str, parameters: object) -> str | None:
+    """Return what to use instead of an attribute of an object that has parameters.
+
+    Args:
+        variable: what programs usually call the object.
+        name: the missing attribute.
+        parameters: the parameters of the object, if they are a dict.
+    """
+    if not isinstance(parameters, Mapping):
+        return None
+    if name in PARAMETERS:
+        return f"{variable}.parameters"
+    return f"{variable}.parameters[{name!r}]" if name in parameters else None
+
+
+def for_optuna() -> str:
+    """Return the remedy for an objective written for Optuna."""
+    return (
+        "this function is written for Optuna. Take the parameters of the study as arguments, `def objective(x, y):`, "
+        "and leave out pass_trial. Or run the function unchanged: `study.optimize(objective)`"
+    )
+
+
+class ParameterInfo(TypedDict, total=False):
+    """A parameter of a study: ``name``, ``kind``, and the keys of its kind."""
+
+    name: Required[str]
+    """The name."""
+    kind: Required[Literal["float", "int", "ordinal", "categorical", "bool", "catalogue", "fixed"]]
+    """The kind."""
+    low: float
+    """For "float" and "int": the smallest value."""
+    high: float
+    """For "float" and "int": the largest value."""
+    scale: Literal["linear", "log"]
+    """For "float" and "int": the scale; without it, linear."""
+    step: float | None
+    """For "float" and "int": the distance between values."""
+    periodic: bool
+    """For "float": whether the ends of the range are the same point."""
+    choices: list[Any]
+    """For "categorical": the choices."""
+    values: list[Any]
+    """For "ordinal": the values in order."""
+    value: Any
+    """For "fixed": the value."""
+    rows: int
+    """For "catalogue": the number of rows."""
+    withdrawn: int
+    """For "catalogue": the number of withdrawn rows."""
+    columns: list[str]
+    """For "catalogue": the names of the descriptors."""
+    digest: str
+    """For "catalogue": the digest of the table."""
+    descriptors: Mapping[str, list[float]]
+    """For "categorical": numbers that describe the choices."""
+    context: bool
+    """Whether the environment sets the parameter."""
+    when: Mapping[str, list[Any]] | None
+    """The condition: other parameter -> its values with which this one is active."""
+    unit: str | None
+    """The unit."""
+    label: str | None
+    """The label, shown instead of the name."""
+
+
+class ModelState(TypedDict):
+    """The state of a study's model."""
+
+    status: Literal["empty", "ok", "degraded"]
+    """"degraded" if the model could not be updated, so that suggestions are quasi-random."""
+    error: str | None
+    """Why the model could not be updated."""
+    reason: str | None
+    """Why the study has no gap."""
+    leaves: int
+    """The number of leaves of the partition tree."""
+    depth: int
+    """The depth of the partition tree."""
+    dictionary: int
+    """The number of points of the dictionary."""
+    effective_dimension: float
+    """The effective dimension of the model."""
+
+
+class ModelInfo(ModelState):
+    """The state, the statistics and the learned parameters of a study's model: see docs/http.md."""
+
+    algorithm: Algorithm
+    """The algorithm with its constants."""
+    seed: int
+    """The seed of the suggestions."""
+    gap: float | None
+    """The gap, as in ``StudySummary``."""
+    beta: float
+    """The confidence width of the pruning bounds."""
+    basis: int
+    """The number of points of the dictionary with independent features."""
+    points: int
+    """The number of distinct evaluated points."""
+    observations: int
+    """The number of results."""
+    offset: float
+    """A result is offset + scale * output of the model."""
+    scale: float
+    """See ``offset``."""
+    clipped: int
+    """How often rounding forced a new factorization."""
+    learned: Mapping[str, Any] | None
+    """The learned parameters; None if all constants are given."""
+
+
+class PartitionCell(TypedDict):
+    """A cell of the partition tree, with the model's prediction at its centroid."""
+
+    key: str
+    """The path from the root "0"."""
+    depth: int
+    """The number of cells above it."""
+    status: Literal["leaf", "expanded", "pruned"]
+    """Whether the cell may contain the optimum ("leaf"), was divided, or was pruned."""
+    low: Mapping[str, Any]
+    """One corner."""
+    high: Mapping[str, Any]
+    """The opposite corner."""
+    centroid: Mapping[str, Any]
+    """Its representative point."""
+    mean: float
+    """The posterior mean at the centroid."""
+    std: float
+    """The posterior standard deviation at the centroid."""
+    index: float | None
+    """The best value that the objective may reach in the cell."""
+
+
+class DictionaryPoint(TypedDict):
+    """A point of the dictionary, that is, an inducing point of the model."""
+
+    ordinal: int
+    """0, 1, 2, ... in the order of their first observations."""
+    parameters: Mapping[str, Any]
+    """The point: parameter -> value."""
+
+
+class Explanation(TypedDict):
+    """The inputs of a trial's suggestion, and all events about the trial, in wire form: see docs/http.md."""
+
+    trial: Mapping[str, Any]
+    """The trial."""
+    decision: Mapping[str, Any] | None
+    """The inputs of the suggestion; ``in_words`` is a sentence. None if the model did not choose the point."""
+    events: list[Mapping[str, Any]]
+    """The events about the trial, in order."""
+
+
+class ResultItem(TypedDict, total=False):
+    """A result or a failure of a trial, or at your own point, as an item of ``observe_many``.
+
+    The keys are ``trial`` and ``attempt`` or, for your own point, ``parameters``, ``plate`` and ``attributes``; for a
+    result ``value``, ``std_error``, ``metrics``, ``std_errors``, ``cost``, ``partial`` and ``seconds``; and ``state``
+    and ``reason`` for a failure.
+    """
+
+    trial: int
+    """The number of the trial; without it, ``parameters`` is your own point."""
+    attempt: int
+    """The attempt of the trial."""
+    parameters: Mapping[str, Any]
+    """The evaluated point."""
+    value: SupportsFloat
+    """The objective."""
+    std_error: SupportsFloat | None
+    """The standard error of ``value``, if known."""
+    metrics: Mapping[str, SupportsFloat]
+    """The metrics by name."""
+    std_errors: Mapping[str, SupportsFloat]
+    """The standard errors of metrics, where known."""
+    cost: SupportsFloat
+    """Short for the metric "cost", in a study with costs."""
+    partial: bool
+    """Whether numbers may be missing."""
+    seconds: SupportsFloat
+    """How long the evaluation took."""
+    plate: int
+    """The number of the plate of your own point."""
+    state: Literal["completed", "failed"]
+    """Whether the evaluation failed; by default it did not."""
+    reason: str | None
+    """Why it failed."""
+    attributes: Mapping[str, Any]
+    """Attributes of your own point."""
 
 
 class Record(Shown, Hinting):

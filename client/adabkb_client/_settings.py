@@ -67,6 +67,8 @@ class EarlyStopping(TypedDict, total=False):
 class MedianRule(dict[str, Any]):
     """Stops a trial whose best value is worse than the median of the others at the same step: ``MedianRule(27)``.
 
+    The function reports with ``trial.report(step, value)``: see ``pass_trial`` of ``Study.run``.
+
     Args:
         max_steps: the number of steps of a full evaluation.
         min_steps: no trial is stopped before this step.
@@ -82,6 +84,8 @@ class MedianRule(dict[str, Any]):
 
 class AshaRule(dict[str, Any]):
     """Asynchronous successive halving: one in ``eta`` trials that reach a rung continues: ``AshaRule(27, eta=3)``.
+
+    The function reports as for ``MedianRule``, with ``trial.report(step, value)``.
 
     Args:
         max_steps: the number of steps of a full evaluation.
@@ -114,6 +118,8 @@ class AshaRule(dict[str, Any]):
 class PatienceRule(dict[str, Any]):
     """Ends a trial whose value has not improved for some steps; its last value is its result:
     ``PatienceRule(27, no_gain_for=5)``.
+
+    The function reports as for ``MedianRule``, with ``trial.report(step, value)``.
 
     Args:
         max_steps: the number of steps of a full evaluation.

@@ -15,17 +15,19 @@ from urllib.parse import quote
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
 from adabkb_client._calls import Call, Listing, Param, Steps
-from adabkb_client._documents import DictionaryPoint, ModelInfo, PartitionCell
 from adabkb_client._models import (
     Access,
     Answer,
     Best,
+    DictionaryPoint,
     Event,
     File,
     ImportReport,
     Link,
+    ModelInfo,
     Observation,
     Parameters,
+    PartitionCell,
     Prediction,
     Recommendation,
     StudyInfo,

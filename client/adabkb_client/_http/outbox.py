@@ -22,8 +22,7 @@ from urllib.parse import quote, unquote
 from platformdirs import user_state_path
 
 from adabkb_client._calls import Call, Steps
-from adabkb_client._models import Trial, decode
-from adabkb_client._objects import Shown
+from adabkb_client._models import Shown, Trial, decode
 from adabkb_client._values import encoded
 from adabkb_client.errors import AdaBKBError, APIError, Unauthorized, Unavailable, from_problem, is_refusal
 
@@ -105,7 +104,9 @@ class Outbox(Shown):
 
     def __init__(self, server: str, folder: str | Path | None = None) -> None:
         self.server = server.rstrip("/")
+        """The server's URL or, for ``Client.local``, its database."""
         self.folder = _root(folder) / quote(self.server, safe="")
+        """The folder with a file for each result."""
         self._kept: set[str] = set()
         self._times_kept = 0
         self._due_at = 0.0

@@ -353,10 +353,6 @@ class Connected(Generic[E]):
         """
         return self._with(self._transport.with_options(timeout, retry_for, headers))
 
-    def _until(self, over: Any) -> Self:
-        """Return a copy whose calls are not retried once an event is set: see ``Exchange.until``."""
-        return self._with(self._transport.until(over))
-
     def _with(self, transport: E) -> Self:
         changed = copy(self)
         changed._transport = transport

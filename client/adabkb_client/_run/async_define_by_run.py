@@ -4,17 +4,20 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from adabkb_client._async_study import AsyncLeasedTrial, AsyncStudy
+from adabkb_client._async_study_methods import AsyncStudy
 from adabkb_client._calls import Steps
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.transport import Transport
-from adabkb_client._run.define_by_run import Asking, Objective, Space, prepare
-from adabkb_client._study import LeasedTrial, Study
+from adabkb_client._run.define_by_run import Asking, Objective, Space
+from adabkb_client._study_calls import StudyCalls
+from adabkb_client._study_methods import Study
+from adabkb_client._trial import AsyncLeasedTrial, LeasedTrial
+from adabkb_client._trial_calls import stop_seconds
 from adabkb_client.errors import WrongFunction
 
 T = TypeVar("T")
@@ -25,15 +28,31 @@ class AsyncAsking:
 
     def __init__(self, study: AsyncStudy, objective: Objective) -> None:
         transport = _InThread(study._transport, asyncio.get_running_loop())
-        self._study = Study(cast("Transport", transport), study.id)
+        self._study = _StudyInThread(transport, study._calls)
         self._asking = Asking(objective, Space(self._study))
 
     async def __call__(self, leased: AsyncLeasedTrial) -> Any:
         here = LeasedTrial(self._study, leased.trial)
+        evaluated = asyncio.ensure_future(in_a_thread(partial(self._asking, here)))
         try:
-            return await in_a_thread(partial(self._asking, here))
+            return await asyncio.shield(evaluated)
+        except asyncio.CancelledError:
+            if here._is_outcome_sent:  # the evaluation is done, so its result should not be lost
+                with suppress(Exception):
+                    await asyncio.wait_for(evaluated, stop_seconds())
+            evaluated.cancel()
+            raise
         finally:
             leased._continue_as(here)
+
+
+class _StudyInThread(Study):
+    """A study for a thread, whose calls the event loop performs."""
+
+    def __init__(self, transport: "_InThread", calls: StudyCalls) -> None:
+        self.id = calls.id
+        self._transport = cast("Transport", transport)
+        self._calls = calls
 
 
 class _InThread:
@@ -87,15 +106,3 @@ def check(objective: Objective) -> None:
             "the objective of optimize must be a blocking function (def), which is called in a thread; run(...) takes "
             "an async function"
         )
-
-
-class AsyncDefinedByRun(AsyncStudy):
-    """A study from ``AsyncClient.define_by_run``. The first ``optimize`` creates it on the server: see
-    ``DefinedByRun``."""
-
-    def __init__(self, transport: AsyncTransport, definition: Mapping[str, Any]) -> None:
-        super().__init__(transport, definition["id"])
-        self._definition = dict(definition)
-
-    async def _prepare(self, objective: Objective) -> None:
-        await self._transport.perform_in_threads(prepare(self._calls, self._definition, objective))

@@ -8,15 +8,15 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import TypeVar
 
-from adabkb_client._async_study import AsyncLeasedTrial, AsyncStudy
-from adabkb_client._lease import stop_seconds
+from adabkb_client._async_study_methods import AsyncStudy
 from adabkb_client._models import Answer, RunReport, Trial
 from adabkb_client._run.evaluation import Evaluation, Expected, Result
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.run_state import RunState, stoppable
 from adabkb_client._run.work_loop import work
-from adabkb_client._study import AsyncObjective
+from adabkb_client._trial import AsyncLeasedTrial, AsyncObjective
+from adabkb_client._trial_calls import stop_seconds
 from adabkb_client.errors import AdaBKBError, ConnectionFailed, Unavailable, WrongResult
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ class _IO:
 
     def __init__(self, study: AsyncStudy, evaluation: Evaluation, state: RunState, over: asyncio.Event) -> None:
         self._study = study
-        self._asked = study._until(over)
+        self._asked = study._transport.until(over)
         self._stop_seconds = stop_seconds()
         self._evaluation = evaluation
         self._state = state
@@ -95,14 +95,14 @@ class _IO:
         """Lease trials for the idle tasks; none if the run ends meanwhile."""
         await asyncio.sleep(0)  # other tasks may begin at the same moment
         options = self._state.options
-        suggestion = self._asked.suggest(
+        steps = self._study._calls.suggest(
             self._state.count_for(self._idle),
             lease_seconds=options.lease_seconds,
             fixed=options.fixed,
             context=options.known(),
             wait=wait,
         )
-        asked = asyncio.create_task(suggestion)
+        asked = asyncio.create_task(self._asked.perform(steps))
         try:
             trials = await asyncio.shield(asked)
             self._state.received(trials)

@@ -9,11 +9,11 @@ from time import monotonic
 from types import ModuleType
 from typing import Any
 
-from adabkb_client._lease import Leased
 from adabkb_client._models import Answer
 from adabkb_client._run.evaluation import Evaluation, Result
 from adabkb_client._run.processes import Reply, reply_to
-from adabkb_client._study import LeasedTrial
+from adabkb_client._trial import LeasedTrial
+from adabkb_client._trial_calls import Leased
 from adabkb_client.errors import WorkerLost, WrongFunction
 
 log = logging.getLogger("adabkb_client")

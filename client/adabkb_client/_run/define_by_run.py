@@ -15,11 +15,11 @@ from typing import Any, SupportsFloat
 from adabkb_client import _client_calls as client_calls
 from adabkb_client import _console as console
 from adabkb_client._calls import Steps
-from adabkb_client._http.transport import Transport
 from adabkb_client._models import StudyInfo
 from adabkb_client._parameters import Categorical, Float, Int, Parameter, to_wire
-from adabkb_client._study import LeasedTrial, Study
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client._study_methods import Study
+from adabkb_client._trial import LeasedTrial
 from adabkb_client._values import plain
 from adabkb_client.errors import Conflict, Invalid, NotFound, WrongFunction
 
@@ -371,20 +371,3 @@ def prepare(study: StudyCalls, definition: Mapping[str, Any], objective: Objecti
             return
         known = (yield from study.info()).parameters
     yield from client_calls.open_study(parameters=known, **definition)
-
-
-class DefinedByRun(Study):
-    """A study from ``Client.define_by_run``. The first ``optimize`` creates it on the server.
-
-    To find the first parameter, ``optimize`` calls the objective once before it creates the study. This call is
-    interrupted when it requests a parameter. If the study exists with another definition, ``optimize`` raises Conflict.
-
-    Before the study exists, all other methods raise NotFound.
-    """
-
-    def __init__(self, transport: Transport, definition: Mapping[str, Any]) -> None:
-        super().__init__(transport, definition["id"])
-        self._definition = dict(definition)
-
-    def _prepare(self, objective: Objective) -> None:
-        self._transport.perform(prepare(self._calls, self._definition, objective))

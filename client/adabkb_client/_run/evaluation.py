@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, NamedTuple, Self
 
-from adabkb_client._lease import Leased
-from adabkb_client._models import Answer, Metrics, StudyInfo, Trial
-from adabkb_client._objects import OPTUNAS, for_optuna
+from adabkb_client._models import OPTUNAS, Answer, Metrics, StudyInfo, Trial, for_optuna
 from adabkb_client._run.tracebacks import place_of
-from adabkb_client._study import AsyncObjective, Objective
+from adabkb_client._trial import AsyncObjective, Objective
+from adabkb_client._trial_calls import Leased
 from adabkb_client._values import finite, finite_metrics, shown
 from adabkb_client.errors import WrongFunction, WrongResult
 

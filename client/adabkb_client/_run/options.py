@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adabkb_client._models import Parameters
-from adabkb_client._study import Callback, Context
+from adabkb_client._trial import Callback, Context
 
 ENGINES = ("ray", "dask")
 """The clusters on which a run can evaluate: see ``cluster.py``."""

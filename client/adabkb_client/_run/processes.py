@@ -11,11 +11,12 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from types import ModuleType
 
-from adabkb_client._lease import Leased
 from adabkb_client._models import Answer, Trial
 from adabkb_client._run.evaluation import Evaluation, Result
 from adabkb_client._run.tracebacks import formatted
-from adabkb_client._study import LeasedTrial, Study
+from adabkb_client._study_methods import Study
+from adabkb_client._trial import LeasedTrial
+from adabkb_client._trial_calls import Leased
 from adabkb_client.errors import WorkerDied, WorkerLost, WrongFunction
 
 LOOK_EVERY = 1.0

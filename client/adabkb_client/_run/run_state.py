@@ -9,11 +9,11 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import Protocol
 
-from adabkb_client._lease import MISTAKES, Leased, is_mistake, is_of_evaluation
 from adabkb_client._models import Answer, Recommendation, RunReport, Trial
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames
+from adabkb_client._trial_calls import MISTAKES, Leased, is_mistake, is_of_evaluation
 from adabkb_client.errors import (
     AdaBKBError,
     Conflict,
@@ -183,7 +183,7 @@ class RunState:
             self._taken -= 1
 
     def is_mistake(self, error: BaseException) -> bool:
-        """Return whether an error of the function is a programming error: see ``_lease.is_mistake``."""
+        """Return whether an error of the function is a programming error: see ``_trial_calls.is_mistake``."""
         return is_mistake(error, has_succeeded=bool(self._completed) or self._stopped > 0)
 
     def judge(self, trial: Leased, error: Exception) -> None:

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from time import monotonic
 
-from adabkb_client._lease import stop_seconds
 from adabkb_client._models import Answer, RunReport, StudyInfo, Trial
 from adabkb_client._run.cluster import Cluster, connected
 from adabkb_client._run.evaluation import Evaluation, Expected, Result
@@ -17,7 +16,9 @@ from adabkb_client._run.processes import WorkerProcess
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.run_state import RunState, stoppable
 from adabkb_client._run.work_loop import blocking, work
-from adabkb_client._study import LeasedTrial, Objective, Study, exit_on_sigterm
+from adabkb_client._study_methods import Study
+from adabkb_client._trial import LeasedTrial, Objective, exit_on_sigterm
+from adabkb_client._trial_calls import stop_seconds
 from adabkb_client.errors import AdaBKBError, ConnectionFailed, Unavailable
 
 log = logging.getLogger("adabkb_client")
@@ -93,8 +94,8 @@ class _Crew:
         """The number of threads that have no trial and ask for one, or wait for another one that asks."""
         self._spare: list[LeasedTrial] = []
         """The trials that one thread has leased for other idle ones, last one first."""
-        self._asked = study._until(over)
-        """The study, without retries of a request for a trial after the end of the run."""
+        self._asked = study._transport.until(over)
+        """The transport of the study, without retries of a request for a trial after the end of the run."""
         self._stop_seconds = stop_seconds()
 
     def work(self) -> None:
@@ -157,9 +158,10 @@ class _Crew:
             self._is_asking = True
             count = self.state.count_for(self._idle)
         try:
-            suggested = self._asked.suggest(
+            steps = self.study._calls.suggest(
                 count, lease_seconds=options.lease_seconds, fixed=options.fixed, context=context, wait=wait
             )
+            suggested = self._asked.perform(steps)
             self.state.received(suggested)
             self._spare = [LeasedTrial(self.study, each) for each in reversed(suggested)]
             with self._lock:

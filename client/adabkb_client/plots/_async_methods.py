@@ -3,10 +3,15 @@
 Written by ``python -m tests.integration.client.methods``; change the procedures instead.
 """
 
-from matplotlib.figure import FigureBase
+from __future__ import annotations
 
-from adabkb_client._http.async_transport import AsyncTransport
-from adabkb_client.plots._figures import Figures
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+
+    from adabkb_client._http.async_transport import AsyncTransport
+    from adabkb_client.plots._figures import Figures
 
 
 class AsyncPlots:

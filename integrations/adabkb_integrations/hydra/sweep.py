@@ -13,8 +13,9 @@ from hydra.core.utils import JobReturn
 from omegaconf import OmegaConf
 
 from adabkb_client import Client, Conflict, LeasedTrial, NoTrialAvailable, Study, StudyComplete
-from adabkb_client._lease import LEASE_SECONDS, in_words, is_mistake
 from adabkb_client._run.evaluation import Expected, as_result
+from adabkb_client._trial import LEASE_SECONDS
+from adabkb_client._trial_calls import in_words, is_mistake
 from adabkb_integrations.hydra.space import space_of
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypedDict, Unpack
 
 from adabkb_client import Mixture, OutcomeConstraint, Parameter, StudyObjective
-from adabkb_client._lease import in_words, is_mistake
 from adabkb_client._parameters import to_wire
 from adabkb_client._run.evaluation import Evaluation
 from adabkb_client._run.evaluation import Result as Told
 from adabkb_client._run.options import check_catch
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames, shortened
-from adabkb_client._study import Context, Objective
+from adabkb_client._trial import Context, Objective
+from adabkb_client._trial_calls import in_words, is_mistake
 from adabkb_client._values import finite
 from adabkb_client.errors import WrongResult
 from adabkb_integrations.beliefs import Belief, prior_of

@@ -27,7 +27,7 @@ from adabkb_client import (
     StudyComplete,
     Trial,
 )
-from adabkb_client._lease import RENEW_AT
+from adabkb_client._trial import RENEW_AT
 from adabkb_integrations.ray.space import nested, parameters
 
 log = logging.getLogger("adabkb_integrations")

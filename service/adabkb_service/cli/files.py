@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,11 +14,8 @@ from adabkb_service.cli.output import AsJson, fail, show, table
 from adabkb_service.cli.server_calls import Server, StudyId
 
 FileNumber = Annotated[
-    int, typer.Argument(help="the file's number, as listed by adabkb trial files", show_default=False, parser=str), FILE
-]
-ResultFileNumber = Annotated[
     int,
-    typer.Argument(help="the file's number, as listed by adabkb result files", show_default=False, parser=str),
+    typer.Argument(help="the file's number (adabkb trial files or result files)", show_default=False, parser=str),
     FILE,
 ]
 ToAttach = Annotated[Path, typer.Argument(help="such as photo.jpg", show_default=False)]
@@ -29,9 +26,63 @@ MediaType = Annotated[
 Output = Annotated[Path | None, typer.Option(help="file to write instead of stdout", show_default=False)]
 
 
+@dataclass(frozen=True)
+class Files:
+    """The files of a trial, or of a result without one."""
+
+    server: Server
+    calls: StudyCalls
+    number: int
+    as_json: bool
+    of_result: bool = False
+
+    @property
+    def holder(self) -> str:
+        """The trial or the result, for messages."""
+        return f"{'result' if self.of_result else 'trial'} {self.number}"
+
+    def list(self) -> None:
+        """Show the files as a table."""
+        files = self.calls.result_files if self.of_result else self.calls.files
+        found = self.server.items(files(self.number))
+        rows = [[str(each["number"]), each["name"], str(each["size"]), each["user"] or ""] for each in found]
+        none = f"{self.holder.capitalize()} has no files."
+        show(found, table(["file", "name", "bytes", "added by"], rows) if found else none, as_json=self.as_json)
+
+    def add(self, file: Path, name: str | None, media_type: str | None) -> None:
+        """Attach a file."""
+        add = self.calls.add_result_file if self.of_result else self.calls.add_file
+        try:
+            added = self.server.document(add(self.number, file, name, media_type))
+        except OSError as error:
+            fail(f"cannot read {file} ({error.strerror}); give a file that exists and is readable")
+        told = f"File {added['number']} of {self.holder}: {added['name']}, {added['size']} bytes."
+        show(added, told, as_json=self.as_json)
+
+    def read(self, number: int, output: Path | None) -> None:
+        """Print or save a file."""
+        read = self.calls.read_result_file if self.of_result else self.calls.read_file
+        content = self.server.perform(read(self.number, number))
+        if output is None:
+            typer.echo(content, nl=False)
+            return
+        try:
+            output.write_bytes(content)
+        except OSError as error:
+            fail(f"cannot write {output} ({error.strerror}); give a file in a folder that exists and is writable")
+        written = {"written": str(output), "bytes": len(content)}
+        show(written, f"{len(content)} bytes were written to {output}.", as_json=self.as_json)
+
+    def remove(self, number: int) -> None:
+        """Delete a file."""
+        remove = self.calls.remove_result_file if self.of_result else self.calls.remove_file
+        self.server.perform(remove(self.number, number))
+        show({"removed": number}, f"File {number} of {self.holder} is deleted.", as_json=self.as_json)
+
+
 def list_files(server: Server, study: StudyId, trial: TrialNumber, as_json: AsJson = False) -> None:
     """List the files of a trial."""
-    _show_list(server.items(StudyCalls(study).files(trial)), f"Trial {trial}", as_json=as_json)
+    Files(server, StudyCalls(study), trial, as_json).list()
 
 
 def add(
@@ -44,8 +95,7 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Attach a file to a trial."""
-    added = _added(lambda: server.document(StudyCalls(study).add_file(trial, file, name, media_type)), file)
-    show(added, _told(added, f"trial {trial}"), as_json=as_json)
+    Files(server, StudyCalls(study), trial, as_json).add(file, name, media_type)
 
 
 def read(
@@ -57,18 +107,17 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """Print or save a file of a trial."""
-    _write(server.perform(StudyCalls(study).read_file(trial, number)), output, as_json=as_json)
+    Files(server, StudyCalls(study), trial, as_json).read(number, output)
 
 
 def remove(server: Server, study: StudyId, trial: TrialNumber, number: FileNumber, as_json: AsJson = False) -> None:
     """Delete a file of a trial permanently."""
-    server.perform(StudyCalls(study).remove_file(trial, number))
-    show({"removed": number}, f"File {number} of trial {trial} is deleted.", as_json=as_json)
+    Files(server, StudyCalls(study), trial, as_json).remove(number)
 
 
 def list_of_result(server: Server, study: StudyId, observation: Observation, as_json: AsJson = False) -> None:
     """List the files of a result without a trial."""
-    _show_list(server.items(StudyCalls(study).result_files(observation)), f"Result {observation}", as_json=as_json)
+    Files(server, StudyCalls(study), observation, as_json, of_result=True).list()
 
 
 def add_to_result(
@@ -81,59 +130,23 @@ def add_to_result(
     as_json: AsJson = False,
 ) -> None:
     """Attach a file to a result without a trial."""
-    added = _added(
-        lambda: server.document(StudyCalls(study).add_result_file(observation, file, name, media_type)), file
-    )
-    show(added, _told(added, f"result {observation}"), as_json=as_json)
+    Files(server, StudyCalls(study), observation, as_json, of_result=True).add(file, name, media_type)
 
 
 def read_of_result(
     server: Server,
     study: StudyId,
     observation: Observation,
-    number: ResultFileNumber,
+    number: FileNumber,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Print or save a file of a result without a trial."""
-    _write(server.perform(StudyCalls(study).read_result_file(observation, number)), output, as_json=as_json)
+    Files(server, StudyCalls(study), observation, as_json, of_result=True).read(number, output)
 
 
 def remove_from_result(
-    server: Server, study: StudyId, observation: Observation, number: ResultFileNumber, as_json: AsJson = False
+    server: Server, study: StudyId, observation: Observation, number: FileNumber, as_json: AsJson = False
 ) -> None:
     """Delete a file of a result without a trial permanently."""
-    server.perform(StudyCalls(study).remove_result_file(observation, number))
-    show({"removed": number}, f"File {number} of result {observation} is deleted.", as_json=as_json)
-
-
-def _show_list(found: list[dict[str, Any]], holder: str, *, as_json: bool) -> None:
-    rows = [[str(each["number"]), each["name"], str(each["size"]), each["user"] or ""] for each in found]
-    text = table(["file", "name", "bytes", "added by"], rows) if found else f"{holder} has no files."
-    show(found, text, as_json=as_json)
-
-
-def _added(attach: Callable[[], dict[str, Any]], file: Path) -> dict[str, Any]:
-    try:
-        return attach()
-    except OSError as error:
-        fail(f"cannot read {file} ({error.strerror}); give a file that exists and is readable")
-
-
-def _told(added: dict[str, Any], holder: str) -> str:
-    return f"File {added['number']} of {holder}: {added['name']}, {added['size']} bytes."
-
-
-def _write(content: bytes, output: Path | None, *, as_json: bool) -> None:
-    if output is None:
-        typer.echo(content, nl=False)
-        return
-    try:
-        output.write_bytes(content)
-    except OSError as error:
-        fail(f"cannot write {output} ({error.strerror}); give a file in a folder that exists and is writable")
-    show(
-        {"written": str(output), "bytes": len(content)},
-        f"{len(content)} bytes were written to {output}.",
-        as_json=as_json,
-    )
+    Files(server, StudyCalls(study), observation, as_json, of_result=True).remove(number)

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Self
 
-from adabkb_client._lease import stop_seconds
+from adabkb_client._trial_calls import stop_seconds
 
 GUARD = "trap '' HUP INT TERM; echo; read _; rm -rf -- \"$1\"; kill -KILL 0"
 """The shell script of a guard. It signals that it is ready and waits for the end of its input, that is, until the

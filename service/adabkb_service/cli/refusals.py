@@ -56,8 +56,11 @@ NO_TRIAL = {
 
 _RENAMED = {
     "constraints": "constraint",
+    "defaults": "default",
     "metrics": "metric",
+    "mixtures": "mixture",
     "parameter": "parameters",
+    "quantities": "quantity",
     "std_errors": "metric_std_error",
     "tags": "tag",
 }

@@ -16,8 +16,8 @@ import typer
 from adabkb_client import Client, NoTrialAvailable, RunReport, StudyComplete
 from adabkb_client._http.connection import DEFAULT_URL
 from adabkb_client._http.local import LocalServer
-from adabkb_client._lease import LEASE_SECONDS
 from adabkb_client._run.evaluation import Expected
+from adabkb_client._trial import LEASE_SECONDS
 from adabkb_service.cli.evaluation import GIVE_BACK, CaughtFailure, Limits, ProgramFailed, Programs, Stopped
 from adabkb_service.cli.output import AsJson, counted, fail, point, show
 from adabkb_service.cli.program import WrongPlaceholder, check_placeholders

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from adabkb_client import StudyInfo
+from adabkb_client import APIError, StudyInfo
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._calls import Steps
 from adabkb_client._study_calls import StudyCalls
@@ -17,6 +17,7 @@ from adabkb_client._values import difference
 from adabkb_service.cli import rows
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.output import AsJson, fail, in_unit, show, summary
+from adabkb_service.cli.refusals import option_names, refuse
 from adabkb_service.cli.server_calls import Server, StudyId
 from adabkb_service.cli.values import parse, parse_budget, parse_parameter, parse_point, parse_tag
 
@@ -206,7 +207,11 @@ def update(
             changes[name] = {} if texts == [NO_LIMIT] else parse_point(texts)
     if not changes:
         fail("there is nothing to change; give at least one option, such as --budget 100")
-    _change(server, StudyCalls(study).change(changes), as_json=as_json)
+    try:
+        _change(server, StudyCalls(study).change(changes), as_json=as_json)
+    except APIError as error:
+        names = [each.get("name") for each in changes.get("parameters", ())]
+        refuse(error, option_names(update), study, parameters=names)
 
 
 def export(

@@ -65,6 +65,22 @@ def test_an_error_of_an_option_names_it_as_it_was_given(options: list[str], wher
     assert where in adabkb("study", "create", *space, *options, code=1)
 
 
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        (["--parameter", PARAMETER.replace("1}", "-1}")], "error: --parameter, 'x', high: "),
+        (["--parameter", PARAMETER, "--parameter", PARAMETER.replace('"x"', '"y"').replace("0,", "{},")], "'y', low: "),
+        (["--parameter", '{"kind": "bool"}'], "error: --parameter, 0, name: "),
+        (["--parameter", PARAMETER.replace('"x"', '"y"'), "--default", "y=4"], "error: --default y: "),
+        (["--constraint", "x + z <= 1"], "error: --constraint 0: "),
+        (["--quantity", "value=3"], "error: --quantity value: "),
+    ],
+)
+def test_an_error_of_an_update_names_the_option_as_it_was_given(options: list[str], where: str) -> None:
+    adabkb("study", "create", "--id", "old", "--direction", "minimize", "--parameter", PARAMETER)
+    assert where in adabkb("study", "update", "old", *options, code=1)
+
+
 def test_errors_name_the_option_or_the_field_of_the_file(tmp_path: Path) -> None:
     space = ("--direction", "minimize", "--parameter", PARAMETER)
     assert "error: --budget: " in adabkb("study", "create", *space, "--budget", "-3", code=1)

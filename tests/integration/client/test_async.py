@@ -1,6 +1,8 @@
 """The asynchronous client: the same calls, awaited, with many evaluations under way in one thread."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Awaitable, Callable
 from types import FrameType
@@ -215,3 +217,26 @@ def test_frames_and_figures_are_made_in_threads(server: str, study: Study) -> No
     with watching({frames.of_study: made_here, frames.frame: made_here, charts.history: made_here}):
         in_a_loop(server, work)
     assert made == {"of_study": False, "frame": False, "history": False}
+
+
+def test_the_first_figure_imports_matplotlib_in_a_thread(server: str, study: Study) -> None:
+    study.observe(study.suggest(), 0.5)
+    program = f"""
+import asyncio, sys, threading
+from adabkb_client import AsyncClient
+
+class Noting:
+    def find_spec(self, name, path, target=None):
+        if name == "matplotlib":
+            print("on the loop" if threading.current_thread() is threading.main_thread() else "in a thread")
+
+sys.meta_path.insert(0, Noting())
+
+async def main():
+    async with AsyncClient({server!r}) as client:
+        study = await client.study({study.id!r})
+        await study.plot.history()
+
+asyncio.run(main())
+"""
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "in a thread\n"

@@ -22,6 +22,8 @@ from adabkb_client import (
     Parameter,
     Study,
 )
+from tests.integration.client.faults import Proxy
+from tests.waiting import wait_for
 
 SEEN: list[dict[str, Any]] = []
 
@@ -243,3 +245,55 @@ def test_an_objective_on_an_event_loop_reports_and_stops(client: Client, server:
 
     asyncio.run(main())
     assert ended == ["complete"]
+
+
+def test_a_cancelled_optimize_releases_its_trials(client: Client, server: str) -> None:
+    """The threads of the objective go on, since nothing can interrupt them; they hold no trial any more."""
+    under_way, go_on, ended = threading.Barrier(3, timeout=60), threading.Event(), threading.Barrier(3, timeout=60)
+
+    def objective(trial: Any) -> float:
+        value = float(trial.suggest_float("x", 0, 1))
+        under_way.wait()
+        go_on.wait(60)
+        ended.wait()
+        return value
+
+    async def main() -> None:
+        async with AsyncClient(server) as aclient:
+            study = aclient.define_by_run("cancelled", direction="minimize", seed=1, budget=12)
+            running = asyncio.create_task(study.optimize(objective, workers=2, progress=False))
+            await asyncio.to_thread(under_way.wait)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            assert [trial.state for trial in await study.trials()] == ["released", "released"]
+            go_on.set()
+            await asyncio.to_thread(ended.wait)
+
+    asyncio.run(main())
+    assert [trial.state for trial in client.study("cancelled").trials()] == ["released", "released"]
+
+
+def test_a_result_that_is_being_sent_when_optimize_is_cancelled_is_awaited(client: Client, faulty: Proxy) -> None:
+    """The objective asks for a parameter that the study lacks, so its thread sends the point with the result."""
+    client.create_study("sent", {"x": Float(0, 1)}, direction="minimize", seed=1)
+
+    def objective(trial: Any) -> float:
+        value = float(trial.suggest_float("x", 0, 1) + trial.suggest_int("n", 1, 9))
+        faulty.faults.append("late")  # the result, which is the next request
+        return value
+
+    async def main() -> None:
+        async with AsyncClient(faulty.url) as aclient:
+            study = await aclient.study("sent")
+            running = asyncio.create_task(study.optimize(objective, progress=False))
+            await asyncio.to_thread(wait_for, lambda: faulty.keys("/observe"))
+            running.cancel()
+            await asyncio.sleep(0.1)
+            faulty.go_on.set()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+
+    asyncio.run(main())
+    assert not faulty.keys("/release")
+    assert [trial.state for trial in client.study("sent").trials()] == ["completed"]

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from adabkb_client import Client, Float, Study, TrialState, _lease
+from adabkb_client import Client, Float, Study, TrialState, _trial
 from tests.integration.client.leases import LEASE_SECONDS, wait_for_renewal
 from tests.waiting import TIMEOUT_SECONDS, wait_for
 
@@ -132,7 +132,7 @@ def test_a_lease_that_another_worker_holds_is_logged_with_its_consequences(
 
 
 def test_a_lease_is_renewed_early_enough_for_further_attempts() -> None:
-    assert _lease.RENEW_AT + 5 * _lease.RENEW_AGAIN < 1
+    assert _trial.RENEW_AT + 5 * _trial.RENEW_AGAIN < 1
 
 
 def test_the_trial_of_a_worker_that_was_killed_is_free_again_soon(server: str, study: Study) -> None:

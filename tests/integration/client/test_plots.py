@@ -253,9 +253,9 @@ def test_wrong_parameters_are_named_with_the_remedy(
 def test_without_matplotlib_the_error_names_the_package_to_install(
     worked_on: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "adabkb_client.plots", None)
+    monkeypatch.setitem(sys.modules, "adabkb_client.plots._figures", None)
     with pytest.raises(ImportError, match=r"pip install 'adabkb-client\[plot\]'"):
-        _ = worked_on.plot
+        worked_on.plot.history()
 
 
 def test_every_kind_of_parameter_has_a_scale() -> None:
