@@ -56,13 +56,11 @@ def page(tmp_path: Path) -> Callable[[str], Path]:
 
 
 def test_each_number_is_compared_with_the_results(page: Callable[[str], Path]) -> None:
-    right = f"The mean rank is {FIRST:.2f} and {SECOND:.1f} after 50 and 100 evaluations."
-    assert numbers.problems(page(f"{right} {RANKS}")) == []
-    [problem] = numbers.problems(page(f"{right} {RANKS}".replace(f"{SECOND:.1f}", f"{SECOND + 1:.1f}")))
-    stated = (
-        f"the text states {SECOND + 1:.1f}, the results {SECOND:g} (python -m tests.acceptance.docs.numbers --write)"
-    )
-    assert problem.endswith(f"page.md:3: {stated}")
+    text = f"The mean rank is {FIRST:.2f} and %.1f after 50 and 100 evaluations. {RANKS}"
+    assert numbers.problems(page(text % SECOND)) == []
+    [problem] = numbers.problems(page(text % (SECOND + 1)))
+    stated = f"page.md:3: the text states {SECOND + 1:.1f}, the results {SECOND:g}"
+    assert problem.endswith(f"{stated} (python -m tests.acceptance.docs.numbers --write)")
     [problem] = numbers.problems(page(f"The mean rank is {FIRST:.2f}. {RANKS}"))
     assert problem.endswith(f"its comment names 2 numbers: {FIRST:g}, {SECOND:g}")
     [problem] = numbers.problems(page("The mean rank is 1.25 after 10 evaluations."))
