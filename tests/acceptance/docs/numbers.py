@@ -14,6 +14,7 @@ A statement without a number has the condition under which it is true: ``<!-- ho
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -97,8 +98,13 @@ class Stated:
         try:
             return list(flat(evaluated(f"[{self.expressions}]")))
         except Exception as error:
-            error.add_note(f"{self.page.relative_to(ROOT)}:{self.line}: {self.expressions}")
+            error.add_note(f"{place(self.page, self.line)}: {self.expressions}")
             raise
+
+
+def place(page: Path, line: int) -> str:
+    """Where a text is, for messages."""
+    return f"{os.path.relpath(page, ROOT)}:{line}"
 
 
 def evaluated(expression: str) -> Any:
@@ -148,8 +154,8 @@ def stated(page: Path) -> Iterator[Stated]:
         has_results = RESULT.search(section)
         for offset, text, expressions in _texts(section):
             if expressions is not None or has_results or links_to_measurements(page, text):
-                place = start + offset
-                yield Stated(page, place, whole.count("\n", 0, place) + 1, HIDDEN.sub(_blank, text), expressions)
+                begin = start + offset
+                yield Stated(page, begin, whole.count("\n", 0, begin) + 1, HIDDEN.sub(_blank, text), expressions)
 
 
 def links_to_measurements(page: Path, text: str) -> bool:
@@ -188,11 +194,11 @@ def _blank(match: re.Match[str]) -> str:
 
 def problems(page: Path) -> list[str]:
     """What a page states and the results do not."""
-    text, name = page.read_text(), page.relative_to(ROOT)
+    text = page.read_text()
     return [
         *(problem for each in stated(page) for problem in _problems(each)),
         *(
-            f"{name}:{text.count(chr(10), 0, each.start()) + 1}: no longer holds: {each[1]}"
+            f"{place(page, text.count(chr(10), 0, each.start()) + 1)}: no longer holds: {each[1]}"
             for each in CONDITION.finditer(text)
             if not evaluated(each[1])
         ),
@@ -200,20 +206,19 @@ def problems(page: Path) -> list[str]:
 
 
 def _problems(text: Stated) -> Iterator[str]:
-    place = f"{text.page.relative_to(ROOT)}:{text.line}"
-    found = text.found()
+    at, found = place(text.page, text.line), text.found()
     if text.expressions is None:
         if found:
-            yield f"{place}: no comment names the measurements of {', '.join(each[0] for each in found)}"
+            yield f"{at}: no comment names the measurements of {', '.join(each[0] for each in found)}"
         return
     values = text.measured()
     if text.expressions and len(values) != len(found):
         stated, named = ", ".join(each[0] for each in found), ", ".join(f"{each:g}" for each in values)
-        yield f"{place}: the text states {stated}; its comment names {len(values)} numbers: {named}"
+        yield f"{at}: the text states {stated}; its comment names {len(values)} numbers: {named}"
         return
     for each, value in zip(found, values, strict=False):
         if each[0] != printed(value, each[0]):
-            yield f"{place}: the text states {each[0]}, the results {value:g} ({COMMAND})"
+            yield f"{at}: the text states {each[0]}, the results {value:g} ({COMMAND})"
 
 
 def rewrite(page: Path) -> None:
@@ -222,9 +227,9 @@ def rewrite(page: Path) -> None:
     for each in sorted(stated(page), key=lambda each: -each.start):
         found, values = each.found(), each.measured() if each.expressions else []
         if len(found) == len(values):
-            for place, value in reversed(list(zip(found, values, strict=True))):
-                start, end = each.start + place.start(), each.start + place.end()
-                text = text[:start] + printed(value, place[0]) + text[end:]
+            for old, value in reversed(list(zip(found, values, strict=True))):
+                start, end = each.start + old.start(), each.start + old.end()
+                text = text[:start] + printed(value, old[0]) + text[end:]
     page.write_text(text)
 
 

@@ -37,45 +37,34 @@ def test_numbers_in_sentences_are_those_of_the_results(page: Path) -> None:
     assert numbers.problems(page) == []
 
 
-TABLE = """<!-- some:begin -->
-Mean rank:
-
-| method | 10 | 20 |
-| --- | --- | --- |
-| auto | **1.25** | 2.50 |
-| tpe | 1.75 | 1.50 |
-<!-- some:end -->
-"""
 LINK = "From [x.json](benchmarks/results/x.json).\n\n"
+EXPRESSION = 'cells("many", "Mean rank", "tpe", 50, 100)'
+RANKS = f"<!-- numbers: {EXPRESSION} -->"
+FIRST, SECOND = numbers.evaluated(EXPRESSION)
 
 
 @pytest.fixture
-def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
-    """Writes a page with a generated table, a link to results and a text."""
-    monkeypatch.setattr(measured, "ROOT", tmp_path)
-    monkeypatch.setattr(numbers, "ROOT", tmp_path)
-    measured.tables_of.cache_clear()
-    (tmp_path / "docs").mkdir()
+def page(tmp_path: Path) -> Callable[[str], Path]:
+    """Writes a page with a link to results and a text in line 3."""
 
     def written(text: str) -> Path:
-        path = tmp_path / "docs/page.md"
-        path.write_text(f"{TABLE}\n{LINK}{text}\n")
+        path = tmp_path / "page.md"
+        path.write_text(f"{LINK}{text}\n")
         return path
 
     return written
 
 
-RANKS = '<!-- numbers: cells("some", "Mean rank", "auto", 10, 20) -->'
-
-
 def test_each_number_is_compared_with_the_results(page: Callable[[str], Path]) -> None:
-    assert numbers.problems(page(f"The mean rank is 1.25 and 2.5 after 10 and 20 evaluations. {RANKS}")) == []
-    [problem] = numbers.problems(page(f"The mean rank is 1.25 and 2.6 after 10 and 20 evaluations. {RANKS}"))
-    assert problem.startswith("docs/page.md:12: the text states 2.6, the results 2.5 (python -m")
-    [problem] = numbers.problems(page(f"The mean rank is 1.25. {RANKS}"))
-    assert "its comment names 2 numbers: 1.25, 2.5" in problem
+    text = f"The mean rank is {FIRST:.2f} and %.1f after 50 and 100 evaluations. {RANKS}"
+    assert numbers.problems(page(text % SECOND)) == []
+    [problem] = numbers.problems(page(text % (SECOND + 1)))
+    stated = f"page.md:3: the text states {SECOND + 1:.1f}, the results {SECOND:g}"
+    assert problem.endswith(f"{stated} (python -m tests.acceptance.docs.numbers --write)")
+    [problem] = numbers.problems(page(f"The mean rank is {FIRST:.2f}. {RANKS}"))
+    assert problem.endswith(f"its comment names 2 numbers: {FIRST:g}, {SECOND:g}")
     [problem] = numbers.problems(page("The mean rank is 1.25 after 10 evaluations."))
-    assert problem == "docs/page.md:12: no comment names the measurements of 1.25"
+    assert problem.endswith("page.md:3: no comment names the measurements of 1.25")
 
 
 def test_a_text_that_links_to_measurements_needs_a_comment() -> None:
@@ -86,21 +75,34 @@ def test_a_text_that_links_to_measurements_needs_a_comment() -> None:
 
 def test_an_expression_that_fails_is_located(page: Callable[[str], Path]) -> None:
     with pytest.raises(KeyError) as failure:
-        numbers.problems(page('It is 1.25. <!-- numbers: cells("some", "Mean rank", "auto", 30) -->'))
-    assert failure.value.__notes__ == ['docs/page.md:12: cells("some", "Mean rank", "auto", 30)']
+        numbers.problems(page('It is 1.25. <!-- numbers: cells("many", "Mean rank", "tpe", 7) -->'))
+    [note] = failure.value.__notes__
+    assert note.endswith('page.md:3: cells("many", "Mean rank", "tpe", 7)')
 
 
 def test_conditions_are_checked(page: Callable[[str], Path]) -> None:
-    assert numbers.problems(page('It is ahead at first. <!-- holds: ahead("some", "Mean", "auto") == [10] -->')) == []
-    [problem] = numbers.problems(page('It is ahead. <!-- holds: ahead("some", "Mean", "auto") == [10, 20] -->'))
-    assert problem == 'docs/page.md:12: no longer holds: ahead("some", "Mean", "auto") == [10, 20]'
+    assert numbers.problems(page(f"It is better. <!-- holds: {EXPRESSION}[0] == {FIRST} -->")) == []
+    [problem] = numbers.problems(page(f"It is better. <!-- holds: {EXPRESSION}[0] > {FIRST} -->"))
+    assert problem.endswith(f"page.md:3: no longer holds: {EXPRESSION}[0] > {FIRST}")
 
 
 def test_numbers_are_rewritten_with_the_digits_of_the_text(page: Callable[[str], Path]) -> None:
     path = page(f"It is 9.99 and 9.9 on `x 7` after 10 and 20 evaluations. {RANKS} Then 1,000 steps.")
     numbers.rewrite(path)
-    assert f"It is 1.25 and 2.5 on `x 7` after 10 and 20 evaluations. {RANKS} Then 1,000 steps." in path.read_text()
+    right = f"It is {FIRST:.2f} and {SECOND:.1f} on `x 7` after 10 and 20 evaluations. {RANKS} Then 1,000 steps."
+    assert right in path.read_text()
     assert numbers.problems(path) == []
+
+
+def test_a_comment_on_its_own_line_covers_the_table_above(page: Callable[[str], Path]) -> None:
+    table = f"| a | b |\n|---|---|\n| x | {FIRST} |\n| y | {SECOND} |"
+    assert numbers.problems(page(f"{table}\n\n{RANKS}")) == []
+    assert len(numbers.problems(page(table))) == 2
+
+
+def test_cells_are_read_as_numbers() -> None:
+    assert measured.numbers("-1.5 (0.2)") == [-1.5, 0.2]
+    assert measured.numbers("1.09-2.79, 1e-06") == [1.09, 2.79, 1e-6]
 
 
 @pytest.mark.parametrize(
@@ -115,5 +117,5 @@ def test_numbers_are_rewritten_with_the_digits_of_the_text(page: Callable[[str],
     ],
 )
 def test_settings_are_recognized(page: Callable[[str], Path], text: str, found: list[str]) -> None:
-    [stated] = [each for each in numbers.stated(page(text)) if each.line == len(TABLE.splitlines()) + 4]
+    _, stated = numbers.stated(page(text))
     assert [each[0] for each in stated.found()] == found
