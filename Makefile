@@ -118,11 +118,12 @@ bench-outcomes: $(PEERS)  ## realistic studies, compared with other libraries (h
 	@$(BIN)/python -m benchmarks.outcomes.reports_speed
 	@$(BIN)/python -m benchmarks.outcomes.report
 
-bench-service: $(PEERS)  ## requests per second, compared with a minimal server and Optuna; effects of studies, deletions and slow reads on each other; sizing; writes benchmarks/results/{service,neighbours,sizing,fleet,lost,reads,removal}.json
+bench-service: $(PEERS)  ## requests per second, compared with a minimal server and Optuna; effects of studies, deletions and slow reads on each other; sizing; the page of a large study; writes benchmarks/results/{service,neighbours,sizing,fleet,lost,pages,reads,removal}.json
 	@$(BIN)/python -m benchmarks.service --servers $(SERVERS)
 	@$(BIN)/python -m benchmarks.service.fleet
 	@$(BIN)/python -m benchmarks.service.lost --servers $(SERVERS)
 	@$(BIN)/python -m benchmarks.service.neighbours
+	@$(BIN)/python -m benchmarks.service.pages
 	@$(BIN)/python -m benchmarks.service.reads
 	@$(BIN)/python -m benchmarks.service.removal
 	@$(BIN)/python -m benchmarks.service.sizing

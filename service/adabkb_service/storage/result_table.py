@@ -266,10 +266,6 @@ def repeats(connection: Connection, study_id: str, seqs: Sequence[int] | None = 
     """
     points, columns = cast(observations.c.parameters, Text), observations.c
     counting = columns.study_id == study_id, columns.excluded.is_(False)
-    mine = select(columns.seq, points.label("point")).where(*counting)
-    if seqs is not None:
-        mine = mine.where(columns.seq.in_(seqs))
-    of_these = mine.subquery()
     several = (
         select(
             points.label("point"),
@@ -277,14 +273,19 @@ def repeats(connection: Connection, study_id: str, seqs: Sequence[int] | None = 
             func.avg(columns.value).label("mean"),
             func.min(columns.seq).label("first"),
         )
-        .where(*counting, *([] if seqs is None else [points.in_(select(of_these.c.point))]))
+        .where(*counting)
         .group_by(points)
         .having(func.count() > 1)
-        .subquery()
     )
-    query = select(of_these.c.seq, several.c.count, several.c.mean, several.c.first).where(
-        of_these.c.point == several.c.point
-    )
+    if seqs is not None:
+        # By the primary key alone: with ``excluded``, SQLite would read all results of the study by another index.
+        rows = select(columns.seq, columns.excluded, points).where(columns.study_id == study_id, columns.seq.in_(seqs))
+        point_of = {seq: point for seq, is_excluded, point in connection.execute(rows) if not is_excluded}
+        theirs = connection.execute(several.where(points.in_(set(point_of.values()))))
+        found = {point: Repeats(count, mean, first) for point, count, mean, first in theirs}
+        return {seq: found[point] for seq, point in point_of.items() if point in found}
+    of_all, mine = several.subquery(), select(columns.seq, points.label("point")).where(*counting).subquery()
+    query = select(mine.c.seq, of_all.c.count, of_all.c.mean, of_all.c.first).where(mine.c.point == of_all.c.point)
     return {seq: Repeats(count, mean, first) for seq, count, mean, first in connection.execute(query)}
 
 

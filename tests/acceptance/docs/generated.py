@@ -35,6 +35,7 @@ from benchmarks.quality import store as quality_store
 from benchmarks.service import fleet as fleet_benchmark
 from benchmarks.service import lost as lost_benchmark
 from benchmarks.service import neighbours as neighbours_benchmark
+from benchmarks.service import pages as pages_benchmark
 from benchmarks.service import reads as reads_benchmark
 from benchmarks.service import removal as removal_benchmark
 from benchmarks.service import report as service_report
@@ -275,6 +276,12 @@ def reads() -> str:
     return markdown(reads_benchmark.HEADER, reads_benchmark.rows(situations))
 
 
+def pages() -> str:
+    """The processor time of the page's requests for a large study."""
+    databases = json.loads((RESULTS / "pages.json").read_text())["databases"]
+    return markdown(*pages_benchmark.table(databases, ["processor s"]))
+
+
 def removal() -> str:
     """The effects of the deletion of a large study on others."""
     databases = json.loads((RESULTS / "removal.json").read_text())["databases"]
@@ -343,6 +350,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "neighbours": ("benchmarks.md", neighbours),
     "reads": ("benchmarks.md", reads),
     "removal": ("benchmarks.md", removal),
+    "pages": ("sizing.md", pages),
     **{f"outcomes-{name}": ("outcomes.md", partial(outcomes, name)) for name in outcomes_report.MEASURED},
     "sizing": ("sizing.md", sizing),
     "laboratories": ("sizing.md", laboratories),
