@@ -39,8 +39,8 @@ class ParameterInfo(TypedDict, total=False):
     """For "catalogue": the digest of the table."""
     descriptors: Mapping[str, list[float]]
     """For "categorical": numbers that describe the choices."""
-    context: bool
-    """Whether the environment sets the parameter."""
+    context: Literal[False, True, "measured"]
+    """Whether the environment sets the parameter; "measured" if its value is only measured with the result."""
     when: Mapping[str, list[Any]] | None
     """The condition: other parameter -> its values with which this one is active."""
     unit: str | None

@@ -147,7 +147,7 @@ class Trial(Record):
     """"active" (leased), "completed", "failed", "expired" (its lease was lost), "released" (given back), "queued",
     "stopped" (by early stopping) or "withdrawn"."""
     parameters: Parameters
-    """The point: parameter -> value, without the parameters that are inactive."""
+    """The point: parameter -> value, without the parameters that are inactive or measured with the result."""
     worker: str | None
     """The name of the worker that has or had the trial."""
     attempt: int
@@ -189,6 +189,9 @@ class Trial(Record):
     """The number of the trial's plate, in a study with plates."""
     seconds: float | None = None
     """The duration of the evaluation that ended the trial, if it is known."""
+    to_measure: Parameters = field(default_factory=dict)
+    """Context parameters whose values the result must give, with the values that the server assumes or, if the request
+    gave them, expects. Empty once the trial has a result."""
 
 
 @dataclass(frozen=True, repr=False)

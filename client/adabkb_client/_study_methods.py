@@ -49,13 +49,21 @@ class Study:
         """Return the study's definition and state."""
         return self._transport.perform(self._calls.info())
 
-    def best(self) -> Best | None:
+    def best(self, *, context: Parameters | Literal["latest"] | None = None) -> Best | None:
         """Return the best result as it was measured; None without results, and with several objectives.
 
         To choose the point to use, call ``recommendation`` by default: with noise, the best measured value is partly
         luck. ``best()`` is its ``observed``, and equals ``info().best``. See ``front`` for several objectives.
+
+        Args:
+            context: values of all context parameters, or "latest" for those of the latest result: the best result in
+                exactly this context, in place of the best one of all contexts. The point that the model expects to be
+                best now, evaluated or not, is ``recommendation(context="latest").model``.
+
+        Raises:
+            Invalid: the context does not fit the study.
         """
-        return self._transport.perform(self._calls.best())
+        return self._transport.perform(self._calls.best(context=context))
 
     def update(
         self,
@@ -432,7 +440,7 @@ class Study:
         )
 
     def recommendation(
-        self, *, feasible_probability: float | None = None, context: Parameters | None = None
+        self, *, feasible_probability: float | None = None, context: Parameters | Literal["latest"] | None = None
     ) -> Recommendation:
         """Return the point to use: by default, take ``recommendation().model``.
 
@@ -443,9 +451,9 @@ class Study:
         Args:
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by
                 default 0.95.
-            context: values of all context parameters, if the study has any. The model's point is then the best one in
-                this context, whether evaluated or not. Without the context, there is no such point. With several
-                objectives, the model's front is the one in this context.
+            context: values of all context parameters, if the study has any, or "latest" for those of the latest
+                result. The model's point is then the best one in this context, whether evaluated or not. Without the
+                context, there is no such point. With several objectives, the model's front is the one in this context.
 
         Raises:
             Invalid: a probability is given but the study has no outcome constraints, or the context does not fit the
@@ -455,7 +463,9 @@ class Study:
             self._calls.recommendation(feasible_probability=feasible_probability, context=context)
         )
 
-    def front(self, *, feasible_probability: float | None = None, context: Parameters | None = None) -> Front:
+    def front(
+        self, *, feasible_probability: float | None = None, context: Parameters | Literal["latest"] | None = None
+    ) -> Front:
         """Return the Pareto front of a study with several objectives, and the hypervolume over time.
 
         It takes the place of ``best`` and ``recommendation``: by default, choose a point of its ``model``.
@@ -463,8 +473,8 @@ class Study:
         Args:
             feasible_probability: required probability that the model's points satisfy the outcome constraints; by
                 default 0.95.
-            context: values of all context parameters, if the study has any. The model's front is the one in this
-                context; without the context it is empty.
+            context: values of all context parameters, if the study has any, or "latest" for those of the latest
+                result. The model's front is the one in this context; without the context it is empty.
 
         Raises:
             Invalid: the study has one objective, a probability is given but there are no outcome constraints, or the
@@ -574,7 +584,8 @@ class Study:
                 block then changes nothing.
             value: the objective; a finite number. With several objectives, give them as metrics and no value.
             std_error: the standard error of ``value``, if known.
-            parameters: the evaluated point, if it differs from the suggested one.
+            parameters: the evaluated point, if it differs from the suggested one. Parameters with
+                ``context="measured"`` are required; these alone suffice if nothing else differs.
             metrics: every metric of the study by name.
             std_errors: standard errors of metrics, where known.
             partial: whether numbers may be missing, because they will be reported later.

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -60,6 +60,12 @@ FixedParameters = Annotated[
 ContextValues = Annotated[
     list[str] | None, _several("--context", "NAME=VALUE", "value of a context parameter; give them all")
 ]
+ShownContext = Annotated[
+    list[str] | None,
+    _several(
+        "--context", "NAME=VALUE", "value of a context parameter; give them all, or latest: as in the last result"
+    ),
+]
 MetricValues = Annotated[
     list[str] | None,
     _several("--metric", "NAME=NUMBER", "another measured quantity, such as the cost; may be repeated"),
@@ -67,6 +73,17 @@ MetricValues = Annotated[
 MetricErrors = Annotated[
     list[str] | None, _several("--metric-std-error", "NAME=NUMBER", "standard error of a metric; may be repeated")
 ]
+
+
+def parse_context(texts: Sequence[str] | None) -> dict[str, Any] | Literal["latest"] | None:
+    """Return the context for which a best point is shown; None without one.
+
+    Raises:
+        Failure: an argument is neither ``NAME=VALUE`` nor, alone, ``latest``.
+    """
+    if texts and list(texts) == ["latest"]:
+        return "latest"
+    return parse_point(texts) if texts else None
 
 
 def parse_metrics(values: Sequence[str] | None, errors: Sequence[str] | None) -> dict[str, Any]:

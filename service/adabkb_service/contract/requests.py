@@ -179,7 +179,10 @@ class SuggestBody(Body):
     ] = None
     context: Annotated[
         Point | None,
-        Field(description="current values of all context parameters, by name"),
+        Field(
+            description="current values of all context parameters, by name; of those that are measured with the "
+            "result, expected values, if there are any"
+        ),
     ] = None
     fallback: Annotated[
         bool,
@@ -228,7 +231,10 @@ class TrialValueBody(Body):
     attempt: Annotated[Attempt | None, Field(description="by default the current attempt")] = None
     parameters: Annotated[
         Point | None,
-        Field(description=f"the point that was evaluated, if it differs from the suggested one; {MEASURED}"),
+        Field(
+            description="the point that was evaluated, if it differs from the suggested one. Context parameters that "
+            f"are measured with the result are required; these alone suffice if nothing else differs; {MEASURED}"
+        ),
     ] = None
     seconds: Seconds = None
     state: Annotated[Literal["completed"], BeforeValidator(_some_state)] = "completed"
