@@ -33,7 +33,21 @@ from adabkb_client._models import (
     Webhook,
 )
 from adabkb_client._parameters import Catalogue, Parameter
-from adabkb_client._settings import NOT_GIVEN, Belief, CostBudget, Mixture, PlateBudget, Quantity, Stop, given
+from adabkb_client._settings import (
+    NOT_GIVEN,
+    AshaRule,
+    Belief,
+    CostBudget,
+    EarlyStopping,
+    MedianRule,
+    Mixture,
+    OutcomeConstraint,
+    PatienceRule,
+    PlateBudget,
+    Quantity,
+    Stop,
+    given,
+)
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._tables import Source
 from adabkb_client._values import Numbers, as_it_is
@@ -87,6 +101,8 @@ class Study:
         description: str | None = NOT_GIVEN,
         tags: Mapping[str, str] = NOT_GIVEN,
         quantities: Mapping[str, Quantity] = NOT_GIVEN,
+        outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
+        early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None = NOT_GIVEN,
         **others: Never,
     ) -> StudyInfo:
         """Change settings, or edit the space.
@@ -125,6 +141,11 @@ class Study:
             quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
                 for a single objective, such as
                 ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``.
+            outcome_constraints: bounds of metrics, each with ``lower``, ``upper`` or both, such as
+                ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
+            early_stopping: the rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``,
+                ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
+                ``{"rule": "median", "max_steps": 27}``.
             others: there are no other settings.
 
         Raises:
@@ -152,6 +173,8 @@ class Study:
                     description=description,
                     tags=tags,
                     quantities=quantities,
+                    outcome_constraints=outcome_constraints,
+                    early_stopping=early_stopping,
                     **others,
                 ),
             )

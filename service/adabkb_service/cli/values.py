@@ -169,7 +169,10 @@ def parse_parameter(text: str) -> dict[str, Any]:
 
 
 def parse_budget(text: str) -> Any:
-    """Return the budget in the argument of --budget: a number of trials, or a number of plates, such as "3 plates"."""
+    """Return the budget in the argument of --budget: a number of trials, a number of plates, such as "3 plates", or a
+    cost, such as "cost 50"."""
+    if cost := re.fullmatch(r"cost +(\S+)", text):
+        return {"cost": parse(cost[1])}
     plates = re.fullmatch(r"(\d+) *plates?", text)
     return parse(text) if plates is None else {"plates": int(plates[1])}
 
