@@ -36,7 +36,21 @@ from adabkb_client._models import (
     Webhook,
 )
 from adabkb_client._parameters import Catalogue, Parameter
-from adabkb_client._settings import NOT_GIVEN, Belief, CostBudget, Mixture, PlateBudget, Quantity, Stop, given
+from adabkb_client._settings import (
+    NOT_GIVEN,
+    AshaRule,
+    Belief,
+    CostBudget,
+    EarlyStopping,
+    MedianRule,
+    Mixture,
+    OutcomeConstraint,
+    PatienceRule,
+    PlateBudget,
+    Quantity,
+    Stop,
+    given,
+)
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._tables import Source
 from adabkb_client._trial_calls import Leased
@@ -54,13 +68,21 @@ class AsyncStudy:
         """Return the study's definition and state."""
         return await self._transport.perform(self._calls.info())
 
-    async def best(self) -> Best | None:
+    async def best(self, *, context: Parameters | Literal["latest"] | None = None) -> Best | None:
         """Return the best result as it was measured; None without results, and with several objectives.
 
         To choose the point to use, call ``recommendation`` by default: with noise, the best measured value is partly
         luck. ``best()`` is its ``observed``, and equals ``info().best``. See ``front`` for several objectives.
+
+        Args:
+            context: values of all context parameters, or "latest" for those of the latest result: the best result in
+                exactly this context, in place of the best one of all contexts. The point that the model expects to be
+                best now, evaluated or not, is ``recommendation(context="latest").model``.
+
+        Raises:
+            Invalid: the context does not fit the study.
         """
-        return await self._transport.perform(self._calls.best())
+        return await self._transport.perform(self._calls.best(context=context))
 
     async def update(
         self,
@@ -84,6 +106,8 @@ class AsyncStudy:
         description: str | None = NOT_GIVEN,
         tags: Mapping[str, str] = NOT_GIVEN,
         quantities: Mapping[str, Quantity] = NOT_GIVEN,
+        outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
+        early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None = NOT_GIVEN,
         **others: Never,
     ) -> StudyInfo:
         """Change settings, or edit the space.
@@ -123,6 +147,11 @@ class AsyncStudy:
             quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
                 for a single objective, such as
                 ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``.
+            outcome_constraints: bounds of metrics, each with ``lower``, ``upper`` or both, such as
+                ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
+            early_stopping: the rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``,
+                ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
+                ``{"rule": "median", "max_steps": 27}``.
             others: there are no other settings.
 
         Raises:
@@ -150,6 +179,8 @@ class AsyncStudy:
                     description=description,
                     tags=tags,
                     quantities=quantities,
+                    outcome_constraints=outcome_constraints,
+                    early_stopping=early_stopping,
                     **others,
                 ),
             )
@@ -436,7 +467,7 @@ class AsyncStudy:
         )
 
     async def recommendation(
-        self, *, feasible_probability: float | None = None, context: Parameters | None = None
+        self, *, feasible_probability: float | None = None, context: Parameters | Literal["latest"] | None = None
     ) -> Recommendation:
         """Return the point to use: by default, take ``recommendation().model``.
 
@@ -447,9 +478,9 @@ class AsyncStudy:
         Args:
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by
                 default 0.95.
-            context: values of all context parameters, if the study has any. The model's point is then the best one in
-                this context, whether evaluated or not. Without the context, there is no such point. With several
-                objectives, the model's front is the one in this context.
+            context: values of all context parameters, if the study has any, or "latest" for those of the latest
+                result. The model's point is then the best one in this context, whether evaluated or not. Without the
+                context, there is no such point. With several objectives, the model's front is the one in this context.
 
         Raises:
             Invalid: a probability is given but the study has no outcome constraints, or the context does not fit the
@@ -459,7 +490,9 @@ class AsyncStudy:
             self._calls.recommendation(feasible_probability=feasible_probability, context=context)
         )
 
-    async def front(self, *, feasible_probability: float | None = None, context: Parameters | None = None) -> Front:
+    async def front(
+        self, *, feasible_probability: float | None = None, context: Parameters | Literal["latest"] | None = None
+    ) -> Front:
         """Return the Pareto front of a study with several objectives, and the hypervolume over time.
 
         It takes the place of ``best`` and ``recommendation``: by default, choose a point of its ``model``.
@@ -467,8 +500,8 @@ class AsyncStudy:
         Args:
             feasible_probability: required probability that the model's points satisfy the outcome constraints; by
                 default 0.95.
-            context: values of all context parameters, if the study has any. The model's front is the one in this
-                context; without the context it is empty.
+            context: values of all context parameters, if the study has any, or "latest" for those of the latest
+                result. The model's front is the one in this context; without the context it is empty.
 
         Raises:
             Invalid: the study has one objective, a probability is given but there are no outcome constraints, or the
@@ -580,7 +613,8 @@ class AsyncStudy:
                 block then changes nothing.
             value: the objective; a finite number. With several objectives, give them as metrics and no value.
             std_error: the standard error of ``value``, if known.
-            parameters: the evaluated point, if it differs from the suggested one.
+            parameters: the evaluated point, if it differs from the suggested one. Parameters with
+                ``context="measured"`` are required; these alone suffice if nothing else differs.
             metrics: every metric of the study by name.
             std_errors: standard errors of metrics, where known.
             partial: whether numbers may be missing, because they will be reported later.

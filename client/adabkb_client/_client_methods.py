@@ -55,13 +55,13 @@ class Client:
         description: str | None = NOT_GIVEN,
         tags: Mapping[str, str] = NOT_GIVEN,
         quantities: Mapping[str, Quantity] = NOT_GIVEN,
+        outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
+        early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None = NOT_GIVEN,
         seed: SupportsIndex | None = NOT_GIVEN,
         noise_std: SupportsFloat | None = NOT_GIVEN,
         constraints: Sequence[str] = NOT_GIVEN,
         mixtures: Sequence[Mixture] = NOT_GIVEN,
-        early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None = NOT_GIVEN,
         metrics: Sequence[str] = NOT_GIVEN,
-        outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
         objectives: Sequence[StudyObjective] = NOT_GIVEN,
         prior: Mapping[str, Belief] = NOT_GIVEN,
         baseline: Mapping[str, Any] = NOT_GIVEN,
@@ -112,6 +112,11 @@ class Client:
             quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
                 for a single objective, such as
                 ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``.
+            outcome_constraints: bounds of metrics, each with ``lower``, ``upper`` or both, such as
+                ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
+            early_stopping: the rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``,
+                ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
+                ``{"rule": "median", "max_steps": 27}``.
             seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
                 the server draws a seed.
             noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
@@ -129,12 +134,7 @@ class Client:
                 - ``"flow rate" <= 2 * area``: quote a name that is no identifier
             mixtures: shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``;
                 also with ``total`` and ``least``.
-            early_stopping: the rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``,
-                ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
-                ``{"rule": "median", "max_steps": 27}``.
             metrics: the metrics of each result in addition to its value, such as ``["latency_ms"]``.
-            outcome_constraints: bounds of metrics, each with ``lower``, ``upper`` or both, such as
-                ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
             objectives: two to four objectives, instead of a ``direction``, such as
                 ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``; also
                 with ``reference`` (only results better than this count in the hypervolume) and ``noise_std``.
@@ -181,13 +181,13 @@ class Client:
                 description=description,
                 tags=tags,
                 quantities=quantities,
+                outcome_constraints=outcome_constraints,
+                early_stopping=early_stopping,
                 seed=seed,
                 noise_std=noise_std,
                 constraints=constraints,
                 mixtures=mixtures,
-                early_stopping=early_stopping,
                 metrics=metrics,
-                outcome_constraints=outcome_constraints,
                 objectives=objectives,
                 prior=prior,
                 baseline=baseline,
@@ -220,13 +220,13 @@ class Client:
         description: str | None = NOT_GIVEN,
         tags: Mapping[str, str] = NOT_GIVEN,
         quantities: Mapping[str, Quantity] = NOT_GIVEN,
+        outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
+        early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None = NOT_GIVEN,
         seed: SupportsIndex | None = NOT_GIVEN,
         noise_std: SupportsFloat | None = NOT_GIVEN,
         constraints: Sequence[str] = NOT_GIVEN,
         mixtures: Sequence[Mixture] = NOT_GIVEN,
-        early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None = NOT_GIVEN,
         metrics: Sequence[str] = NOT_GIVEN,
-        outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
         objectives: Sequence[StudyObjective] = NOT_GIVEN,
         prior: Mapping[str, Belief] = NOT_GIVEN,
         baseline: Mapping[str, Any] = NOT_GIVEN,
@@ -272,6 +272,11 @@ class Client:
             quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
                 for a single objective, such as
                 ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``.
+            outcome_constraints: bounds of metrics, each with ``lower``, ``upper`` or both, such as
+                ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
+            early_stopping: the rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``,
+                ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
+                ``{"rule": "median", "max_steps": 27}``.
             seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
                 the server draws a seed.
             noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
@@ -289,12 +294,7 @@ class Client:
                 - ``"flow rate" <= 2 * area``: quote a name that is no identifier
             mixtures: shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``;
                 also with ``total`` and ``least``.
-            early_stopping: the rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``,
-                ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
-                ``{"rule": "median", "max_steps": 27}``.
             metrics: the metrics of each result in addition to its value, such as ``["latency_ms"]``.
-            outcome_constraints: bounds of metrics, each with ``lower``, ``upper`` or both, such as
-                ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
             objectives: two to four objectives, instead of a ``direction``, such as
                 ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``; also
                 with ``reference`` (only results better than this count in the hypervolume) and ``noise_std``.
@@ -333,13 +333,13 @@ class Client:
                     description=description,
                     tags=tags,
                     quantities=quantities,
+                    outcome_constraints=outcome_constraints,
+                    early_stopping=early_stopping,
                     seed=seed,
                     noise_std=noise_std,
                     constraints=constraints,
                     mixtures=mixtures,
-                    early_stopping=early_stopping,
                     metrics=metrics,
-                    outcome_constraints=outcome_constraints,
                     objectives=objectives,
                     prior=prior,
                     baseline=baseline,

@@ -21,7 +21,7 @@ COLUMNS = {
     "Observation": ("seq", "trial", "value", "std_error", "parameters", "excluded"),
 }
 """The fields that are shown, by kind of record; other kinds show all."""
-NAMED = ("parameters", "metrics", "std_errors", "attributes")
+NAMED = ("parameters", "to_measure", "metrics", "std_errors", "attributes")
 """Fields with values by name."""
 
 

@@ -144,8 +144,8 @@ class ParameterInfo(TypedDict, total=False):
     """For "catalogue": the digest of the table."""
     descriptors: Mapping[str, list[float]]
     """For "categorical": numbers that describe the choices."""
-    context: bool
-    """Whether the environment sets the parameter."""
+    context: Literal[False, True, "measured"]
+    """Whether the environment sets the parameter; "measured" if its value is only measured with the result."""
     when: Mapping[str, list[Any]] | None
     """The condition: other parameter -> its values with which this one is active."""
     unit: str | None
@@ -397,7 +397,7 @@ class Trial(Record):
     """"active" (leased), "completed", "failed", "expired" (its lease was lost), "released" (given back), "queued",
     "stopped" (by early stopping) or "withdrawn"."""
     parameters: Parameters
-    """The point: parameter -> value, without the parameters that are inactive."""
+    """The point: parameter -> value, without the parameters that are inactive or measured with the result."""
     worker: str | None
     """The name of the worker that has or had the trial."""
     attempt: int
@@ -439,6 +439,9 @@ class Trial(Record):
     """The number of the trial's plate, in a study with plates."""
     seconds: float | None = None
     """The duration of the evaluation that ended the trial, if it is known."""
+    to_measure: Parameters = field(default_factory=dict)
+    """Context parameters whose values the result must give, with the values that the server assumes or, if the request
+    gave them, expects. Empty once the trial has a result."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,7 +4,8 @@ Each kind except ``Catalogue`` accepts ``when``, the conditions under which a pa
 when={"kernel": ["rbf"]})`` is active only if the parameter "kernel" is active and is "rbf". All conditions must hold.
 
 Each kind except ``Catalogue`` and ``Fixed`` accepts ``context=True``: the server does not choose its value, which is
-known when a trial is requested, such as the humidity. Pass it with ``suggest(context={"humidity": 0.4})``.
+known when a trial is requested, such as the humidity. Pass it with ``suggest(context={"humidity": 0.4})``. With
+``context="measured"`` it is only known with the result: ``observe(trial, 12.5, parameters={"humidity": 0.4})``.
 
 Each kind accepts ``unit`` and ``label``, such as ``Float(20, 120, unit="°C", label="Oil bath")``, for display in
 sentences, figures, tables and forms. The model ignores them, and they can be changed at any time.
@@ -22,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from io import StringIO
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from adabkb_client import _tables as tables
 from adabkb_client._values import plain
@@ -32,6 +33,8 @@ log = logging.getLogger("adabkb_client")
 Scalar = bool | int | float | str | None
 Choice = Scalar | Sequence[Scalar]
 """A value of a parameter. Tuples may be given as lists, and are lists in JSON."""
+Context = Literal[False, True, "measured"]
+"""Whether a parameter is not chosen, but known when a trial is requested, or measured with the result."""
 When = Mapping[str, Iterable[Choice]] | None
 """Name of another parameter -> its values for which this one is active; None means always."""
 
@@ -87,7 +90,7 @@ class Float:
     log: bool = field(default=False, kw_only=True)
     step: float | None = field(default=None, kw_only=True)
     periodic: bool = field(default=False, kw_only=True)
-    context: bool = field(default=False, kw_only=True)
+    context: Context = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
     unit: str | None = field(default=None, kw_only=True)
     label: str | None = field(default=None, kw_only=True)
@@ -112,7 +115,7 @@ class Int:
     high: int
     log: bool = field(default=False, kw_only=True)
     step: int = field(default=1, kw_only=True)
-    context: bool = field(default=False, kw_only=True)
+    context: Context = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
     unit: str | None = field(default=None, kw_only=True)
     label: str | None = field(default=None, kw_only=True)
@@ -153,7 +156,7 @@ class Ordinal:
     """
 
     values: Iterable[Choice]
-    context: bool = field(default=False, kw_only=True)
+    context: Context = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
     unit: str | None = field(default=None, kw_only=True)
     label: str | None = field(default=None, kw_only=True)
@@ -189,7 +192,7 @@ class Categorical:
 
     choices: Iterable[Choice]
     descriptors: Descriptors = field(default=None, kw_only=True)
-    context: bool = field(default=False, kw_only=True)
+    context: Context = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
     unit: str | None = field(default=None, kw_only=True)
     label: str | None = field(default=None, kw_only=True)
@@ -204,7 +207,7 @@ class Categorical:
         cls,
         path: str | os.PathLike[str],
         *,
-        context: bool = False,
+        context: Context = False,
         when: When = None,
         unit: str | None = None,
         label: str | None = None,
@@ -231,7 +234,7 @@ class Categorical:
 class Bool:
     """True or false. ``when`` is as in ``Float``."""
 
-    context: bool = field(default=False, kw_only=True)
+    context: Context = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
     unit: str | None = field(default=None, kw_only=True)
     label: str | None = field(default=None, kw_only=True)
@@ -283,7 +286,7 @@ class Catalogue:
     """Row -> all its cells in the original table."""
     unit: str | None = field(default=None, kw_only=True)
     label: str | None = field(default=None, kw_only=True)
-    context: ClassVar[bool] = False
+    context: ClassVar[Context] = False
     when: ClassVar[None] = None
 
     def __post_init__(self) -> None:
@@ -570,8 +573,8 @@ def _words(parameter: Any) -> dict[str, Any]:
     return {name: text for name in ("unit", "label") if (text := getattr(parameter, name)) is not None}
 
 
-def _known(context: bool) -> dict[str, Any]:
-    return {"context": True} if context else {}
+def _known(context: Context) -> dict[str, Any]:
+    return {"context": context} if context else {}
 
 
 def _scale(log: bool) -> str:

@@ -304,7 +304,9 @@ class StudyChanges(TypedDict, total=False):
     """The settings that can be changed while a study runs. For a limit, None means no limit.
 
     They are ``budget``, ``tolerance``, ``stop``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
-    ``failure_limit``, ``pending_limit``, ``title``, ``description``, ``tags`` and ``quantities``.
+    ``failure_limit``, ``pending_limit``, ``title``, ``description``, ``tags``, ``quantities``, ``outcome_constraints``
+    and ``early_stopping``. A budget cannot become a cost budget or cease to be one. Bounds are of metrics that the
+    study measures, and early stopping keeps its rule, ``max_steps`` and ``metric``.
     """
 
     budget: SupportsIndex | CostBudget | PlateBudget | None
@@ -338,6 +340,13 @@ class StudyChanges(TypedDict, total=False):
     quantities: Mapping[str, Quantity]
     """Labels, units, digits and natural bounds of measured quantities by name, where "value" stands for a single
     objective, such as ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``."""
+    outcome_constraints: Sequence[OutcomeConstraint]
+    """Bounds of metrics, each with ``lower``, ``upper`` or both, such as ``[{"metric": "latency_ms", "upper": 20}]``;
+    the best point must satisfy them."""
+    early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None
+    """The rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``, ``AshaRule(27)`` or
+    ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
+    ``{"rule": "median", "max_steps": 27}``."""
 
 
 class StudySettings(StudyChanges, total=False):
@@ -378,15 +387,8 @@ class StudySettings(StudyChanges, total=False):
     mixtures: Sequence[Mixture]
     """Shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``; also with
     ``total`` and ``least``."""
-    early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None
-    """The rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``, ``AshaRule(27)`` or
-    ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
-    ``{"rule": "median", "max_steps": 27}``."""
     metrics: Sequence[str]
     """The metrics of each result in addition to its value, such as ``["latency_ms"]``."""
-    outcome_constraints: Sequence[OutcomeConstraint]
-    """Bounds of metrics, each with ``lower``, ``upper`` or both, such as ``[{"metric": "latency_ms", "upper": 20}]``;
-    the best point must satisfy them."""
     objectives: Sequence[StudyObjective]
     """Two to four objectives, instead of a ``direction``, such as
     ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``; also with

@@ -113,6 +113,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
             lease_seconds: the duration of the lease; by default the study's.
             fixed: values of parameters to fix, such as ``{"machine": "B"}``; the server chooses the others.
             context: the current values of all context parameters, such as ``{"humidity": 0.4}``, if the study has any.
+                Those with ``context="measured"`` may be missing; a value of theirs is what you expect.
             plate: in a study with plates, "open" for the rest of the last plate or, if that is full, for the next one;
                 "new" for a new plate.
             wait: seconds, up to 60, that the server may wait if there is no trial at once.
@@ -219,8 +220,9 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         Args:
             function: called with the parameters by name or, with ``pass_trial``, with the trial alone, by ``workers``
                 workers in parallel; returns the value, or a dict such as ``{"value": 0.1, "std_error": 0.01}`` or
-                ``{"value": 0.1, "metrics": {"latency_ms": 12}}``. An exception fails the trial and is logged, unless it
-                is a programming error: see Raises.
+                ``{"value": 0.1, "metrics": {"latency_ms": 12}}``. In a study with parameters that are measured with the
+                result, it returns them, too: ``{"value": 0.1, "parameters": {"humidity": 0.4}}``. An exception fails
+                the trial and is logged, unless it is a programming error: see Raises.
             n_trials: the maximum number of trials that this run evaluates, including failed and stopped ones. None
                 means no limit.
             timeout: seconds after which this run starts no further trial. Running evaluations are finished, and trials

@@ -50,13 +50,23 @@ class StudyCalls(TrialCalls):
         """Return the study's definition and state."""
         return decode(StudyInfo, (yield Call("GET", self._path)))
 
-    def best(self) -> Steps[Best | None]:
+    def best(self, *, context: Parameters | Literal["latest"] | None = None) -> Steps[Best | None]:
         """Return the best result as it was measured; None without results, and with several objectives.
 
         To choose the point to use, call ``recommendation`` by default: with noise, the best measured value is partly
         luck. ``best()`` is its ``observed``, and equals ``info().best``. See ``front`` for several objectives.
+
+        Args:
+            context: values of all context parameters, or "latest" for those of the latest result: the best result in
+                exactly this context, in place of the best one of all contexts. The point that the model expects to be
+                best now, evaluated or not, is ``recommendation(context="latest").model``.
+
+        Raises:
+            Invalid: the context does not fit the study.
         """
-        return (yield from self.info()).best
+        if context is None:
+            return (yield from self.info()).best
+        return (yield from self.recommendation(context=context)).observed
 
     def update(
         self,
@@ -430,7 +440,7 @@ class StudyCalls(TrialCalls):
         )
 
     def recommendation(
-        self, *, feasible_probability: float | None = None, context: Parameters | None = None
+        self, *, feasible_probability: float | None = None, context: Parameters | Literal["latest"] | None = None
     ) -> Steps[Recommendation]:
         """Return the point to use: by default, take ``recommendation().model``.
 
@@ -441,9 +451,9 @@ class StudyCalls(TrialCalls):
         Args:
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by
                 default 0.95.
-            context: values of all context parameters, if the study has any. The model's point is then the best one in
-                this context, whether evaluated or not. Without the context, there is no such point. With several
-                objectives, the model's front is the one in this context.
+            context: values of all context parameters, if the study has any, or "latest" for those of the latest
+                result. The model's point is then the best one in this context, whether evaluated or not. Without the
+                context, there is no such point. With several objectives, the model's front is the one in this context.
 
         Raises:
             Invalid: a probability is given but the study has no outcome constraints, or the context does not fit the
@@ -451,10 +461,12 @@ class StudyCalls(TrialCalls):
         """
         params: dict[str, Param] = {"feasible_probability": feasible_probability}
         if context is not None:
-            params["context"] = json.dumps(point(context))
+            params["context"] = context if context == "latest" else json.dumps(point(context))
         return decode(Recommendation, (yield Call("GET", f"{self._path}/recommendation", params=params)))
 
-    def front(self, *, feasible_probability: float | None = None, context: Parameters | None = None) -> Steps[Front]:
+    def front(
+        self, *, feasible_probability: float | None = None, context: Parameters | Literal["latest"] | None = None
+    ) -> Steps[Front]:
         """Return the Pareto front of a study with several objectives, and the hypervolume over time.
 
         It takes the place of ``best`` and ``recommendation``: by default, choose a point of its ``model``.
@@ -462,8 +474,8 @@ class StudyCalls(TrialCalls):
         Args:
             feasible_probability: required probability that the model's points satisfy the outcome constraints; by
                 default 0.95.
-            context: values of all context parameters, if the study has any. The model's front is the one in this
-                context; without the context it is empty.
+            context: values of all context parameters, if the study has any, or "latest" for those of the latest
+                result. The model's front is the one in this context; without the context it is empty.
 
         Raises:
             Invalid: the study has one objective, a probability is given but there are no outcome constraints, or the
@@ -471,7 +483,7 @@ class StudyCalls(TrialCalls):
         """
         params: dict[str, Param] = {"feasible_probability": feasible_probability}
         if context is not None:
-            params["context"] = json.dumps(point(context))
+            params["context"] = context if context == "latest" else json.dumps(point(context))
         return decode(Front, (yield Call("GET", f"{self._path}/front", params=params)))
 
     def predict(self, points: Sequence[Parameters]) -> Steps[list[Prediction]]:

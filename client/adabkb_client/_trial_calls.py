@@ -242,7 +242,8 @@ class TrialCalls:
             worker: a name for this worker; by default the host and the process.
             lease_seconds: the duration of the lease; by default the study's.
             fixed: values of parameters to fix; the server chooses the others.
-            context: the current values of all context parameters, if the study has any.
+            context: the current values of all context parameters, if the study has any. Those with
+                ``context="measured"`` may be missing; a value of theirs is what you expect.
             plate: "open" for the rest of the last plate or, if that is full, the next one; "new" for a new plate.
             wait: seconds, up to 60, that the server may wait if there is no trial at once.
 
@@ -318,7 +319,8 @@ class TrialCalls:
                 block then changes nothing.
             value: the objective; a finite number. With several objectives, give them as metrics and no value.
             std_error: the standard error of ``value``, if known.
-            parameters: the evaluated point, if it differs from the suggested one.
+            parameters: the evaluated point, if it differs from the suggested one. Parameters with
+                ``context="measured"`` are required; these alone suffice if nothing else differs.
             metrics: every metric of the study by name.
             std_errors: standard errors of metrics, where known.
             partial: whether numbers may be missing, because they will be reported later.

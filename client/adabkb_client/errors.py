@@ -79,8 +79,7 @@ class StudyComplete(NoTrialAvailable):
     """The study is over: ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely"."""
 
     explanations: ClassVar[Mapping[str, str]] = {
-        "budget": "its budget is used up; raise it with study.update(budget=...); for a cost budget, create another "
-        "study with a larger budget, and import the results of this one",
+        "budget": "its budget is used up; raise it with study.update(budget=...)",
         "converged": "it has converged: its gap is within the tolerance, or its cells have the minimum size",
         "exhausted": "all points of its space have been evaluated",
         "no_gain": "its last results brought no improvement, so its stop rule ended it; continue with "

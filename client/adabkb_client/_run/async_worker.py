@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from adabkb_client._async_study_methods import AsyncStudy
 from adabkb_client._models import Answer, RunReport, Trial
-from adabkb_client._run.evaluation import Evaluation, Expected, Result
+from adabkb_client._run.evaluation import Evaluation, Expected, Result, names_at_trial
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.run_state import RunState, stoppable
@@ -27,7 +27,7 @@ async def run(study: AsyncStudy, function: AsyncObjective, options: Options) -> 
     info = await study.info()
     evaluation = Evaluation(function, options.pass_trial, Expected.of_study(info))
     conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]
-    evaluation.check([parameter["name"] for parameter in info.parameters], conditional)
+    evaluation.check(names_at_trial(info), conditional)
     over = asyncio.Event()
     with (
         Progress(study.id, info.trial_budget, StudyProgress.of(info), visible=options.progress) as shown,

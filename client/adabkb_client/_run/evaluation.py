@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, NamedTuple, Self
 
-from adabkb_client._models import OPTUNAS, Answer, Metrics, StudyInfo, Trial, for_optuna
+from adabkb_client._models import OPTUNAS, Answer, Metrics, Parameters, StudyInfo, Trial, for_optuna
 from adabkb_client._run.tracebacks import place_of
 from adabkb_client._trial import AsyncObjective, Objective
 from adabkb_client._trial_calls import Leased
@@ -21,7 +21,8 @@ EXAMPLE_VALUE = 0.1
 class Result(NamedTuple):
     """A value and, if known, its standard error, and metrics, if the study has any. Several objectives are metrics;
     then the value is None. A partial result lacks numbers that are measured later. ``seconds`` is the duration of the
-    evaluation, if the function measures it."""
+    evaluation, if the function measures it. ``parameters`` are the context parameters that are measured with the
+    result."""
 
     value: float | None = None
     std_error: float | None = None
@@ -29,6 +30,7 @@ class Result(NamedTuple):
     std_errors: Metrics | None = None
     partial: bool = False
     seconds: float | None = None
+    parameters: Parameters | None = None
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Expected:
         metrics: the names of the metrics.
         optional: the metrics that a result may omit.
         needed: the metrics that a partial result must have.
+        measured: the parameters whose values a result must give.
     """
 
     of: str
@@ -48,6 +51,7 @@ class Expected:
     metrics: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     needed: tuple[str, ...] = ()
+    measured: tuple[str, ...] = ()
 
     @classmethod
     def of_study(cls, study: StudyInfo) -> Self:
@@ -55,16 +59,19 @@ class Expected:
         metrics = (*(each["metric"] for each in study.objectives), *study.metrics)
         optional = ("cost",) if study.cost == "measured" else ()
         needed = ("cost",) if study.cost == "told" else ()
-        return cls(f"study {study.id!r}", not study.objectives, metrics, optional, needed)
+        measured = tuple(each["name"] for each in study.parameters if each.get("context") == "measured")
+        return cls(f"study {study.id!r}", not study.objectives, metrics, optional, needed, measured)
 
     @property
     def example(self) -> str:
         """An example of a valid result, in a form that is both JSON and Python."""
         metrics = [name for name in self.metrics if name not in self.optional]
-        if not metrics:
+        if not metrics and not self.measured:
             return f"{EXAMPLE_VALUE}"
-        value = {"value": EXAMPLE_VALUE} if self.has_value else {}
-        return json.dumps({**value, "metrics": dict.fromkeys(metrics, EXAMPLE_VALUE)}, ensure_ascii=False)
+        example: dict[str, Any] = {"value": EXAMPLE_VALUE} if self.has_value else {}
+        example |= {"metrics": dict.fromkeys(metrics, EXAMPLE_VALUE)} if metrics else {}
+        example |= {"parameters": dict.fromkeys(self.measured, EXAMPLE_VALUE)} if self.measured else {}
+        return json.dumps(example, ensure_ascii=False)
 
     def mistake_of(self, result: Result) -> str | None:
         """Return the error of a result, as the rest of a sentence after "it" or "which"; None if it is valid."""
@@ -78,9 +85,16 @@ class Expected:
             return f"has a value, but {self.of} has several objectives, which are metrics"
         if missing:
             return f"lacks {_named(missing)}"
+        if unmeasured := [name for name in self.measured if name not in (result.parameters or {})]:
+            return f"lacks {_named(unmeasured, 'parameter')} in parameters, measured with the result"
         if unknown and not self.metrics:
             return f"has metrics, but {self.of} has none (declare them in create_study(..., metrics=[...]))"
         return f"has {_named(unknown)}, which {self.of} does not have" if unknown else None
+
+
+def names_at_trial(study: StudyInfo) -> list[str]:
+    """Return the names of the parameters that are known when a trial is issued."""
+    return [each["name"] for each in study.parameters if each.get("context") != "measured"]
 
 
 def as_result(returned: Any, expected: Expected) -> Result:
@@ -99,6 +113,7 @@ def as_result(returned: Any, expected: Expected) -> Result:
             finite_metrics("std_errors", parts.get("std_errors")),
             bool(parts.get("partial")),
             None if parts.get("seconds") is None else finite("seconds", parts["seconds"]),
+            _parameters(parts.get("parameters")),
         )
     except WrongResult as wrong:
         raise WrongResult(f"{wrong}. {_remedy(expected)}") from None
@@ -106,6 +121,12 @@ def as_result(returned: Any, expected: Expected) -> Result:
     if mistake is not None:
         raise WrongResult(f"the function returned {shown(returned)}, which {mistake}. {_remedy(expected)}")
     return result
+
+
+def _parameters(given: Any) -> Parameters | None:
+    if given is not None and not isinstance(given, Mapping):
+        raise WrongResult(f"parameters must be a dict of names and values, not {shown(given)}")
+    return given
 
 
 def rest_of(returned: Any, stopped: Trial | None) -> Result | None:
@@ -151,8 +172,8 @@ def _remedy(expected: Expected) -> str:
     return f"For {expected.of} return a result such as {expected.example}."
 
 
-def _named(metrics: list[str]) -> str:
-    return f"the metric{'s' * (len(metrics) > 1)} {', '.join(map(repr, dict.fromkeys(metrics)))}"
+def _named(names: list[str], what: str = "metric") -> str:
+    return f"the {what}{'s' * (len(names) > 1)} {', '.join(map(repr, dict.fromkeys(names)))}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from time import monotonic
 
 from adabkb_client._models import Answer, RunReport, StudyInfo, Trial
 from adabkb_client._run.cluster import Cluster, connected
-from adabkb_client._run.evaluation import Evaluation, Expected, Result
+from adabkb_client._run.evaluation import Evaluation, Expected, Result, names_at_trial
 from adabkb_client._run.options import Options
 from adabkb_client._run.processes import WorkerProcess
 from adabkb_client._run.progress import Progress, StudyProgress
@@ -33,7 +33,7 @@ def run(study: Study, function: Objective, options: Options) -> RunReport:
     info = study.info()
     evaluation = Evaluation(function, options.pass_trial, Expected.of_study(info))
     conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]
-    evaluation.check([parameter["name"] for parameter in info.parameters], conditional)
+    evaluation.check(names_at_trial(info), conditional)
     if options.engine is None:
         return _run(study, evaluation, options, info)
     cluster = connected(options.engine, evaluation, options.resources or {})

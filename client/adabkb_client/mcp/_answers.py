@@ -91,6 +91,7 @@ class TrialAnswer(TypedDict):
     trial: int
     state: str
     parameters: dict[str, Any]
+    to_measure: NotRequired[dict[str, Any]]
     plate: NotRequired[int]
     value: NotRequired[float]
     metrics: NotRequired[dict[str, float]]
@@ -278,6 +279,7 @@ def trial(found: Trial) -> TrialAnswer:
         trial=found.number,
         state=found.state,
         parameters=dict(found.parameters),
+        to_measure=dict(found.to_measure) or None,
         plate=found.plate,
         value=found.value,
         metrics=found.metrics,

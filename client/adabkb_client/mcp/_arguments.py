@@ -95,8 +95,11 @@ When = Annotated[
 ]
 
 Known = Annotated[
-    bool,
-    Field(description="not chosen, but known when a trial is requested; suggest then needs its value as context"),
+    Literal[False, True, "measured"],
+    Field(
+        description="true: not chosen, but known when a trial is requested; suggest then needs its value as context. "
+        "measured: only measured with the result, and observe needs its value in parameters"
+    ),
 ]
 
 

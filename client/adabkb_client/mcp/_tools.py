@@ -66,7 +66,11 @@ class Reading:
         study: StudyId,
         feasible_probability: Probability = None,
         context: Annotated[
-            Point | None, Field(description="values of all context parameters, in a study that has some")
+            Point | Literal["latest"] | None,
+            Field(
+                description="values of all context parameters, in a study that has some, or latest for those of the "
+                "latest result"
+            ),
         ] = None,
     ) -> answers.RecommendationAnswer:
         """Return the best point: by the model (mean and std in the units of the objective), and the best one observed.
@@ -266,7 +270,11 @@ class Changing:
             Point | None, Field(description="values that some parameters must have; the others are chosen")
         ] = None,
         context: Annotated[
-            Point | None, Field(description="the values that the study's context parameters have now: all of them")
+            Point | None,
+            Field(
+                description="the values that the study's context parameters have now: all of them, except those that "
+                "are measured with the result"
+            ),
         ] = None,
         plate: Annotated[
             Literal["open", "new"] | None,
@@ -310,7 +318,11 @@ class Changing:
         metrics: Metrics = None,
         std_errors: StdErrors = None,
         parameters: Annotated[
-            Point | None, Field(description="the evaluated point, if it differs from the suggested one")
+            Point | None,
+            Field(
+                description="the evaluated point, if it differs from the suggested one; the values named in to_measure "
+                "are required, and suffice if nothing else differs"
+            ),
         ] = None,
         partial: Partial = False,
         key: Key = None,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypedDict, Unpack
 
-from adabkb_client import Mixture, OutcomeConstraint, Parameter, StudyObjective
+from adabkb_client import Fixed, Mixture, OutcomeConstraint, Parameter, StudyObjective
 from adabkb_client._parameters import to_wire
 from adabkb_client._run.evaluation import Evaluation
 from adabkb_client._run.evaluation import Result as Told
@@ -84,6 +84,8 @@ class Options(TypedDict, total=False):
     """The source of the metric ``cost``: each result (``"told"``), or the seconds of the call (``"measured"``)."""
     per_cost: bool
     """Whether points are chosen by their expected gain per cost."""
+    robust: bool
+    """Whether results that the others contradict get less weight, and their points are suggested again."""
     transfer_from: Sequence[Found]
     """Results of earlier searches, which the model uses as far as they agree with the new results. Parameters are the
     same if their names are."""
@@ -163,6 +165,7 @@ class Search:
         objectives: Sequence[StudyObjective | str] = (),
         cost: Literal["told", "measured"] | None = None,
         per_cost: bool = False,
+        robust: bool = False,
         transfer_from: Sequence[Found] = (),
         context: Context = None,
         callbacks: Sequence[Callback] = (),
@@ -188,6 +191,7 @@ class Search:
         self._failures_in_a_row = 0
         self._stopped = False
         check_catch(catch)
+        _check_known(space)
         self._domain = _domain(space, constraints, mixtures)
         self._plates = filling(plates, self._domain, space, mixtures)
         self._context = context
@@ -201,13 +205,14 @@ class Search:
         noises = self._measured.noises(noise_std)
         config = _config(algorithm, noises, beliefs, self._domain, has_plates=self._plates is not None)
         older = older_of(transfer_from, self._domain, self._measured)
-        _check_options(config, self._measured, per_cost, self._cost_budget, older)
+        _check_options(config, self._measured, per_cost, self._cost_budget, older, robust=robust)
         if isinstance(config, Config):
             config = replace(
                 config,
                 metrics=self._measured.others,
                 objective=self._measured.objective,
                 per_cost=per_cost,
+                robust=robust,
                 cost_budget=self._cost_budget,
                 older=older,
             )
@@ -355,18 +360,26 @@ def _budgets(given: SearchBudget) -> tuple[int | None, float | None]:
     return None, most
 
 
+def _check_known(space: Mapping[str, Parameter]) -> None:
+    for name, each in space.items():
+        if not isinstance(each, Fixed) and each.context == "measured":
+            raise ValueError(f"{name} is measured with the result, which needs a study on a server; use context=True")
+
+
 def _check_options(
     config: Config | sampling.Config,
     measured: Measurements,
     per_cost: bool,
     cost_budget: float | None,
     older: Sequence[Older],
+    *,
+    robust: bool,
 ) -> None:
     if measured.cost is None and (per_cost or cost_budget is not None):
         name = "per_cost" if per_cost else "a budget of costs"
         raise ValueError(f'{name} also needs the option cost: "told" (by each result) or "measured" (in seconds)')
-    if not isinstance(config, Config) and (per_cost or older):
-        name = "per_cost" if per_cost else "transfer_from"
+    if not isinstance(config, Config) and (per_cost or older or robust):
+        name = "per_cost" if per_cost else "transfer_from" if older else "robust"
         raise ValueError(f'{name} requires the algorithm {{"profile": "auto"}}; leave one of the two out')
 
 

@@ -21,6 +21,7 @@ from adabkb_service.contract.requests import Page, PredictBody
 from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.operations.model import analysis, assessment, front, predict
+from adabkb_service.operations.model.in_context import LATEST, Context
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.rows import CellStatus
 from adabkb_service.study.request import Key
@@ -37,7 +38,8 @@ FeasibleProbability = Annotated[
 ContextText = Annotated[
     str | None,
     Query(
-        description='JSON object with the values of all context parameters, if any, such as {"humidity": 0.4}',
+        description='JSON object with the values of all context parameters, if any, such as {"humidity": 0.4}; or '
+        "latest, for the context of the latest result",
         max_length=4_000,
     ),
 ]
@@ -75,7 +77,7 @@ async def get_recommendation(
     context: ContextText = None,
 ) -> Response:
     """The best point according to the model and the best observation; with several objectives, the model's front."""
-    known = None if context is None else _object("context", context)
+    known = _context(context)
     return await reading(predict.recommendation, study_id, feasible_probability, known)
 
 
@@ -90,7 +92,7 @@ async def get_front(
 ) -> Response:
     """The Pareto front of a study with several objectives, and the hypervolume over time. With context parameters, the
     model's front is that in the given context."""
-    known = None if context is None else _object("context", context)
+    known = _context(context)
     return await reading(front.front, study_id, feasible_probability, known)
 
 
@@ -222,6 +224,13 @@ def _dictionary(service: Service, study_id: str, page: PageRequest) -> Page[view
     after = -1 if page.cursor is None else page.after
     points = predict.dictionary(service, study_id, after, page.limit)
     return Page(items=points, next_cursor=page.cursor_after(len(points), points[-1].ordinal if points else 0))
+
+
+def _context(text: str | None) -> Context:
+    """Return the context in a query parameter."""
+    if text is None:
+        return None
+    return LATEST if text == LATEST else _object("context", text)
 
 
 def _object(name: str, text: str) -> dict[str, Any]:

@@ -17,11 +17,18 @@ from adabkb_service.cli import rows
 from adabkb_service.cli.identifiers import Observation
 from adabkb_service.cli.output import AsJson, measured, point, show, summary
 from adabkb_service.cli.server_calls import Server, StudyId
-from adabkb_service.cli.values import ContextValues, MetricErrors, MetricValues, parse_metrics, parse_point
+from adabkb_service.cli.values import (
+    MetricErrors,
+    MetricValues,
+    ShownContext,
+    parse_context,
+    parse_metrics,
+    parse_point,
+)
 
 DATA = "data:"
 REASONS = {
-    "context_needed": "The best point depends on the context; give it: --context NAME=VALUE.",
+    "context_needed": "The best point depends on the context; give it: --context NAME=VALUE, or --context latest.",
     "nothing_feasible": "No result satisfies all outcome constraints; these points come closest.",
     "nothing_certain": "No evaluated point satisfies all outcome constraints with the required probability; the "
     "model's point is the most likely to.",
@@ -114,7 +121,7 @@ def recommendation(
     server: Server,
     study: StudyId,
     feasible_probability: FeasibleProbability = None,
-    context: ContextValues = None,
+    context: ShownContext = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the best point of the model and of the results.
@@ -123,8 +130,9 @@ def recommendation(
 
     \b
     adabkb study recommendation gluing --context humidity=0.4
+    adabkb study recommendation ageing --context latest
     """
-    known = parse_point(context) if context else None
+    known = parse_context(context)
     asked = StudyCalls(study).recommendation(feasible_probability=feasible_probability, context=known)
     found = server.document(asked)
     model, observed, gap = found["model"], found["observed"], found["gap"]
@@ -152,7 +160,7 @@ def front(
     server: Server,
     study: StudyId,
     feasible_probability: FeasibleProbability = None,
-    context: ContextValues = None,
+    context: ShownContext = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the Pareto front of several objectives.
@@ -163,7 +171,7 @@ def front(
     adabkb study front forest
     adabkb study front gluing --context humidity=0.4
     """
-    known = parse_point(context) if context else None
+    known = parse_context(context)
     found = server.document(StudyCalls(study).front(feasible_probability=feasible_probability, context=known))
     lines = [f"observation {each['observation']}: {_numbers(each)}" for each in found["observed"]]
     lines += [_on_front(each) for each in found["model"]]

@@ -16,7 +16,7 @@ import typer
 from adabkb_client import Client, NoTrialAvailable, RunReport, StudyComplete
 from adabkb_client._http.connection import DEFAULT_URL
 from adabkb_client._http.local import LocalServer
-from adabkb_client._run.evaluation import Expected
+from adabkb_client._run.evaluation import Expected, names_at_trial
 from adabkb_client._trial import LEASE_SECONDS
 from adabkb_service.cli.evaluation import GIVE_BACK, CaughtFailure, Limits, ProgramFailed, Programs, Stopped
 from adabkb_service.cli.output import AsJson, counted, fail, point, show
@@ -116,7 +116,7 @@ def run(
     ):
         found = client.study(study)
         info = found.info()
-        check_placeholders(program, [parameter["name"] for parameter in info.parameters])
+        check_placeholders(program, names_at_trial(info))
         programs.expected = Expected.of_study(info)
         report = found.run(
             programs,

@@ -85,7 +85,7 @@ def _limit(what: str) -> Any:
 def update(
     server: Server,
     study: StudyId,
-    budget: Annotated[str | None, _limit("maximum number of trials, or of plates: 3 plates")] = None,
+    budget: Annotated[str | None, _limit("maximum number of trials, of plates: 3 plates, or cost: cost 50")] = None,
     tolerance: Annotated[str | None, _limit("gap at which the study is complete")] = None,
     lease_seconds: Annotated[
         float | None, typer.Option(help="duration of a lease in seconds", show_default=False)
@@ -156,6 +156,14 @@ def update(
             show_default=False,
         ),
     ] = None,
+    outcome_constraint: Annotated[
+        list[str] | None,
+        typer.Option(metavar="JSON", help="bounds of a metric", show_default=False),
+    ] = None,
+    early_stopping: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="other settings of the rule", show_default=False),
+    ] = None,
     descriptors: DescriptorTables = None,
     as_json: AsJson = False,
 ) -> None:
@@ -190,18 +198,19 @@ def update(
     changes |= {name: None if text == NO_LIMIT else text for name, text in texts_of_study.items() if text is not None}
     if tag is not None:
         changes["tags"] = dict(map(parse_tag, tag))
-    if quantity is not None:
-        changes["quantities"] = parse_point(quantity)
     if parameter is not None:
         changes["parameters"] = list(map(parse_parameter, parameter))
     if descriptors is not None:
         add_descriptors(descriptors, changes.get("parameters", []), "--parameter")
-    if default is not None:
-        changes["defaults"] = parse_point(default)
+    named = {"quantities": quantity, "defaults": default}
+    changes |= {name: parse_point(texts) for name, texts in named.items() if texts is not None}
     if constraint is not None:
         changes["constraints"] = [] if constraint == [NO_LIMIT] else constraint
-    if mixture is not None:
-        changes["mixtures"] = [] if mixture == [NO_LIMIT] else [parse(text) for text in mixture]
+    for name, texts in {"mixtures": mixture, "outcome_constraints": outcome_constraint}.items():
+        if texts is not None:
+            changes[name] = [] if texts == [NO_LIMIT] else [parse(text) for text in texts]
+    if early_stopping is not None:
+        changes["early_stopping"] = parse(early_stopping)
     for name, texts in {"prior": prior, "baseline": baseline}.items():
         if texts is not None:
             changes[name] = {} if texts == [NO_LIMIT] else parse_point(texts)

@@ -424,6 +424,8 @@ def _reasons(decision: dict[str, Any] | None) -> list[str]:
         f"{source[decision['origin']]} after event {decision['revision']}, on {decision['results']} results; "
         f"trials without one: {waiting}; failed: {', '.join(map(str, decision['failed'])) or 'none'}.",
     ]
+    if (finishes := decision.get("finish_probability")) is not None:
+        lines.append(f"It was expected to finish with probability {finishes:.3g}.")
     if decision["best"] is not None:
         best = decision["best"]
         beyond = "" if best.get("feasible", True) else ", violating the outcome constraints"

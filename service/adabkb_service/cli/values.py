@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -60,6 +60,12 @@ FixedParameters = Annotated[
 ContextValues = Annotated[
     list[str] | None, _several("--context", "NAME=VALUE", "value of a context parameter; give them all")
 ]
+ShownContext = Annotated[
+    list[str] | None,
+    _several(
+        "--context", "NAME=VALUE", "value of a context parameter; give them all, or latest: as in the last result"
+    ),
+]
 MetricValues = Annotated[
     list[str] | None,
     _several("--metric", "NAME=NUMBER", "another measured quantity, such as the cost; may be repeated"),
@@ -67,6 +73,17 @@ MetricValues = Annotated[
 MetricErrors = Annotated[
     list[str] | None, _several("--metric-std-error", "NAME=NUMBER", "standard error of a metric; may be repeated")
 ]
+
+
+def parse_context(texts: Sequence[str] | None) -> dict[str, Any] | Literal["latest"] | None:
+    """Return the context for which a best point is shown; None without one.
+
+    Raises:
+        Failure: an argument is neither ``NAME=VALUE`` nor, alone, ``latest``.
+    """
+    if texts and list(texts) == ["latest"]:
+        return "latest"
+    return parse_point(texts) if texts else None
 
 
 def parse_metrics(values: Sequence[str] | None, errors: Sequence[str] | None) -> dict[str, Any]:
@@ -152,7 +169,10 @@ def parse_parameter(text: str) -> dict[str, Any]:
 
 
 def parse_budget(text: str) -> Any:
-    """Return the budget in the argument of --budget: a number of trials, or a number of plates, such as "3 plates"."""
+    """Return the budget in the argument of --budget: a number of trials, a number of plates, such as "3 plates", or a
+    cost, such as "cost 50"."""
+    if cost := re.fullmatch(r"cost +(\S+)", text):
+        return {"cost": parse(cost[1])}
     plates = re.fullmatch(r"(\d+) *plates?", text)
     return parse(text) if plates is None else {"plates": int(plates[1])}
 

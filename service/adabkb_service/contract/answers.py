@@ -98,7 +98,17 @@ class Trial(Sparse, Answer):
 
     number: int
     state: TrialState
-    parameters: Parameters
+    parameters: Annotated[
+        Parameters, Field(description="the point, without the values that are measured with the result")
+    ]
+    to_measure: Annotated[
+        Parameters,
+        Field(
+            description="context parameters whose values the result must give, by name: the value that the server "
+            "assumes or, if the request gave one, expects; absent if there are none, and once there is a result"
+        ),
+        ABSENT_BY_DEFAULT,
+    ] = {}
     worker: str | None
     attempt: Annotated[int, Field(description="number of leases so far; 0 for a queued point that was not issued yet")]
     leased_until: datetime | None

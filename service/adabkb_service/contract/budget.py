@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
-from pydantic_core import PydanticCustomError
+from pydantic import Discriminator, Field, Tag
 
 from adabkb_service.contract.cost import CostBudget
 from adabkb_service.contract.parameters import Body, Count
 
-FIXED_BUDGET = (
-    "is a cost budget, which suggestions may depend on, so it cannot be changed; create another study with the new "
-    "budget, and import the results of this one"
+IN_COSTS = (
+    "is a cost budget, which cannot become another kind while the study runs, since the trials so far were admitted by "
+    'their costs; give another cost, such as {"cost": 7200}'
+)
+NOT_IN_COSTS = (
+    "is a cost, but the budget of this study is not; give a number of trials or, in a study with plates, of plates; or "
+    "create another study with a cost budget, and import the results of this one"
 )
 NEEDS_PLATES = "counts plates, and this study has none; give a number of trials, or declare plates"
 
@@ -38,21 +41,6 @@ Budget = Annotated[
         'a study with plates, {"plates": 3}'
     ),
 ]
-
-
-def _changeable(budget: object) -> object:
-    if isinstance(budget, Mapping) and "plates" not in budget:
-        raise PydanticCustomError("budget", "{what}", {"what": FIXED_BUDGET})
-    return budget
-
-
-ChangedBudget = Annotated[
-    Annotated[Count, Tag("trials")] | Annotated[PlateBudget, Tag("plates")],
-    Discriminator(_kind),
-    BeforeValidator(_changeable),
-    Field(description='maximum number of trials or, in a study with plates, {"plates": 3}'),
-]
-"""A budget that replaces another one. A cost budget cannot be changed."""
 
 
 def cost_budget_of(definition: Mapping[str, Any]) -> float | None:

@@ -69,6 +69,14 @@ class Decision(Sparse, Answer):
         ),
         ABSENT_BY_DEFAULT,
     ] = None
+    finish_probability: Annotated[
+        float | None,
+        Field(
+            description="probability that the trial finishes instead of failing, given the results and failures then; "
+            "absent if too few trials had failed to learn where they do, or if the model did not answer"
+        ),
+        ABSENT_BY_DEFAULT,
+    ] = None
     in_words: Annotated[str, Field(description="why the point was chosen, in a sentence or two")]
 
 

@@ -118,9 +118,13 @@ Label = Annotated[
     Field(description="name for display"),
     ABSENT_BY_DEFAULT,
 ]
+Context = Literal[False, True, "measured"]
 Known = Annotated[
-    bool,
-    Field(description="the server does not choose it: each suggest gives its value as context"),
+    Context,
+    Field(
+        description="the server does not choose it. true: each suggest gives its value as context; measured: its value "
+        "is measured with the result, which must give it, and suggest may give an expected value"
+    ),
     ABSENT_BY_DEFAULT,
 ]
 """Whether the parameter is context; ``contract/context.py`` checks it against the rest of a study."""
@@ -371,7 +375,7 @@ class CatalogueParameter(Sparse, Body):
     ] = None
     unit: Unit = None
     label: Label = None
-    context: ClassVar[bool] = False
+    context: ClassVar[Context] = False
     when: ClassVar[None] = None
 
     @field_validator("table")

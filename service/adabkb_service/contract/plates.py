@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm
+from adabkb_service.contract.context import ON_A_PLATE, measured_of
 from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.mixtures import Mixture
 from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, FixedParameter, Name, Parameter, Whole
@@ -83,4 +84,6 @@ def _error(
         return IS_FIXED
     if name in shares:
         return IS_SHARE
+    if parameter.name in measured_of([parameter]):
+        return ON_A_PLATE
     return HAS_CONDITION if parameter.when else None

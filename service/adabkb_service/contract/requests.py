@@ -20,11 +20,12 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.attributes import Attributes
 from adabkb_service.contract.baseline import Baseline
-from adabkb_service.contract.budget import ChangedBudget
+from adabkb_service.contract.budget import Budget
 from adabkb_service.contract.catalogue import TableChange
 from adabkb_service.contract.constraints import MAX_CONSTRAINTS, ConstraintText
+from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.error_limits import SPARING
-from adabkb_service.contract.metrics import MAX_METRICS
+from adabkb_service.contract.metrics import MAX_METRICS, OutcomeConstraint
 from adabkb_service.contract.mixtures import MAX_MIXTURES, Mixture
 from adabkb_service.contract.parameters import (
     MAX_PARAMETERS,
@@ -119,7 +120,7 @@ class PatchStudyBody(Changes):
     """Changes to a study. Absent fields keep their values."""
 
     state: NotNull[Literal["running", "paused"]] = None
-    budget: ChangedBudget | None = None
+    budget: Budget | None = None
     tolerance: NotNegative | None = None
     lease_seconds: NotNull[LeaseSeconds] = None
     max_attempts: NotNull[Count] = None
@@ -154,6 +155,14 @@ class PatchStudyBody(Changes):
         NotNull[Baseline],
         Field(description="edits the space: this baseline replaces the former one"),
     ] = None
+    outcome_constraints: Annotated[
+        NotNull[Annotated[list[OutcomeConstraint], Field(max_length=MAX_METRICS), SPARING]],
+        Field(description="edits the bounds: these bounds of the study's metrics replace all former ones"),
+    ] = None
+    early_stopping: Annotated[
+        NotNull[EarlyStopping],
+        Field(description="edits the rule: the same rule with other settings, except max_steps and metric"),
+    ] = None
     catalogues: Annotated[
         NotNull[Annotated[dict[Name, TableChange], Field(max_length=MAX_PARAMETERS), SPARING]],
         Field(description="by parameter: rows to add, withdraw or restore in its catalogue"),
@@ -179,7 +188,10 @@ class SuggestBody(Body):
     ] = None
     context: Annotated[
         Point | None,
-        Field(description="current values of all context parameters, by name"),
+        Field(
+            description="current values of all context parameters, by name; of those that are measured with the "
+            "result, expected values, if there are any"
+        ),
     ] = None
     fallback: Annotated[
         bool,
@@ -228,7 +240,10 @@ class TrialValueBody(Body):
     attempt: Annotated[Attempt | None, Field(description="by default the current attempt")] = None
     parameters: Annotated[
         Point | None,
-        Field(description=f"the point that was evaluated, if it differs from the suggested one; {MEASURED}"),
+        Field(
+            description="the point that was evaluated, if it differs from the suggested one. Context parameters that "
+            f"are measured with the result are required; these alone suffice if nothing else differs; {MEASURED}"
+        ),
     ] = None
     seconds: Seconds = None
     state: Annotated[Literal["completed"], BeforeValidator(_some_state)] = "completed"

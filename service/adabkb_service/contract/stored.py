@@ -18,8 +18,11 @@ from adabkb_service.contract.tables import lightened, with_changes
 from adabkb_service.engine.edited import EditedSpace
 from adabkb_service.engine.space import Space
 
-REPLACED = ("constraints", "mixtures", "prior", "baseline")
-"""The fields of the space, besides the parameters, that an edit replaces as a whole."""
+REPLACED = ("constraints", "mixtures", "prior", "baseline", "outcome_constraints", "early_stopping")
+"""The fields, besides the parameters, that a request may edit, and that an edit replaces as a whole."""
+IN_EVENT = (*REPLACED, "metrics", "budget")
+"""The fields that the event of an edit may replace. A cost budget is edited, since suggestions may depend on it. The
+metrics are listed if a removed bound would otherwise remove one."""
 USUAL_SIZE = 2**16
 """Definitions with at most this many characters use the larger of the two caches."""
 
@@ -53,7 +56,7 @@ def edited(stored: Mapping[str, Any], edit: Mapping[str, Any]) -> dict[str, Any]
     """Return a stored definition after an ``edited`` event with this payload."""
     defaults = {**stored.get("defaults", {}), **edit["defaults"]}
     parameters = with_changes(lightened(edit["parameters"]), edit.get("catalogues", {}))
-    replaced = {name: edit[name] for name in REPLACED if name in edit}
+    replaced = {name: edit[name] for name in IN_EVENT if name in edit}
     return {**stored, "parameters": parameters, "space_version": edit["version"], "defaults": defaults, **replaced}
 
 

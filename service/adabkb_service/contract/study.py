@@ -263,6 +263,7 @@ class StudyDefinition(Sparse, Body):
                 raise PydanticCustomError("constraints", CANNOT_CONSTRAIN)
             if are_at_hand(parameters):
                 check_constraints(constraints, _space(parameters), was_edited=cls.may_be_edited)
+                context.check_not_constrained(constraints, parameters)
         return constraints
 
     @field_validator("mixtures")
@@ -294,6 +295,8 @@ class StudyDefinition(Sparse, Body):
     def _fits_model(cls, rule: EarlyStopping | None, info: ValidationInfo) -> EarlyStopping | None:
         if rule is not None and "objectives" in info.data:
             check_metric(rule, [each.metric for each in info.data["objectives"]])
+        if rule is not None:
+            context.check_not_stopped_early(info.data.get("parameters") or ())
         if rule is None or not rule.compares or isinstance(info.data.get("algorithm"), AutoProfile | None):
             return rule
         raise PydanticCustomError("early_stopping", NEEDS_AUTO, {"field": "rule", "name": rule.rule})

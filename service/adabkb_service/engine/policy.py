@@ -199,9 +199,16 @@ class Policy(ABC, Generic[C, S]):
         supported."""
         return None
 
-    def finish_probability(self, state: S, points: Array, failed: Array) -> Array | None:  # noqa: ARG002
+    def finish_probability(
+        self,
+        state: S,  # noqa: ARG002
+        points: Array,  # noqa: ARG002
+        failed: Array,  # noqa: ARG002
+        finished: Array | None = None,  # noqa: ARG002
+    ) -> Array | None:
         """Probability that a trial at cube positions (k, d) finishes instead of failing, (k,), given the positions of
-        failed points, (f, d). None if this is not learned, which is the default."""
+        failed points, (f, d), and of finished ones, (n, d); None for those of all results. None if this is not learned,
+        which is the default."""
         return None
 
     def noise_at(self, state: S, point: Array) -> float | None:  # noqa: ARG002

@@ -190,6 +190,15 @@ def _recommended(
     )
 
 
+def finishing(
+    model: Model, finished: NDArray[np.float64], failed: NDArray[np.float64], position: NDArray[np.float64]
+) -> float | None:
+    """Probability that a trial at a position, (d,), finishes, given finished points, (n, d), and failed ones, (f, d).
+    None if this is not learned."""
+    likely = model.policy.finish_probability(model.state, position[None], failed, finished)
+    return None if likely is None else float(likely[0])
+
+
 def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:
     """Predictions at positions (k, d), with the probability that a trial finishes."""
     found = model.predict(positions)
@@ -429,6 +438,7 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
         recommended,
         recommended_within,
         front,
+        finishing,
         predicted,
         importance,
         validation,

@@ -39,4 +39,6 @@ def _annotate(number: int, changes: dict[str, Any], draft: Draft, _: Points) -> 
     if attributes.differ(before, changes):
         draft.record("annotated", {"attributes": changes}, number)
     lifecycle.update_state(draft)
-    return Outcome(TrialAnswer(trial=render.trial(draft.trial(number)), study=lifecycle.summary(draft.study)))
+    return Outcome(
+        TrialAnswer(trial=render.trial(draft.trial(number), draft.study), study=lifecycle.summary(draft.study))
+    )

@@ -97,6 +97,6 @@ def _item(draft: Draft, recorded: Recorded) -> BatchItem:
     definition = definition_of(draft.study.definition)
     return BatchItem(
         status=200,
-        trial=None if trial is None else render.trial(trial),
+        trial=None if trial is None else render.trial(trial, draft.study),
         observation=None if row is None else render.observation(row, definition, draft.space),
     )

@@ -15,6 +15,7 @@ from adabkb_service.engine.space import Space
 from adabkb_service.errors import StudyComplete
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import lifecycle, plates, render
+from adabkb_service.study.assumed import with_assumed
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.point_checks import check_offered, feasible_point
 from adabkb_service.study.request import Key, Outcome, Points, Request
@@ -47,7 +48,7 @@ def repeat(study_id: str, body: RepeatBody, key: Key | None = None) -> Request[R
 def _add(body: QueueBody, draft: Draft, _: Points) -> Outcome[Trial]:
     (row,) = _queue(draft, body.parameters, "/parameters", body.plate)
     lifecycle.update_state(draft)
-    return Outcome(render.trial(row), created=True)
+    return Outcome(render.trial(row, draft.study), created=True)
 
 
 def _repeat(body: RepeatBody, draft: Draft, _: Points) -> Outcome[Repeated]:
@@ -61,7 +62,8 @@ def _repeat(body: RepeatBody, draft: Draft, _: Points) -> Outcome[Repeated]:
         point, pointer = _point_of(draft, body.trial), "/trial"
     rows = _queue(draft, point or {}, pointer, body.plate, body.times)
     lifecycle.update_state(draft)
-    return Outcome(Repeated(trials=list(map(render.trial, rows)), study=lifecycle.summary(draft.study)), created=True)
+    views = [render.trial(row, draft.study) for row in rows]
+    return Outcome(Repeated(trials=views, study=lifecycle.summary(draft.study)), created=True)
 
 
 def _point_of(draft: Draft, number: int) -> dict[str, Any]:
@@ -82,7 +84,7 @@ def _queue(
     draft: Draft, parameters: dict[str, Any], pointer: str, plate: Literal["open", "new"] | None, times: int = 1
 ) -> list[TrialRow]:
     study = draft.study
-    point = feasible_point(draft.space, parameters, pointer, is_measured=False)
+    point = feasible_point(draft.space, with_assumed(draft, parameters), pointer, is_measured=False)
     check_offered(draft.space, point, pointer)
     if plate is not None:
         plates.check_trials(study, point, plate, pointer, times)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from adabkb_service.contract.context import measured_of
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import metrics_of, missing
 from adabkb_service.contract.requests import (
@@ -22,10 +23,11 @@ from adabkb_service.operations.queue import add_trial
 from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
 from adabkb_service.study import plates
+from adabkb_service.study.assumed import with_assumed
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import evaluated
 from adabkb_service.study.metric_checks import check_natural_bounds, checked_metrics, metrics_of_result
-from adabkb_service.study.point_checks import feasible_point
+from adabkb_service.study.point_checks import check_measured, feasible_point
 from adabkb_service.study.request import Disposition
 
 Numbers = dict[str | None, tuple[float, float | None]]
@@ -85,10 +87,14 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     result = _with_measured_cost(draft, seconds, result, earlier)
     metrics = checked_metrics(metrics_of(draft.study.definition), result, earlier)
     parameters = trial.parameters
-    if result.parameters is not None and not (is_edited(draft.study.definition) and result.parameters == parameters):
-        parameters = feasible_point(
-            draft.space, evaluated(draft, trial, result.parameters), "/parameters", is_measured=True
-        )
+    measured = [name for name in measured_of(definition_of(draft.study.definition).parameters) if name in parameters]
+    point = result.parameters
+    if earlier is None:
+        check_measured(measured, point, "/parameters")
+    if point and point.keys() <= set(measured):
+        point = {**(parameters if earlier is None else earlier.parameters), **point}
+    if point is not None and not (is_edited(draft.study.definition) and point == parameters):
+        parameters = feasible_point(draft.space, evaluated(draft, trial, point), "/parameters", is_measured=True)
     if earlier is not None:
         known, given = _numbers(as_values(earlier)), _numbers({**vars(result), **metrics})
         if any(known.get(name, number) != number for name, number in given.items()):
@@ -190,7 +196,8 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
 def _record_own_failure(draft: Draft, failure: PointFailureBody) -> Recorded:
     """Record a failed evaluation of a user's own point: as a trial, since only trials fail. Like a result at such a
     point, it does not count towards the budget. It does not count towards ``failure_limit`` either."""
-    point = feasible_point(draft.space, failure.parameters, "/parameters", is_measured=True)
+    parameters = with_assumed(draft, failure.parameters)
+    point = feasible_point(draft.space, parameters, "/parameters", is_measured=True)
     trial = add_trial(draft, point, is_own=True)
     draft.record("failed", {"attempt": trial.attempt, "reason": failure.reason}, trial.number)
     return Recorded(draft.trial(trial.number), None)

@@ -66,7 +66,7 @@ def _report(number: int, body: Bodies, draft: Draft, _: Points) -> Outcome[Repor
             stop=is_stopped,
             reason=found.reason if is_stopped else None,
             rule=draft.study.definition["early_stopping"]["rule"] if is_stopped else None,
-            trial=render.trial(found),
+            trial=render.trial(found, draft.study),
             study=lifecycle.summary(draft.study),
         )
     )

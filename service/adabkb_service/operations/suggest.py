@@ -8,10 +8,11 @@ its points:
    It withdraws waiting trials that an edit of the space has excluded, and updates the study's state.
 2. ``_demand`` computes the number of new points: the request's count less the waiting trials, within the study's budget
    and limits; 0 if the study is paused or complete. If the request fixes parameters or has a context, only waiting
-   trials with these values count, and new points must have these values. In a study with plates, all trials of an
-   answer are on one plate. This is the plate of the first waiting trial; if none waits, it is the last plate, or a new
-   one if the last plate is full. A request for a new plate gets no waiting trials, unless the study issues no new
-   points or its budget allows no other plate.
+   trials with these values count, and new points must have these values. A context parameter that is measured with the
+   result decides about no waiting trial, and new points have its assumed value (``study/assumed.py``). In a study with
+   plates, all trials of an answer are on one plate. This is the plate of the first waiting trial; if none waits, it is
+   the last plate, or a new one if the last plate is full. A request for a new plate gets no waiting trials, unless the
+   study issues no new points or its budget allows no other plate.
 3. The batch takes points that the model has decided on (``Batch._points``). They are outdated if an event that affects
    the model, such as a result or a quasi-random point, was recorded since. They are issued in order: the model chose
    each one assuming that those before it are being evaluated, so issuing the first ones leaves the others valid.
@@ -49,6 +50,7 @@ from functools import partial
 from typing import Any
 
 from adabkb_service.contract.answers import NoTrialReason, Suggested
+from adabkb_service.contract.context import measured_of
 from adabkb_service.contract.requests import SuggestBody
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.slices import Slice
@@ -57,6 +59,7 @@ from adabkb_service.inference.proposals import Proposal
 from adabkb_service.inference.restriction import Restriction
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import leases, lifecycle, plates, render
+from adabkb_service.study.assumed import assumed
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import as_issued, withdraw_out_of_space_trials
 from adabkb_service.study.point_checks import (
@@ -140,7 +143,7 @@ def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
     study, within = draft.study, _slice(body, draft)
     fixed = None if within is None else dict(within.fixed)
     if not _has_plates(study):
-        waiting = study.waiting if within is None else len(draft.waiting(body.most, within))
+        waiting = study.waiting if within is None else len(draft.waiting(body.most, _known(within, study)))
         count = max(min(body.most - waiting, lifecycle.room_for_points(study)), 0)
         return PointDemand(count, Restriction(fixed), body.fallback)
     trials, plate = _waiting(body, draft, within), _plate(body, draft, fixed)
@@ -155,6 +158,19 @@ def _has_plates(study: StudyRow) -> bool:
     return definition_of(study.definition).plates is not None
 
 
+def _measured(study: StudyRow) -> list[str]:
+    """Return the names of the context parameters that are measured with the result."""
+    return measured_of(definition_of(study.definition).parameters)
+
+
+def _known(within: Slice | None, study: StudyRow) -> Slice | None:
+    """Return the slice without the values that are measured with the result, which decide about no waiting trial."""
+    measured = _measured(study)
+    if within is None or not measured:
+        return within
+    return Slice(within.space, {name: value for name, value in within.fixed.items() if name not in measured})
+
+
 def _plate(body: SuggestBody, draft: Draft, fixed: dict[str, Any] | None) -> plates.OpenPlate | None:
     """Return the plate for new trials; None if they need a new plate."""
     return None if body.plate == "new" else plates.fitting_plate(draft.study, draft.space, fixed or {})
@@ -165,13 +181,14 @@ def _waiting(body: SuggestBody, draft: Draft, within: Slice | None) -> list[Tria
     none if the request begins a plate with new points."""
     if body.plate == "new" and plates.can_begin(draft.study) and lifecycle.room_for_points(draft.study):
         return []
-    found = draft.waiting(body.most, within)
+    found = draft.waiting(body.most, _known(within, draft.study))
     return plates.of_one_plate(found) if _has_plates(draft.study) else found
 
 
 def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
     """Return the slice of the space with the context and the values that the request fixes. None if the request fixes
-    no varying parameter and the study has no context.
+    no varying parameter and the study has no context. Context values that are measured with the result, and that the
+    request does not expect, are assumed.
 
     Raises:
         Invalid: a value is not a value of its parameter, a context value is missing, no feasible point has the values,
@@ -180,7 +197,9 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
     space, fixed = draft.space, body.fixed or {}
     if body.plate is not None and not _has_plates(draft.study):
         raise Invalid([FieldError("/plate", NO_PLATES, "no_plates")])
-    context = checked_context(space, body.context or {}, "/context")
+    measured = _measured(draft.study)
+    context = checked_context(space, body.context or {}, "/context", optional=measured)
+    context |= assumed(draft, [name for name in measured if name not in context])
     check_not_context(space, fixed, "/fixed")
     # Whether a parameter is active may also depend on the context.
     values = {**context, **checked_fixed(space, {**context, **fixed}, "/fixed")}
@@ -244,13 +263,14 @@ def _answer(
     summary = lifecycle.summary(study)
     reason: NoTrialReason | None = None
     if len(rows) < body.most:
-        reason = summary.reason or ("fixed_exhausted" if body.fixed or body.context else None)
+        is_sliced = body.fixed or body.context or _measured(study)
+        reason = summary.reason or ("fixed_exhausted" if is_sliced else None)
         if is_over_budget and summary.reason is None:
             reason = "no_plate_left"
         if rows and _has_plates(study) and reason in (None, "fixed_exhausted"):
             reason = None if body.is_for_plate else "plate_full"
     return Suggested(
-        trials=[render.trial(row) for row in rows],
+        trials=[render.trial(row, study) for row in rows],
         reason=reason,
         retry_after=RETRY_SECONDS.get(reason) if reason and not rows and summary.state != "complete" else None,
         degraded=is_degraded,

@@ -26,6 +26,7 @@ from adabkb_service.contract.parameters import Count
 from adabkb_service.contract.pasted import PastedRows, UndoImportBody
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.stored import definition_of
+from adabkb_service.engine.auto.failures import FEWEST
 from adabkb_service.operations import files
 from adabkb_service.operations.access import sharing, tokens
 from adabkb_service.operations.data import sheet, trash
@@ -356,9 +357,10 @@ def get_trial(
     needs the whole log before the trial."""
     study = service.do(manage.get(study_id)).view
     trial, results = read.trial(service, study_id, number), overview.results_of(study_id, number)
-    is_known = is_explained or study.revision <= LONG
+    asks_model = study.counts.failed >= FEWEST  # for the probability that the trial finishes
+    is_known = is_explained or (study.revision <= LONG and not asks_model)
     space = definition_of(row(service, study_id).definition).space()
-    present = space.present(trial.parameters)
+    present = space.present(trial.parameters | trial.to_measure)
     context: dict[str, Any] = {
         "can_be_issued": present is not None and not space.between_steps(present),
         "events": overview.events_of(study_id, number),

@@ -60,6 +60,14 @@ def change(connection: Connection, rows: Iterable[ObservationRow]) -> None:
     connection.execute(_CHANGE, changed)
 
 
+def latest(connection: Connection, study_id: str, limit: int, *, but: Collection[int]) -> list[ObservationRow]:
+    """The last ``limit`` results that are not excluded, and whose number is not in ``but``, from the latest on."""
+    counting = observations.c.excluded.is_(False), observations.c.seq.not_in(but)
+    query = select(observations).where(observations.c.study_id == study_id, *counting)
+    rows = connection.execute(query.order_by(observations.c.seq.desc()).limit(limit))
+    return [ObservationRow(*row) for row in rows]
+
+
 def on_plate(connection: Connection, study_id: str, plate: int, *, but: Collection[int]) -> ObservationRow | None:
     """The first result that names a plate and is not excluded, ignoring the numbers in ``but``; None without one."""
     naming = observations.c.plate == plate, observations.c.excluded.is_(False), observations.c.seq.not_in(but)

@@ -240,6 +240,12 @@ class Draft:
         changed = {seq: row for seq, row in self._observations.items() if row.trial == trial}
         return [row for _, row in sorted((stored | changed).items())]
 
+    def latest_observations(self, limit: int) -> list[ObservationRow]:
+        """The last ``limit`` results that are not excluded, from the latest on."""
+        stored = observations.latest(self.connection, self.study.id, limit, but=self._observations)
+        changed = [row for row in self._observations.values() if not row.excluded]
+        return sorted([*changed, *stored], key=lambda row: row.seq, reverse=True)[:limit]
+
     def trials_on_plate(self, plate: int) -> int:
         """The number of trials on a plate that are not withdrawn."""
         changed = [row for row in self._trials.values() if row.plate == plate and row.state != "withdrawn"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Any
 
@@ -17,6 +17,7 @@ from adabkb_service.errors import MAX_ERRORS, FieldError, Invalid, json_pointer
 
 CHOSEN = "is not a context parameter of this study; to choose its value for one request, give it as fixed"
 NOT_KNOWN = "is missing; give the values that all context parameters have now"
+NOT_MEASURED = "is missing: its value is measured with the result; give the measured value"
 WITHDRAWN = "is a row that was withdrawn from the catalogue; restore it first, or give another one"
 IS_CONTEXT = "is a context parameter of this study; give its value as context"
 
@@ -108,23 +109,43 @@ def _last_shares(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[s
     return found
 
 
-def checked_context(space: Space, context: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """The values of all context parameters, converted as by ``checked_point``.
+def checked_context(
+    space: Space, context: Mapping[str, Any], pointer: str, *, optional: Collection[str] = ()
+) -> dict[str, Any]:
+    """The values of the context parameters, converted as by ``checked_point``.
 
     Args:
         space: the space of the study.
         context: name -> value.
         pointer: JSON pointer to the values in the request.
+        optional: the parameters that may be missing.
 
     Raises:
         Invalid: one error per parameter that is missing, out of range, unknown, or not a context parameter.
     """
     problems = {name: CHOSEN for name in context if name in space.names - space.context}
     problems |= space.problems({name: value for name, value in context.items() if name not in problems}, partial=True)
-    problems |= dict.fromkeys(space.context - context.keys(), NOT_KNOWN)
+    problems |= dict.fromkeys(space.context - context.keys() - set(optional), NOT_KNOWN)
     if problems:
         raise _invalid(problems, pointer)
-    return {axis.name: canonical(axis, context[axis.name]) for axis in space.axes if axis.name in space.context}
+    given = space.context & context.keys()
+    return {axis.name: canonical(axis, context[axis.name]) for axis in space.axes if axis.name in given}
+
+
+def check_measured(names: Collection[str], parameters: Mapping[str, Any] | None, pointer: str) -> None:
+    """Refuse a result without the values that are measured with it.
+
+    Args:
+        names: the context parameters that are measured with the result.
+        parameters: the values that the result gives, by name; None for none.
+        pointer: JSON pointer to the values in the request.
+
+    Raises:
+        Invalid: one error per missing value.
+    """
+    problems = {name: NOT_MEASURED for name in names if name not in (parameters or {})}
+    if problems:
+        raise _invalid(problems, pointer)
 
 
 def check_not_context(space: Space, fixed: Mapping[str, Any], pointer: str) -> None:

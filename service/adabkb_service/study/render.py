@@ -17,7 +17,7 @@ from adabkb_service.contract.answers import (
     StudySummary,
     Trial,
 )
-from adabkb_service.contract.context import context_of
+from adabkb_service.contract.context import context_of, measured_of
 from adabkb_service.contract.curves import CurvePoint, CurveSummary, Estimate
 from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
@@ -32,13 +32,16 @@ from adabkb_service.inference.proposals import Expected, Recommended
 from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 
 
-def trial(row: TrialRow) -> Trial:
-    """The view of a trial."""
+def trial(row: TrialRow, study: StudyRow) -> Trial:
+    """The view of a trial of a study."""
+    measured = measured_of(definition_of(study.definition).parameters)
+    to_measure = {name: value for name, value in row.parameters.items() if name in measured}
     cell = None if row.cell is None else CellRef(key=row.cell, depth=row.cell.count("."))
     return Trial(
         number=row.number,
         state=row.state,
-        parameters=row.parameters,
+        parameters={name: value for name, value in row.parameters.items() if name not in to_measure},
+        to_measure={} if row.state == "completed" else to_measure,
         worker=row.worker,
         attempt=row.attempt,
         leased_until=row.leased_until if row.state == "active" else None,

@@ -143,3 +143,50 @@ def test_the_page_shows_what_is_changed_and_what_that_gains(browser: Browser, si
         expect(page.locator("[data-parameter=stirring] [data-by=change]")).to_have_text("–")
         expect(page.locator("[data-parameter=stirring] [data-by=model]")).to_have_text("3")
         assert accessible(page) == []
+
+
+def test_the_page_asks_for_the_context_that_is_measured_with_the_result(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """The request may leave it out, the trial says that it is to be measured, and the result needs it."""
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/new")
+        page.get_by_label("ID", exact=True).fill("printing")
+        page.get_by_label("The result should be").select_option("minimize")
+        add_parameter(page, 1, "speed", "float", "0", "10")
+        add_parameter(page, 2, "humidity", "float", "0", "1")
+        row_of(page, 2).get_by_text("Prior knowledge").click()
+        row_of(page, 2).get_by_label("is only measured with the result").check()
+        expect(page.locator("#summary")).to_contain_text("measured with the result")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("heading", name="printing")).to_be_visible()
+        page.get_by_role("button", name="Next experiment").click()
+        page.get_by_role("button", name="Get the next point").click()
+        expect(page.get_by_role("heading", name="Trial 1")).to_be_visible()
+        expect(page.get_by_role("row", name="humidity")).to_contain_text("to be measured")
+        accessible(page)
+        page.locator("#value").fill("4,5")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_role("alert").filter(has_text="humidity: enter a number")).to_be_visible()
+        page.get_by_role("group", name="Measured with the result").get_by_label("humidity").fill("0,4")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_role("row", name="humidity")).to_contain_text("0.4")
+        page.goto("/studies/printing/results")
+        expect(page.get_by_role("row", name="4.5")).to_contain_text("0.4")
+    (result,) = checked(api.get("/v1/studies/printing/observations"))["items"]
+    assert result["parameters"]["humidity"] == 0.4
+    assert checked(api.get("/v1/studies/printing/trials/1"))["parameters"].keys() == {"speed"}
+
+
+def test_the_page_shows_the_best_point_now_beside_the_best_result_ever(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """In the context of the latest result."""
+    gluing(api)
+    with tab(browser, site) as page:
+        page.goto("/studies/gluing")
+        now = page.locator("#recommended-now")
+        expect(now).to_contain_text("Recommended now, in the latest context: expected by the model")
+        expect(now).to_contain_text("humidity 0.9")
+        expect(now).to_contain_text("machine B")
+        expect(page.locator("#measured-now")).to_contain_text("Best single result ever: measured")

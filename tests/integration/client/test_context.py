@@ -164,3 +164,27 @@ def test_a_recommendation_says_what_it_changes_from_the_baseline(client: Client)
         client.create_study("far", space, direction="minimize", baseline={"heat": 11})
     with pytest.raises(TypeError, match="baseline must be a dict such as"):
         client.create_study("far", space, direction="minimize", baseline=[2, 3])  # type: ignore[arg-type]
+
+
+def test_the_best_result_of_a_context_and_the_best_point_now(client: Client) -> None:
+    """``latest`` is the context of the latest result, also for an async client."""
+    space: dict[str, Parameter] = {"speed": Float(0, 10), "day": Float(0, 60, context=True)}
+    study = client.create_study("ageing", space, direction="minimize", seed=1)
+    for day, value in [(0, 1.0), (1, 3.0), (1, 2.0)]:
+        study.observe(study.suggest(context={"day": day}), value)
+    found = [study.best(), study.best(context={"day": 1}), study.best(context="latest")]
+    assert [None if each is None else each.value for each in found] == [1.0, 2.0, 2.0]
+    assert study.best(context={"day": 5}) is None
+    now = study.recommendation(context="latest").model
+    assert now is not None
+    assert now.parameters["day"] == 1.0
+    with pytest.raises(Invalid, match="outside"):
+        study.best(context={"day": 99})
+
+    async def main() -> None:
+        async with AsyncClient(client.url) as other:
+            same = await other.study("ageing")
+            assert await same.best(context="latest") == found[2]
+            assert (await same.recommendation(context="latest")).model == now
+
+    anyio.run(main)

@@ -28,7 +28,7 @@ def test_a_run_ends_when_the_budget_is_spent_and_what_it_cost_is_shown(client: C
     assert 10.0 <= info.cost_spent < 12.0
     assert "metrics.cost" in study.export("csv").splitlines()[0]
     assert f"cost {info.cost_spent:.6g} of 10" in adabkb("study", "show", "s", "--url", client.url)
-    with pytest.raises(Invalid, match="cannot be changed"):
+    with pytest.raises(Invalid, match="cannot become another kind"):
         study.update(budget=7)
 
 
@@ -91,8 +91,10 @@ def test_user_supplied_results_bring_their_cost_and_a_spent_budget_says_how_to_c
     shown = adabkb("result", "add", "s", "-1.5", "x=0.5", "--metric", "cost=12", "--url", client.url)
     assert "Observation 1 is stored." in shown
     assert study.info().cost_spent == 12.0
-    with pytest.raises(StudyComplete, match="for a cost budget, create another study with a larger budget"):
+    with pytest.raises(StudyComplete, match=r"raise it with study.update\(budget=...\)"):
         study.suggest()
+    assert study.update(budget={"cost": 20.0}).state == "running"
+    assert "cost 12 of 30" in adabkb("study", "update", "s", "--budget", "cost 30", "--url", client.url)
 
 
 def test_user_supplied_results_have_no_value_where_there_are_several_objectives(client: Client) -> None:

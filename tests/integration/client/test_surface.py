@@ -244,7 +244,19 @@ BARE = {
     ("verify_webhook", "verify_webhook"): "differs by kind: see docs/http.md",
 }
 """Public annotations with dicts of any values, and why. Also those of ``FREE`` arguments and fields."""
-FREE = {"attributes", "baseline", "centroid", "choices", "context", "defaults", "fixed", "high", "low", "parameters"}
+FREE = {
+    "attributes",
+    "baseline",
+    "centroid",
+    "choices",
+    "context",
+    "defaults",
+    "fixed",
+    "high",
+    "low",
+    "parameters",
+    "to_measure",
+}
 FREE |= {"point", "points", "at", "resources", "source", "untried", "widened", "objective", "function", "to_json"}
 """Values of parameters or attributes, rows of tables, arguments for a cluster, and results of functions."""
 

@@ -22,7 +22,7 @@ from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.verbs import Ask, Value, change, edit, observe, queue, suggest
+from tests.integration.operations.verbs import Ask, Value, change, correct, edit, observe, queue, suggest
 
 HUMIDITY = {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True}
 MACHINE = {"name": "machine", "kind": "categorical", "choices": ["A", "B"], "context": True}
@@ -267,3 +267,22 @@ def test_stop_rules_with_a_context_are_rejected_when_added_later(running: Servic
         r"context parameters",
     ):
         change(running, "plain", {"parameters": [HUMIDITY], "defaults": {"humidity": 0.5}})
+
+
+def test_latest_is_the_context_of_the_latest_result(running: Service) -> None:
+    """That counts and is inside the space; without a result there is no best point, and without a context parameter it
+    changes nothing."""
+    create(running, with_context())
+    assert recommendation(running, "s", context="latest").reason == "no_results"
+    for _ in range(4):
+        evaluated(running, DRY)
+        evaluated(running, WET)
+    found = recommendation(running, "s", context="latest")
+    assert found == recommendation(running, "s", context=WET)
+    assert found.observed is not None
+    assert WET.items() <= found.observed.parameters.items()
+    correct(running, "s", 8, {"excluded": True})
+    assert recommendation(running, "s", context="latest") == recommendation(running, "s", context=DRY)
+    create(running, definition(id="plain"))
+    observe(running, "plain", Value(1.0, parameters={"x": 1.0, "y": 1.0}))
+    assert recommendation(running, "plain", context="latest") == recommendation(running, "plain")

@@ -8,6 +8,7 @@ import numpy as np
 
 from adabkb_service.operations.model.analysis import slice_through
 from adabkb_service.operations.model.predict import predict
+from adabkb_service.operations.model.why import why
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
@@ -73,3 +74,30 @@ def test_questions_change_no_decision_and_events_have_no_such_probability(runnin
                 predict(running, name, [{"x": 0.5, "y": 0.5}])
     assert points[:12] == points[12:]
     assert predict(running, "asked", [{"x": 1.0, "y": 0.5}]).view.predictions[0].finish_probability is not None
+
+
+def test_the_explanation_has_the_probability_as_of_the_suggestion(running: Service) -> None:
+    """Later results do not change it. Before enough trials had failed, there is none."""
+    study(running)
+    for x in (0.1, 0.3, 0.2):
+        observe(running, "s", Value(x, parameters={"x": x, "y": x}))
+    for x in (0.7, 0.8, 0.9):
+        observe(running, "s", OwnFailure({"x": x, "y": x}))
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    (then,) = likely(running, (trial.parameters["x"], trial.parameters["y"]))
+    assert then is not None
+    assert _explained(running, trial.number) == then
+    observe(running, "s", Value(1.0, trial.number))
+    observe(running, "s", OwnFailure({"x": 0.5, "y": 0.5}))
+    assert likely(running, (trial.parameters["x"], trial.parameters["y"])) != [then]
+    assert _explained(running, trial.number) == then
+    create(running, definition(id="young"))
+    suggest(running, "young", Ask())
+    decision = why(running, "young", 1).decision
+    assert decision is not None
+    assert decision.finish_probability is None
+
+
+def _explained(running: Service, trial: int) -> float | None:
+    decision = why(running, "s", trial).decision
+    return None if decision is None else decision.finish_probability

@@ -32,7 +32,7 @@ from adabkb_service.operations.data.doctor import examine
 from adabkb_service.operations.monitoring.sweep import sweep
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import manage
-from adabkb_service.storage import observations, trials
+from adabkb_service.storage import observations, studies, trials
 from adabkb_service.storage.database import Database
 from adabkb_service.study import render
 from adabkb_service.study.request import Outcome
@@ -227,8 +227,11 @@ class History(RuleBasedStateMachine):
         with self._servers[0].database.reading() as connection:
             rows = trials.page(connection, "s", state=None, after=0, limit=100)
             results = observations.page(connection, "s", 0, 100)
+            study = studies.get(connection, "s")
         expected = self.specification
-        assert [shown(render.trial(row)) for row in rows] == [*map(expected.shown, range(1, len(expected.trials) + 1))]
+        assert [shown(render.trial(row, study)) for row in rows] == [
+            *map(expected.shown, range(1, len(expected.trials) + 1))
+        ]
         reported = [
             {"trial": row.trial, "attempt": row.attempt, "value": row.value, "excluded": row.excluded}
             for row in results

@@ -127,7 +127,7 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
 
     line("study", format=FORMAT, **lifecycle.full_view(study).model_dump(mode="json"))
     for trial in _trials(connection, study):
-        shown("trial", render.trial(trial))
+        shown("trial", render.trial(trial, study))
     definition = definition_of(study.definition)
     space = definition.space()
     for observation in _observations(connection, study):

@@ -241,7 +241,7 @@ def _trials(logged: ReplayState, shown: list[Line]) -> list[TrialRow]:
     for number, row in logged.trials.items():
         at, trial = lines[number]
         made.append(replace(row, lease_seconds=trial.lease_seconds, leased_until=trial.leased_until))
-        if dict(render.trial(made[-1])) != dict(trial):
+        if dict(render.trial(made[-1], logged.study)) != dict(trial):
             _refuse(at, f"trial {number} differs from the log")
     return made
 

@@ -117,7 +117,7 @@ def rows(connection: Connection, study: StudyRow, *, in_words: bool = False) -> 
         if result is not None:
             yield cells | _of_result(result, definition, space)
         elif trial is not None:
-            yield cells | _point(trial.parameters)
+            yield cells | _point(render.trial(trial, study).parameters)
 
 
 def pairs(connection: Connection, study: StudyRow) -> Iterator[tuple[TrialRow | None, ObservationRow | None]]:

@@ -182,7 +182,7 @@ def _of_study(service: Service, study: StudyRow) -> _Facts:
     definition = definition_of(study.definition)
     with service.database.reading() as connection:
         if study.trials:
-            latest = render.trial(trials.get(connection, study.id, study.trials))
+            latest = render.trial(trials.get(connection, study.id, study.trials), study)
         if full.best is not None:
             measured = result_table.at_best(connection, study.id, full.best.trial, full.best.value)
         if study.failed and study.failed + study.observations <= MAX_COUNTED:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from adabkb_service.contract import front as answers
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.errors import FieldError, Invalid
-from adabkb_service.operations.model.in_context import ask_in_context
+from adabkb_service.operations.model.in_context import Context, ask_in_context, known_context
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import observations, studies
 from adabkb_service.storage.rows import StudyRow
@@ -21,9 +18,7 @@ ONE = "needs several objectives, but this study has one; the recommendation is i
 WITHOUT_CONSTRAINTS = "is not allowed: the study has no outcome constraints; leave it out"
 
 
-def front(
-    service: Service, study_id: str, feasible: float | None = None, context: Mapping[str, Any] | None = None
-) -> answers.Front:
+def front(service: Service, study_id: str, feasible: float | None = None, context: Context = None) -> answers.Front:
     """Return the Pareto front of the results, and that of the model: the evaluated points whose predictions no other
     point's predictions dominate. With context parameters, the predictions are those in the given context.
 
@@ -32,8 +27,8 @@ def front(
         study_id: the study's id.
         feasible: minimum probability with which points on the model's front satisfy the outcome constraints; None for
             the default.
-        context: values of the context parameters by name. With None, the model's front is empty in a study with context
-            parameters.
+        context: values of the context parameters by name, or ``LATEST`` for those of the latest result. With None, the
+            model's front is empty in a study with context parameters.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -46,11 +41,12 @@ def front(
     check_several(definition)
     check_constrained(definition, feasible)
     required = FEASIBLE if feasible is None else feasible
-    if context is None:
+    known = known_context(service, study_id, context)
+    if known is None:
         study, found = service.ask(study_id, "front", {}, required)
     else:
-        study, found = ask_in_context(service, study_id, context, "front", required)
-    has_points = context is not None or not context_of(definition.parameters)
+        study, found = ask_in_context(service, study_id, known, "front", required)
+    has_points = known is not None or not context_of(definition.parameters)
     return answers.Front(
         objectives=_objectives(definition, found.reference),
         results=len(found.growth),

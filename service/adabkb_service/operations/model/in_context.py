@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
+from adabkb_service.contract.context import context_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.slices import Slice
 from adabkb_service.errors import Contention
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import studies
+from adabkb_service.storage import observations, studies
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.point_checks import check_slice, checked_context
 
+MAX_EXAMINED = 1000
+"""The maximum number of results that are examined for one inside an edited space."""
 CONTEXT = "?context"
 """The query parameter that holds the context."""
+LATEST: Literal["latest"] = "latest"
+"""Stands for the context of the latest result."""
+Context = Mapping[str, Any] | Literal["latest"] | None
+"""Values of the context parameters by name, or ``LATEST``; None for none."""
+
+
+def known_context(service: Service, study_id: str, context: Context) -> Mapping[str, Any] | None:
+    """Return a context as values by name: for ``LATEST``, those of the latest result that counts, and None without one.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
+    if context != LATEST:
+        return context
+    with service.database.reading() as connection:
+        definition = definition_of(studies.get(connection, study_id).definition)
+        space = definition.space()
+        for row in observations.latest(connection, study_id, MAX_EXAMINED, but=()):
+            if (point := space.present(row.parameters)) is not None:
+                return {name: point[name] for name in context_of(definition.parameters)}
+    return None
 
 
 def ask_in_context(

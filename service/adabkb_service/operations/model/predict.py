@@ -18,7 +18,13 @@ from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.errors import ModelCannotFold, Unavailable
 from adabkb_service.inference.proposals import Expected, Recommended
 from adabkb_service.operations.model.front import check_constrained, front
-from adabkb_service.operations.model.in_context import ask_in_context, check_same_space, slice_of
+from adabkb_service.operations.model.in_context import (
+    Context,
+    ask_in_context,
+    check_same_space,
+    known_context,
+    slice_of,
+)
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import observations, studies
 from adabkb_service.storage.rows import StudyRow
@@ -30,7 +36,7 @@ from adabkb_service.study.request import Key, Outcome, Request, stored_answer
 
 
 def recommendation(
-    service: Service, study_id: str, feasible: float | None = None, context: Mapping[str, Any] | None = None
+    service: Service, study_id: str, feasible: float | None = None, context: Context = None
 ) -> answers.Recommendation:
     """Return the best point according to the model and the best observation.
 
@@ -42,7 +48,7 @@ def recommendation(
         study_id: the study's id.
         feasible: minimum probability with which the model's point satisfies the outcome constraints; None for the
         default.
-        context: values of the context parameters by name; None for none.
+        context: values of the context parameters by name, or ``LATEST`` for those of the latest result; None for none.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -58,14 +64,16 @@ def recommendation(
             reason="several_objectives",
         )
     check_constrained(definition, feasible)
-    if not context and not context_of(definition.parameters):
-        context = None
-    elif context is None:
-        return answers.Recommendation(model=None, observed=None, gap=None, reason="context_needed")
+    known = known_context(service, study_id, context)
+    if not known and not context_of(definition.parameters):
+        known = None
+    elif known is None:
+        why: answers.RecommendationReason = "context_needed" if context is None else "no_results"
+        return answers.Recommendation(model=None, observed=None, gap=None, reason=why)
     by_model, required = None, FEASIBLE if feasible is None else feasible
     reason: answers.RecommendationReason = "no_results"
     try:
-        study, found, gap = _recommended(service, study_id, required, context)
+        study, found, gap = _recommended(service, study_id, required, known)
     except Unavailable as error:
         study = row(service, study_id)
         gap = None if study.model is None else study.model["gap"]
@@ -74,7 +82,7 @@ def recommendation(
     else:
         if found is not None:
             by_model = render.recommended(found)
-    observed = render.best(study) if context is None else _observed(service, study, context)
+    observed = render.best(study) if known is None else _observed(service, study, known)
     is_constrained = bool(definition.outcome_constraints)
     return answers.Recommendation(
         model=by_model,

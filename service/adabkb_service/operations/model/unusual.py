@@ -102,7 +102,7 @@ class _Judged:
 
 
 def _judged(connection: Connection, row: StudyRow, result: ObservationRow) -> _Judged:
-    trial = None if result.trial is None else render.trial(trials.get(connection, row.id, result.trial))
+    trial = None if result.trial is None else render.trial(trials.get(connection, row.id, result.trial), row)
     definition = definition_of(row.definition)
     attributes = result.attributes if trial is None else trial.attributes
     return _Judged(

@@ -14,10 +14,12 @@ import numpy as np
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
 from adabkb_service.contract.algorithms import AutoProfile
+from adabkb_service.contract.context import measured_of
 from adabkb_service.contract.stored import definition_of
+from adabkb_service.engine.auto.failures import are_many
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.space import Space
-from adabkb_service.errors import TrialNotFound
+from adabkb_service.errors import TrialNotFound, Unavailable
 from adabkb_service.operations.model.novelty import novelty
 from adabkb_service.operations.model.why_in_words import in_words
 from adabkb_service.operations.service import Service
@@ -46,15 +48,39 @@ def why(service: Service, study_id: str, number: int) -> history.Why:
     first = concerning[0]
     before = replayed(study_id, log[: first.seq - 1])
     view = lifecycle.full_view(study)
+    decision = _decision(study, first, before) if first.kind == "suggested" else None
+    if decision is not None:
+        decision = decision.model_copy(
+            update={"finish_probability": _finish_probability(service, study, first, before)}
+        )
     return history.Why(
-        trial=render.trial(trial),
-        decision=_decision(study, first, before) if first.kind == "suggested" else None,
+        trial=render.trial(trial, study),
+        decision=decision,
         events=[_with_words(view, render.event(event)) for event in concerning],
     )
 
 
 def _with_words(study: views.Study, event: history.Event) -> history.TrialEvent:
     return history.TrialEvent(**dict(event), in_words=happened(study, event))
+
+
+def _finish_probability(service: Service, study: StudyRow, event: EventRow, before: ReplayState) -> float | None:
+    """Return the probability that a suggested trial finishes, given what was known when it was suggested. None if too
+    few trials had failed, if one of the points is outside the current space, or if the model does not answer."""
+    space, (_, failed) = definition_of(study.definition).space(), before.awaited()
+    finished = [row.parameters for row in before.counting()]
+    if not are_many(len(finished), len(failed)) or service.is_loading:
+        return None
+    points = [event.payload["parameters"], *(before.trials[number].parameters for number in failed), *finished]
+    positions = [position for point in points if (position := space.position(point)) is not None]
+    if len(positions) < len(points):
+        return None
+    found = np.array(positions)
+    try:
+        _, likely = service.ask(study.id, "finishing", found[1 + len(failed) :], found[1 : 1 + len(failed)], found[0])
+    except Unavailable:
+        return None
+    return None if likely is None else float(likely)
 
 
 def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.Decision:
@@ -91,6 +117,7 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
             Labels.of(definition_of(study.definition)),
             definition.plates.shared if definition.plates else (),
             _novelty(space, event, before, Labels.of(definition_of(study.definition))),
+            measured=measured_of(definition.parameters),
             has_intervals=isinstance(definition_of(study.definition).algorithm, AutoProfile),
         ),
     )

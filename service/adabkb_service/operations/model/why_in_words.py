@@ -48,6 +48,7 @@ def in_words(
     shared: Collection[str] = (),
     new: str = "",
     *,
+    measured: Collection[str] = (),
     has_intervals: bool = True,
 ) -> str:
     """Return sentences about why the point of a suggestion was chosen.
@@ -61,11 +62,12 @@ def in_words(
         names: the labels and units of the study.
         shared: names of the parameters whose values are equal on a plate.
         new: a sentence about what nobody had tried before; empty if nothing of this is known.
+        measured: names of the context parameters that are measured with the result.
         has_intervals: whether the bounds of the prediction are those of a 90% interval, as in the profile auto;
             otherwise, its standard deviation is given.
     """
     told = partial(_estimate, has_intervals=has_intervals)
-    return " ".join(_sentences(event.payload, sign, best, distance, context, names, shared, new, told))
+    return " ".join(_sentences(event.payload, sign, best, distance, context, measured, names, shared, new, told))
 
 
 def outlook(lead: float, std: float) -> str:
@@ -88,6 +90,7 @@ def _sentences(
     best: Mapping[str, Any] | None,
     distance: float | None,
     context: Collection[str],
+    measured: Collection[str],
     names: Labels,
     shared: Collection[str],
     new: str,
@@ -97,8 +100,10 @@ def _sentences(
         yield FALLBACK
         return
     held, expected = payload["fixed"] or {}, payload["expected"]
-    if known := {name: value for name, value in held.items() if name in context}:
+    if known := {name: value for name, value in held.items() if name in context and name not in measured}:
         yield f"The context was {_listed(known, names)}."
+    if unknown := {name: value for name, value in held.items() if name in measured}:
+        yield f"The context that is measured with the result was assumed to be {_listed(unknown, names)}."
     if equal := {name: value for name, value in held.items() if name in shared and name not in context}:
         yield f"The trials of plate {payload['plate']} share {_listed(equal, names)}."
     if fixed := {name: value for name, value in held.items() if name not in context and name not in equal}:

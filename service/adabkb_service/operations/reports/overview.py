@@ -25,7 +25,7 @@ from adabkb_service.operations.model.sample import sampled
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.ending import EndedEarly, ended_early
 from adabkb_service.storage import events, grants, observations, overview, result_table, studies
-from adabkb_service.storage.rows import StudyState
+from adabkb_service.storage.rows import StudyRow, StudyState
 from adabkb_service.study import lifecycle, render
 
 MAX_RESULTS = 1500
@@ -125,7 +125,8 @@ class Overview:
             StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
-            definition = definition_of(studies.get(connection, study_id).definition)
+            study = studies.get(connection, study_id)
+            definition = definition_of(study.definition)
             names = [each.name for each in definition.metrics_with_bounds]
             rows, count = result_table.page(
                 connection,
@@ -143,7 +144,7 @@ class Overview:
             queued = [row.trial.number for row in rows if row.trial and row.trial.origin == "queued" and not row.result]
             repeating = result_table.repeating(connection, study_id, queued) if queued else set()
         space = definition.space()
-        return Lines([_line(row, definition, space, corrected, repeats, repeating) for row in rows], count)
+        return Lines([_line(row, study, definition, space, corrected, repeats, repeating) for row in rows], count)
 
     def history(self, study_id: str) -> dict[str, Any]:
         """Return a study's results; if there are many, the extreme ones and a random sample. Each has the prediction
@@ -238,9 +239,9 @@ class Overview:
             StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
-            studies.get(connection, study_id)
+            study = studies.get(connection, study_id)
             rows = overview.recent_trials(connection, study_id, RECENT)
-        return [render.trial(row) for row in rows]
+        return [render.trial(row, study) for row in rows]
 
     def ended(self, study_id: str) -> EndedEarly | None:
         """Return how a user ended a study before its budget was used up; None if no user did."""
@@ -336,13 +337,14 @@ def _remove_gaps(results: Sequence[dict[str, Any]], records: Found, definition: 
 
 def _line(
     row: result_table.TableRow,
+    study: StudyRow,
     definition: StoredDefinition,
     space: Space,
     corrected: set[int],
     repeats: Mapping[int, result_table.Repeats],
     repeating: set[int],
 ) -> Line:
-    trial = None if row.trial is None else render.trial(row.trial)
+    trial = None if row.trial is None else render.trial(row.trial, study)
     if row.result is None:
         return Line(trial, None, is_repeat=trial is not None and trial.number in repeating)
     seq, same = row.result.seq, repeats.get(row.result.seq)

@@ -1,5 +1,5 @@
-"""PATCH /v1/studies/{id} with ``parameters``, ``constraints``, ``mixtures``, ``prior`` or ``baseline``: edit the space
-of a running study.
+"""PATCH /v1/studies/{id} with ``parameters`` or one of the ``REPLACED`` fields, or with a cost budget: edit the space
+of a running study, or other parts of its definition on which the model depends.
 
 An edit is an event that holds the whole new space and its version. Stored trials and results do not change. Results
 inside the new space count (see ``engine/edited.py``), and the model is rebuilt from them. The other results are kept,
@@ -24,7 +24,7 @@ from adabkb_service.engine.axes import canonical
 from adabkb_service.engine.feasibility import incompatible
 from adabkb_service.engine.space import Fixed
 from adabkb_service.engine.wording import brief
-from adabkb_service.errors import FieldError, Invalid, json_pointer
+from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import withdraw_out_of_space_trials
 
@@ -38,6 +38,18 @@ NEEDS_AUTO = (
 NO_DEFAULT = (
     "is missing: give the value that the new parameter {name} had in the existing trials, so that their results still "
     "count"
+)
+NOT_MEASURED = (
+    "is {name}, which the results of this study do not have; name one of its metrics, or create a study with the new "
+    "metric"
+)
+NO_RULE = (
+    "cannot be added while the study runs, since its budget counts whole trials; create another study with the rule, "
+    "and import the results of this one"
+)
+SAME_RULE = (
+    "must stay {value}, since the reports and stopped trials so far are counted by it; create another study, and "
+    "import the results of this one"
 )
 NOT_EDITED = "is not needed: {name} is not among the parameters of this request; add it there, or leave it out here"
 
@@ -56,7 +68,7 @@ def edit(
         parameters: parameters to replace or add, in the stored form; None for none.
         defaults: values of added parameters in the existing trials.
         catalogues: name of a parameter -> changes of its catalogue's table.
-        replaced: new values of ``REPLACED`` fields; absent ones keep their values.
+        replaced: new values of ``REPLACED`` fields, and of a cost budget; absent ones keep their values.
 
     Raises:
         Invalid: the space, one of these fields or a row is invalid; a default is missing, or is not a value of its
@@ -75,6 +87,8 @@ def edit(
     if is_same_space and _is_same(definition.defaults | dict(defaults or {}), definition.defaults):
         _reword(draft, before, new_stored)
         return
+    _check_bounds(definition, rules)
+    _check_early_stopping(definition, rules)
     check_editable(definition, f"/{next(iter(rules))}" if parameters is None and rules else "/parameters")
     event: dict[str, Any] = {
         "version": definition.space_version + 1,
@@ -82,11 +96,57 @@ def edit(
         "defaults": {**_fixed(new, before), **(defaults or {})},
         **({"catalogues": changes} if changes else {}),
         **rules,
+        **_metrics_kept(definition, rules),
     }
     after = _checked(edited(draft.study.definition, event), list(new), before, rules)
     event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
     draft.record("edited", event)
     withdraw_out_of_space_trials(draft)
+
+
+def _check_bounds(definition: StoredDefinition, rules: Fields) -> None:
+    """Refuse bounds of metrics that the study does not measure.
+
+    Raises:
+        Invalid: one error per such bound.
+    """
+    known = [metric.name for metric in definition.metrics_with_bounds]
+    field_errors = [
+        FieldError(f"/outcome_constraints/{index}/metric", NOT_MEASURED.format(name=brief(each["metric"])), "metrics")
+        for index, each in enumerate(rules.get("outcome_constraints", ()))
+        if each["metric"] not in known
+    ]
+    if field_errors:
+        raise Invalid(field_errors)
+
+
+def _metrics_kept(definition: StoredDefinition, rules: Fields) -> Fields:
+    """Return the metrics of each result, in their order, if new bounds alone would not name them all in this order."""
+    if "outcome_constraints" not in rules:
+        return {}
+    names = [metric.name for metric in definition.metrics_with_bounds if not metric.goal and not metric.is_cost]
+    named = dict.fromkeys([*definition.metrics, *(each["metric"] for each in rules["outcome_constraints"])])
+    return {} if [name for name in named if name in names] == names else {"metrics": names}
+
+
+def _check_early_stopping(definition: StoredDefinition, rules: Fields) -> None:
+    """Refuse another rule: reports and stopped trials so far were counted by the current one.
+
+    Raises:
+        Invalid: the study stops no trials early, or one error per field that cannot be changed.
+    """
+    if "early_stopping" not in rules:
+        return
+    if definition.early_stopping is None:
+        raise Invalid([FieldError("/early_stopping", NO_RULE, "early_stopping")])
+    before = definition.early_stopping.model_dump(mode="json")
+    field_errors = [
+        FieldError(f"/early_stopping/{name}", SAME_RULE.format(value=shown(before.get(name))), "early_stopping")
+        for name in ("rule", "max_steps", "metric")
+        if not _is_same(rules["early_stopping"].get(name), before.get(name))
+    ]
+    if field_errors:
+        raise Invalid(field_errors)
 
 
 def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Fields]) -> dict[str, Fields]:

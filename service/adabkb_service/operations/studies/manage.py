@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection
 from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers
-from adabkb_service.contract.budget import FIXED_BUDGET, NEEDS_PLATES, cost_budget_of
+from adabkb_service.contract.budget import IN_COSTS, NEEDS_PLATES, NOT_IN_COSTS, cost_budget_of
 from adabkb_service.contract.context import ALONE as IN_CONTEXT
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.objectives import ALONE
@@ -296,22 +296,37 @@ def _change(
     study = draft.study
     check_revision(study, revisions)
     _check_rules(study, changes)
-    if "budget" in changes and cost_budget_of(study.definition) is not None:
-        raise Invalid([FieldError("/budget", FIXED_BUDGET, "budget")])
-    if isinstance(changes.get("budget"), dict) and definition_of(study.definition).plates is None:
-        raise Invalid([FieldError("/budget", NEEDS_PLATES, "budget")])
+    _check_budget(study, changes)
     is_paused = changes["state"] == "paused" if "state" in changes else study.paused
     if is_paused != study.paused:
         draft.record("paused" if is_paused else "resumed", {})
-    if space := {name: changes[name] for name in SPACE if name in changes}:
+    edited = SPACE if cost_budget_of(study.definition) is None else (*SPACE, "budget")
+    if space := {name: changes[name] for name in edited if name in changes}:
         edit(draft, **space)
-    new = {name: changes[name] for name in CHANGEABLE if name in changes and changes[name] != getattr(study, name)}
+    columns = [name for name in CHANGEABLE if name in changes and name not in edited]
+    new = {name: changes[name] for name in columns if changes[name] != getattr(study, name)}
     if "quantities" in changes and changes["quantities"] != study.definition.get("quantities", {}):
         new["quantities"] = _checked_quantities(study, changes["quantities"])
     if new:
         draft.record("updated", {"changes": new})
     lifecycle.update_state(draft)
     return Outcome(lifecycle.full_view(draft.study))
+
+
+def _check_budget(study: StudyRow, changes: dict[str, Any]) -> None:
+    """Refuse a new budget of a kind that the study does not support."""
+    if "budget" not in changes:
+        return
+    budget, message = changes["budget"], None
+    is_cost = isinstance(budget, dict) and "cost" in budget
+    if cost_budget_of(study.definition) is not None:
+        message = None if is_cost else IN_COSTS
+    elif is_cost:
+        message = NOT_IN_COSTS
+    elif isinstance(budget, dict) and definition_of(study.definition).plates is None:
+        message = NEEDS_PLATES
+    if message is not None:
+        raise Invalid([FieldError("/budget", message, "budget")])
 
 
 def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:

@@ -38,8 +38,8 @@ def trial(service: Service, study_id: str, number: int) -> answers.Trial:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
     """
     with service.database.reading() as connection:
-        studies.get(connection, study_id)
-        return render.trial(trials.get(connection, study_id, number))
+        study = studies.get(connection, study_id)
+        return render.trial(trials.get(connection, study_id, number), study)
 
 
 def list_trials(
@@ -55,11 +55,11 @@ def list_trials(
     ordered by number."""
     texts = [_texts(name, value) for name, value in attributes]
     with service.database.reading() as connection:
-        studies.get(connection, study_id)
+        study = studies.get(connection, study_id)
         items: list[answers.Trial] = []
         while True:
             found = trials.bounded_page(connection, study_id, state=state, after=after, limit=limit, texts=texts)
-            items += (render.trial(row) for row in found.rows if _has(row, attributes))
+            items += (render.trial(row, study) for row in found.rows if _has(row, attributes))
             if len(items) > limit:
                 return Page(items[:limit], items[limit - 1].number)
             if found.is_last:

@@ -56,7 +56,7 @@ def message(study: StudyRow, event: EventRow, trial: TrialRow | None, notificati
         seq=event.seq,
         at=event.created_at,
         text=_text(study, event, trial),
-        trial=None if trial is None else render.trial(trial),
+        trial=None if trial is None else render.trial(trial, study),
     )
 
 

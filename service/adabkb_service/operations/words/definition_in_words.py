@@ -10,6 +10,7 @@ from io import StringIO
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.budget import PlateBudget
+from adabkb_service.contract.context import MEASURED
 from adabkb_service.contract.cost import CostBudget
 from adabkb_service.contract.mixtures import Mixture
 from adabkb_service.contract.parameters import (
@@ -49,7 +50,8 @@ def values(parameter: Parameter) -> str:
     """Return the possible values of a parameter, and whether it is a context parameter."""
     if isinstance(parameter, FixedParameter):
         return shown(parameter.value)
-    return _values(parameter) + ("; known, not chosen" if parameter.context else "")
+    known = "; measured with the result" if parameter.context == MEASURED else "; known, not chosen"
+    return _values(parameter) + (known if parameter.context else "")
 
 
 def _values(parameter: Parameter) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import MetricPrediction, Observation, Prediction, Study, Trial
 from adabkb_service.contract.budget import PlateBudget
-from adabkb_service.contract.context import context_of
+from adabkb_service.contract.context import context_of, measured_of
 from adabkb_service.contract.cost import COST, CostBudget
 from adabkb_service.contract.curves import Estimate
 from adabkb_service.contract.metrics import OutcomeConstraint
@@ -121,6 +121,22 @@ def can_ask(study: Study) -> bool:
 def context(study: Study) -> list[str]:
     """Return the names of the context parameters."""
     return context_of(study.parameters)
+
+
+def measured_context(study: Study) -> list[str]:
+    """Return the names of the context parameters that are measured with the result."""
+    return measured_of(study.parameters)
+
+
+def set_by_trial(study: Study) -> list[str]:
+    """Return the names of the parameters whose values a trial gives: all but those measured with the result."""
+    return [each.name for each in study.parameters if each.name not in measured_context(study)]
+
+
+def is_as_suggested(study: Study, trial: Trial, evaluated: Mapping[str, Any]) -> bool:
+    """Return whether a trial was evaluated as suggested, whatever was measured with the result."""
+    measured = measured_context(study)
+    return {name: value for name, value in evaluated.items() if name not in measured} == trial.parameters
 
 
 def chosen(study: Study) -> list[str]:

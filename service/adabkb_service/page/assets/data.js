@@ -201,8 +201,22 @@ export class StudyData {
   /** The best points; of a context, if one is given.
    * @returns {Promise<Recommendation>}
    */
-  async recommendation() {
-    const query = inContext(this.context);
+  recommendation() {
+    return this.recommended(inContext(this.context));
+  }
+
+  /** The best points in the context of the latest result.
+   * @returns {Promise<Recommendation>}
+   */
+  latest() {
+    return this.recommended("?context=latest");
+  }
+
+  /** The best points for a query.
+   * @param {string} query
+   * @returns {Promise<Recommendation>}
+   */
+  async recommended(query) {
     const [{ quantities = {} }, found] = await Promise.all([
       this.study(),
       this.once(`recommendation${query}`, () => call("GET", `${this.api}/recommendation${query}`)),

@@ -168,7 +168,7 @@ function inWords({
     step && ` in steps of ${step}`,
     scale && ", on a log scale",
     periodic && ", whose ends are the same point",
-    context && ", known, not chosen",
+    context && (context === "measured" ? ", measured with the result" : ", known, not chosen"),
     when &&
       `, only if ${Object.entries(when)
         .map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`)
@@ -237,6 +237,7 @@ function showFields(row, given, belief, inUse) {
   field(row, "kind").value = given.kind;
   for (const name of ["low", "high", "step", "unit", "label", "table"]) field(row, name).value = given[name] ?? "";
   for (const name of ["periodic", "context"]) box(row, name).checked = given[name] === true;
+  box(row, "measured").checked = given.context === "measured";
   box(row, "log").checked = given.scale === "log";
   field(row, "around").value = String(belief?.around ?? "");
   field(row, "spread").value = String(belief?.width ?? belief?.factor ?? "");
@@ -267,6 +268,7 @@ function parameter(row) {
     if (words !== "") found[name] = words;
   }
   if (found.kind !== "fixed" && box(row, "context").checked) found.context = true;
+  if (found.kind !== "fixed" && box(row, "measured").checked) found.context = "measured";
   const when = conditions(row, rows());
   return when ? { ...found, when } : found;
 }

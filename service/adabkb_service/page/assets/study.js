@@ -38,16 +38,19 @@ function write(row, model, observed) {
   one(row, "[data-by=observed]", HTMLElement).textContent = observed;
 }
 
-/** Show beside the best result the recommended point with its expected value. With few results it is hardly known.
+/** Show beside the best result the recommended point with its expected value. With few results it is hardly known. If
+ * the best point depends on a context with numbers, such as the day, it is the point for the latest result's context.
  * @param {Recommendation["model"]} model
  * @param {Recommendation["observed"]} observed
  */
 async function tellRecommended(model, observed) {
   const told = ifThere("recommended-now", HTMLElement);
   if (!told) return;
+  const isNow = parameters.some(({ context, kind }) => context && ["float", "int"].includes(kind));
+  if (isNow) ({ model, observed } = await data.latest());
   const { outlook, results, progress } = await data.assessment();
   const isEarly = outlook.fewest !== null && results < outlook.fewest;
-  told.hidden = !model || !(model.std > 0) || isEarly || data.context !== undefined;
+  told.hidden = !model || !(model.std > 0) || isEarly || (!isNow && data.context !== undefined);
   if (!model || told.hidden) return;
   const isSame = JSON.stringify(model.parameters) === JSON.stringify(observed?.parameters);
   const [number, ...rest] = expected(ofInterval(model, algorithm), plain("value")).split(" (");
@@ -56,7 +59,7 @@ async function tellRecommended(model, observed) {
   const range = rest.length ? [`${rest.join(" (").replace(/\)$/, "")} on average`] : [];
   if (isSame && at && repetition) range.push(`a repetition: ${between(repetition, at.std, plain("value"))}`);
   told.replaceChildren(
-    made("h3", {}, "Recommended: expected by the model"),
+    made("h3", {}, `Recommended${isNow ? " now, in the latest context" : ""}: expected by the model`),
     made("p", {}, made("strong", {}, number), ...(unit ? [" ", made("span", { className: "of" }, unit)] : [])),
     made("p", {}, ...(isSame ? ["the same point"] : [conditionsOf(model.parameters)])),
     ...(range.length ? [made("small", {}, range.join("; "))] : []),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto import failures
 from adabkb_service.engine.auto.acquisition import failing
 from adabkb_service.engine.auto.config import Config, Problem
 from adabkb_service.engine.auto.policy import auto
@@ -38,7 +39,7 @@ def share_of_failures(seed: int, steps: int = 80) -> float:
 
 def test_learning_where_evaluations_fail_reduces_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     learned = [share_of_failures(seed) for seed in range(3)]
-    monkeypatch.setattr(failing, "FEWEST", 10**9)
+    monkeypatch.setattr(failures, "FEWEST", 10**9)
     assert np.mean(learned) < 0.8 * np.mean([share_of_failures(seed) for seed in range(3)])
 
 
@@ -55,4 +56,4 @@ def test_failing_region_is_predicted() -> None:
 
 @pytest.mark.parametrize(("finished", "failed", "many"), [(0, 2, False), (0, 3, True), (4, 3, True), (5, 3, False)])
 def test_few_failures_do_not_make_a_region(finished: int, failed: int, *, many: bool) -> None:
-    assert failing.are_many(finished, failed) == many
+    assert failures.are_many(finished, failed) == many

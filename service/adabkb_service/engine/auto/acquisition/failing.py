@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.acquisition.outcomes import Bounded
 from adabkb_service.engine.auto.config import Problem
+from adabkb_service.engine.auto.failures import are_many
 from adabkb_service.engine.auto.model import likelihood, surrogate
 from adabkb_service.engine.auto.model.likelihood import Evidence
 from adabkb_service.engine.auto.model.rows import best_and_sample
@@ -27,17 +28,8 @@ MOST = (200, 200)
 """The maximum numbers of failed and of finished points in the model."""
 LEARNED_FROM = (50, 50)
 """The maximum numbers of failed and of finished points from which the hyperparameters are learned."""
-FEWEST, SHARE = 3, 0.4
-"""The minimum number of failed points, and their minimum share of all points with an outcome, for this model. If fewer
-fail, a failed point counts as a vague result (module ``issued``) instead, since a region that is excluded on little
-evidence may contain the optimum."""
 NOISE = 0.01
 """Initial noise ratio of the hyperparameter search."""
-
-
-def are_many(finished: int, failed: int) -> bool:
-    """Return whether enough points fail to learn where they do."""
-    return failed >= FEWEST and failed >= SHARE * (finished + failed)
 
 
 def finish_probability(problem: Problem, finished: Array, failed: Array, points: Array) -> Array | None:

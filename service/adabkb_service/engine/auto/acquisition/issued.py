@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import record as records
-from adabkb_service.engine.auto.acquisition.failing import are_many, finishing
+from adabkb_service.engine.auto.acquisition.failing import finishing
 from adabkb_service.engine.auto.acquisition.objectives import best_within, contenders, scalarised
 from adabkb_service.engine.auto.acquisition.outcomes import Bounded, Constrained, View
 from adabkb_service.engine.auto.acquisition.per_cost import Cost, PerCost
 from adabkb_service.engine.auto.acquisition.plateaus import Plateaus, plateaus
 from adabkb_service.engine.auto.acquisition.prior_weighted import PriorWeighted, Single, best_quarter, is_trusted
 from adabkb_service.engine.auto.acquisition.scalarised import Scalarised
+from adabkb_service.engine.auto.failures import are_many
 from adabkb_service.engine.auto.model.feasible_results import ranked
 from adabkb_service.engine.auto.model.surrogate import Surrogate
 from adabkb_service.engine.auto.model.transferred import Transferred, transferred

@@ -80,10 +80,12 @@ def predict(state: State, points: Array) -> Prediction:
     return replace(found, metrics=metrics, feasible=feasible_probability(state, points))
 
 
-def finish_probability(state: State, points: Array, failed: Array) -> Array | None:
+def finish_probability(state: State, points: Array, failed: Array, finished: Array | None = None) -> Array | None:
     """Return the probability that a trial at cube positions (k, d) finishes instead of failing, (k,), given the
-    positions of failed points, (f, d). None while too few have failed: see ``failing``."""
-    return failing.finish_probability(state.problem, state.record.positions, failed, points)
+    positions of failed points, (f, d), and of finished ones, (n, d); by default, those of all results. None while too
+    few have failed: see ``failing``."""
+    given = state.record.positions if finished is None else finished
+    return failing.finish_probability(state.problem, given, failed, points)
 
 
 def predict_one(state: State, points: Array) -> Prediction:

@@ -1,0 +1,54 @@
+"""The table of settings of studies that searches without a server take."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from adabkb_client import Float
+from adabkb_client._settings import StudySettings
+from adabkb_integrations.inprocess import maximize, minimize
+from adabkb_integrations.inprocess.search import Options
+from adabkb_integrations.optuna import AdaBKBSampler
+
+ROOT = Path(__file__).parents[3]
+
+
+def rows() -> dict[str, list[str]]:
+    """Setting -> the other cells of its row."""
+    text = (ROOT / "docs/integrations.md").read_text()
+    table = text.split("| Setting | `minimize` | sampler | Otherwise |")[1].split("\n\n")[0].splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    return {name.strip("`"): others for name, *others in cells}
+
+
+def test_the_table_has_each_setting_and_says_who_takes_it() -> None:
+    found, settings = rows(), get_type_hints(StudySettings).keys()
+    assert found.keys() == settings
+    options = {*Options.__annotations__, "budget"}
+    assert {name for name, (taken, *_) in found.items() if taken == "yes"} == options & settings
+    arguments = inspect.signature(AdaBKBSampler).parameters.keys()
+    assert {name for name, (_, taken, _) in found.items() if taken == "yes"} == arguments & settings
+    assert [name for name, (one, other, why) in found.items() if "no" in (one, other) and not why] == []
+
+
+def test_a_robust_search_gives_an_outlier_less_weight() -> None:
+    """It finds the optimum although its third result is far off, and repeats the point of that result."""
+    calls = []
+
+    def value(x: float) -> float:
+        calls.append(x)
+        return 50.0 if len(calls) == 12 else -((x - 0.3) ** 2)
+
+    maximize(value, {"x": Float(0, 1)}, 24, seed=1, robust=True, progress=False)
+    assert calls.count(calls[11]) > 1
+
+
+def test_what_needs_a_server_is_refused() -> None:
+    with pytest.raises(ValueError, match="humidity is measured with the result, which needs a study on a server"):
+        minimize(lambda x: x, {"x": Float(0, 1), "humidity": Float(0, 1, context="measured")}, 3)
+    with pytest.raises(ValueError, match="robust requires the algorithm"):
+        minimize(lambda x: x, {"x": Float(0, 1)}, 3, robust=True, algorithm={"kind": "sobol"})
