@@ -22,7 +22,7 @@ FAST := tests/acceptance/docs tests/integration/study tests/integration/operatio
 # Otherwise each of the hundreds of processes that the tests start compiles all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install serve demo docs check unit test page lint lint-deployment lint-scripts proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
+.PHONY: install serve demo docs check unit test page lint lint-code lint-deployment lint-scripts lint-types proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
 
 install: $(LOOPS) $(SITE)
 
@@ -59,10 +59,15 @@ unit: $(LOOPS)  ## the tests without a database or a server (a minute and a half
 test: lint  ## what CI runs
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder  # four, as tests of real servers wait
 
-lint: $(SITE) lint-scripts lint-deployment
+lint: $(SITE)  ## all linters, two at a time: types take the longest
+	@$(MAKE) --no-print-directory -j 2 lint-types lint-code lint-scripts lint-deployment
+
+lint-types: $(STAMP)
+	@$(BIN)/mypy
+
+lint-code: $(STAMP)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy --num-workers 2
 	@$(BIN)/lint-imports --no-cache
 
 lint-deployment: $(STAMP)  ## what runs only elsewhere: shell scripts, the image, the workflows
