@@ -106,8 +106,9 @@ def of_point(variable: str, name: str, parameters: object) -> str | None:
 def for_optuna() -> str:
     """Return the remedy for an objective written for Optuna."""
     return (
-        "this function is written for Optuna. Take the parameters of the study as arguments, `def objective(x, y):`, "
-        "and leave out pass_trial. Or run the function unchanged: `study.optimize(objective)`"
+        "this function is written for Optuna, so `study.optimize(objective)` runs it unchanged. For `study.run`, take "
+        "the parameters of the study as arguments, `def objective(x, y):`; with pass_trial, read `trial.parameters`, "
+        "and end when `trial.report(step, value)` or `trial.should_stop()` returns True"
     )
 
 

@@ -104,10 +104,20 @@ class Check(Answer):
     """A reason not to rely on the model."""
 
     check: Annotated[
-        Literal["model_failed", "model_busy", "few_results", "outlier", "poor_predictions", "too_sure", "edge"],
+        Literal[
+            "model_failed",
+            "model_busy",
+            "beyond_bounds",
+            "few_results",
+            "outlier",
+            "poor_predictions",
+            "too_sure",
+            "edge",
+        ],
         Field(
             description="model_failed: the model could not be updated; model_busy: the model did not answer, so the "
-            "parts that need it are missing; few_results: too few results for the number of parameters; outlier: a "
+            "parts that need it are missing; beyond_bounds: the best result is better than the natural bound of the "
+            "objective allows; few_results: too few results for the number of parameters; outlier: a "
             "result is improbable given the others; poor_predictions: predictions of left-out results are hardly "
             "better than the median; too_sure: too few results lie inside their 90% intervals; edge: the best point is "
             "at an end of a range"
@@ -116,7 +126,10 @@ class Check(Answer):
     text: Text
     metric: Annotated[str | None, Field(description="the objective concerned, if there are several")] = None
     observation: Annotated[int | None, Field(description="seq of the outlier")] = None
-    trial: Annotated[int | None, Field(description="the trial of the outlier; null for a user-supplied point")] = None
+    trial: Annotated[
+        int | None,
+        Field(description="the trial of the outlier or of the impossible result; null for a user-supplied point"),
+    ] = None
     parameter: Annotated[str | None, Field(description="the parameter whose range ends at the best point")] = None
     widened: Annotated[
         dict[str, Any] | None,

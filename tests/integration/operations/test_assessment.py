@@ -464,6 +464,18 @@ def test_predictions_are_finite_for_extreme_results(running: Service) -> None:
     assert assessment(running, "s").results == 9
 
 
+def test_a_best_result_beyond_its_natural_bound_is_a_warning_and_no_reason_to_stop(running: Service) -> None:
+    """A typing error is accepted up to the range beyond a bound, since results are noisy."""
+    bounds = {"value": {"low": 0.0, "high": 100.0, "unit": "%"}}
+    create(running, definition(parameters=LAB, direction="maximize", quantities=bounds))
+    grown(running, 12)
+    observe(running, "s", Value(150.0, parameters={"temperature": 80.0, "catalyst": "XPhos", "dye": 0.1}))
+    found = assessment(running, "s")
+    assert found.checks[0].check == "beyond_bounds"
+    assert "The best result is 150\xa0%, but 100\xa0% is the best possible one." in found.checks[0].text
+    assert "You can stop" not in found.outlook.text
+
+
 def test_parameters_are_not_ranked_before_there_are_enough_results(running: Service) -> None:
     """Their order may change with each of the first results."""
     create(running, definition(parameters=LAB))

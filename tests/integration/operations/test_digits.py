@@ -81,7 +81,7 @@ def test_all_numbers_are_short(one: float, other: float, value: float, std: floa
             6.3,
             1.0,
             6.3,
-            "It is probably too early to stop. The model cannot rule out the best possible result, 100\xa0%.",
+            "It is probably too early to stop. The model cannot rule out the best possible result, 100\xa0%: a gain ",
         ),
         (
             6.3,
@@ -93,7 +93,13 @@ def test_all_numbers_are_short(one: float, other: float, value: float, std: floa
             1.7,
             None,
             1.7,
-            "It is probably too early to stop. The model cannot rule out the best possible result, 100\xa0%.",
+            "You can stop unless a gain of 1.7\xa0percentage points is worth more trials. The model cannot rule out ",
+        ),
+        (
+            None,
+            1.0,
+            1.7,
+            "You can stop unless a gain of 1.7\xa0percentage points is worth more trials. The model cannot rule out ",
         ),
         (
             None,
@@ -112,7 +118,7 @@ def test_all_numbers_are_short(one: float, other: float, value: float, std: floa
             None,
             1.0,
             6.3,
-            "It is probably too early to stop. The model cannot rule out the best possible result, 100\xa0%.",
+            "It is probably too early to stop. The model cannot rule out the best possible result, 100\xa0%: a gain ",
         ),
         (None, 1.0, None, "It is probably too early to stop. According to the model, the remaining gain may exceed "),
     ],

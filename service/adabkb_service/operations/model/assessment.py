@@ -392,6 +392,8 @@ def _possible(facts: _Facts) -> words.Possible:
     if best is not None and model is not None and model.at_best is not None and facts.definition.algorithm.has_model:
         values.append(model.at_best.mean)
     rooms = [each for each in (room(value, facts.study.direction, bounds) for value in values) if each is not None]
+    if best is not None and _is_impossible(facts, best.value):
+        rooms = []  # nobody knows the best possible result while one is beyond it
     spread = None if model is None else model.spreads.get("")
     return words.Possible(
         gap=facts.gap if model is None else model.gap,
@@ -402,6 +404,12 @@ def _possible(facts: _Facts) -> words.Possible:
         sign=facts.definition.sign,
         expected=None if model is None else model.mean,
     )
+
+
+def _is_impossible(facts: _Facts, value: float) -> bool:
+    """Return whether a result is better than the best possible one, by its natural bound."""
+    quantity = facts.names.quantity()
+    return facts.study.direction is not None and (quantity.within(value) - value) * facts.definition.sign < 0.0
 
 
 def _probability(study: Study) -> float | None:
@@ -415,6 +423,9 @@ def _probability(study: Study) -> float | None:
 def _checks(facts: _Facts) -> Iterator[answers.Check]:
     if facts.trouble is not None:
         yield facts.trouble
+    if (best := facts.study.best) is not None and _is_impossible(facts, best.value):
+        text = words.beyond_bounds(best.value, facts.definition.sign, facts.names.quantity())
+        yield answers.Check(check="beyond_bounds", text=text, trial=best.trial)
     if facts.model is None:
         return
     fewest = facts.model.fewest

@@ -418,7 +418,10 @@ def _not_little(found: Outlook, results: int, possible: Possible) -> Iterator[st
             yield f"You can stop unless a gain of {possible.in_unit(possible.gap)} is worth more trials."
         yield _by_model(found, possible)
     elif possible.room is not None and (is_unknown or possible.gap is not None):
-        yield f"{NOT_YET} The model cannot rule out the best possible result, {possible.bound}."
+        gain = possible.in_unit(possible.room)
+        is_small = possible.room < (MUCH * possible.extent if found.noise is None else 2.0 * found.noise)
+        yield f"You can stop unless a gain of {gain} is worth more trials." if is_small else NOT_YET
+        yield f"The model cannot rule out the best possible result, {possible.bound}: a gain of at most {gain}."
     elif is_unknown and found.fewest is not None:
         yield f"{NOT_YET} According to the model, the remaining gain may exceed the range of all results."
     else:
@@ -481,6 +484,15 @@ def few_results(results: int, parameters: int, fewest: int) -> str:
     """Warn that there are few results."""
     of = f"{_counted(parameters, 'parameter')} that {'varies' if parameters == 1 else 'vary'}"
     return f"Few results: {results}, for {of}. Do not rely on the model before there are {fewest}."
+
+
+def beyond_bounds(best: float, sign: float, quantity: Quantity) -> str:
+    """Warn that the best result is better than the best possible one."""
+    end, value = Possible(None, None, None, 0.0, quantity, sign).bound, with_unit(f"{best:.9g}", quantity.unit)
+    return (
+        f"The best result is {value}, but {end} is the best possible one. Correct the result or the natural bound. "
+        "Until then, do not rely on what is said about the best point."
+    )
 
 
 def outlier(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:

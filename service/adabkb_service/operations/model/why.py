@@ -145,6 +145,9 @@ def _distance(space: Space, parameters: dict[str, object], before: ReplayState) 
     differences[:, periodic] = np.minimum(differences[:, periodic], 1.0 - differences[:, periodic])
     without_order = [axis.raw_bounds is None for axis in space.axes]
     differences[:, without_order] = differences[:, without_order] > 0.0
+    # A position is the middle of a bin, but the range is from the first value to the last one.
+    differences *= [1.0 if not axis.count or axis.count < 2 else axis.count / (axis.count - 1) for axis in space.axes]
+    differences = np.minimum(differences, 1.0)
     return float(differences.max(axis=1).min())
 
 

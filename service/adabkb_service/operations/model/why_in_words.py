@@ -141,6 +141,10 @@ def _expectation(
         yield f"The model expected {told(expected, quantity)} there."
     else:
         lead = sign * (expected["mean"] - best["value"])
+        bound = quantity.high if sign > 0 else quantity.low
+        if bound is not None and sign * (best["value"] - bound) >= 0.0:
+            yield f"It expected {told(expected, quantity)}; no result can be better than the best one so far."
+            return
         yield outlook(lead, expected["std"])
         value = with_unit(_resolved(best["value"], expected["std"]), quantity.unit)
         chance = _probability(lead, expected["std"])

@@ -153,10 +153,10 @@ export class AssessmentPanel {
     for (const check of checks) {
       const item = document.createElement("li");
       item.textContent = check.text;
-      if (check.observation) {
+      if (check.observation || check.trial) {
         const link = document.createElement("a");
-        link.href = `${this.data.page}/results/${check.observation}`;
-        link.textContent = `Look at ${numbered({ trial: check.trial, seq: check.observation })}`;
+        link.href = `${this.data.page}/${check.observation ? `results/${check.observation}` : `trials/${check.trial}`}`;
+        link.textContent = `Look at ${numbered({ trial: check.trial, seq: check.observation ?? 0 })}`;
         item.append(" ", link);
       }
       if (check.widened && this.mayAct) {
