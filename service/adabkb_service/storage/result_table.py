@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import (
@@ -331,6 +332,13 @@ def others(connection: Connection, study_id: str, seq: int) -> Others:
     there = _mean(same) if same else None
     count, low, high = connection.execute(query).one()
     return Others(count, math.nan if low is None else low, math.nan if high is None else high, there)
+
+
+def count_before(connection: Connection, study_id: str, moment: datetime) -> int:
+    """Return the number of results that were stored up to a moment and count."""
+    columns = observations.c
+    counted = columns.study_id == study_id, columns.observed_at <= moment, columns.excluded.is_(False)
+    return connection.scalar(select(func.count()).select_from(observations).where(*counted)) or 0
 
 
 def repeating(connection: Connection, study_id: str, numbers: Sequence[int]) -> set[int]:

@@ -19,7 +19,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.study import lifecycle
 from tests.calls import watching
-from tests.integration.operations.conftest import SYSTEMS, definition
+from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.integration.operations.verbs import (
     Ask,
     Failure,
@@ -510,6 +510,21 @@ def test_unusual_result_is_named_by_what_the_model_expected(running: Service) ->
         r"Check the number and its decimal point\.",
         found.warning,
     )
+
+
+def test_a_prediction_from_too_few_results_accuses_no_result(running: Service, clock: ManualClock) -> None:
+    """The first trials of a study rest on one or two results, which say little about other points."""
+    create(running, definition(parameters=LAB, direction="maximize", quantities={"value": {"unit": "%"}}))
+    point = {"temperature": 90.0, "catalyst": "XPhos", "dye": 0.1}
+    observe_batch(running, "s", [Value(value, parameters=point) for value in (58.0, 58.1, 57.9)])
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    assert trial.expected is not None
+    assert trial.expected.lcb is not None
+    assert trial.expected.lcb > 45.0
+    observe(running, "s", Value(35.0, trial.number))
+    clock.advance(1)
+    grown(running, 10, seed=1)
+    assert stored(running, "s", 4).warning == ""
 
 
 def test_own_result_is_unusual_far_outside_the_range_of_all_others(running: Service) -> None:

@@ -16,6 +16,7 @@ from adabkb_service.contract.quantities import with_unit
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.answers import INTERVAL
 from adabkb_service.errors import Unavailable
+from adabkb_service.inference.questions import Assessed
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words import digits, wording
 from adabkb_service.storage import observations, result_table, studies, trials
@@ -50,7 +51,8 @@ class Stored:
 
 def stored(service: Service, study_id: str, seq: int) -> Stored:
     """Return what to say about a result. It is unusual outside the 99% interval of what the model expected when it
-    chose the point, widened by the noise; without such a prediction, if it is far outside the range of all others; and
+    chose the point, widened by the noise; without such a prediction, or if there were too few results to rely on it, if
+    it is far outside the range of all others; and
     beyond natural bounds. Where there are other results at its point, it is compared with these instead.
 
     Raises:
@@ -62,7 +64,7 @@ def stored(service: Service, study_id: str, seq: int) -> Stored:
     study = lifecycle.full_view(row)
     result = judged.result
     numbers = wording.result(study.quantities, {"value": result.value, "metrics": result.metrics or {}})
-    return Stored(numbers, _sentence(study, judged, partial(_noise, service, row)))
+    return Stored(numbers, _sentence(study, judged, partial(_assessed, service, row)))
 
 
 def warnings(service: Service, study_id: str, seqs: Sequence[int]) -> dict[int, str]:
@@ -81,9 +83,9 @@ def warnings(service: Service, study_id: str, seqs: Sequence[int]) -> dict[int, 
             for result in observations.of_numbers(connection, study_id, seqs)
             if not result.excluded
         ]
-    study, noise = lifecycle.full_view(row), cache(partial(_noise, service, row))
+    study, assessed = lifecycle.full_view(row), cache(partial(_assessed, service, row))
     found = {
-        each.result.seq: _sentence(study, each, noise)
+        each.result.seq: _sentence(study, each, assessed)
         for each in judged
         if not each.result.outside and each.confirmed != each.result.value
     }
@@ -96,6 +98,8 @@ class _Judged:
 
     result: Observation
     trial: Trial | None
+    before: int
+    """The number of results when the trial was suggested; 0 without a trial."""
     others: result_table.Others
     confirmed: Any
     """The value that a person has confirmed; None without one."""
@@ -108,40 +112,40 @@ def _judged(connection: Connection, row: StudyRow, result: ObservationRow) -> _J
     return _Judged(
         render.observation(result, definition, definition.space()),
         trial,
+        0 if trial is None else result_table.count_before(connection, row.id, trial.created_at),
         result_table.others(connection, row.id, result.seq),
         (attributes or {}).get(CONFIRMED),
     )
 
 
-def _sentence(study: Study, judged: _Judged, noise: Callable[[], float | None]) -> str:
+def _sentence(study: Study, judged: _Judged, assessed: Callable[[], Assessed | None]) -> str:
     result, others = judged.result, judged.others
     if result.beyond_natural_bounds:
         return wording.beyond_natural_bounds(study, result)
     if result.value is None or study.objectives or others.count < FEWEST:
         return ""
-    return _warning(study, result.value, others, judged.trial, noise)
+    return _warning(study, result.value, judged, assessed)
 
 
-def _noise(service: Service, row: StudyRow) -> float | None:
-    """Return the standard deviation of repeated results; None if the model does not tell it in time."""
+def _assessed(service: Service, row: StudyRow) -> Assessed | None:
+    """Return facts about the model; None if it does not answer in time."""
     try:
         _, assessed = service.ask(row.id, "assessment", None if row.best is None else row.best["parameters"])
     except Unavailable:
         return None
-    return assessed.repeated or 0.0
+    return assessed
 
 
-def _warning(
-    study: Study, value: float, others: result_table.Others, trial: Trial | None, noise: Callable[[], float | None]
-) -> str:
+def _warning(study: Study, value: float, judged: _Judged, assessed: Callable[[], Assessed | None]) -> str:
     """Return a sentence about a value that is unusual beside the other results; empty if it is not."""
+    others = judged.others
     extent = others.high - others.low
     if others.there is not None:
         if abs(value - others.there) <= APART * extent:
             return ""
         there = wording.in_unit(study, None, float(f"{others.there:.4g}"))
         return f"This is unusual: at the same point, the result was {there} before. {CHECK}"
-    expected = _expected(study, trial, noise)
+    expected = _expected(study, judged, assessed)
     if expected is not None:
         low, high = expected
         if not low <= value <= high:
@@ -154,15 +158,17 @@ def _warning(
     return ""
 
 
-def _expected(study: Study, trial: Trial | None, noise: Callable[[], float | None]) -> tuple[float, float] | None:
+def _expected(study: Study, judged: _Judged, assessed: Callable[[], Assessed | None]) -> tuple[float, float] | None:
     """Return the central 99% interval of a result of a trial: the prediction that the model made when it chose the
-    point, widened by the noise. None without a prediction, or if the model does not answer in time."""
-    found = None if trial is None else trial.expected
+    point, widened by the noise. None without a prediction, if the model had too few results to rely on it, or if it
+    does not answer in time."""
+    found = None if judged.trial is None else judged.trial.expected
     if found is None or None in (found.mean, found.lcb, found.ucb) or not isinstance(study.algorithm, AutoProfile):
         return None
-    repeated = noise()
-    if repeated is None:
+    model = assessed()
+    if model is None or judged.before < (model.fewest or 0):
         return None
+    repeated = model.repeated or 0.0
     mean, lcb, ucb = found.mean or 0.0, found.lcb or 0.0, found.ucb or 0.0
     low = mean - math.hypot((mean - lcb) * WIDE / INTERVAL, WIDE * repeated)
     high = mean + math.hypot((ucb - mean) * WIDE / INTERVAL, WIDE * repeated)
