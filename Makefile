@@ -22,7 +22,7 @@ FAST := tests/acceptance/docs tests/integration/study tests/integration/operatio
 # Otherwise each of the hundreds of processes that the tests start compiles all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install serve demo docs check unit test page lint lint-code lint-deployment lint-scripts lint-types proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
+.PHONY: install serve demo docs check unit test page lint lint-code lint-deployment lint-scripts lint-types run-tests proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
 
 install: $(LOOPS) $(SITE)
 
@@ -56,7 +56,10 @@ check: lint  ## linters and fast tests, before each commit
 unit: $(LOOPS)  ## the tests without a database or a server (a minute and a half)
 	@$(BIN)/python -m pytest -n 2 -q tests/unit
 
-test: lint  ## what CI runs
+test: $(SITE) lint-code lint-scripts lint-deployment  ## what CI runs
+	@$(MAKE) --no-print-directory -j 2 lint-types run-tests  # types take as long as all other linters together
+
+run-tests: $(LOOPS)
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder  # four, as tests of real servers wait
 
 lint: $(SITE)  ## all linters, two at a time: types take the longest
