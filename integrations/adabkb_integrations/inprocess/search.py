@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypedDict, Unpack
 
-from adabkb_client import Fixed, Mixture, OutcomeConstraint, Parameter, StudyObjective
+from adabkb_client import Mixture, OutcomeConstraint, Parameter, StudyObjective
 from adabkb_client._parameters import to_wire
 from adabkb_client._run.evaluation import Evaluation
 from adabkb_client._run.evaluation import Result as Told
@@ -361,8 +361,8 @@ def _budgets(given: SearchBudget) -> tuple[int | None, float | None]:
 
 
 def _check_known(space: Mapping[str, Parameter]) -> None:
-    for name, each in space.items():
-        if not isinstance(each, Fixed) and each.context == "measured":
+    for name, each in space.items() if isinstance(space, Mapping) else ():
+        if getattr(each, "context", False) == "measured":
             raise ValueError(f"{name} is measured with the result, which needs a study on a server; use context=True")
 
 

@@ -85,7 +85,7 @@ def _limit(what: str) -> Any:
 def update(
     server: Server,
     study: StudyId,
-    budget: Annotated[str | None, _limit("maximum number of trials, of plates: 3 plates, or cost: cost 50")] = None,
+    budget: Annotated[str | None, _limit("trials, or plates: 3 plates, or costs: cost 50")] = None,
     tolerance: Annotated[str | None, _limit("gap at which the study is complete")] = None,
     lease_seconds: Annotated[
         float | None, typer.Option(help="duration of a lease in seconds", show_default=False)
@@ -96,7 +96,7 @@ def update(
     max_runtime_seconds: Annotated[str | None, _limit("time limit of an attempt in seconds")] = None,
     failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
     pending_limit: Annotated[str | None, _limit("maximum number of trials without a result")] = None,
-    no_gain_for: Annotated[str | None, _limit("results in a row without a gain that end the study")] = None,
+    no_gain_for: Annotated[str | None, _limit("results without a gain that end the study")] = None,
     gap_share_below: Annotated[str | None, _limit("gap that ends it, as a share of the range")] = None,
     title: Annotated[str | None, typer.Option(help="what people call the study", show_default=False)] = None,
     description: Annotated[str | None, typer.Option(help="what the study is about", show_default=False)] = None,
@@ -169,8 +169,8 @@ def update(
 ) -> None:
     """Change the settings of a study, or edit its space.
 
-    A LIMIT is a number or "none", which also removes texts, constraints, mixtures, beliefs and the baseline. Options
-    from --tag on may be repeated; all but parameters replace older ones. One stopping rule removes the other.
+    A LIMIT is a number or "none", which also removes other settings. Options from --tag on may be repeated; all but
+    parameters replace older ones.
 
     \b
     adabkb study update svm --budget 100 --tolerance none

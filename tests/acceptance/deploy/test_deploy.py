@@ -213,7 +213,7 @@ def test_documentation_needs_no_other_host() -> None:
         "as callers see it"
     )
     for shown in (
-        "AbstractContextManager[adabkb_client._study.LeasedTrial]",
+        "AbstractContextManager[adabkb_client._trial.LeasedTrial]",
         "AdaBKBSampler",
         "to_server",
         "AdaBKBSearchCV",

@@ -46,7 +46,8 @@ def test_pictures_have_a_color_palette(picture: Path) -> None:
 
 
 def test_contributing_lists_every_make_target() -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)) - {"clean"}
+    parts = {"lint-code", "lint-types", "run-tests"}
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)) - parts - {"clean"}
     assert set(re.findall(r"`make ([a-z-]+)`", (ROOT / "CONTRIBUTING.md").read_text())) == targets
 
 

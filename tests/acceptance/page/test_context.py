@@ -167,7 +167,7 @@ def test_the_page_asks_for_the_context_that_is_measured_with_the_result(
         accessible(page)
         page.locator("#value").fill("4,5")
         page.get_by_role("button", name="Save the result").click()
-        expect(page.get_by_role("alert").filter(has_text="humidity: enter a number")).to_be_visible()
+        expect(page.get_by_role("alert").filter(has_text="1 field needs a correction")).to_be_visible()
         page.get_by_role("group", name="Measured with the result").get_by_label("humidity").fill("0,4")
         page.get_by_role("button", name="Save the result").click()
         expect(page.get_by_role("row", name="humidity")).to_contain_text("0.4")

@@ -56,7 +56,7 @@ def test_report_has_definition_best_point_results_workers_and_changes(api: httpx
     stored = api.get("/v1/studies/digits/observations").json()["items"]
     assert [float(row[2]) for row in rows if row[2] != "–"] == [each["value"] for each in stored]
     assert [row[:4] for row in workers[1:]] == [["anna", "13", "12", "0"], ["node-7", "12", "11", "1"]]
-    assert [row[1:] for row in changes[1:]] == [
+    assert [row[2:] for row in changes[1:]] == [
         ["The study was created", ""],
         ["The result of trial 3 was excluded", "spilt"],
     ]
@@ -158,7 +158,7 @@ def test_report_of_a_laboratory_tells_what_happened_to_each_experiment(api: http
     assert [row["Plate"] for row in rows[:4]] == ["–", "–", "1", "1"]
     suggested = api.get("/v1/studies/flasks/trials/3").json()["parameters"]["molarity"]
     assert rows[2]["molarity"] == f"0.08 (suggested {suggested})"
-    assert [row[1:] for row in changes[1:]] == [
+    assert [row[2:] for row in changes[1:]] == [
         ["The study was created", ""],
         ["Trial 1 gave no result and was tried again", "flask broke"],
         ["Trial 2 failed", "cracked"],

@@ -48,10 +48,11 @@ def test_a_study_has_these_settings_beside_the_arguments_of_create_study() -> No
 
 
 def test_these_of_them_can_be_changed() -> None:
-    arguments = {"parameters", "catalogues", "defaults", *REPLACED}
+    rules = {"outcome_constraints", "early_stopping"}
+    arguments = {"parameters", "catalogues", "defaults", *REPLACED} - rules
     paused = {"state"}
     assert set(StudyChanges.__annotations__) == PatchStudyBody.model_fields.keys() - arguments - paused
-    assert set(StudyChanges.__annotations__) == {*CHANGEABLE, *WORDED}
+    assert set(StudyChanges.__annotations__) == {*CHANGEABLE, *WORDED, *rules}
 
 
 @pytest.mark.parametrize(

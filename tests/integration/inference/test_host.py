@@ -207,7 +207,7 @@ def test_snapshot_answers_do_not_change_with_later_events(running: Service, data
     model.decide(2, until=math.inf)
     assert answers(snapshot) == before
     assert answers(model) != before
-    assert {name for name in QUESTIONS if name not in ASKED} == {"front", "recommended_within", "stored"}
+    assert {name for name in QUESTIONS if name not in ASKED} == {"finishing", "front", "recommended_within", "stored"}
 
 
 def test_model_keeps_its_table_when_the_process_drops_it_from_its_cache(running: Service, database: Database) -> None:
