@@ -13,9 +13,9 @@ from adabkb_service.contract.answers import Repeated, Trial
 from adabkb_service.contract.requests import QueueBody, RepeatBody
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import StudyComplete
+from adabkb_service.operations.assumed import with_assumed
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import lifecycle, plates, render
-from adabkb_service.study.assumed import with_assumed
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.point_checks import check_offered, feasible_point
 from adabkb_service.study.request import Key, Outcome, Points, Request

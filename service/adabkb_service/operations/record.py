@@ -18,12 +18,12 @@ from adabkb_service.contract.requests import (
 )
 from adabkb_service.contract.stored import definition_of, is_edited
 from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict, TrialFinished, shortened, shown
+from adabkb_service.operations.assumed import with_assumed
 from adabkb_service.operations.correct import annotate_result, record_change
 from adabkb_service.operations.queue import add_trial
 from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
 from adabkb_service.study import plates
-from adabkb_service.study.assumed import with_assumed
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import evaluated
 from adabkb_service.study.metric_checks import check_natural_bounds, checked_metrics, metrics_of_result

@@ -9,10 +9,10 @@ its points:
 2. ``_demand`` computes the number of new points: the request's count less the waiting trials, within the study's budget
    and limits; 0 if the study is paused or complete. If the request fixes parameters or has a context, only waiting
    trials with these values count, and new points must have these values. A context parameter that is measured with the
-   result decides about no waiting trial, and new points have its assumed value (``study/assumed.py``). In a study with
-   plates, all trials of an answer are on one plate. This is the plate of the first waiting trial; if none waits, it is
-   the last plate, or a new one if the last plate is full. A request for a new plate gets no waiting trials, unless the
-   study issues no new points or its budget allows no other plate.
+   result decides about no waiting trial, and new points have its assumed value (``operations/assumed.py``). In a study
+   with plates, all trials of an answer are on one plate. This is the plate of the first waiting trial; if none waits,
+   it is the last plate, or a new one if the last plate is full. A request for a new plate gets no waiting trials,
+   unless the study issues no new points or its budget allows no other plate.
 3. The batch takes points that the model has decided on (``Batch._points``). They are outdated if an event that affects
    the model, such as a result or a quasi-random point, was recorded since. They are issued in order: the model chose
    each one assuming that those before it are being evaluated, so issuing the first ones leaves the others valid.
@@ -57,9 +57,9 @@ from adabkb_service.engine.slices import Slice
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.inference.proposals import Proposal
 from adabkb_service.inference.restriction import Restriction
+from adabkb_service.operations.assumed import assumed
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import leases, lifecycle, plates, render
-from adabkb_service.study.assumed import assumed
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import as_issued, withdraw_out_of_space_trials
 from adabkb_service.study.point_checks import (

@@ -133,7 +133,8 @@ def _assessed(service: Service, row: StudyRow) -> Assessed | None:
         _, assessed = service.ask(row.id, "assessment", None if row.best is None else row.best["parameters"])
     except Unavailable:
         return None
-    return assessed
+    found: Assessed = assessed
+    return found
 
 
 def _warning(study: Study, value: float, judged: _Judged, assessed: Callable[[], Assessed | None]) -> str:
