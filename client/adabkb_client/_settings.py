@@ -313,8 +313,7 @@ class StudyChanges(TypedDict, total=False):
     """The maximum number of trials, such as ``50``, each counted once however often it is leased; or the maximum total
     cost of the results, ``{"cost": 12.5}``; or, with ``plates``, the maximum number of plates, ``{"plates": 3}``. With
     early stopping, a stopped trial counts only as the share of ``max_steps`` that it has taken, so more trials may
-    start. To limit the number of
-    started trials, use ``n_trials`` of ``run``."""
+    start. To limit the number of started trials, use ``n_trials`` of ``run``."""
     tolerance: SupportsFloat | None
     """The study is complete once its gap is at most this, such as ``0.01``, in the objective's units."""
     stop: Stop | None

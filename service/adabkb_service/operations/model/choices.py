@@ -30,8 +30,8 @@ class Judged:
     unknown: list[Any]
     """Choices that are not known to be either."""
     hardly: list[Any] = field(default_factory=list)
-    """Choices that the posterior finds worse, but without a comparable result: only with other partners were they
-    tried."""
+    """Choices that the posterior finds worse, but without a comparable result: they were tried with other
+    partners only."""
 
 
 def judged(

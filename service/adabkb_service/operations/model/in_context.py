@@ -50,8 +50,9 @@ def ask_in_context(
     Raises:
         StudyNotFound: the study does not exist.
         Invalid: the context does not match the study, or has no feasible point.
-        Busy: too many requests wait for the model. Unavailable: the model cannot process the log or takes too long, or
-        the client has disconnected. Contention: the space was edited during every attempt.
+        Busy: too many requests wait for the model.
+        Unavailable: the model cannot process the log or takes too long, or the client has disconnected.
+        Contention: the space was edited during every attempt.
     """
     return repeating(service.timeouts.contention)(_asked, service, study_id, context, question, *arguments)
 

@@ -51,9 +51,9 @@ class Stored:
 
 def stored(service: Service, study_id: str, seq: int) -> Stored:
     """Return what to say about a result. It is unusual outside the 99% interval of what the model expected when it
-    chose the point, widened by the noise; without such a prediction, or if there were too few results to rely on it, if
-    it is far outside the range of all others; and
-    beyond natural bounds. Where there are other results at its point, it is compared with these instead.
+    chose the point, widened by the noise. Without such a prediction, or if it rests on too few results, it is unusual
+    far outside the range of all others. It is also unusual beyond natural bounds. Where there are other results at its
+    point, it is compared with these instead.
 
     Raises:
         StudyNotFound, ObservationNotFound: the study or the result does not exist.
@@ -99,7 +99,7 @@ class _Judged:
     result: Observation
     trial: Trial | None
     before: int
-    """The number of results when the trial was suggested; 0 without a trial."""
+    """The number of results when the trial was suggested; 0 without a prediction."""
     others: result_table.Others
     confirmed: Any
     """The value that a person has confirmed; None without one."""
@@ -112,7 +112,7 @@ def _judged(connection: Connection, row: StudyRow, result: ObservationRow) -> _J
     return _Judged(
         render.observation(result, definition, definition.space()),
         trial,
-        0 if trial is None else result_table.count_before(connection, row.id, trial.created_at),
+        0 if trial is None or not trial.expected else result_table.count_before(connection, row.id, trial.created_at),
         result_table.others(connection, row.id, result.seq),
         (attributes or {}).get(CONFIRMED),
     )

@@ -4,8 +4,6 @@ Such an objective uses, for example, a look-up table, rounded sizes or an instru
 suggest points with known results again and again. So a point counts as known if its nearest result belongs to a plateau
 (a set of equal results), and is no farther away than these results are from each other. Since a plateau may surround a
 better one, only points within half of this distance count as known at every second suggestion.
-
-
 """
 
 from __future__ import annotations
@@ -68,8 +66,8 @@ def plateaus(state: State) -> Plateaus:
     """Return the plateaus of a study.
 
     There are none if too few results are equal (see ``SHARE``), and in four further cases: results have noise, so that
-    equality means nothing; all results are equal; there are
-    metrics, which may differ where the objective does not; or the space is small enough for an exhaustive search.
+    equality means nothing; all results are equal; there are metrics, which may differ where the objective does not; or
+    the space is small enough for an exhaustive search.
     """
     problem, record = state.problem, state.record
     scales = np.where(problem.domain.categorical, APART, state.relevant_axes.astype(float))
