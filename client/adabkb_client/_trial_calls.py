@@ -770,6 +770,6 @@ def report_of(step: SupportsIndex, value: SupportsFloat, cost: SupportsFloat | N
     try:
         number = index(step)
     except TypeError:
-        raise WrongResult(f"step must be a whole number, not {step!r}") from None
+        raise WrongResult(f"step must be a whole number, not {step!r}; the step comes before the value") from None
     found = {"step": number, "value": finite("value", value, "; report a failed run with fail()")}
     return found if cost is None else {**found, "cost": finite("cost", cost)}

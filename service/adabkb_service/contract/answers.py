@@ -118,7 +118,10 @@ class Trial(Sparse, Answer):
     phase: Annotated[
         Phase | None, Field(description="purpose of the suggestion; null if the model did not choose the point")
     ] = None
-    expected: Annotated[Prediction | None, Field(description="the model's prediction when it chose the point")] = None
+    expected: Annotated[
+        Prediction | None,
+        Field(description="the model's prediction when it chose the point; null while no two results differed"),
+    ] = None
     cell: CellRef | None
     plate: Annotated[
         int | None,

@@ -259,8 +259,10 @@ class Model:
         return self.policy.of_metric(self.state, index), self.dataset.metrics[index].sign
 
     def _expected(self, point: Array) -> Expected | None:
-        """The prediction at a point (d,); None without results."""
-        if not any(each.has_value for each in self.dataset.results.values()):
+        """The prediction at a point (d,). None while all results are equal and there are no older studies: such results
+        say nothing about how much the objective varies, so the model's interval would depend on its unit."""
+        values = {each.value for each in self.dataset.results.values() if each.has_value}
+        if len(values) < (1 if self.definition.transfer_from else 2):
             return None
         (found,) = self.predict(point[None])
         return found if found.is_finite else None
