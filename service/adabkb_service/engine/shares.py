@@ -98,4 +98,4 @@ def _of_ends(mixture: Mixture, parameters: Mapping[str, Axis | Fixed]) -> Iterat
     elif mixture.least > mixture.total:
         yield ("least",), f"must be at most {mixture.total:.10g}, the total"
     elif simplex(Space(tuple(shares)), mixture, {}).is_empty:
-        yield (), "leaves no point; raise at_most or upper bounds, or lower least or lower bounds"
+        yield (), "leaves no point; raise at_most or upper bounds, or reduce least or lower bounds"

@@ -1,4 +1,4 @@
-"""The effect of points that were issued and have no result on the posterior.
+"""How issued points without a result affect the posterior.
 
 A pending point counts as if its posterior mean had been observed. A failed point counts as a bad result with much
 noise: the bounds around it decrease, but a single failure does not exclude the region.
