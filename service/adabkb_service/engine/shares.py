@@ -16,7 +16,7 @@ NO_SHARE = "must be a float: a share is a real number"
 LOG_SCALE = "is on a log scale; leave the scale out: shares are on a linear one"
 PERIODIC = "is periodic; leave periodic out: the ends of a share are not the same point"
 NEGATIVE = "has a negative lower bound; shares are 0 or more"
-CONTEXT = "is a context parameter, which the server does not choose; leave it out, or leave its context out"
+CONTEXT = "is a context parameter, which the server does not choose; leave it out of the mixture, or leave context out"
 CONDITIONAL = "has a condition (when); leave the condition out: an absent component has the share 0"
 
 MixtureProblem = tuple[tuple[str | int, ...], str]
