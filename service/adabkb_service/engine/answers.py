@@ -21,9 +21,9 @@ class Report:
     """Statistics of the model."""
 
     gap: float | None
-    """An upper bound on how much better than the incumbent any point of the space can be. It holds with probability 1 -
-    delta by the bounds of the theorem (``paper``), or with 90% probability according to the model (``auto``). None if
-    it is unknown, or if the algorithm has no gap."""
+    """An upper bound on how much better any point of the space can be than the incumbent (``paper``) or the recommended
+    point (``auto``). It holds with probability 1 - delta by the bounds of the theorem (``paper``), or with 90%
+    probability according to the model (``auto``). None if it is unknown, or if the algorithm has no gap."""
     best_lcb: float | None
     """l*, the largest lower bound of an evaluated point; None if the gap does not depend on it."""
     beta: float
@@ -87,7 +87,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The evaluated point with the best posterior mean; in a slice of the space, any point."""
+    """The evaluated point with the best posterior mean. In a slice of the space, it need not have been evaluated."""
 
     point: Array
     """(d,) position in the unit cube."""
@@ -99,14 +99,14 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """The Pareto front of a study with K objectives; results are given as rows of the record."""
+    """The Pareto front of a study with K objectives and T results."""
 
     reference: Array
     """(K,) reference point of the hypervolume, in the units of the objectives, multiplied by their signs."""
     growth: Array
     """(T,) hypervolume of the results up to and including each result."""
     rows: Ints
-    """Results that no other result dominates."""
+    """Rows of the record: the results that no other result dominates."""
     points: Array
     """(m, d) evaluated points with posterior means that no other evaluated point dominates."""
     probabilities: Array

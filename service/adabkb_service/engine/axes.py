@@ -36,8 +36,8 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int) and not isinstance(value, bool)  # an integer may exceed every float
 
 
-# The grid of decoded floats divides the range into 10^DIGITS steps. A log scale has one digit fewer, since exp loses
-# precision.
+# The grid of decoded floats divides a linear range into at most 10^DIGITS steps. On a log scale, decoded floats have
+# DIGITS - 1 significant digits, since exp loses precision.
 DIGITS = 12
 ROUNDING_ULPS = 16  # upper bound of the rounding errors of encode and decode together, in units in the last place
 
@@ -64,7 +64,7 @@ class FloatAxis:
     @cached_property
     def decimals(self) -> int:
         """Decimal places of the grid on a linear scale. Its step is 1e-12 of the range, or the rounding error at the
-        bounds if that is larger."""
+        bounds if that is larger, rounded up to a power of ten."""
         step = (self.high / 2 - self.low / 2) * 10.0**-DIGITS * 2
         noise = ROUNDING_ULPS * math.ulp(max(abs(self.low), abs(self.high)))
         return -math.ceil(math.log10(max(step, noise)))
@@ -208,8 +208,8 @@ def _decimal(value: float) -> Decimal:
 
 
 FINEST = {"linear": 2**49, "log": 2**44}
-"""Scale -> largest bound of an ``IntAxis``, in steps. Beyond it, the rounding errors of ``encode`` and ``decode``
-approach half a step."""
+"""Scale -> largest magnitude of a bound of an ``IntAxis``, in steps. Beyond it, the rounding errors of ``encode`` and
+``decode`` approach half a step."""
 
 
 @dataclass(frozen=True, slots=True)

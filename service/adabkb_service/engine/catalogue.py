@@ -1,6 +1,6 @@
 """The axis of a catalogue: the rows of a table, each with a name and numbers.
 
-A row's number is its place in the table. It never changes: new rows are added at the end, and withdrawn rows stay. So
+A row's index is its place in the table. It never changes: new rows are added at the end, and withdrawn rows stay. So
 results at withdrawn rows remain in the space; only suggestions skip these rows.
 """
 
@@ -32,7 +32,7 @@ class Table:
     numbers: Array
     """(rows, columns)"""
     is_offered: Bools
-    """(rows,) whether each row is not withdrawn."""
+    """(rows,) whether each row may be suggested; withdrawn rows may not."""
     digest: str
 
     def __eq__(self, other: object) -> bool:
@@ -45,7 +45,7 @@ class Table:
 
     @cached_property
     def offered(self) -> Ints:
-        """Numbers of the rows that may be suggested, ascending."""
+        """Indices of the rows that may be suggested, ascending."""
         return np.flatnonzero(self.is_offered)
 
     def offering(self, is_offered: Bools) -> Table:
@@ -55,7 +55,7 @@ class Table:
 
     @cached_property
     def numbered(self) -> dict[str, int]:
-        """Row name -> number."""
+        """Row name -> index."""
         return {name: number for number, name in enumerate(self.names)}
 
 
@@ -101,7 +101,7 @@ class CatalogueAxis(ChoiceAxis):
         return hash((self.name, self.table))
 
     def positions(self, rows: Ints) -> Array:
-        """Cube positions of rows, given their numbers. A vectorized ``encode``."""
+        """Cube positions of rows, given their indices. A vectorized ``encode``."""
         found: Array = (rows + 0.5) / len(self.choices)
         return found
 
@@ -110,12 +110,12 @@ class CatalogueAxis(ChoiceAxis):
         return bool(self.table.is_offered[self.bin(position)])
 
     def rows(self, positions: Array) -> Ints:
-        """Numbers of the rows at cube positions. A vectorized ``bin``."""
+        """Indices of the rows at cube positions. A vectorized ``bin``."""
         found: Ints = np.clip((positions * len(self.choices)).astype(np.int64), 0, len(self.choices) - 1)
         return found
 
     def numbers_of(self, value: Any) -> dict[str, float]:
-        """Column -> number of a row; empty if the row does not exist."""
+        """Column -> number in the row with this name; empty if there is no such row."""
         if self.problem(value) is not None:
             return {}
         return dict(zip(self.table.columns, self.table.numbers[self._index(value)].tolist(), strict=True))

@@ -1,9 +1,10 @@
 """Cells of the partition tree: boxes of the unit cube, their keys, splits and radii (paper, section 3).
 
 A cell's key is its path from the root: "0" is the root, "0.2" the third child of the root, and "0.2.1" the second child
-of that cell. In the paper's (h, i), h is ``key.count(".")`` and i is the path read as a number in base N. A cell's
-centroid is the middle of its box. N is the number of children of a cell. With an odd N, the middle child has the same
-centroid and point as its parent; its key shows this, so coordinates need not be compared.
+of that cell. N is the number of children of a cell. In the paper's (h, i), h is ``key.count(".")`` and i is the path
+read as a number in base N. A cell's centroid is the middle of its box, or the valid position nearest to it. With an odd
+N, the middle child has the same centroid and point as its parent; its key shows this, so coordinates need not be
+compared.
 """
 
 from __future__ import annotations

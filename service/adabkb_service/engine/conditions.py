@@ -257,7 +257,7 @@ class Activity:
         return mask
 
     def _indices(self, axis: int, positions: Array) -> NDArray[np.int64]:
-        """(k,) value indices of an axis at positions (k, d)."""
+        """(k,) value indices of an axis at positions (k,) along it."""
         distinct, inverse = np.unique(positions, return_inverse=True)
         parent = self.by_name[self.axes[axis].name]
         bins = np.array([parent.bin(position) for position in distinct.tolist()], dtype=np.int64)

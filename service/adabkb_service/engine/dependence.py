@@ -56,7 +56,7 @@ def _of_values(by_name: Mapping[str, Axis | Fixed], whens: Mapping[str, When]) -
                 yield (
                     parameter,
                     (name,),
-                    f"has more than {MAX_VALUES} values; a condition needs a parameter of fewer: a bool, an int, an "
+                    f"has more than {MAX_VALUES} values; a condition needs a parameter with fewer: a bool, an int, an "
                     "ordinal, a categorical or a fixed one, or a float with a step",
                 )
             else:

@@ -83,7 +83,7 @@ class Feasible:
 
     @cached_property
     def tables(self) -> dict[int, Table]:
-        """Axis index -> table of the free catalogues. It offers only rows that may be part of a feasible point."""
+        """Axis index of each free catalogue -> its table, with only the rows on offer that may be feasible."""
         return {k: self._table(k, axis) for k, axis in self._catalogues}
 
     @cached_property
@@ -107,8 +107,8 @@ class Feasible:
         return axis.table if found.sum() == len(rows) else axis.table.offering(found)
 
     def moved(self, positions: Array) -> Array:
-        """Positions (k, d), moved into the slice, to the nearest mixtures and, on axes with a list of values, to the
-        nearest value."""
+        """Positions (k, d), moved into the slice, to the nearest mixtures and, on axes with at most
+        ``magnitudes.LISTED`` values, to the nearest value."""
         found = self._at_values(positions)
         for mixture in self.mixtures:
             found = mixture.moved(found)
@@ -190,7 +190,7 @@ class Feasible:
 
     @cached_property
     def points(self) -> Array:
-        """All points, (size, d), if they are listed."""
+        """All feasible points, (k, d), up to rounding if there are many. Requires ``is_listed``."""
         listed = []
         for k, (axis, is_free, coordinate) in enumerate(zip(self.space.axes, self.free, self.coordinates, strict=True)):
             if k in self.tables:
@@ -277,8 +277,9 @@ class Feasible:
         return next((point for point in found if self.admits(point)), self.anchors[0])
 
     def pulled(self, inside: Array, outside: Array, rounds: int) -> Array:
-        """Positions (k, d) on the segments from feasible positions, (d,) or (k, d), to others, (k, d). They are the
-        last ones before a segment first leaves the feasible set, up to ``SECTIONS ** -rounds`` of its length."""
+        """Positions (k, d) on the segments from feasible positions, (d,) or (k, d), to others, (k, d). Each is the
+        last one before its segment first leaves the feasible set, to within ``SECTIONS ** -rounds`` of the segment's
+        length."""
         inside, way = np.broadcast_to(inside, outside.shape), outside - inside
         low, width = np.zeros(len(way)), np.ones(len(way))
         for _ in range(rounds):
@@ -341,8 +342,8 @@ class Feasible:
         return positions
 
     def _at_values(self, positions: Array) -> Array:
-        """Positions (k, d), moved into the slice and, on axes with a list of values, to the nearest value; on those of
-        catalogues, to the nearest row that may be feasible."""
+        """Positions (k, d), moved into the slice and, on axes with at most ``magnitudes.LISTED`` values, to the nearest
+        value; on those of catalogues, to the nearest row that may be feasible."""
         columns = [moved_to_values(axis, column) for axis, column in zip(self.space.axes, positions.T, strict=True)]
         for k, axis in self._catalogues:
             columns[k] = axis.positions(_nearest(axis.rows(positions[:, k]), self.tables[k].offered))
@@ -430,7 +431,7 @@ class Feasible:
 
 
 def _nearest(numbers: Ints, among: Ints) -> Ints:
-    """(k,) each number's nearest one among others, which are ascending."""
+    """(k,) the member of ``among``, which is ascending, that is nearest to each number."""
     after = np.minimum(np.searchsorted(among, numbers), len(among) - 1)
     before = np.maximum(after - 1, 0)
     found: Ints = np.where(numbers - among[before] < among[after] - numbers, among[before], among[after])

@@ -1,4 +1,4 @@
-"""Positions along one or two axes of the space, and their combinations."""
+"""Positions along some axes of the space, and their combinations."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Positions on an axis as numbers in the user's units, vectorized.
 
-They equal the results of ``decode``: exactly on an axis with a list of values, else within 1e-12 of the range.
+They equal the results of ``decode``: exactly on an axis with at most ``LISTED`` values, otherwise up to rounding.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def hull(axis: Axis, lows: Array, highs: Array) -> tuple[Array, Array]:
 
 
 def moved_to_values(axis: Axis, positions: Array) -> Array:
-    """Positions (k,), moved to the positions of the values whose bins contain them, if the axis has a list of
-    values."""
+    """Positions (k,), moved to the positions of the values whose bins contain them; unchanged if the axis has more
+    than ``LISTED`` values."""
     if isinstance(axis, FloatAxis) or axis.count > LISTED:
         return positions
     found: Array = _positions(axis)[bins(axis, positions)]
@@ -90,7 +90,7 @@ def beginning(axis: DiscreteAxis, indices: Ints) -> Array:
 
 
 def _widths(axis: DiscreteAxis, positions: Array) -> Array:
-    """(k,) number of bins below positions (k,)."""
+    """(k,) number of bins below positions (k,), with fractions."""
     if not isinstance(axis, IntAxis):
         return positions * axis.count
     low, high = axis.raw_bounds

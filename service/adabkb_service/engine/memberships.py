@@ -82,7 +82,7 @@ def _hint(choices: Sequence[Value], value: Value) -> str:
     """A suggested choice, or advice about the quotes."""
     as_text = {str(choice): choice for choice in choices if not isinstance(choice, str)}
     if isinstance(value, list):
-        return "; compare with a list by in" if all(each in choices for each in value) else ""
+        return "; use in to compare with a list" if all(each in choices for each in value) else ""
     if isinstance(value, str):
         if value in as_text:
             return f"; leave out the quotes of {value}"

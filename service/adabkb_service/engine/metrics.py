@@ -31,7 +31,7 @@ class Metric:
     goal: float = 0.0
     """For one of several objectives: +1 to maximize it, -1 to minimize it; 0 for all other metrics."""
     reference: float | None = None
-    """For an objective: the value that a point must exceed to count in the hypervolume; None to learn it."""
+    """For an objective: the value that a point must be better than to count in the hypervolume; None to learn it."""
     noise_std: float | None = None
     """Standard deviation of a value without its own standard error; 0 for exact values, None to learn it."""
 

@@ -48,7 +48,7 @@ class Mixture:
         if abs(total - self.total) > self.slack:
             return f"sum to {total:.10g}, not to {self.total:.10g} (within {self.slack:.1g}); scale them to that sum"
         if self.at_most is not None and len(present) > self.at_most:
-            return f"are above 0 for {len(present)} components, of which at most {self.at_most} may be; set others to 0"
+            return f"are above 0 for {len(present)} components, but at most {self.at_most} may be; set others to 0"
         for name in present:
             if shares[name] < self.least - self.slack:
                 return f"have {brief(name)} at {shares[name]:.10g}; it must be 0, or at least {self.least:.10g}"

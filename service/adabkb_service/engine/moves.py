@@ -37,7 +37,7 @@ class Suggestion(Generic[S]):
     """Depth of this cell; 0 without a cell."""
     cells: Cells
     capped: bool
-    """Whether the refinement reached a limit on its steps."""
+    """Whether a limit ended the choice of the cell: on the cuts of one suggestion, or on the size of the tree."""
     phase: Phase = "search"
     trust: Mapping[str, float] = field(default_factory=dict)
     """Older study -> its weight in the model; with several objectives, the mean of its weights. Empty if none is

@@ -207,8 +207,8 @@ class Policy(ABC, Generic[C, S]):
         finished: Array | None = None,  # noqa: ARG002
     ) -> Array | None:
         """Probability that a trial at cube positions (k, d) finishes instead of failing, (k,), given the positions of
-        failed points, (f, d), and of finished ones, (n, d); None for those of all results. None if this is not learned,
-        which is the default."""
+        failed points, (f, d), and of finished ones, (n, d), by default those of all results. None if this is not
+        learned, which is the default."""
         return None
 
     def noise_at(self, state: S, point: Array) -> float | None:  # noqa: ARG002

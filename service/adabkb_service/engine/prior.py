@@ -72,7 +72,7 @@ class Weighted:
     count: int
     """The number of choices of the axis."""
     given: tuple[tuple[int, float], ...]
-    """The numbers of some choices, in order, and their positive weights. The others, of which a catalogue may have
+    """The indices of some choices, ascending, and their positive weights. The others, of which a catalogue may have
     many, have weight 1."""
 
     def costs(self, positions: Array) -> Array:
@@ -134,8 +134,8 @@ class Prior:
         return total
 
     def drawn(self, uniform: Array) -> Array:
-        """Positions (k, d) distributed by the prior, from uniform numbers (k, d) in [0, 1). The first position is the
-        mode."""
+        """Positions (k, d), from uniform numbers (k, d) in [0, 1). Each coordinate is drawn independently, from its
+        density with all others at their best. The first position is the mode."""
         drawn = uniform.copy()
         for belief in self.around:
             tails = np.tan(np.pi * (uniform[:, belief.axis] - 0.5))

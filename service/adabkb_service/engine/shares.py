@@ -16,7 +16,7 @@ NO_SHARE = "must be a float: a share is a real number"
 LOG_SCALE = "is on a log scale; leave the scale out: shares are on a linear one"
 PERIODIC = "is periodic; leave periodic out: the ends of a share are not the same point"
 NEGATIVE = "has a negative lower bound; shares are 0 or more"
-CONTEXT = "is a context parameter, which the server does not choose; leave it out, or leave its context out"
+CONTEXT = "is a context parameter, which the server does not choose; leave it out of the mixture, or leave context out"
 CONDITIONAL = "has a condition (when); leave the condition out: an absent component has the share 0"
 
 MixtureProblem = tuple[tuple[str | int, ...], str]
@@ -98,4 +98,4 @@ def _of_ends(mixture: Mixture, parameters: Mapping[str, Axis | Fixed]) -> Iterat
     elif mixture.least > mixture.total:
         yield ("least",), f"must be at most {mixture.total:.10g}, the total"
     elif simplex(Space(tuple(shares)), mixture, {}).is_empty:
-        yield (), "leaves no point; raise at_most or upper bounds, or lower least or lower bounds"
+        yield (), "leaves no point; raise at_most or upper bounds, or reduce least or lower bounds"

@@ -105,7 +105,7 @@ class Simplex:
     @cached_property
     def spread(self) -> Array:
         """(n,) standard deviation of each share over random points, relative to that of a uniform number between its
-        bounds; at least 0.01."""
+        bounds; from 0.01 to 1."""
         found = self.of(self.drawn((0, -1), SPREAD)).std(axis=0) * np.sqrt(12.0)
         return np.asarray(np.clip(found, 0.01, 1.0))
 

@@ -229,7 +229,7 @@ class Space:
             if each.name not in parameters:
                 if obstacle is None and not (partial or isinstance(each, Fixed)):
                     conditional = each.name in self.activity.needs
-                    found[each.name] = f"is missing{', and active at this point' if conditional else ''}"
+                    found[each.name] = f"is missing{', although it is active at this point' if conditional else ''}"
                 continue
             value = parameters[each.name]
             problem = _problem_if_measured(each, value) if is_measured else each.problem(value)

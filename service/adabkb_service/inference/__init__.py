@@ -1,2 +1,2 @@
-"""A study's model at run time: the log as arrays, the model that processes ("folds") the events, its worker processes,
+"""A study's model at run time: the log as arrays, the model that processes ("folds") the events, the model processes,
 and proposals."""

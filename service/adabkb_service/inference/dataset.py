@@ -67,11 +67,11 @@ class Dataset:
     metrics: tuple[Metric, ...] = ()
     """Metrics of each result besides the value."""
     objective: Metric | None = None
-    """With several objectives, the first one: its metric is the value of a result, and the others are among
-    ``metrics``. Else None."""
+    """With several objectives, the first one, which is the value of a result; the others are among ``metrics``. Else
+    None."""
     results: dict[int, Result] = field(default_factory=dict)
-    """Seq of an observation -> result, in log order. The key of a stopped trial's estimate is minus the number of the
-    trial."""
+    """Number of an observation -> result, in log order. The key of a stopped trial's estimate is minus the number of
+    the trial."""
     awaited: dict[int, IssuedPoint] = field(default_factory=dict)
     """Trial number -> point, for every trial without a result. It includes failed trials, since the policy must know
     which points cannot be evaluated. It includes withdrawn trials, since the policy would otherwise suggest their

@@ -233,6 +233,7 @@ class ModelHost:
 
         Raises:
             CannotFold: an event of the log cannot be folded.
+            AdaBKBError: the database does not respond, or the study was deleted.
         """
         study_id = message.study_id
         failure = self._failures.get(study_id)
@@ -344,7 +345,7 @@ class ModelHost:
         return False
 
     def idle(self) -> list[str]:
-        """Studies whose models have unstored changes and have been idle."""
+        """Studies whose models have unstored changes and got no message for ``idle_seconds``."""
         moment = time.monotonic() - self._idle_seconds
         return [study_id for study_id, model in self.store.unsaved() if model.used_at < moment]
 

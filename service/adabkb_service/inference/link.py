@@ -16,7 +16,8 @@ from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.timeouts import Timeouts
 
 POSTPONED_IN_A_ROW = 20
-"""After this many consecutive database errors of a model, suggestions do not wait for it for a while."""
+"""After this many consecutive database errors of a model, it gets no requests for ``Timeouts.suggestion`` seconds, and
+suggestions do not wait for it."""
 MAX_BACKOFF_SECONDS = 60.0
 """The maximum time for which no messages are sent for a study after its messages have repeatedly ended the model
 process."""
@@ -156,7 +157,7 @@ class ModelLink:
 
     def advance(self, count: int, within: Restriction = UNRESTRICTED) -> None:
         """Ask the model to fold all events and to decide on ``count`` points with the restriction ``within``. Do
-        nothing if the last request asked for the same."""
+        nothing if the last request asked for at least this, or until an earlier failure's waiting time is over."""
         has_points = self._requested_points >= (self.rests_on or -1, count) and within.is_like(self._requested_within)
         is_requested = self._requested_seq == self.study_seq and (count == 0 or has_points)
         if is_requested or self.clock() < self._backoff_until:

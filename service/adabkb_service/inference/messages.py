@@ -147,6 +147,6 @@ class Spent:
 
 
 Work = Advance | Ask | Forget
-"""Messages that are processed in order of arrival."""
+"""Messages that wait in the queue of their study: see ``ModelHost.post`` for their order."""
 Message = Work | Withdraw
 Reply = Advanced | Answered | Superseded | Postponed | Lost

@@ -1,4 +1,4 @@
-"""Run models in this process, or in worker processes. Each worker process has the models of a part of the studies.
+"""Run models in this process, or in model processes. Each model process has the models of a part of the studies.
 
 Numerical work holds Python's interpreter lock. In separate processes, it blocks neither the server's requests nor the
 studies of other processes.
@@ -104,7 +104,7 @@ def in_this_process(
 
 
 class WorkerPool:
-    """Worker processes. A process that ends is replaced, and its unanswered messages get the reply ``Lost``."""
+    """Model processes. A process that ends is replaced, and its unanswered messages get the reply ``Lost``."""
 
     def __init__(
         self,
@@ -253,7 +253,7 @@ class _WorkerProcess:
         self._outbox.put(None)
 
     def close(self) -> None:
-        """Wait some seconds for a stopped process to end."""
+        """Wait up to ``stop_seconds`` for a stopped process to end, then kill it."""
         self._supervisor.join(self._stop_seconds)
         self._kill()
         atexit.unregister(self._kill)
@@ -389,7 +389,7 @@ def start_process(pipe: Pipe, *arguments: Any) -> Any:
 
 
 def _work(pipe: Pipe, *arguments: Any) -> None:
-    """The main function of a model process. It imports the worker here, since the server must not import the engine."""
+    """The main function of a model process. It imports ``worker``, since the server must not import the engine."""
     from adabkb_service.inference import worker  # noqa: PLC0415
 
     worker.main(pipe, *arguments)

@@ -114,7 +114,7 @@ class Proposal:
     origin: Origin
     cell: str | None = None
     capped: bool = False
-    """Whether the refinement reached the engine's cap on expansions."""
+    """As in ``engine.moves.Suggestion``."""
     phase: Phase | None = None
     expected: Expected | None = None
     """The prediction at the point, from the results alone; None if there is none."""
@@ -171,7 +171,7 @@ def fallbacks(
     repeated call draws the same points.
 
     In a finite space, known points are avoided where possible. With fixed parameters, there may be too few new points:
-    then fewer are returned, unless the study's noise makes repetitions useful.
+    then fewer are returned, unless noise is declared, so that known points may be repeated.
 
     Args:
         connection: a connection to the database.
@@ -207,7 +207,7 @@ def fallbacks(
 def _drawn(left: Slice, seed: int, number: int, known: set[bytes], *, may_repeat: bool) -> Array | None:
     """A quasi-random point, (d,), of a slice, for the trial with this number. If no new point is found, return a known
     point if ``may_repeat``, otherwise None."""
-    if not left.size:  # all rows of a catalogue are withdrawn
+    if not left.size:  # no feasible point, or all rows of a catalogue are withdrawn
         return None
     for attempt in range(ATTEMPTS):
         drawn = left.drawn(seed, number + attempt * MAX_TRIALS)

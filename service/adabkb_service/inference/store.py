@@ -1,7 +1,8 @@
 """The models of one process. They are restored from the database, cached in limited memory, and stored again.
 
-Only this module and ``operations/data/replay.py`` write the rows of a model (cells, dictionary, checkpoint). The rows
-may lack the latest events; these events are folded after the model is restored.
+The rows of a model are its cells, its dictionary and its checkpoint. This module writes them while a server runs; the
+creation of a study, an import and a replay write them, too. The rows may lack the latest events; these events are
+folded after the model is restored.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def test_positions_and_points_with_active_parameters_round_trip(u: list[float]) 
     ("changes", "messages"),
     [
         ({"optimizer": "adam"}, {"momentum": "is only active if optimizer is 'sgd', and it is 'adam'"}),
-        ({"nesterov": True}, {"delay": "is missing, and active at this point"}),
+        ({"nesterov": True}, {"delay": "is missing, although it is active at this point"}),
         ({"nesterov": None}, {"nesterov": "must be one of False, True"}),
         ({"optimizer": None}, {"optimizer": "must be one of 'sgd', 'adam', 'lbfgs'"}),
         ({"layers": 1}, {"width": "is only active if layers is one of 2, 3, 4, and it is 1; leave it out, or change"}),

@@ -318,7 +318,10 @@ def test_infeasible_spaces_name_the_conflicting_constraints() -> None:
             "column 11: 'RBF' is not a value of 'kernel'; did you mean 'rbf'? (there are ",
         ),
         ("kernel in ['rbf', 'poly']", "column 19: 'poly' is not a value of 'kernel' (there are 'rbf', 'linear')"),
-        ("kernel != ['rbf']", "column 11: ['rbf'] is not a value of 'kernel'; compare with a list by in (there are "),
+        (
+            "kernel != ['rbf']",
+            "column 11: ['rbf'] is not a value of 'kernel'; use in to compare with a list (there are ",
+        ),
         ("kernel == 1", "column 11: 1 is not a value of 'kernel' (there are "),
         (
             "batch == '32'",

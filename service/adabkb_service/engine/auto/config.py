@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.9
 """Probability with which the gap is a bound."""
 KEPT = 8
-"""The number of cached results of ``Problem.remembered``."""
+"""The number of quantities that ``Problem.remembered`` caches."""
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class Config:
     """Standard deviation of a result without its own standard error, in the user's output units. With 0, results are
     exact: their differences are never explained by noise. With None, the noise is learned."""
     metrics: tuple[Metric, ...] = ()
-    """Metrics of each result in addition to its value, with bounds."""
+    """Metrics of each result in addition to its value, some of them with bounds."""
     objective: Metric | None = None
     """The first objective of a study with several, stored as the value of a result; the others are among the metrics.
     None with a single objective."""

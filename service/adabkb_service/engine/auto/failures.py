@@ -1,4 +1,4 @@
-"""Whether enough points fail to learn where they do."""
+"""Whether so many points fail that the search can learn where."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ that is excluded on little evidence may contain the optimum."""
 
 
 def are_many(finished: int, failed: int) -> bool:
-    """Return whether enough points fail to learn where they do."""
+    """Return whether so many points fail that the search can learn where."""
     return failed >= FEWEST and failed >= SHARE * (finished + failed)

@@ -26,8 +26,7 @@ since the restart began and are not near the best point (``restarts``). Slices a
 neither the quadratic model nor restarts.
 
 No point is suggested twice, except as a replicate: if results are declared to be noisy, or to check a doubted result
-(``doubts``). docs/algorithm.md describes the
-parts, docs/decisions/0005 the choice of constants.
+(``doubts``). docs/algorithm.md describes the parts, docs/decisions/0005 the choice of constants.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ Bools = NDArray[np.bool_]
 def suggestions(
     state: State, pending: Array, failed: Array | None = None, replaced: Array | None = None
 ) -> Iterator[Suggestion[State]]:
-    """Yield points of the search or of a restart, until every point of a finite space is taken.
+    """Yield points to evaluate, until every point of a finite space is taken.
 
     Each point counts as pending when the next one is chosen.
 
@@ -215,7 +214,7 @@ def exhausted(
     """Return whether no point of a finite space or slice is left to suggest: noise is not declared, and each point is
     evaluated or among those ``issued``, (k, d)."""
     within = within or state.problem.domain.whole
-    if not within.size:  # all rows of a catalogue are withdrawn
+    if not within.size:  # no feasible point, or all rows of a catalogue are withdrawn
         return True
     if state.declares_noise or state.record.size + len(issued) < within.size:
         return False
@@ -337,7 +336,7 @@ def _to_repeat(state: State, out: Issued, within: Slice | None = None) -> Array 
 
 def _first_of_catalogue(state: State, within: Slice, out: Issued) -> Array | None:
     """Return a point, (d,), with a catalogue row unlike the previous ones, while there are too few results to learn
-    from."""
+    from. None otherwise, and without catalogues."""
     if not within.catalogues or state.record.size >= MIN_RESULTS:
         return None
     known = np.concatenate([state.record.positions, out.positions])

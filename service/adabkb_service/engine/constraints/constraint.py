@@ -29,7 +29,7 @@ from adabkb_service.engine.constraints.intervals import Interval
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Truth = tuple[Bools, Bools]
-"""Per box: whether something may hold there, and whether it surely does."""
+"""Per box: whether an expression may hold there, and whether it surely does."""
 
 ROUNDING = 1e-9
 """The possible rounding error of a bound, relative to the sum of the magnitudes of the two bounds compared."""
@@ -67,8 +67,8 @@ class Constraint:
 
     text: str
     where: tuple[tuple[str, tuple[Value, ...]], ...] = field(default=(), hash=False)
-    """Where it applies: each of these parameters has one of these values. At other points and in boxes of other points
-    it holds. ``holds`` ignores this, because an inactive parameter has no value."""
+    """Where it applies: each of these parameters has one of these values. It holds at all other points, and in boxes
+    that contain only other points. ``holds`` ignores this, because an inactive parameter has no value."""
 
     @cached_property
     def names(self) -> dict[str, int]:
@@ -194,7 +194,7 @@ def _difference(symbol: str, a: Array, b: Array) -> Array:
 
 def _may_compare(symbol: str, a: Interval, b: Interval) -> Truth:
     """Whether some values in two intervals satisfy a comparison, allowing for rounding, and whether all do. The ends
-    belong to the intervals: 2 < 2 does not hold."""
+    belong to the intervals, so not all do if the symbol is < or > and the intervals share an end."""
     smaller, larger = (a, b) if symbol in ("<", "<=") else (b, a)
     low, high = smaller[0], larger[1]
     margin = ROUNDING * (np.abs(low) + np.abs(high))

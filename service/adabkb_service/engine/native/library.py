@@ -1,8 +1,8 @@
 """The compiled library of the inner loops, which is built with the package from the C files in this folder.
 
-Each platform has one version and, on x86-64, a second one with AVX2 instructions, which processors since 2013 have. It
-is about twice as fast and gives the same bits, because neither fuses or reorders operations. Products and
-factorizations use SciPy's BLAS and LAPACK, called by address.
+Each platform has one version and, on x86-64, a second one with AVX2 instructions, which processors since 2013 have. The
+second one is about twice as fast and gives the same bits, because neither version fuses or reorders operations.
+Products and factorizations use SciPy's BLAS and LAPACK, called by address.
 """
 
 from __future__ import annotations

@@ -169,8 +169,8 @@ EXPORTED int adabkb_move_towards(const Posterior *posterior, double beta, double
     END(workspace)
 }
 
-/* The one of some axes, (count,), along which the step from a centroid to x, (d,) both, gains most: the average of the gains
- * if this step is taken first, and if it is taken last. */
+/* Chooses, from some axes, (count,), the one along which the step from a centroid to x, (d,) both, gains most: the average of
+ * the gains if this step is taken first, and if it is taken last. */
 EXPORTED int adabkb_axis_to_cut(const Posterior *posterior, double beta, const double *x, const double *centroid,
                                 int64_t count, const int64_t *axes, int64_t *chosen)
 {

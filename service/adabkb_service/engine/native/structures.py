@@ -1,4 +1,4 @@
-"""Structures passed to the C functions: those of ``kernel.h``, ``posterior.h`` and ``likelihood.c``.
+"""Structures passed to the C functions: those of ``kernel.h``, ``posterior.h``, ``likelihood.c`` and ``search.c``.
 
 A structure holds the addresses of arrays, and keeps these arrays alive.
 """

@@ -4,9 +4,9 @@
 
 The parent's upper bound f~ is that of the current model. (The authors' code omits the parent.)
 
-The paper's outlook names expected improvement as another index. Here it is computed for a value with mean mean(x_hi) +
-V_h and the posterior variance at x_hi. It affects only the choice of the leaf: pruning and certificate always use the
-paper's bounds.
+The paper's outlook names expected improvement as another index. Here it is computed for a normal value with mean
+mu(x_hi) + V_h and the posterior variance at x_hi. It affects only the choice of the leaf: pruning and certificate
+always use the paper's bounds.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ def indices(tree: Leaves, ucb: Array) -> Array:
 
 
 def expected_improvements(tree: Leaves, mean: Array, std: Array, best_mean: float) -> Array:
-    """ln E[max(0, y - best_mean)] of every leaf, shape (L,), with y normal with mean mean + V_h and standard deviation
-    std.
+    """ln E[max(0, y - best_mean)] of every leaf, shape (L,), with y ~ N(mean + V_h, std^2).
 
     In logarithms, because the expectation underflows nearly everywhere (Ament et al. 2023).
 

@@ -1,8 +1,8 @@
-"""Ada-BKB (paper, Algorithm 1), split where the algorithm waits for an evaluation: ``suggest`` repeats lines 4-6 and 11
-until a point must be evaluated; ``observe`` does the rest of lines 7-11 with the result.
+"""Ada-BKB (paper, Algorithm 1), split at the evaluation: ``suggest`` repeats lines 4-6 and 11 until a point must be
+evaluated; ``observe`` does the rest of lines 7-11 with the result.
 
-The paper leaves some questions open and contradicts itself in others; docs/algorithm.md lists all answers. Line 5 also
-applies to the root, where the prior's width is s_0 = 1 / sqrt(lambda). The index uses the parent's current bound. The
+The paper leaves some questions open and contradicts itself on others; docs/algorithm.md lists all answers. Line 5 also
+applies to the root, where the prior's s is 1 / sqrt(lambda). The index uses the parent's current bound. The
 leaf that contains the incumbent is never pruned. Among leaves with equal indices the shallowest wins, then the one with
 the smallest path. A suggestion takes at most ``MAX_EXPANSIONS`` expansions; one that reaches them is ``capped``.
 
@@ -160,8 +160,8 @@ def _choose(state: State, fantasized: SketchedGP, pending_points: list[int]) -> 
 
 
 def _index(state: State, deviation: Array) -> Array:
-    """The index of every leaf, (L,). ``deviation``, (P,), is s with the pending points observed, divided by
-    sqrt(lambda)."""
+    """The index of every leaf, (L,). ``deviation``, (P,), is the posterior standard deviation with the pending
+    points observed, divided by sqrt(lambda)."""
     summary, config = state.summary, state.problem.config
     if config.index == "ucb" or summary.incumbent is None:
         return index.indices(state.tree, summary.mean + summary.beta * deviation)

@@ -1,6 +1,6 @@
 """Mean and variance of the sketched posterior (paper, eq. 5), updated for all points at once.
 
-Of the P points of the tree, E are evaluated. With features z_i (M numbers each), counts n_i and reward sums Y_i of the
+Of the P known points, E are evaluated. With features z_i (M numbers each), counts n_i and reward sums Y_i of the
 evaluated points, and ridge lambda:
 
     A = sum_i n_i z_i z_i' + lambda I         w = A^-1 sum_i Y_i z_i

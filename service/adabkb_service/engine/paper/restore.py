@@ -145,7 +145,7 @@ def _with_results(state: State, positions: Array, values: Array) -> State:
 
 
 def _with_tree(state: State, cells: Mapping[str, str]) -> State:
-    """A blank state with a tree, built level by level. Its model is not valid until ``refactorize``."""
+    """The state with a tree, built level by level. Its model is not valid until ``refactorize``."""
     problem, branching = state.problem, state.problem.config.branching
     known = {position.tobytes(): i for i, position in enumerate(state.points.positions.array)}
     level, levels, first = state.tree, [state.tree], 0

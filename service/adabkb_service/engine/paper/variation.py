@@ -4,7 +4,7 @@ Both depend on g, a bound on the distance in the RKHS between the centroid of a 
 ``distance`` at the radius of the cell, or ``distance_at_depth``. Ada-BKB's V_h is F g. (The paper's lemma bounds the
 difference of f between any two points of a cell by the radius, although two points may be twice as far apart. The index
 needs only the difference from the centroid, for which the radius is right.) Ada-GP-UCB's V_h comes from chaining and
-holds for draws from the Gaussian process. It is larger, by a factor that hardly decreases with h.
+holds for draws from the Gaussian process. It is usually larger, by a factor that grows slowly with h.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 TRIED = 2048
 """The number of points of the sequence that are tried to find a free one."""
 LISTED = 100_000
-"""Finite spaces up to this size are then searched exhaustively."""
+"""If none of these is free, all points are searched, provided there are at most this many."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Sampling(Policy[Config, State]):
     ) -> bool:
         """See ``Policy.exhausted``: whether all points of a finite space were issued or evaluated."""
         within = within or Slice(state.space, {})
-        if not within.size:  # all rows of a catalogue are withdrawn
+        if not within.size:  # no feasible point, or all rows of a catalogue are withdrawn
             return True
         if state.config.repeats or state.record.size + len(issued) < within.size:
             return False
@@ -186,7 +186,7 @@ def _rows(record: Record, rows: NDArray[np.int64]) -> Record:
 
 
 def _next(state: State, within: Slice, out: Array) -> Array:
-    """Return the next point, (d,), given the issued points, (k, d)."""
+    """Return the next point, (d,), given the issued points, (k, d). If no free point is found, it is random."""
     known = () if state.config.repeats else [*state.record.positions, *out]
     taken = {point.tobytes() for point in known}
     first, point = state.record.size + len(out), None

@@ -29,5 +29,5 @@ class Config:
 
 
 def of_a_test(given: constants.Config) -> constants.Config:
-    """The constants of a test: those given, with the ones replaced that make it GP-UCB on fixed points."""
+    """The constants of a test: the given ones, changed so that the test is GP-UCB on fixed points."""
     return replace(given, qbar=math.inf, beta="igp", outputs="raw", max_depth=0, prunes=False)

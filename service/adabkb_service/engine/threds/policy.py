@@ -16,7 +16,7 @@ Changed cells are reported with the next suggestion and not with the result that
 corrected before the next suggestion. So the reported cells are a function of the suggestions. When the tree has reached
 its last level, no suggestion follows, and the result reports them.
 
-A test runs ``ada_bkb`` on the points of its grid, which are not refined.
+A test runs ``ada_bkb`` on the fixed points of its grid, without a tree.
 """
 
 from __future__ import annotations

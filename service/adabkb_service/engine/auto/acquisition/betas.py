@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EARLY_STEPS = 20
-"""The number of early steps. Too little is known for exploitation."""
+"""The number of early steps, in which too little is known for exploitation."""
 EARLY_BETAS = (1.5, 3.0)
 """Widths of the early steps, in turn."""
 FEW = 2

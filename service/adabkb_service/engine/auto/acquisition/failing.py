@@ -34,7 +34,7 @@ NOISE = 0.01
 
 def finish_probability(problem: Problem, finished: Array, failed: Array, points: Array) -> Array | None:
     """Return the probability that points, (k, d), finish instead of failing, (k,), given finished points, (n, d), and
-    failed points, (f, d). None while too few points fail to learn where they do.
+    failed points, (f, d). None while so few points fail that the model cannot learn where.
 
     The posterior mean of the labels +1 and -1 is 2 p - 1. Far from all points, it is 0, so that p is 1/2.
     """

@@ -1,4 +1,4 @@
-"""The effect of points that were issued and have no result on the posterior.
+"""How issued points without a result affect the posterior.
 
 A pending point counts as if its posterior mean had been observed. A failed point counts as a bad result with much
 noise: the bounds around it decrease, but a single failure does not exclude the region.
@@ -90,7 +90,7 @@ def is_known(state: State, out: Issued) -> Callable[[Array], bool]:
 @dataclass(frozen=True, slots=True)
 class SearchView:
     """The posterior that the search uses, with and without pending points. Pending points count as if their means had
-    been observed, so the variance decreases and the mean stays. The result is the same, bit for bit, whether points
+    been observed, so the variance decreases and the mean stays. Suggestions are the same, bit for bit, whether they
     were requested together or in turn."""
 
     given: View

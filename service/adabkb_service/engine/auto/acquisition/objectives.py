@@ -107,8 +107,8 @@ def _is_front_of(state: State, within: Slice) -> bool:
 
 def summary(state: State) -> ObjectiveSummary:
     """Return the summary of a study with several objectives. If no reference is declared, it is the worst value so far
-    of each objective. The worst values on the front alone would exclude the rest of the front once one point dominates
-    all others."""
+    of each objective. The worst values on the front would not do: once one point dominates all others, they are its own
+    values, and no point that is worse in any objective would count."""
     values = results(state)
     rows = front_rows(state.problem.config.metrics, state.record, values)
     known = [column[~np.isnan(column)] for column in values.T]

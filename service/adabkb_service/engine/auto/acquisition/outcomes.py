@@ -147,7 +147,7 @@ def objective_of(view: View) -> Surrogate | None:
 
 
 def extra_candidates(view: View, draw: tuple[int, int]) -> list[Array]:
-    """Return positions, (k, d) each, that a prior favors, drawn with (seed, step)."""
+    """Return positions, (k, d) each, that a prior or older studies favor, drawn with (seed, step)."""
     own = _without_bounds_and_cost(view)
     if not isinstance(own, Scalarised):
         return [own.candidates(draw)] if isinstance(own, PriorWeighted | Transferred) else []
@@ -158,7 +158,7 @@ def extra_candidates(view: View, draw: tuple[int, int]) -> list[Array]:
 
 
 def favored_rows(view: View, axes: Container[int]) -> dict[int, list[int]]:
-    """Return the numbers of the rows to which a prior in use gives weights above 1, by axis.
+    """Return the indices of the rows to which a prior in use gives weights above 1, by axis.
 
     Args:
         view: the view of a step.

@@ -3,8 +3,8 @@
 A point dominates another if it is not worse in any objective and better in at least one. The front is the set of points
 that no other point dominates. The hypervolume of points is the volume that they dominate above a reference point. It is
 computed exactly: in two dimensions along the staircase of the points, otherwise by slices along the last dimension
-(While et al. 2006, "A faster algorithm for calculating hypervolume"). The computing time grows like n log n, n^2 and
-n^3 in 2, 3 and 4 dimensions.
+(While et al. 2006, "A faster algorithm for calculating hypervolume"). The computing time grows at most like n^2 in 2
+and 3 dimensions, and like n^3 in 4.
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@ With the posterior mean b at the best point, the predicted cost c(x) at x and a 
 
 So the possible gain is divided by the cost. The exponent a is the remaining share of the cost budget, or 1 without such
 a budget: cheap points come first, and the last evaluations ignore cost (Lee et al. 2020, "Cost-aware Bayesian
-optimization"). With
-several objectives f~ is their index (``scalarised``), whose positive values are gains, and b = 0. c(x) is the median of
-the cost metric's own model, limited to the range of costs so far.
+optimization"). With several objectives, f~ is their index (``scalarised``), whose positive values are gains, and b = 0.
+c(x) is the median predicted by the cost metric's own model, limited to the range of costs so far.
 """
 
 from __future__ import annotations

@@ -69,9 +69,9 @@ PROPOSALS = 64
 WIDENING = 1.3
 """Factor of the standard deviations of proposals, since the posterior has longer tails than its approximation."""
 MIN_CURVATURE = 1.0 / NOISE_PRIOR[1] ** 2
-"""Smallest curvature of the logarithm of the posterior density along any direction: that of the prior of the noise."""
+"""Smallest curvature of the negative log posterior density along any direction: that of the prior of the noise."""
 TEMPERING = 0.8
-"""Factor by which the logarithms of the weights shrink until the members differ."""
+"""Factor by which the logarithms of the weights shrink, repeatedly, until enough proposals have weight."""
 MIN_LOG_WEIGHT = -500.0
 """Smallest logarithm of a weight, relative to the largest one."""
 DIFFERENCE = 1e-3
@@ -144,7 +144,7 @@ class Averaged:
     members: tuple[Member, ...]
     worst: float
     best: float
-    """The best result, since the range of a warp may end just beyond it."""
+    """The worst and the best result. The range of a warp may end just beyond the best one."""
 
     def mean(self, positions: Array) -> Array:
         """Return the means, (k,), at positions (k, d): the median of the members' medians, which is robust

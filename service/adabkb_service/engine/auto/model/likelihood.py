@@ -7,10 +7,11 @@ variance / output variance:
     + sum (log m_j - mu1)^2 / 2
 
 with K = k + MEAN_VARIANCE + diag(nu + extra), the profiled output scale sigma_f^2 = z' K^-1 z / n, and the prior's
-center mu0 = log 0.5 + log(d / 3) / 2, where d counts at most the axes that are active together: lengthscales are longer
-in more dimensions. The lengthscales m of descriptor components have their own center mu1. The prior of a category with
-components expects a longer l, since descriptors should explain how its choices differ; if they do not, learning makes m
-long and l short. The expected l of a catalogue is longer still, because none of its rows occurs twice.
+center mu0 = log 0.5 + log(d / 3) / 2, where d is the largest number of axes that are active together: lengthscales are
+longer in more dimensions. The lengthscales m of descriptor components have their own center mu1. The prior of a
+category with components expects a longer l, since descriptors should explain how its choices differ; if they do not,
+learning makes m long and l short. The expected l of a catalogue is longer still, because none of its rows occurs
+twice.
 
 With an additive part, k is k_w with d + 2 further parameters (``additive``), if the results support it (``EVIDENCE``).
 

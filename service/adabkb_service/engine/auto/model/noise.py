@@ -1,10 +1,10 @@
 """The noise assumed for each result.
 
-A result has its own standard error if given, else that of the study, else the learned noise of all results. If no
-standard error is declared, replicates may show that noise differs between regions (``noise_by_region``). This is not
-done in a study with plates, where replicates on different plates also differ by the offsets of the plates. If the study
-is declared as robust, a result that the others contradict gets more noise, and so less weight, until a replicate
-confirms it (``doubts``).
+The noise of a result is the learned noise of all results, plus its own standard error if given, else that of the study
+if declared. If no standard error is declared, replicates may show that noise differs between regions
+(``noise_by_region``). This is not done in a study with plates, where replicates on different plates also differ by the
+offsets of the plates. If the study is declared as robust, a result that the others contradict gets more noise, and so
+less weight, until a replicate confirms it (``doubts``).
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Surrogate:
     variance: float
     """sigma_f^2, in squared model output units."""
     inducing: Array
-    """(m, d + p) S, scaled."""
+    """(m, d + p + q) S, scaled (``Kernel.scaled``)."""
     weights: Array
     """(m,) a."""
     factor: Array

@@ -15,8 +15,8 @@ from adabkb_service.engine.auto.state.state import State
 GROWTH = 4
 """The parameters are learned again when one in this many results is new."""
 RESULTS_PER_PARAMETER = 3
-"""The parameters are also learned again when there are this many results per parameter (plus one for the constant
-mean). The gap is known from then on."""
+"""The parameters are also learned again when there are this many results for each axis of the space (those active
+together) and for the constant mean. The gap is known from then on."""
 
 
 def averaged(state: State) -> Averaged:

@@ -41,8 +41,8 @@ MIN_SHARE = 1e-6
 
 
 def left_out(state: State) -> LeftOut | None:
-    """Return the leave-one-out predictions; None before hyperparameters are learned, or if the covariance overflows
-    floating point."""
+    """Return the leave-one-out predictions; None before hyperparameters are learned, if all results are equal, or if
+    the covariance overflows floating point."""
     record = state.record
     if record.size < MIN_RESULTS or record.values.min() == record.values.max():
         return None

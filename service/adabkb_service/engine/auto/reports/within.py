@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 def recommend_within(state: State, within: Slice, feasible: float = FEASIBLE) -> Recommendation | None:
     """Return the point of a slice with the best mean of the averaged posterior; None before the first result.
     Candidates are the points of the best results, moved into the slice, and the maximum of the search's posterior mean
-    in it. The point may be unevaluated.
+    in it. The point need not have been evaluated.
 
     If metrics have bounds, only points that satisfy them with at least the probability ``feasible`` are considered or,
     if there are none, the one with the largest probability.

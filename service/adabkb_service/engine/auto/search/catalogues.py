@@ -45,7 +45,7 @@ NEARBY = 8
 MAX_VALUES = 64
 """The maximum number of values of another discrete parameter for which all values are tried with the best row."""
 SPREAD = 2048
-"""The number of rows from which a first row is drawn."""
+"""The number of random points with which a search begins, and from which one of the first rows is drawn."""
 STREAM = 1 << 58
 """Combined with the seed (XOR), for a separate random stream."""
 

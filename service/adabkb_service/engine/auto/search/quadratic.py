@@ -37,7 +37,7 @@ REACH = 0.25
 """A result at this distance from the best point (or at the ball's radius, if that is larger) has a quarter of the
 weight."""
 SEPARATE = 0.1
-"""If a pending point is within this share of the radius of the minimum, another point is suggested."""
+"""If a pending point is closer to the minimum than this share of the radius, another point is suggested."""
 DIRECTIONS = 20
 """The number of random directions, of which the one farthest from all results is used if the model predicts no gain."""
 LAST_DIGITS = 1e-10
@@ -122,7 +122,7 @@ def minimum(
     draw: tuple[int, int],
     periodic: Bools | None = None,
 ) -> Array | None:
-    """Return the minimum of the model in its ball, (d,). If the model predicts no gain, or the minimum is pending,
+    """Return the minimum of the model in its ball, (d,). If the model predicts no gain, or a pending point is near,
     return a point on the ball's surface far from all others. Return None if no gain is left, or if nothing can be
     fitted.
 

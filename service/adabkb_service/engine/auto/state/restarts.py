@@ -42,8 +42,8 @@ RANDOM_POINTS = 8
 RESULTS, RESULTS_PER_AXIS = 12, 6
 """The number of results from one restart to the next, including those of the search: 12 plus 6 per relevant axis."""
 IRRELEVANT = 30.0
-"""An axis is irrelevant if its lengthscale is more than this many times the shortest one, and if ``BEYOND_PRIOR``
-holds."""
+"""An axis is irrelevant if its lengthscale is more than this many times the shortest one, and meets the conditions of
+``BEYOND_PRIOR``."""
 BEYOND_PRIOR = 1.1
 """The lengthscale of an irrelevant axis is also more than this many times that of the prior, and more than the width of
 the cube. (While the results give no information about an axis, its lengthscale stays near that of the prior.)"""

@@ -1,8 +1,9 @@
 """The engine's state of a study under the ``auto`` profile, as immutable values.
 
 Hyperparameters are learned at *checkpoints*, whenever a tenth of the results is new (see ``learning``). Between two
-checkpoints, the posterior is conditioned on one row after the other, and nothing else changes. So a state is a function
-of the record, the tree and the last checkpoint. It is the same whether the study was restored or not.
+checkpoints, each result conditions the posterior, and may change ``restarted_at`` and ``turns``; nothing else changes.
+So a state is a function of the record, the tree and the last checkpoint. It is the same whether the study was restored
+or not.
 """
 
 from __future__ import annotations
