@@ -33,10 +33,12 @@ AdaBKBError
 │   └── RequestInProgress
 ├── PreconditionFailed        If-Match names another revision
 ├── Busy                      too much concurrent work; retry
+│   ├── ModelBusy             the model has not decided on points in time
 │   └── Contention            the database rolled a transaction back because of another one
 │       └── RowRefused        the database rejected a row, probably because its key exists
 ├── Unavailable               the database or a model does not respond
 │   ├── ProviderUnavailable   the identity provider does not respond, or is not usable
+│   ├── NotReady              parts of the server do not work; carries one FieldError per part
 │   └── ModelCannotFold       a model cannot fold its log; retrying does not help
 └── SchemaMismatch            the database has another schema version
 """
@@ -107,7 +109,8 @@ class FieldError:
     """One error in a request; long texts are cut."""
 
     pointer: str
-    """JSON pointer into the body ("/parameters/0/low"), or "?name" for a query parameter."""
+    """JSON pointer into the body ("/parameters/0/low"), "?name" for a query parameter, or "header:Name" for a header.
+    Empty for the whole body."""
     detail: str
     code: str
 
@@ -295,7 +298,7 @@ class StudyExists(Conflict):
 
 
 class IdTaken(Conflict):
-    """The id belongs to a study of another user, which the caller may not read."""
+    """The id belongs to a study that the caller may not read, or to one in another user's trash."""
 
     def __init__(self, study_id: str) -> None:
         """Reveal only that the study exists."""
@@ -354,7 +357,8 @@ class PreconditionFailed(AdaBKBError):
 
 
 class Busy(AdaBKBError):
-    """Other transactions repeatedly committed first, or a queue is full. Nothing was written; retry."""
+    """A queue is full, no lock or connection was free in time, or other transactions repeatedly committed first.
+    Nothing was written; retry."""
 
 
 class ModelBusy(Busy):

@@ -292,7 +292,7 @@ class Settings(BaseSettings):
 
     @property
     def outbound(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-        """The networks inside which webhooks may be sent."""
+        """The private networks to which webhooks may be sent."""
         return [ipaddress.ip_network(item) for item in listed(self.webhook_networks)]
 
     @property

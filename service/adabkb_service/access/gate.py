@@ -113,7 +113,7 @@ class Gate:
         Raises:
             Unauthorized: the token is missing, unknown, expired or revoked.
             Forbidden: the token lacks the right.
-            StudyNotFound: the study belongs to another user.
+            StudyNotFound: the study does not exist, or the caller may not read it.
         """
         try:
             return self._admitted(lambda connection: _found(connection, token), digest(token or ""), need, study_id)
@@ -238,10 +238,11 @@ def _valid_caller(row: TokenRow, now: datetime) -> Caller:
 
 
 def _paying(connection: Connection, row: TokenRow, now: datetime) -> TokenRow:
-    """The token whose quotas apply; for a link, the token of the study's owner that allows the fewest requests.
+    """The token whose quotas apply. For a link, it is the token of the study's owner that allows the fewest requests
+    or, if the owner has no valid token but has logged in recently, the link itself.
 
     Raises:
-        Unauthorized: the owner can no longer log in.
+        Unauthorized: the owner has no valid token, and has not logged in recently.
     """
     if row.link is None:
         return row

@@ -28,11 +28,11 @@ class Quotas:
     requests_per_second: float | None = None
     """The average rate over ``REQUESTS_WINDOW``."""
     model_seconds_per_minute: float | None = None
-    """Processor time of the models of the studies that the token works on."""
+    """Processor time of the models of the studies that the token works on, and of its large requests."""
 
     @classmethod
     def of(cls, stored: Mapping[str, float] | None, defaults: Quotas) -> Self:
-        """The quotas of a token, or the defaults."""
+        """The quotas of a token: those that are stored for it, and the defaults of the others."""
         return cls(**{**asdict(defaults), **(stored or {})})
 
     @property

@@ -30,7 +30,7 @@ def conditional(answer: BaseModel | str, known: frozenset[str], revision: int | 
     """Return an answer with its ETag, or 304 without a body.
 
     Args:
-        answer: a model, or a rendered response.
+        answer: a model, or its JSON.
         known: the ETags of the request, without the prefix of weak ones.
         revision: the study's revision, the first part of the ETag and the only one that ``If-Match`` compares.
     """

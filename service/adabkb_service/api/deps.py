@@ -85,8 +85,8 @@ KeyDep = Annotated[Key | None, Depends(_key)]
 async def perform(
     service: Service, request: StudyRequest[Answer], spend: Spend | None = None, user: str | None = None
 ) -> Outcome[Answer]:
-    """Return the outcome of a request that may count against a quota, and whose events may name its user. It is awaited
-    on the event loop, without a thread."""
+    """Perform a request without a thread, and return its outcome. ``spend`` charges a quota for it, and its events name
+    ``user``."""
     sent = request if spend is None and user is None else replace(request, spend=spend, user=user)
     outcome = await service.do_async(sent)
     note(trial=_trials(outcome.view))
@@ -134,7 +134,7 @@ class PageRequest:
 
     @property
     def after_study(self) -> tuple[datetime, str] | None:
-        """The last study or token of the previous page; None for the first page."""
+        """(created_at, id) of the last study or token of the previous page; None for the first page."""
         if self.cursor is None:
             return None
         match _decoded(self.cursor):

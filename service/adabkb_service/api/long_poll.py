@@ -49,8 +49,8 @@ async def long_poll(
     """Ask for trials until there is one, the study can issue none, or the time is over.
 
     Returns:
-        The outcome, and whether the request was allowed to wait. It is not if too many requests are already waiting, of
-        this user or in total.
+        The outcome, and whether the request was allowed to wait. It is not if it names no time, if the server is
+        stopping, or if too many requests are already waiting, of this user or in total.
 
     Raises:
         AdaBKBError: a request is refused, possibly after a wait.

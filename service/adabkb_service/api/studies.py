@@ -125,8 +125,8 @@ def delete_study(
     caller: CallerDep,
     purge: Annotated[bool, Query(description="delete permanently instead of moving to the trash")] = False,
 ) -> None:
-    """Delete a study and everything in it. For 30 days, it can be restored from the trash. While it is in the trash,
-    its webhooks send nothing and its links do not work."""
+    """Delete a study and everything in it. Without `purge`, it can be restored from the trash for 30 days. While it is
+    in the trash, its webhooks send nothing and its links do not work."""
     trash.delete(service, study_id, revisions, caller, purge=purge)
 
 

@@ -17,8 +17,8 @@ LATEST = 100
 
 
 def with_assumed(draft: Draft, parameters: dict[str, Any]) -> dict[str, Any]:
-    """A point that a user gives, with assumed values of those parameters that are measured with the result and that it
-    lacks."""
+    """A point that a user gives. Parameters that are measured with the result, and that the point lacks, have their
+    assumed values."""
     measured = measured_of(definition_of(draft.study.definition).parameters)
     return parameters | assumed(draft, [name for name in measured if name not in parameters])
 
@@ -36,7 +36,8 @@ def assumed(draft: Draft, names: Collection[str]) -> dict[str, Any]:
 
 
 def _typical(axis: Axis, values: Sequence[Any]) -> Any:
-    """The typical one of the values of an axis, from the latest to the earliest, in a form that a trial can have."""
+    """The typical one of some values of an axis, which are ordered from latest to earliest, as an allowed value; the
+    middle of the range if there are none."""
     if not values:
         return canonical(axis, axis.decode(0.5))
     if isinstance(axis, ChoiceAxis) and not axis.ordered:

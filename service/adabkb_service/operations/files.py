@@ -60,7 +60,7 @@ def add(
     """Attach a file to a trial in any state, or to a result without a trial.
 
     Returns:
-        The file, and whether it is new. The same content under the same name is stored only once.
+        The file, and whether it is new. A trial or result has the same content under the same name only once.
 
     Raises:
         StudyNotFound, TrialNotFound, ObservationNotFound: the study, the trial or the result does not exist.

@@ -143,8 +143,8 @@ def _retry(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[Tri
 
 
 def _has_room_in_budget(draft: Draft, trial: TrialRow) -> bool:
-    """Return whether the budget allows a trial that does not count towards it to count again. A budget of plates allows
-    it if the trial's plate counts, which still has its other trials, or if another plate may be begun."""
+    """Return whether a trial that does not count towards the budget may count again. Under a budget of plates, it may
+    if its plate still has other trials, and therefore counts already, or if another plate may be begun."""
     study = draft.study
     if study.plates_left is not None and trial.plate is not None:
         return study.plates_left > 0 or draft.trials_on_plate(trial.plate) > 0

@@ -1,6 +1,6 @@
 """POST /v1/studies/{id}/trials and /trials/repeat: queue a user's own points, which are issued before new ones.
 
-In a study with plates, such a point may be on a plate, such as a control reaction on each plate.
+In a study with plates, they may be on a plate, like a control reaction that each plate has.
 """
 
 from __future__ import annotations

@@ -8,11 +8,12 @@ its points:
    It withdraws waiting trials that an edit of the space has excluded, and updates the study's state.
 2. ``_demand`` computes the number of new points: the request's count less the waiting trials, within the study's budget
    and limits; 0 if the study is paused or complete. If the request fixes parameters or has a context, only waiting
-   trials with these values count, and new points must have these values. A context parameter that is measured with the
-   result decides about no waiting trial, and new points have its assumed value (``operations/assumed.py``). In a study
-   with plates, all trials of an answer are on one plate. This is the plate of the first waiting trial; if none waits,
-   it is the last plate, or a new one if the last plate is full. A request for a new plate gets no waiting trials,
-   unless the study issues no new points or its budget allows no other plate.
+   trials with these values count, and new points must have these values. Context parameters that are measured with the
+   result are an exception: waiting trials may have any value, and new points have the assumed one
+   (``operations/assumed.py``). In a study with plates, all trials of an answer are on one plate. This is the plate of
+   the first waiting trial; if none waits, it is the last plate, or a new one if the last plate is full or has other
+   values. A request for a new plate gets no waiting trials, unless the study issues no new points or its budget allows
+   no other plate.
 3. The batch takes points that the model has decided on (``Batch._points``). They are outdated if an event that affects
    the model, such as a result or a quasi-random point, was recorded since. They are issued in order: the model chose
    each one assuming that those before it are being evaluated, so issuing the first ones leaves the others valid.
@@ -22,10 +23,10 @@ its points:
 4. ``_issue`` leases the waiting trials to the worker, and records an event for each new point. The transition function
    (``study/transitions.py``) turns the events into rows.
 
-A request waits for the model for at most ``timeouts.suggestion``. This time begins when the request is queued or, if
-this is later, when the process that performs it has loaded the engine. A request that has waited for
-``timeouts.request`` while the engine is loading fails as ``Unavailable``. Points that the model has not decided on by
-then are drawn quasi-randomly. They are drawn at once if no useful reply is expected soon
+A request that has waited for ``timeouts.request`` while the engine is loading fails as ``Unavailable``. Otherwise, a
+request waits for the model for at most ``timeouts.suggestion``. This time begins when the request is queued or, if this
+is later, when the process that performs it has loaded the engine. Points that the model has not decided on by the end
+of this time are drawn quasi-randomly. They are drawn at once if no useful reply is expected soon
 (``ModelLink.is_worth_waiting_for``), or if the model replies with fewer points, because its time for decisions has
 ended. A request without ``fallback`` is refused if the model has neither replied nor failed; its points may be ready
 for the next request. With ``Prefer: wait``, ``api/long_poll.py`` repeats the request with the same key until there is a
@@ -164,7 +165,7 @@ def _measured(study: StudyRow) -> list[str]:
 
 
 def _known(within: Slice | None, study: StudyRow) -> Slice | None:
-    """Return the slice without the values that are measured with the result, which decide about no waiting trial."""
+    """Return the slice without the values that are measured with the result. Waiting trials may have any of them."""
     measured = _measured(study)
     if within is None or not measured:
         return within
@@ -188,7 +189,7 @@ def _waiting(body: SuggestBody, draft: Draft, within: Slice | None) -> list[Tria
 def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
     """Return the slice of the space with the context and the values that the request fixes. None if the request fixes
     no varying parameter and the study has no context. Context values that are measured with the result, and that the
-    request does not expect, are assumed.
+    request does not give, are assumed.
 
     Raises:
         Invalid: a value is not a value of its parameter, a context value is missing, no feasible point has the values,

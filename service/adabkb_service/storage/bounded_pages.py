@@ -21,7 +21,7 @@ class BoundedPage(Generic[Row]):
 
     rows: list[Row]
     is_last: bool
-    """Whether the list ends with these rows."""
+    """Whether the list certainly ends with these rows; False if more rows may follow."""
 
 
 def read(

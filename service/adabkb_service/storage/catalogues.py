@@ -1,8 +1,8 @@
 """Tables of catalogues. They are stored in the log; a study's row only refers to them.
 
-The event ``created`` holds a table as text, and an ``edited`` event may hold a change of it. The study's row holds only
-a digest of the table and its changes, so that the row stays small. This module finds the table for a digest. Each
-process reads a table from the log once, and caches it while there is room.
+The event that adds a catalogue (``created`` or ``edited``) holds its table as text, and later ``edited`` events may
+hold changes of it. The study's row holds only a digest of the table and its changes, so that the row stays small. This
+module finds the table for a digest. Each process reads a table from the log once, and caches it while there is room.
 """
 
 from __future__ import annotations

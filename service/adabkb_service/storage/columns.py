@@ -1,4 +1,4 @@
-"""Types of JSON columns that summarize many rows, so that these need not be read again."""
+"""Types of JSON columns that summarize the reports of a trial, so that the reports need not be read again."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ class Curve(TypedDict):
     value: float
     """Value of the last report."""
     best: float
+    """The best reported value."""
     gain_step: int
     """Step of the last improvement that counts for the rule ``patience``."""
     gain_value: float

@@ -1,4 +1,4 @@
-"""Copy a whole database to another one of either kind, for backup and restore."""
+"""Copy a whole database to another one, on SQLite or PostgreSQL, for backup and restore."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from adabkb_service.storage.tables import audit, cells, metadata, servers, trash
 
 COPIED = [table for table in metadata.sorted_tables if table is not servers]
 NUMBERED = (cells, trash, audit)
+"""Tables whose ids the database assigns."""
 ROWS = 1000
 """The number of rows that are read and written at a time."""
 

@@ -49,7 +49,7 @@ def visible_to(user: str) -> ColumnElement[bool]:
 
 
 def named(column: ColumnElement[str], patterns: Iterable[str]) -> ColumnElement[bool]:
-    """The condition that an id equals one of the patterns, or starts with one that ends in ``*``."""
+    """The condition that an id matches one of the patterns: a pattern is an id, or a prefix followed by ``*``."""
     return or_(
         *(
             column.startswith(pattern[:-1], autoescape=True) if pattern.endswith(EVERYBODY) else column == pattern

@@ -61,7 +61,7 @@ def change(connection: Connection, rows: Iterable[ObservationRow]) -> None:
 
 
 def latest(connection: Connection, study_id: str, limit: int, *, but: Collection[int]) -> list[ObservationRow]:
-    """The last ``limit`` results that are not excluded, and whose number is not in ``but``, from the latest on."""
+    """The last ``limit`` results that are not excluded, and whose number is not in ``but``, latest first."""
     counting = observations.c.excluded.is_(False), observations.c.seq.not_in(but)
     query = select(observations).where(observations.c.study_id == study_id, *counting)
     rows = connection.execute(query.order_by(observations.c.seq.desc()).limit(limit))
@@ -104,8 +104,8 @@ def best(connection: Connection, study_id: str, *, maximize: bool, but: Collecti
 
 
 def best_and_others(connection: Connection, study_id: str, *, maximize: bool, count: int) -> list[ObservationRow]:
-    """Of the observations that have a value and are not excluded: the best ``count``, and about as many others, evenly
-    spread over the study. All are ordered by number. There are fewer if they are large."""
+    """Of the observations that have a value and are not excluded: the best ``count``, and about ``count`` that are
+    evenly spread over the study. All are ordered by number. There are fewer if their parameters are large."""
     query = select(observations).where(
         observations.c.study_id == study_id, observations.c.excluded.is_(False), observations.c.value.is_not(None)
     )
@@ -120,7 +120,7 @@ def best_and_others(connection: Connection, study_id: str, *, maximize: bool, co
 
 def spread(connection: Connection, study_id: str, count: int) -> list[ObservationRow]:
     """About ``count`` observations that are not excluded, evenly spread over the study, ordered by number. There are
-    fewer if they are large."""
+    fewer if their parameters are large."""
     query = select(observations).where(
         observations.c.study_id == study_id,
         observations.c.excluded.is_(False),

@@ -59,7 +59,7 @@ class ListedStudy:
     objectives: list[Any] | None
     best: float | None
     is_feasible: bool | None
-    """Whether the best result satisfies all bounds of metrics; None without metrics."""
+    """Whether the best result satisfies all bounds of metrics; None without metrics, and without a best result."""
     direction: str | None
     objective: dict[str, Any] | None
     """The quantity of the objective; None if it has no name, unit or natural bounds."""
@@ -72,7 +72,7 @@ class ListedStudy:
     """The number of trials on a plate; None in a study without plates."""
     cost_budget: float | None
     is_exhausted: bool | None
-    """Whether every point of a finite space is issued; None before the model knows."""
+    """Whether every point of a finite space is issued; None while the model has no statistics."""
     gap_share: float | None
     """The gap as a share of the range of the results; None if it is unknown."""
     results_since_growth: int | None
@@ -276,7 +276,9 @@ class WorkerRow:
     completed: int
     failed: int
     first: datetime
+    """The first start of these attempts."""
     last: datetime
+    """The last end of these trials, or the last start of an attempt that has not ended, if later."""
 
 
 def workers(connection: Connection, study_id: str) -> list[WorkerRow]:
@@ -308,13 +310,14 @@ class Order(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TrialSelection:
-    """Selects trials with reports: some by number, the best completed ones, or else the last ones."""
+    """Selects trials with reports: all of them or those with given numbers, and of these the best or the last ones."""
 
     most: int
     """The maximum number of trials."""
     numbers: Sequence[int] = ()
+    """Empty for all trials."""
     best: Order | None = None
-    """None for the last trials."""
+    """Which results are the best; trials without one are left out. None for the last trials."""
 
 
 def curves(

@@ -33,7 +33,7 @@ class Pace:
 
     @contextmanager
     def transaction(self, database: Database) -> Iterator[Connection]:
-        """A writing transaction, followed by a pause of the same duration.
+        """A writing transaction, followed by a pause of the same duration, but at most ``MAX_PAUSE``.
 
         Raises:
             Contention, Busy, Unavailable: as for ``Database.writing``.

@@ -152,7 +152,7 @@ class Peers:
         self._beat_soon()
 
     async def run(self) -> None:
-        """Send and receive until cancelled, which takes at most ``CLOSE_SECONDS``."""
+        """Send and receive until cancelled. Cancellation takes at most ``CLOSE_SECONDS``."""
         is_logged = False
         effect = "this one follows all studies itself"
         if self._is_model_worker:
@@ -253,8 +253,8 @@ class Peers:
         self._woken.set()
 
     def _see(self, servers: Mapping[str, Sequence[bool]]) -> None:
-        """Update the state. ``servers`` maps the id of each server that is alive -> whether it is stopping, whether it
-        is a model worker."""
+        """Update the state. ``servers`` maps the id of each server that is alive to a pair: whether it is stopping, and
+        whether it is a model worker."""
         has_changed = servers.keys() != self.alive
         self.alive = frozenset(servers)
         self.model_workers = frozenset(server for server, (_, is_model_worker) in servers.items() if is_model_worker)

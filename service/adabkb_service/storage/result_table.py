@@ -37,7 +37,9 @@ from adabkb_service.storage.tables import events, observations, trials
 RowKind = Literal[
     "counting", "partial", "own", "excluded", "corrected", "repeated", "open", "failed", "stopped", "withdrawn"
 ]
-"""Kinds of rows to filter by."""
+"""Kinds of rows to filter by. ``counting``: results that are not excluded. ``partial``: results that lack a number.
+``own``: results without a trial. ``corrected``: see ``corrected``. ``repeated``: several results at one point.
+``open``: trials that wait for a result. The others: the results or trials in this state."""
 UNFINISHED = ("active", "queued", "released", "expired")
 WITHOUT_RESULT = (*UNFINISHED, "failed", "stopped", "withdrawn")
 """States of trials that may have no result."""
@@ -67,14 +69,14 @@ class Repeats:
 
     count: int
     mean: float | None
-    """Their mean; None with several objectives."""
+    """Their mean; None if none of them has a value, as with several objectives."""
     first: int
     """The number of the first of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtPoint:
-    """A result at a point; its value is None with several objectives."""
+    """A result at a point; its value is None if it is missing, as with several objectives."""
 
     seq: int
     trial: int | None
@@ -258,7 +260,7 @@ def _fields(value: Any) -> Iterable[str]:
 
 
 def repeats(connection: Connection, study_id: str, seqs: Sequence[int] | None = None) -> dict[int, Repeats]:
-    """Result number -> repeats, for those of the given results that count at whose points several results count.
+    """Result number -> repeats at its point, for those of the given results that are not excluded and have repeats.
 
     Args:
         connection: to the database.
@@ -291,7 +293,7 @@ def repeats(connection: Connection, study_id: str, seqs: Sequence[int] | None = 
 
 
 def at_best(connection: Connection, study_id: str, trial: int | None, value: float) -> Repeats | None:
-    """The results at the point of the best result, which has this trial and value; None if it is the only one there."""
+    """The results at the point of the best result, which has this trial and value; None if there is only that one."""
     points, columns = cast(observations.c.parameters, Text), observations.c
     counting = columns.study_id == study_id, columns.excluded.is_(False), columns.value.is_not(None)
     best = select(points).where(*counting, columns.trial.is_not_distinct_from(trial), columns.value == value)

@@ -159,8 +159,8 @@ class StudyRow:
 
     @property
     def plates(self) -> int | None:
-        """Number of plates that trials have begun; None in a study without plates. A plate does not count while all its
-        trials are withdrawn, nor do plates that only results without a trial name."""
+        """Number of plates that trials have begun; None in a study without plates. Plates whose trials are all
+        withdrawn do not count, nor do plates that only results without a trial name."""
         return None if self.definition.get("plates") is None else (self.plate or {}).get("begun", 0)
 
     @property
@@ -300,7 +300,8 @@ class EventRow:
 
     @property
     def affects_model(self) -> bool:
-        """Whether the event can change the model's decisions. If so, prefetched points are discarded."""
+        """Whether the event can change the model's decisions. If so, points that were prefetched before it are not
+        issued any more, except if the event issued the point before them."""
         by_points = self.kind in ("suggested", "queued", "observed", "failed", "retried", "stopped", "edited")
         return by_points or self.changes_result
 

@@ -131,7 +131,8 @@ def commit_if_unchanged(connection: Connection, before: StudyRow, **values: Any)
 
 
 def lock_model_seq(connection: Connection, study_id: str, incarnation: str) -> int | None:
-    """Lock the study, and return the seq of the last event in its stored model; None if the study does not exist."""
+    """Lock the study, and return the seq of the last event in its stored model; None if the study does not exist, or
+    has another incarnation."""
     return connection.execute(_MODEL_SEQ, {"study": study_id, "its_incarnation": incarnation}).scalar_one_or_none()
 
 

@@ -107,7 +107,7 @@ studies = Table(
     Column("study_seq", Integer, nullable=False),  # seq of the last event: the study's revision
     Column("model_seq", Integer, nullable=False),  # seq of the last event in cells, dictionary and checkpoint
     Column("model", JSON(none_as_null=True)),  # statistics of the model: gap, leaves, ...
-    Column("model_error", Text),  # why the model cannot fold the log; null if it can
+    Column("model_error", Text),  # why the model failed to fold the log or to decide; null if it did not
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False, index=True),
     # Numbers of trials in each state, and of observations. Each change updates them, so that no query counts rows.
@@ -132,8 +132,8 @@ studies = Table(
     Column("steps_saved", BigInteger, nullable=False, server_default="0"),  # steps that stopped trials did not take
     Column("log_bytes", BigInteger, nullable=False, server_default="0"),  # size of the payloads of its events, as JSON
     Column("cost_spent", Double, nullable=False, server_default="0"),  # sum over all results, including excluded ones
-    # The last plate: number, trials, shared values while it is open; the number of begun plates; and the largest number
-    # that an own result names.
+    # The last plate: its number, its number of trials, and its shared values while it is open. Also the number of begun
+    # plates, and the largest number of a plate that a result without a trial names.
     Column("plate", JSON(none_as_null=True)),
     _count("withdrawn"),  # number of trials in this state
     Column("title", String(200)),
@@ -207,7 +207,7 @@ reports = Table(
     Column("attempt", Integer, primary_key=True),
     Column("step", Integer, primary_key=True),
     Column("value", Double, nullable=False),
-    Column("mark", Integer),  # step of the stopping rule that this report reaches (asha: 1, 3, 9, ...); null if none
+    Column("mark", Integer),  # the mark of the early-stopping rule that it reaches (asha: 1, 3, 9, ...), or null
     Column("reported_at", UtcDateTime, nullable=False),
     ForeignKeyConstraint(["study_id", "trial"], ["trials.study_id", "trials.number"]),
     Index(None, "study_id", "mark", "trial"),
@@ -228,7 +228,7 @@ events = Table(
 cells = Table(
     "cells",
     metadata,
-    _number("id"),  # the order in which the engine restores a tree, to break ties
+    _number("id"),  # order of creation; a restored tree has its cells in this order, since ties are broken by it
     Column("study_id", String(100), ForeignKey("containers.id", ondelete="CASCADE"), nullable=False),
     Column("key", String(2000), nullable=False),
     Column("depth", Integer, nullable=False),

@@ -1,4 +1,4 @@
-"""The storage used by the studies that a user owns, including those in the trash."""
+"""The number of studies that a user owns, the number of their trials, and the storage that they use."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from adabkb_service.storage.tables import files, grants, studies, trash
 
 
 class Usage(NamedTuple):
-    """Usage of a user."""
+    """Usage of a user, or what a request adds to it."""
 
     studies: int
+    """Number of studies that are not in the trash."""
     trials: int
     """Number of trials, and of results without a trial."""
     bytes: int

@@ -28,7 +28,7 @@ from adabkb_service.study.request import Outcome, PointDemand, Request, key_row,
 logger = logging.getLogger(__name__)
 
 UNUSABLE = -1
-"""Stands for the seq of an event in ``Prefetched.rests_on``, and equals none: the proposals are unusable."""
+"""A value of ``Prefetched.rests_on`` that is not the seq of any event, so that the proposals are never used."""
 
 
 @dataclass
@@ -168,8 +168,8 @@ class Batch:
         time are drawn quasi-randomly.
 
         Raises:
-            ModelBusy: the model did not answer in time, but has not failed, and the request then accepts no
-                quasi-random points.
+            ModelBusy: the model has not failed, but did not answer in time, and the request accepts no quasi-random
+                points in this case.
         """
         count, within = demand.count, demand.within
         if count == 0:
@@ -216,14 +216,15 @@ class Batch:
         return outcome
 
     def _note_exhaustion(self, points: list[Proposal]) -> None:
-        """Note in the model's statistics that a finite space has no points left after these."""
+        """Note in the model's statistics if a finite space has no points left besides ``points``."""
         prefetched, from_model = self.prefetched, _from_model(points)
         is_last = prefetched.is_all and from_model == len(prefetched.points)
         if from_model and is_last and prefetched.within.is_like(UNRESTRICTED):
             self.draft.set_model_stats({**(self.draft.study.model or {}), "exhausted": True})
 
     def _charge(self, request: Request[Any], added: list[EventRow], size: int) -> None:
-        """Charge the quota of the request's user for added trials and results, and for the size of the log.
+        """Charge the quota of the request's user for added trials and results without a trial, and for the growth of
+        the log. Only a request that adds some of these, or edits the space, is charged.
 
         Raises:
             QuotaExceeded: the quota does not allow them.

@@ -75,8 +75,8 @@ def merit(study: StudyRow, value: float | None) -> float:
 
 
 def stored_best(connection: Connection, study: StudyRow, changed: Changed) -> ObservationRow | None:
-    """The best of a draft's observations that count, stored or changed; the first one in a tie. Reads all observations
-    if the database cannot select those that count."""
+    """The best of a draft's observations that count, stored or changed; the first one in a tie. With outcome
+    constraints or an edited space, no query can find the best one, so all observations are read."""
     if "outcome_constraints" in study.definition or is_edited(study.definition):
         return best_of(study, _every(connection, study, changed))
     maximize = study.definition["direction"] == "maximize"

@@ -87,8 +87,8 @@ class Changes:
 
         Args:
             study_id: id of the study.
-            for_trial: wake only the first such waiter. If its event is set at the end of the block, the next one is
-                woken.
+            for_trial: wake only the first such waiter, and only when a trial may be free. If its event is set at the
+                end of the block, the next one is woken.
         """
         waiter, waiters = _Waiter(for_trial), self._waiters[study_id]
         waiters.append(waiter)

@@ -36,9 +36,9 @@ def at_mark(draft: Draft, mark: int) -> dict[int, float]:
 
 
 def comparable(draft: Draft, mark: int) -> dict[int, float]:
-    """Trial -> value at the mark, of the trials that others are compared with, and from which their final values are
-    predicted. In a study with an edited space or bounds, these are the trials inside the space whose current attempt
-    has reports, and whose results violate no bounds."""
+    """Trial -> value at the mark, for the trials with which another trial is compared, and from which its final value
+    is predicted. In a study with an edited space or with bounds on metrics, only trials inside the space count, whose
+    current attempt has reports, and whose results violate no bounds."""
     values, metrics = at_mark(draft, mark), metrics_of(draft.study.definition)
     if not is_edited(draft.study.definition) and not any(metric.is_bounded for metric in metrics):
         return values
@@ -93,7 +93,7 @@ def extrapolated(value: float, at_mark: Mapping[int, float], results: Mapping[in
     A trial's move is its final value minus its value at the mark. The expected final value is the value at the mark
     plus the mean move of the completed trials (zero without any). With at least three completed trials, the standard
     deviation is that of their moves, times ``sqrt(1 + 1/n)`` for n trials; otherwise, it is that of all values at the
-    mark.
+    mark. If a number overflows, return the value at the mark, with standard deviation 0.
 
     Args:
         value: the trial's value at the mark.

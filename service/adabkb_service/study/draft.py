@@ -1,8 +1,8 @@
 """A draft: the changes that a batch of requests makes to one study, and the transaction that writes them.
 
 A draft starts from the study as last read. Requests read it and record events, which the transition function applies to
-it. Nothing is written before ``commit``, which succeeds only if the stored study still has the same incarnation (drawn
-when it was created) and version.
+it. Nothing is written before ``commit``, which succeeds only if the stored study still has the same version and the
+same incarnation (a random id from its creation).
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class Draft:
         return [row for _, row in sorted((stored | changed).items())]
 
     def latest_observations(self, limit: int) -> list[ObservationRow]:
-        """The last ``limit`` results that are not excluded, from the latest on."""
+        """The last ``limit`` results that are not excluded, latest first."""
         stored = observations.latest(self.connection, self.study.id, limit, but=self._observations)
         changed = [row for row in self._observations.values() if not row.excluded]
         return sorted([*changed, *stored], key=lambda row: row.seq, reverse=True)[:limit]

@@ -46,7 +46,7 @@ def as_issued(draft: Draft, trial: TrialRow) -> TrialRow:
 
 
 def evaluated(draft: Draft, trial: TrialRow, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The parameters at which a worker evaluated a trial: those that it reports, and defaults for parameters added to
-    the space after the trial was issued."""
+    """The parameters at which a worker evaluated a trial: those that it reports. Parameters added to the space after
+    the trial's creation have their defaults if the worker reports none."""
     present = draft.space.present(trial.parameters) or {}
     return {name: value for name, value in present.items() if name not in trial.parameters} | dict(given)

@@ -137,8 +137,8 @@ def summary(study: StudyRow) -> StudySummary:
 
 
 def full_views(studies: Iterable[StudyRow]) -> Iterator[tuple[StudyRow, views.Study]]:
-    """Full views of studies, for a list. Rows that cannot be read are logged and left out, so that they do not hide the
-    others."""
+    """Yield each study's row with its full view, for a list. A row that cannot be parsed is logged and left out, so
+    that the list still has the others."""
     for study in studies:
         try:
             yield study, full_view(study)

@@ -65,8 +65,8 @@ def metrics_of_result(result: TrialValueBody | PointValueBody) -> Mapping[str, f
 
 
 def check_natural_bounds(quantities: Mapping[str, Quantity], value: float | None, metrics: Mapping[str, float]) -> None:
-    """Refuse values far beyond the declared natural bounds, since they are typing errors. Noise may be the reason if
-    they are slightly beyond.
+    """Refuse values far beyond the declared natural bounds, which are typing errors. Values slightly beyond are
+    allowed, since noise may be the reason.
 
     Raises:
         Invalid: one error per such value.
@@ -84,7 +84,8 @@ def check_natural_bounds(quantities: Mapping[str, Quantity], value: float | None
 
 
 def corrected_metrics(metrics: tuple[Metric, ...], was: ObservationRow, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """All metrics and standard errors of a corrected result; empty if the changes contain none.
+    """Those of ``metrics`` and ``std_errors`` that the changes contain, as they are after the correction: complete, and
+    without the numbers that the changes set to None.
 
     Raises:
         Invalid: one error per value or metric that is not allowed, and per standard error without its value.

@@ -315,7 +315,8 @@ class Owner:
 
         Raises:
             Unavailable: nothing was written, unless the connection broke during the commit.
-            Exception: nothing was written.
+            Contention: other servers committed first for ``timeouts.contention``; nothing was written.
+            Exception: any other error; nothing was written.
         """
         try:
             return self._perform_and_commit(requests, checks_key_first=False)
@@ -360,8 +361,8 @@ class Owner:
         return batch.finished, batch.parked
 
     def _read_study(self) -> CachedStudy:
-        """The study, from memory or the database. The link to the model starts anew if the study was replaced, and
-        lets the model read the events that it lacks from the database if another server has added events."""
+        """The study, from memory or the database. If the study was replaced, the link to its model starts anew. If
+        another server has added events, the next message makes the model read them from the database."""
         if self._cached is None:
             with self._dependencies.database.reading() as connection:
                 self._cached = read_study(connection, self.study_id)
@@ -508,7 +509,7 @@ class Owner:
             logger.exception("study %s: a request could not be counted", self.study_id)
 
     def _reset(self) -> None:
-        """After an error, drop the cached study, let the model read the events that it lacks from the database, and
+        """After an error, drop the cached study, make the model read the events that it lacks from the database, and
         schedule another batch for the requests that are queued or parked."""
         self._cached = None
         self._link.reset()

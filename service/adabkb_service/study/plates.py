@@ -73,8 +73,8 @@ def restriction(study: StudyRow, fixed: dict[str, Any] | None, plate: OpenPlate 
 
 
 def room_on(study: StudyRow, plate: OpenPlate | None) -> int | None:
-    """The number of trials that the plate has room for or, if ``plate`` is None, a new plate: 0 if the budget allows no
-    other plate. None in a study without plates."""
+    """The number of trials for which a plate has room; None in a study without plates. If ``plate`` is None, it is the
+    room of a new plate: 0 if the budget allows no further plate."""
     plates = definition_of(study.definition).plates
     if plates is None:
         return None
@@ -101,7 +101,7 @@ def number_for(study: StudyRow, parameters: Mapping[str, Any], *, is_new: bool) 
 
 
 def _differing(parameters: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
-    """The parameters whose value is not that of a plate."""
+    """The names of the shared parameters whose value differs from that of a plate."""
     return [name for name, at in values.items() if identity(parameters.get(name)) != identity(at)]
 
 

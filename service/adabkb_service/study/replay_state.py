@@ -78,8 +78,8 @@ class ReplayState:
         return list(filter(counting(self.study), (row for _, row in sorted(self.observations.items()))))
 
     def awaited(self) -> tuple[list[int], list[int]]:
-        """Numbers of the trials that are inside the current space and have no result: first the trials that may still
-        get one, then the failed ones."""
+        """Numbers of the trials that are inside the current space and have neither a result nor an estimate: first
+        those that have not failed (also withdrawn ones), then the failed ones."""
         space = definition_of(self.study.definition).space()
         with_result = {row.trial for row in self.observations.values()}
         with_result |= {trial.number for trial in self.trials.values() if trial.estimate is not None}

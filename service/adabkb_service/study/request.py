@@ -1,4 +1,5 @@
-"""A request that changes a study. The operations build it, and the owner of the study performs it."""
+"""A request that changes a study, or reads it with the latest results of its model. The operations build it, and the
+owner of the study performs it."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ from adabkb_service.study.draft import Draft
 Answer = TypeVar("Answer", bound=BaseModel)
 
 Disposition = Literal["stored", "late", "repeated"]
-"""What happened to a result: "stored" while its attempt held the lease, stored later ("late"), or not stored again
-because it was stored already ("repeated")."""
+"""What happened to a result. "stored": it arrived while its attempt held the lease. "late": it was stored after that.
+"repeated": it was stored before, and not again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class PointDemand:
     """The restriction on all of the points."""
     has_fallback: bool = True
     """Whether the points are drawn quasi-randomly if the model does not answer in time. If False, the request is
-    refused in this case. If the model has failed, or has decided on fewer points in its time, the others are
+    refused in this case. If the model has failed, or has decided on too few points in its time, the missing points are
     quasi-random in any case."""
 
 
@@ -94,7 +95,7 @@ def never() -> bool:
 
 
 def no_preparation(_: Draft) -> None:
-    """For requests without a first step."""
+    """For requests that change nothing before ``point_demand`` is called."""
 
 
 @dataclass(frozen=True)
@@ -118,13 +119,14 @@ class Request(Generic[Answer]):
     stores_model_stats: bool = False
     """Whether the model's statistics are committed with this request, even if it writes nothing else."""
     spend: Callable[[Usage], Callable[[], None]] | None = None
-    """Charges a quota for what the request adds. Not called if the request adds only results of trials. May raise an
-    error to refuse the request. Returns a function that undoes the charge if the batch is not committed."""
+    """Charges a quota for what the request adds. Called only if the request adds trials or results without a trial, or
+    edits the space. May raise an error to refuse the request. Returns a function that undoes the charge if the batch is
+    not committed."""
     invalidates_decisions: bool = False
     """Whether the request usually adds an event that affects the model, which invalidates decisions in progress."""
     user: str | None = None
-    """The user who sent the request, whom its events name; None if authentication is disabled, or if it is of no
-    interest who sent it."""
+    """The user who sent the request, whom its events name; None if authentication is disabled, or if its events name
+    no user."""
 
 
 def stored_answer(connection: Connection, key: Key | None, answer: type[Answer]) -> Outcome[Answer] | None:

@@ -104,7 +104,8 @@ class Scheduler:
             thread.join()
 
     def work_until(self, is_done: Callable[[], bool], deadline: float = math.inf) -> None:
-        """Perform all scheduled work until ``is_done`` or the deadline, for use without threads."""
+        """Perform scheduled work. Return when none is left and ``is_done`` returns True, or the deadline has passed.
+        For use without threads."""
         while True:
             with self._changed:
                 if not self._threads:

@@ -60,7 +60,7 @@ class Rows(Protocol):
         """The best observation that counts (see ``best.best_of``), the first one in a tie."""
 
     def counting_after(self, seq: int) -> int:
-        """The number of later observations that count."""
+        """The number of observations that count and have a number larger than ``seq``."""
 
 
 def begin(study_id: str, event: EventRow) -> StudyRow:
@@ -79,7 +79,8 @@ def apply(rows: Rows, event: EventRow) -> None:
     """Bring the rows from the state before an event to the state after it.
 
     Raises:
-        TrialNotFound, ObservationNotFound, KeyError: the event contradicts those before it.
+        TrialNotFound, ObservationNotFound: the event refers to a row that does not exist.
+        LookupError, AttributeError, TypeError, ValueError: the event or a value in it is invalid.
     """
     changed = _TRANSITIONS[event.kind](rows, event)
     size = rows.study.log_bytes + _size(event)
@@ -87,7 +88,7 @@ def apply(rows: Rows, event: EventRow) -> None:
 
 
 CORRECTABLE = ("value", "std_error", "metrics", "std_errors", "excluded")
-"""Columns of an observation that a correction, or a number added later, may change; ``metrics`` and ``std_errors``
+"""Columns of an observation that an event ``corrected`` or ``measured`` may change; ``metrics`` and ``std_errors``
 exist only in studies with metrics."""
 Columns = dict[str, Any]
 """New values of the study's columns."""
@@ -382,7 +383,7 @@ def _with_observation(study: StudyRow, row: ObservationRow) -> Columns:
 
 
 def _recounted(rows: Rows) -> Columns:
-    """The best result and the number of results since, computed from all observations."""
+    """The columns ``best`` and ``results_since_best``, from all observations; empty with several objectives."""
     if has_several_objectives(rows.study):
         return {}
     best = rows.best_observation()

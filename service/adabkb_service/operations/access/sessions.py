@@ -30,9 +30,10 @@ NAME = "session"
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A session that was ended; ``id_token`` is what the provider needs for the logout."""
+    """A session that was ended, now or before."""
 
     id_token: str | None
+    """The ID token that the provider needs for the logout; None if the session was ended before."""
 
 
 def start(

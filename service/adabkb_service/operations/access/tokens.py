@@ -67,18 +67,18 @@ def create_link(
 def page(
     service: Service, after: tuple[datetime, str] | None, limit: int, link: str | None = None
 ) -> tuple[list[Token], tuple[datetime, str] | None]:
-    """Return a page of tokens, newest first, or of the share links of the study ``link``. The second value returned is
-    the ``after`` of the next page; None on the last page."""
+    """Return a page of tokens except sessions, newest first. With ``link``, only the share links of this study. The
+    second value returned is the ``after`` of the next page; None on the last page."""
     with service.database.reading() as connection:
         rows = tokens.page(connection, after, limit, link)
     return [_shown(row) for row in rows], (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None
 
 
 def revoke(service: Service, caller: Caller, token_id: str, link: str | None = None) -> None:
-    """Revoke a token, or a share link of a study.
+    """Revoke a token. With ``link``, it must be a share link of this study.
 
     Raises:
-        TokenNotFound: the token does not exist.
+        TokenNotFound: the token does not exist, or is not such a link.
     """
     with service.database.writing() as connection:
         row = tokens.find(connection, token_id)
@@ -125,7 +125,7 @@ def own(service: Service, caller: Caller) -> Self:
 
 
 def _given(quotas: dict[str, float | None]) -> dict[str, float] | None:
-    """Return the quotas that differ from the server's defaults, as stored."""
+    """Return the quotas that are not None, as stored; None if there are none."""
     return {name: value for name, value in quotas.items() if value is not None} or None
 
 

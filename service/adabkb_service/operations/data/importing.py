@@ -333,7 +333,7 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
     except Exception as error:  # the engine may raise any error
         _refuse(
             at,
-            f"the model cannot be restored (adabkb data replay rebuilds it, before the export): {_text_of(error)}",
+            f"the model cannot be restored; rebuild it with adabkb data replay, then export again: {_text_of(error)}",
             error,
         )
     for key in cells:

@@ -18,9 +18,9 @@ ALIKE = 1e-9
 
 
 def known_rows(service: Service, study_id: str, body: PastedRows) -> KnownRows:
-    """Return what is stored of each row. A row with the number of a trial or of a result is compared with that one, if
-    its point is the same: numbers of another study are not. Other rows are the same as a result with an equal value at
-    an equal point.
+    """Return the stored result or failure of each row; None if there is none. A row that names a trial or a result is
+    compared with it, unless their points differ, as they do if the number is from another study. Any row also matches a
+    result with an equal value at an equal point.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -82,7 +82,7 @@ def _is_same(row: PastedRow, result: ObservationRow) -> bool:
 
 
 def _is_at(row: PastedRow, parameters: Mapping[str, Any]) -> bool:
-    """Whether a row has the values of a point, as far as it has values."""
+    """Whether a row has values, and each of them is that of a point."""
     return bool(row.parameters) and all(_alike(value, parameters.get(name)) for name, value in row.parameters.items())
 
 

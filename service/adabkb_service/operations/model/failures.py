@@ -19,9 +19,9 @@ def where_failed(parameters: Sequence[Parameter], failed: Sequence[Point], succe
     """Return a sentence about where all failures lie and nothing succeeded; empty if there is no such part, or if it is
     likely by chance.
 
-    If all trials were equally likely to fail, each set of as many trials would be equally likely to be the failed one.
-    A part is the lower or the upper end of a number, or a choice. So the probability by chance is at most the number of
-    parts divided by the number of sets.
+    A part is the lower or the upper end of a parameter's range, or a choice. If all trials were equally likely to fail,
+    each set of as many trials would be equally likely to be the set of those that failed. So the probability of the
+    pattern by chance is at most the number of parts divided by the number of such sets.
     """
     count = len(failed) + len(succeeded)
     tried = [*failed, *succeeded]

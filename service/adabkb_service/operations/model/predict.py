@@ -40,14 +40,14 @@ def recommendation(
 ) -> answers.Recommendation:
     """Return the best point according to the model and the best observation.
 
-    The model's point is None if the model does not answer. Both are None with several objectives, where the answer has
-    the model's front instead, and if the study needs a context and none is given.
+    The model's point is None if there are no results, or if the model does not answer. Both points are None with
+    several objectives (the answer then has the model's front), and if the study needs a context and none is known.
 
     Args:
         service: the running service.
         study_id: the study's id.
         feasible: minimum probability with which the model's point satisfies the outcome constraints; None for the
-        default.
+            default.
         context: values of the context parameters by name, or ``LATEST`` for those of the latest result; None for none.
 
     Raises:

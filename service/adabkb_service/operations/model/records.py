@@ -1,4 +1,5 @@
-"""The records of a study: each result that satisfies all outcome constraints and is better than all before it."""
+"""The records of a study. Of the results that count and satisfy all outcome constraints, a record is one that is better
+than all before it."""
 
 from __future__ import annotations
 

@@ -24,8 +24,7 @@ PHASES: Mapping[str | None, str] = {
     "sample": "The point is random or quasi-random, chosen without a model.",
     None: "The model chose this point.",
 }
-"""Phase of the search -> sentence. The sentence says nothing about the prediction at the point, which ``outlook``
-compares."""
+"""Phase of the search -> sentence. The prediction at the point is described by another sentence (``outlook``)."""
 INFEASIBLE = "No result satisfies all outcome constraints yet, so the search looks for a point that does."
 FALLBACK = "The model did not answer in time, so the point is quasi-random."
 BETTER = "The model expects a better result here."

@@ -1,6 +1,7 @@
 """Periodic work of the server.
 
-It expires leases, deletes old idempotency keys, empties the trash, and removes the rows of deleted studies.
+It expires leases, deletes old idempotency keys, old sessions and old entries of the trash and of the audit log, and
+removes the rows of deleted studies.
 
 Several servers may do this at the same time: each finds only the work that the others have not done yet.
 """
@@ -117,8 +118,8 @@ def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
 
 
 def empty_trash(service: Service, seconds_since: float) -> None:
-    """Permanently delete studies that have been in the trash for ``trash.DAYS``, old entries of the audit log, and
-    sessions that ended long ago. The cutoff advances like that of keys."""
+    """Permanently delete studies that have been in the trash for ``trash.DAYS``, sessions that ended that long ago, and
+    entries of the audit log that are older than ``audit.DAYS``. The cutoff advances like that of keys."""
     with service.database.writing() as connection:
         span = timedelta(days=trash.DAYS)
         before = _move_cutoff(service, connection, "trash", span, trash_rows.oldest(connection), seconds_since)

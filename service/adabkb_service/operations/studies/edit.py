@@ -121,7 +121,8 @@ def _check_bounds(definition: StoredDefinition, rules: Fields) -> None:
 
 
 def _metrics_kept(definition: StoredDefinition, rules: Fields) -> Fields:
-    """Return the metrics of each result, in their order, if new bounds alone would not name them all in this order."""
+    """Return the field ``metrics`` of the event if it needs one: the metrics that results have, in their order, unless
+    the definition with the new bounds names all of them in this order."""
     if "outcome_constraints" not in rules:
         return {}
     names = [metric.name for metric in definition.metrics_with_bounds if not metric.goal and not metric.is_cost]

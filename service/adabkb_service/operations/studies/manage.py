@@ -155,7 +155,7 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
     only if the request gives them. All other fields are compared with the stored definition."""
     was = definition_of(existing.definition).model_dump(mode="json", include=set(StudyDefinition.model_fields))
     given = first_stored(definition.model_dump(mode="json"))
-    fixed = set() if cost_budget_of(was) is None else {"budget"}  # a cost budget cannot be changed
+    fixed = set() if cost_budget_of(was) is None else {"budget"}  # a cost budget is only in the definition
     for name in set(CHANGEABLE) - fixed:
         was[name] = getattr(existing, name) if name in definition.model_fields_set else given[name]
     if "quantities" not in definition.model_fields_set:
@@ -284,8 +284,8 @@ def change(
     Raises:
         StudyNotFound: the study does not exist.
         PreconditionFailed: the study has another revision.
-        Invalid: the study does not support a rule for ending or does not measure a quantity, the budget is a cost
-            budget, or an edit is invalid (see ``edit``).
+        Invalid: the study does not support a stopping rule or this kind of budget, does not measure a quantity, or an
+            edit is invalid (see ``edit``).
     """
     return Request(study_id, answers.Study, partial(_change, changes, revisions), key, waits_for_latest_results=True)
 
@@ -330,7 +330,7 @@ def _check_budget(study: StudyRow, changes: dict[str, Any]) -> None:
 
 
 def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
-    """Refuse new rules for ending that the study does not support."""
+    """Refuse a new tolerance or new stopping rules that the study does not support."""
     definition = definition_of(study.definition)
     field_errors = []
     if definition.objectives and changes.get("tolerance") is not None:

@@ -49,7 +49,7 @@ def _template(draft: Draft, _: Points) -> Outcome[Template]:
 
 
 def _current(study: StudyRow, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the current values of the fields that can be changed. (A cost budget cannot be changed.)"""
+    """Return the fields of the definition whose current values are in columns of the study. (A cost budget is not.)"""
     fixed = set() if cost_budget_of(given) is None else {"budget"}
     return {name: getattr(study, name) for name in CHANGEABLE if name not in fixed | OWN}
 

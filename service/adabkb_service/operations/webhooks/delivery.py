@@ -66,7 +66,7 @@ class Delivery:
         self._seconds, self._pause, self._span = seconds, pause, timedelta(hours=hours)
         self._senders = ThreadPoolExecutor(AT_ONCE, "webhooks")
         self._under_way: dict[tuple[str, str], list[socket.socket]] = {}
-        """The open connections of each webhook."""
+        """(study, webhook) to which this server sends now -> its open connections."""
         self._guard = threading.Lock()
         self._stopping = threading.Event()
 

@@ -97,7 +97,7 @@ def change(
     Raises:
         StudyNotFound, WebhookNotFound: the study or the webhook does not exist.
         Invalid: the URL is not allowed.
-        Contention: a message is being delivered.
+        Contention: a server changed the webhook at the same time, to send a message; nothing is changed.
     """
     if "url" in changes:
         _check(changes["url"], networks)

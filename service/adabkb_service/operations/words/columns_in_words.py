@@ -13,8 +13,7 @@ from adabkb_service.operations.words import wording
 from adabkb_service.operations.words.values_in_words import LARGE, figure
 
 MAX_DIGITS = 5
-"""The maximum number of digits of a number to which zeros are appended, or which is rounded to the decimals of its
-column."""
+"""The numbers of a column get the same number of decimals only if none of them then has more digits than this."""
 FEWEST = 3
 """The minimum number of digits of a number that is rounded to the decimals of its column."""
 MINUS, SPACE = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
@@ -30,8 +29,8 @@ def results(study: Study, name: str | None, values: Sequence[float | None]) -> l
 
 
 def errors(values: Sequence[float | None]) -> list[str]:
-    """Format standard errors with the decimals that give the smallest one two digits; unknown ones are empty. If these
-    are many decimals, each error has two digits."""
+    """Format standard errors, all with the decimals that give the smallest one two digits; unknown ones are empty. If
+    this takes too many decimals, or if an error is at least ``LARGE``, format each with two digits of its own."""
     known = [value for value in values if value is not None]
     places = max((1 - math.floor(math.log10(value)) for value in known if value > 0.0), default=0)
     if places > MAX_DIGITS or max(known, default=0.0) >= LARGE:

@@ -67,7 +67,7 @@ class Digits:
         return f"{self._in_unit(at)} (90%: {self._in_unit(f'{start} to {end}')})"
 
     def rounded_like(self, value: float, error: float) -> str:
-        """Format a number with the decimals of two digits of a difference or a deviation."""
+        """Format a number with as many decimals as ``error``, a difference or a deviation, has with two digits."""
         return self._in_unit(_written(value, min(_places(error, 2), self._finest)))
 
     def difference(self, value: float) -> str:

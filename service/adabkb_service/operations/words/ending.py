@@ -27,8 +27,8 @@ class EndedEarly:
 
 
 def ended_early(connection: Connection, study: StudyRow) -> EndedEarly | None:
-    """Return how a user ended a study that is complete because of its budget. None if the budget was used up, so that
-    a trial was issued after the last change of the budget."""
+    """Return how a user ended a study that is complete because of its budget. None if the budget was used up: the last
+    change did not lower it, or a trial was issued after this change. Also None with a budget of plates or costs."""
     if not isinstance(study.budget, int):
         return None
     log = events.of_kinds(connection, study.id, ["updated"], MAX_UPDATES)

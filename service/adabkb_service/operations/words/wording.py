@@ -275,9 +275,9 @@ def observed(study: Study, name: str | None, value: float, error: float | None) 
 
 def setting(parameter: Parameter, value: object) -> str:
     """Format a value of a parameter as finely as a person can tell it from others: a number to a thousandth of its
-    range or, on a log scale, with three significant digits. A whole number, a step and a number of at most four digits,
-    which a person may have entered, are kept as they are.
-    ``Scale.setting`` in ``assets/scale.js`` does the same."""
+    range or, on a log scale, with three significant digits. Whole numbers, values of parameters with steps, and numbers
+    of at most four digits, which a person may have entered, are kept as they are. ``Scale.setting`` in
+    ``assets/scale.js`` does the same."""
     if not isinstance(parameter, FloatParameter) or parameter.step or not isinstance(value, int | float):
         return shown(value)
     if figure(float(value), FEW_DIGITS) == figure(float(value), 12):
@@ -445,7 +445,7 @@ def beyond_natural_bounds(study: Study, result: Observation) -> str:
 
 
 def whose(result: Observation) -> str:
-    """Return what people call a result: by its trial, or as one's own."""
+    """Return what a sentence calls a result: by its trial or, without one, by its number."""
     return f"own result R{result.seq}" if result.trial is None else f"the result of trial {result.trial}"
 
 
