@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,11 @@ TRADED = [
 ]
 SECRET, NO_SECRET = re.compile('"secret":"whsec_[^"]*"'), '"secret":"whsec_AAAA"'
 TOKEN = re.compile("adabkb_[0-9a-f]{12}_[0-9a-f]{64}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
+RANDOM_ID, CURSOR = re.compile('"id": "([0-9a-f]{12})"'), re.compile('(?<="next_cursor": ")[^"]+')
+DURATION = re.compile(r'(?<="seconds": )\d+\.\d+')
+FIRST = datetime(2026, 3, 2, 9, tzinfo=UTC)
+"""The first time in the examples. Each later one, unless it is computed from an earlier one, is a minute after it."""
 
 CALLS: list[tuple[str, str, Any]] = [
     ("GET", "/healthz", None),
@@ -128,7 +135,38 @@ def recorded() -> dict[str, dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder, server_on(f"sqlite:///{folder}/adabkb.db") as address:
         with closing(Database(f"sqlite:///{folder}/adabkb.db")) as database, database.writing() as connection:
             people.add(connection, person("zoe"))
-        return dict(_answers(address))
+        began = datetime.now(UTC)
+        return _repeatable(dict(_answers(address)), began)
+
+
+def _repeatable(answers: dict[str, dict[str, Any]], began: datetime) -> dict[str, dict[str, Any]]:
+    """Replace times, durations and random ids of answers since a time, so that another recording differs only where an
+    answer does."""
+    text, ended = json.dumps(answers), datetime.now(UTC)
+    ids = {found: f"{number:012x}" for number, found in enumerate(dict.fromkeys(RANDOM_ID.findall(text)))}
+    times = {datetime.fromisoformat(each) for each in TIME.findall(text)}
+    # A heartbeat is not in the log, but the end of the lease that it prolonged is in its answer.
+    starts = {each - timedelta(hours=hours) for each in times for hours in (0, 2)}
+    logged = sorted(each for each in starts if began <= each <= ended)
+    minutes = {each: FIRST + timedelta(minutes=k) for k, each in enumerate(logged)}
+
+    def moved(time: re.Match[str]) -> str:
+        was = datetime.fromisoformat(time[0])
+        # Other times are whole seconds after one in the log, such as the end of a lease, or given in a request.
+        since = next((each for each in logged if not (was - each).microseconds), was)
+        return (minutes.get(since, since) + (was - since)).isoformat().replace("+00:00", "Z")
+
+    def repeatable(part: str) -> str:
+        for found, number in ids.items():
+            part = part.replace(found, number)
+        return TIME.sub(moved, part)
+
+    def of_cursor(cursor: re.Match[str]) -> str:
+        inner = repeatable(urlsafe_b64decode(cursor[0] + "=" * (-len(cursor[0]) % 4)).decode())
+        return urlsafe_b64encode(inner.encode()).decode().rstrip("=")
+
+    found: dict[str, dict[str, Any]] = json.loads(DURATION.sub("60.0", CURSOR.sub(of_cursor, repeatable(text))))
+    return found
 
 
 def _answers(address: str) -> Iterator[tuple[str, dict[str, Any]]]:
