@@ -1,9 +1,9 @@
 """Constraints on parameters: ``auto``, random search among feasible points, and Optuna's TPE and GPSampler.
 
 ``python -m benchmarks.outcomes.constraints`` writes benchmarks/results/outcomes-constraints.json. Problems have known
-optima, which lie on the boundary or near it. Judged by the regret of the best feasible evaluation after 50 and 100
-evaluations. Optuna learns about constraints by ``trial.set_constraint`` after a trial, so that an infeasible trial is
-an evaluation; ``auto`` and the random search know them and have none.
+optima, which lie on the boundary or near it. Methods are compared by the regret of the best feasible evaluation after
+50 and 100 evaluations. Optuna gets the violations of a trial after its evaluation (``trial.set_constraint``), so it
+also evaluates infeasible points. ``auto`` and the random search know the constraints, and evaluate none.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Rejection(Method):
                     return point
 
     def tell(self, parameters: Parameters, value: float) -> None:
-        """Ignored by random search."""
+        """Ignore the result."""
         del parameters, value
 
 
@@ -203,7 +203,7 @@ class Job:
 
     def run(self) -> dict[str, Any]:
         """Return the regret, in units of the problem, of the best feasible evaluation after each one (null before the
-        first), the infeasible ones, and the seconds of the method."""
+        first), the number of infeasible ones, and the processor time in seconds."""
         problem, best = PROBLEMS[self.problem], math.inf
         method, regrets, violations, before = METHODS[self.method](problem.space, self.seed), [], 0, process_time()
         for _ in range(self.budget):

@@ -1,8 +1,9 @@
-"""``python -m benchmarks.outcomes.costs``: ``auto`` with suggestions per cost, and without, where costs vary ten times.
+"""``python -m benchmarks.outcomes.costs``: ``auto`` with suggestions per cost, and without, where costs differ by up
+to a factor of 10.
 
-Functions are on boxes that each seed shifts. An evaluation costs between 1 and 10, by a smooth function of the point
-that the seed draws: costs rise along a random direction. Both methods have the same budget of cost. What counts is the
-smallest regret when a share of it is spent, and how much each has to spend to get where the other one ends.
+Each seed shifts the box of a function. An evaluation costs between 1 and 10, and costs rise along a direction that the
+seed draws. Both methods have the same cost budget. They are compared by the smallest regret when shares of the budget
+are spent, and by the cost at which they reach the final regret of the search that ignores cost.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ class Job:
 
 
 def tables(path: Path) -> Iterator[runs.Table]:
-    """The median regret at shares of the budget, and the amount spent until the other method's final regret is
-    reached."""
+    """The median regret at shares of the budget, and the relative cost at which the final regret of the search that
+    ignores cost is reached."""
     found = runs.comparable(path, PROBLEMS, METHODS)
     grid = np.linspace(1.0, BUDGET, 150)
     rows, ratios = [], []

@@ -1,7 +1,7 @@
 """Training tasks that report intermediate values: the model, its search space, and its validation error per step.
 
-A trial is trained only as far as it is asked to. What it reports is a function of its parameters and of the seed of the
-task.
+A trial is trained only for the steps that are requested. Its values depend only on its parameters and on the seed of
+the task.
 """
 
 from __future__ import annotations

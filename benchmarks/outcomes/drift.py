@@ -44,7 +44,7 @@ NOISE = 0.02
 """Standard deviation of the noise, as a share of the regret of a typical point."""
 DAYS = 60
 PARTS = ((15, 30), (30, 60))
-"""Days whose mean regret is compared: from the first, until before the last."""
+"""Ranges of days, counted from 0, whose mean regrets are compared. The second number does not belong to the range."""
 SEEDS = 10
 DAY = "day"
 

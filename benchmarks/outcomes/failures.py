@@ -1,8 +1,8 @@
 """``python -m benchmarks.outcomes.failures``: failing evaluations; ``auto`` with and without a model of failures.
 
-A failed evaluation brings nothing but that it failed. Designs of the literature fail where they break a constraint,
-which the methods do not know of; other functions fail in a region that is drawn with each seed; ``crashes`` fails by
-chance, wherever a point is.
+A failed evaluation returns no value. The designs from the literature fail where they violate a constraint that the
+methods do not know. Other functions fail in a region that each seed draws. ``crashes`` fails at random, whatever the
+point.
 """
 
 from __future__ import annotations

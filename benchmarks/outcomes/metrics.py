@@ -1,7 +1,7 @@
 """Outcome constraints: the best feasible value that each method finds. ``python -m benchmarks.outcomes.metrics``
 
-Each method sees the value and the metrics of every evaluation. A benchmark resumes after the last completed run.
-Results are in ``benchmarks/results/outcomes-metrics.json``.
+Each method sees the value and the metrics of every evaluation. A stopped benchmark resumes after the last completed
+run. Results are in ``benchmarks/results/outcomes-metrics.json``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Ax and BayBE as peers for formulas. Both are imported only when they run.
 
-Ax has no mixtures, so the last share is left to the others, which sum to at most 1. BayBE has a linear constraint.
+Ax has no mixtures, so the last share is left out, and the others sum to at most 1. BayBE has a linear constraint.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """``python -m benchmarks.outcomes.mixtures``: formulas whose shares sum to one, declared as a mixture.
 
-The other methods are the same search with one share left to the others by a constraint, random formulas, Ax and BayBE.
+The other methods are the same search without the last share, random formulas, Ax and BayBE.
 
-Without mixtures one share is left out of the space, and the others sum to at most 1. That says neither that at most so
-many components are present nor how small a share may be: there the nearest formula is evaluated in place of one that
-cannot be made, and its result is one of what was evaluated.
+Without the last share, a constraint lets the others sum to at most 1. It cannot express a limit on the number of
+components, or a smallest share. In problems with these, the nearest possible formula is evaluated in place of an
+impossible suggestion, and the result is reported for the formula that was evaluated.
 
 Each seed draws the coefficients. *Blends* are Scheffe's polynomials with terms of two and three components. *Targets*
-are formulas that have to come near three properties, of which each is a mean of those of the components, linear or on a
-log scale, at low costs. *Octane* is the motor octane number of blends of hydrocarbons and ethanol, minus their price: a
-Gaussian process of measured blends, with prices that the seed draws. Regret is a share of the way from the best formula
-to the median of random ones.
+reward formulas that have a low cost, and whose three properties are near given values. A property is a mean of those of
+the components, linear or on a log scale. *Octane* is the motor octane number of blends of hydrocarbons and ethanol,
+predicted by a Gaussian process of measured blends, minus a price that the seed draws. The regret is 0 at the best
+formula, and 1 at the median value of random formulas.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
     found = runs.comparable(path, PROBLEMS, (*METHODS, *PEERS))
     for count in PEER_COUNTS if set(PEERS) <= set(found.methods) else ():
         rows = []
-        for problem in found.problems:  # the slow peers have not the same seeds on all problems
+        for problem in found.problems:  # the slow peers do not have the same seeds on all problems
             alone = runs.comparable(path, [problem], (*METHODS, *PEERS))
             regrets = [_regrets(alone, problem, method, count) for method in alone.methods]
             rows.append([problem, str(len(alone.seeds)), *(f"{np.median(each):.2g}" for each in regrets)])

@@ -29,12 +29,12 @@ class Traded:
 
     @property
     def space(self) -> Space:
-        """Of the engine."""
+        """The search space."""
         return Space(self.axes)
 
     @property
     def objectives(self) -> tuple[Metric, ...]:
-        """Of the engine."""
+        """The objectives, in the form of the engine."""
         return tuple(Metric(f"f{k + 1}", goal=-1.0) for k in range(len(self.reference)))
 
 

@@ -1,6 +1,6 @@
 """Several objectives: the hypervolume that each method finds. ``python -m benchmarks.outcomes.objectives``
 
-A benchmark resumes after the last completed run. Results are in
+A stopped benchmark resumes after the last completed run. Results are in
 ``benchmarks/results/outcomes-objectives.json``. Hypervolumes are relative to that of the best peer, median over seeds.
 """
 

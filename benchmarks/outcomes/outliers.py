@@ -1,8 +1,8 @@
 """``python -m benchmarks.outcomes.outliers``: wrong results; ``auto`` with and without ``robust``.
 
-A wrong result is off by 3 to 10 standard deviations of the function to either side, such as one of another sample. A
-repetition of it is an evaluation like any other. What is compared is the recommended point: its regret without noise,
-as a share of the regret of a typical point. ``noisy`` and ``exact`` have no wrong results.
+A wrong result is off by 3 to 10 standard deviations of the function to either side, like a result of another sample. A
+repetition counts as an evaluation. Methods are compared by the regret of the recommended point, without noise, as a
+share of the regret of a typical point. ``noisy`` and ``exact`` have no wrong results.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``python -m benchmarks.outcomes.plates``: plates of reactions from the table of direct arylation.
 
 The 12 wells of a plate share temperature and concentration, and differ in base, ligand and solvent; or they share
-nothing, as the experiments of a day do. Each plate has an offset, which is added to the yields of all its wells. The
-offsets are normal, with a standard deviation of 0 to 20 points of yield. Each well has noise of 3 points. ``learned``
+no parameter, like the experiments of a day. Each plate has an offset, which is added to the yields of all its wells.
+Offsets are normal, with a standard deviation of 0 to 20 points of yield. Each well has noise of 3 points. ``learned``
 knows which results are of which plate, and learns the size of the offsets. ``ignored`` is the same engine without this
 knowledge. ``random`` draws plates at random, and recommends the best result. ``control`` is ``learned`` with a
 control in one of the 12 wells, which has the same base, ligand and solvent on each plate. Methods are compared by the

@@ -1,9 +1,9 @@
 """``python -m benchmarks.outcomes.priors``: ``auto`` with a good prior on the optimum, a misleading one, and none.
 
-Functions are on boxes that each seed shifts. Both priors are of every parameter, with a width of a tenth of the box.
-The good one is around the minimiser, displaced along each axis by a normal random number of that width; the misleading
-one is half of the box away along every axis. The regret that ``auto`` has without a prior after some evaluations is the
-target; what counts is how many evaluations take the others there.
+Each seed shifts the box of a function. Both priors cover every parameter, with a width of a tenth of the box. The good
+one is around the minimiser, displaced along each axis by a normal random number of that width; the misleading one is
+half of the box away along every axis. The target is the regret of ``auto`` without a prior after some evaluations.
+Methods are compared by the number of evaluations that they need to reach it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PROBLEMS = (
 )
 METHODS = ("none", "good", "misleading")
 WIDTH = 0.1
-"""Standard deviation of the priors, as a share of the box."""
+"""Width of the priors, and standard deviation of the displacement of the good one, as a share of the box."""
 COUNTS = (10, 20, 40)
 """Numbers of evaluations without a prior; the regret after each is a target."""
 BUDGET = 2 * max(COUNTS)

@@ -2,9 +2,9 @@
 measured twice.
 
 ``uneven`` noise is 25 times as large on one side of a plane through the middle of the box, whose direction each seed
-draws; ``even`` is the same everywhere. One method learns from the replicates how noise differs, the other one takes all
-results for equally noisy. What is compared is the recommended point: its regret without noise, as a share of the regret
-of a typical point. So are predictions over the whole box.
+draws; ``even`` is the same everywhere. One method learns from the replicates how noise differs, the other one assumes
+that it is the same everywhere. They are compared by the regret of the recommended point, without noise, as a share of
+the regret of a typical point, and by predictions over the whole box.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Job:
     budget: int = max(COUNTS)
 
     def run(self) -> dict[str, Any]:
-        """Return the regret of the recommended point after each point."""
+        """Return the regret of the recommended point after each evaluated point, and measures of the predictions in the
+        end."""
         with nullcontext() if self.method == "learned" else EQUAL.off():
             return self._run()
 

@@ -1,8 +1,8 @@
 """Intermediate results: the best full evaluation at any number of steps. ``python -m benchmarks.outcomes.reports``
 
-Three training tasks (``curves.py``), each with a total of 40 full evaluations' worth of steps. A trial that is stopped
-costs the steps that it took. ``auto`` decides by the code of the service: the rules, the summaries of curves, the
-estimates of stopped trials. Completed runs are not repeated. Results are in
+Three training tasks (``curves.py``), each with as many steps as 40 full evaluations take. A trial that is stopped costs
+the steps that it took. ``auto`` uses the rules, the summaries of curves and the estimates of stopped trials of the
+service. Completed runs are not repeated. Results are in
 ``benchmarks/results/outcomes-reports.json``.
 """
 
@@ -163,8 +163,8 @@ class Job:
     seed: int
 
     def run(self) -> dict[str, Any]:
-        """Return the best full evaluation after as many steps as 1, 2, ... of them take (null before the first), and
-        the seconds of the method."""
+        """Return the best value of a full evaluation after the steps of 1, 2, ... full evaluations (null before the
+        first), and the seconds of the method."""
         training = Training(TASKS[self.task], self.seed)
         before = time.process_time()
         with suppress(UsedUp):
@@ -201,8 +201,8 @@ def _values(run: Mapping[str, Any]) -> Array:
 
 
 def _regrets(found: Array) -> Array:
-    """Of values (tasks, methods, seeds, evaluations): 0 is the best that any method found with the seed, 1 what the
-    methods had found on average after one full evaluation's steps, or worse."""
+    """The regrets of values, (tasks, methods, seeds, evaluations): 0 for the best value that any method found with the
+    seed; 1 for the median, over methods and seeds, after the steps of one full evaluation, and for worse values."""
     best = found.min(axis=(1, 3), keepdims=True)
     first = np.where(np.isinf(found[..., :1]), np.nan, found[..., :1])
     usual = np.nanmedian(first, axis=(1, 2), keepdims=True)

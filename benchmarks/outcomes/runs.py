@@ -1,4 +1,4 @@
-"""The runs of a benchmark: the file, to which each completed run is added at once, and the command that does them."""
+"""The runs of a benchmark: the file, to which each completed run is added at once, and the command."""
 
 from __future__ import annotations
 

@@ -12,14 +12,14 @@ from benchmarks.functions import Array
 from benchmarks.outcomes import runs
 
 FLOOR = 1e-3
-"""Regrets below this share of the function's range on random points count as equal."""
+"""Regrets below this value count as equal. The unit is the median regret of random points."""
 
 
 def tables(
     path: Path, problems: Sequence[str], methods: Sequence[str], counts: Sequence[int], plain: str
 ) -> Iterator[runs.Table]:
-    """The evaluations that each method takes to the median regret of the first one after so many; a problem that a
-    method does not solve within the budget counts as its whole budget.
+    """The number of evaluations that each method needs to reach the median regret of the baseline after each of
+    ``counts``. If a method does not reach it, the number is the budget.
 
     Args:
         path: the file of the runs, whose ``best`` is the smallest regret after each evaluation.

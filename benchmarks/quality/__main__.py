@@ -51,7 +51,7 @@ def run(
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one core each.")] = 1,
     force: Annotated[bool, typer.Option(help="Repeat runs that already have results.")] = False,
     since: Annotated[int, typer.Option(help="Repeat runs of our engine before this revision.")] = 0,
-    out: Annotated[Path, typer.Option(help="File that takes the results.")] = QUALITY,
+    out: Annotated[Path, typer.Option(help="File for the results.")] = QUALITY,
 ) -> None:
     """Run what is missing in the results."""
     there = store.load(out)

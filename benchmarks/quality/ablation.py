@@ -1,9 +1,10 @@
 """``python -m benchmarks.quality.ablation``: what each mechanism of ``auto`` gains.
 
 ``auto`` runs whole, and with one mechanism switched off (``mechanisms``), on the same problems with the same seeds and
-noise. The result is the geometric mean of the ratio of regrets, without the mechanism over with it: above 1 the
-mechanism gains. Only sets that changes are chosen by are used, never the final ones. Runs are kept in a file, one a
-line, so that a stopped benchmark resumes. Writes results/ablation.json; about 75 minutes on one core.
+noise. The result is the geometric mean of a ratio: the regret without the mechanism, divided by that with it. Above 1,
+the mechanism helps. The problems are those by which changes of the engine are chosen, never the final ones. Runs are
+kept in a file, one a line, so that a stopped benchmark resumes. Writes results/ablation.json; about 75 minutes on one
+core.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Group:
     floor: float
     """Smaller regrets count as equal."""
     seeds: int = 1000
-    """At most."""
+    """Maximum number of seeds."""
     times: int = 1
     """Number of seeds per requested seed; larger for groups with few problems."""
 
@@ -105,7 +106,7 @@ class Searching(Policy):
         super().__init__(space, seed, "adabkb_service.engine.auto.policy")
 
     def recommend(self) -> None:
-        """Nothing."""
+        """Return no recommendation."""
 
 
 def run(mechanism: Mechanism | None, name: str, problem: Problem, seed: int, budget: int) -> Run:
@@ -169,8 +170,8 @@ def summary(runs: Sequence[Run], groups: Mapping[str, Group], mechanisms: Sequen
 
 
 def _compared(pairs: Sequence[tuple[Run, Run]], floor: float) -> dict[str, Any]:
-    """Without over with: the geometric means of the ratio of regrets, per budget, the standard errors of their
-    logarithms, the problem that loses most at the last budget, and the ratio of processor times."""
+    """Without a mechanism, divided by with it: the geometric means of the ratio of regrets, per budget, the standard
+    errors of their logarithms, the problem that loses most at the last budget, and the ratio of processor times."""
     logs: Array = np.array([_logs(off, floor) - _logs(whole, floor) for off, whole in pairs])
     by_problem: dict[str, list[float]] = {}
     for (off, _), log in zip(pairs, logs, strict=True):
@@ -195,7 +196,7 @@ EARLY = 20
 """The first budget in a table; the second one is the group's largest."""
 HEADER = ["`auto`", "Ada-BKB", "switched off", *GROUPS, "time"]
 SURE = 2.0
-"""Standard errors."""
+"""A ratio is in bold if it is more than this many standard errors from 1."""
 
 
 def rows(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:

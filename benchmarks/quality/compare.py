@@ -1,6 +1,6 @@
 """Two versions of the engine on the test functions: the ratio of their regrets.
 
-``python -m benchmarks.quality.compare run FILE`` writes what the present version reaches (about 4 minutes), and
+``python -m benchmarks.quality.compare run FILE`` writes the regrets of the present version (about 4 minutes), and
 ``python -m benchmarks.quality.compare ratio OLD NEW`` compares two such files.
 """
 
@@ -48,7 +48,7 @@ def runs() -> dict[str, dict[str, list[float]]]:
 
 
 def compare(old_file: Path, new_file: Path) -> None:
-    """Print geometric means of new over old regrets, bounded below by the noise, and their standard errors."""
+    """Print geometric means of new over old regrets, bounded below by the noise, and standard errors of their logs."""
     old, new = (json.loads(file.read_text()) for file in (old_file, new_file))
     for budget in COMPARED:
         cells = []

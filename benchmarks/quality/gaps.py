@@ -73,7 +73,7 @@ class Run:
         return self.group, self.problem.name, self.seed
 
     def run(self) -> list[Case]:
-        """Do it."""
+        """Perform the run, and return a case for each of ``COUNTS``."""
         instance = cast("WithRegret", self.problem.draw(self.seed))
         space, name, noisy = instance.space, self.problem.name, instance.noise_std > 0.0
         noise = generator(f"noise {name}", self.seed).normal(0.0, 1.0, COUNTS[-1]) * instance.noise_std

@@ -1,7 +1,7 @@
 """The mechanisms of ``auto`` that affect suggestions, and the replacement of each when it is switched off.
 
-None of them has a switch in the engine, since nobody but the ablation needs one. So a mechanism is switched off by
-other values of constants or functions of the engine's modules, for as long as a block lasts.
+None of them has a switch in the engine, since only the ablation needs one. A mechanism is switched off within a block,
+by replacing constants or functions of the engine's modules.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.functions import Array
 NEVER = 10**9
 """A number of steps or results that is never reached."""
 ONE_WIDTH = (1.5, 1.5, 1.5, 1.5)
-"""A cycle of equal confidence widths, the middle ones."""
+"""A cycle of equal confidence widths, of the middle size."""
 WIDTHS = ("EARLY_BETAS", "WIDE_BETAS", "BETAS", "EARLY_BETAS_OF_CHOICES", "BETAS_OF_CHOICES")
 """The cycles of ``betas``."""
 
@@ -77,7 +77,7 @@ def _only_rough(evidence: Evidence, starts: list[Hyperparameters]) -> tuple[Evid
 
 def _additive_of_many(
     warped: Evidence, plain: Hyperparameters, unwarped: Evidence, known: Hyperparameters
-) -> Hyperparameters:  # ``SMALL`` also says from how many results on there is a part
+) -> Hyperparameters:  # ``SMALL`` is also the fewest results for this part
     return _with_additive_part(warped, plain, unwarped, known) if len(warped.outputs) >= _small else plain
 
 
@@ -269,5 +269,5 @@ MECHANISMS = (
         ((restarts, "IRRELEVANT", math.inf),),
     ),
 )
-"""Those that have an effect on problems without metrics, conditions or constraints, and with fewer than 800 results.
-First what ``auto`` keeps of Ada-BKB."""
+"""The mechanisms that have an effect on problems without metrics, conditions or constraints, and with fewer than 800
+results. The first ones are those that ``auto`` shares with Ada-BKB."""

@@ -113,12 +113,12 @@ class FunctionProblem:
 
     @property
     def name(self) -> str:
-        """The function's."""
+        """The name of the function."""
         return self.function.name
 
     @property
     def dimension(self) -> int:
-        """The function's."""
+        """Number of parameters."""
         return self.function.dimension
 
     def draw(self, seed: int) -> FunctionInstance:

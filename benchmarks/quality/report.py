@@ -68,7 +68,7 @@ LABELS = {
     "gpsampler": "GPSampler (Optuna)",
     "auto": "Ada-BKB (`auto`)",
 }
-"""Columns for readers who do not know the method of measurement."""
+"""Names of the methods in ``comparison`` and ``against``."""
 
 
 def sections(results: Results, budget: int = SHOWN_BUDGET) -> dict[str, str]:
@@ -316,5 +316,5 @@ def order(names: Iterable[str]) -> list[str]:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """In Markdown."""
+    """A table in Markdown."""
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))

@@ -57,7 +57,7 @@ class Job:
         return f"{self.problem.name} {self.name} {self.seed}"
 
     def run(self) -> Run:
-        """Do it."""
+        """Perform the run, and return its record."""
         instance = self.problem.draw(self.seed)
         # The noise has its own random stream, so that it is the same for every method.
         noise = generator(f"noise {self.problem.name}", self.seed).normal(0.0, 1.0, self.budget) * instance.noise_std

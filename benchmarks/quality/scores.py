@@ -124,7 +124,7 @@ def tied(scores: Array, best: Array) -> bool:
 
 @cache
 def _tied(scores: tuple[float, ...], best: tuple[float, ...]) -> bool:
-    """Cached, since a problem is in the tables of its budget, its family and its dimension."""
+    """``tied``, cached, since several tables compare the same scores."""
     if np.ptp([*scores, *best]) == 0.0:  # the test is not defined
         return True
     return bool(mannwhitneyu(scores, best).pvalue > SIGNIFICANCE)

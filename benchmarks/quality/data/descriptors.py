@@ -1,9 +1,9 @@
 """Descriptors of the reagents of ``direct_arylation``, computed from their structures.
 
-``python descriptors.py`` in an environment of its own, with ``pip install rdkit==2026.9.1``, writes
-``nature/direct_arylation-*.csv`` anew. All descriptors that RDKit has for a graph of atoms are taken
-(``Descriptors.CalcMolDescriptors``), but for those that are not finite or the same for all choices. None was chosen by
-the yields.
+``python descriptors.py``, in a separate environment with ``pip install rdkit==2026.9.1``, writes
+``nature/direct_arylation-*.csv`` again. All descriptors that RDKit computes from a graph of atoms are used
+(``Descriptors.CalcMolDescriptors``), except those that are not finite or are the same for all choices. None was
+selected by the yields.
 
 The structures are those of the publication, as SMILES.
 """

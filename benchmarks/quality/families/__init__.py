@@ -1,7 +1,9 @@
-"""Families of random functions, one per seed. Half of them guide changes; the others are for the final table.
+"""Families of random functions, one function per seed.
 
-No function of them is anybody's test function, so nothing can be tuned to one. A score is the regret as a share of the
-function's range, and at least 1e-4 or the noise: below that all regrets are alike.
+The families of ``chosen_by`` and ``smooth`` guide changes of the engine; those of ``final`` are only for the final
+table, and no constant was chosen by those of ``many``. Each function is drawn at random, so nothing can be tuned to one
+of them. A score is the regret as a share of the function's range, and at least the noise and the floor of its family:
+smaller regrets count as equal.
 """
 
 from __future__ import annotations

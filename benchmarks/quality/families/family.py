@@ -17,7 +17,8 @@ from benchmarks.quality.problems import Outcome, generator
 RANGE_POINTS = 4096
 """Number of random points that estimate a function's largest value."""
 FLOOR = 1e-4
-"""Of the range, where a family has no floor of its own: smaller regrets are alike, and so are those below the noise."""
+"""The floor of families without one of their own. Regrets below this share of the range, or below the noise, count as
+equal."""
 BORDER = 0.2
 """Minimum distance of a minimiser from the faces of the cube."""
 
@@ -48,7 +49,7 @@ class FamilyInstance:
     noise: float
     """Standard deviation, as a share of the range."""
     floor: float = FLOOR
-    """Of the score."""
+    """The smallest score."""
     range: float = field(init=False)
     """Largest minus smallest value, estimated from random points."""
     space: Space = field(init=False)
@@ -87,7 +88,7 @@ class Family:
     noise: float = 0.0
     """Standard deviation, as a share of the range."""
     floor: float = FLOOR
-    """Of the score: smaller regrets are alike."""
+    """The smallest score: smaller regrets count as equal."""
     budget: int = 1000
     seeds: int = 10
     is_task: bool = False
@@ -103,7 +104,7 @@ class Family:
 
 
 def _axis(index: int, choices: int | None) -> Axis:
-    """An axis of the space. Categories are numbers for the function and names for the methods."""
+    """An axis of the space. The choices of a category are its indices, which have no order for the methods."""
     name = f"x{index}"
     return FloatAxis(name, 0.0, 1.0) if choices is None else ChoiceAxis(name, tuple(range(choices)))
 

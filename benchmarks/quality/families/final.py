@@ -10,7 +10,7 @@ from benchmarks.functions import Array
 from benchmarks.quality.families.family import Family, Member, centre, few_active, log_uniform, rotation
 
 SCHWEFEL_MINIMISER, SCHWEFEL_MINIMUM = 420.96874635998194, -418.9828872724338
-"""Of -x sin(sqrt(|x|)) over [-500, 500]."""
+"""The minimiser and the minimum of -x sin(sqrt(|x|)) over [-500, 500]."""
 
 
 def rotated_ackley(d: int, rng: np.random.Generator) -> Member:

@@ -1,4 +1,4 @@
-"""Functions with one optimum, which measure precision: their scores have a far lower floor than other families."""
+"""Functions with one optimum, which measure precision: the floor of their scores is far below that of others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.quality.families.family import Draw, Family, Member, centre, ell
 
 FLOOR = 1e-12
 BUDGET = {2: 50, 3: 75, 5: 125, 10: 500}
-"""25 evaluations per axis; 50 in ten dimensions."""
+"""25 evaluations per axis; 50 per axis in ten dimensions."""
 
 
 def bent_valley(d: int, rng: np.random.Generator, scales: tuple[float, float] = (3.0, 5.0)) -> Member:

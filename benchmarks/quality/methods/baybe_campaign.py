@@ -1,4 +1,4 @@
-"""BayBE with its defaults: a campaign, whose first point is random and the others are by BoTorch."""
+"""BayBE with its defaults: a campaign whose first point is random. BoTorch chooses the others."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """BoTorch as its tutorials use it: a SingleTaskGP with its default priors and noisy log expected improvement.
 
-With categories it is a MixedSingleTaskGP. Parameters with finitely many values are optimized in turns with the others.
+With categories it is a MixedSingleTaskGP. Parameters with finitely many values and the others are optimized
+alternately.
 """
 
 from __future__ import annotations

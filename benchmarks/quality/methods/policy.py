@@ -15,7 +15,7 @@ from benchmarks.quality.methods.base import Method, Parameters
 class Policy(Method):
     """A policy module as a study runs it, with its default constants; results enter negated, as larger is better.
 
-    With several workers so many points are out at any time, and the next result is any one of theirs.
+    With several workers, that many points are pending at any time, and the next result is that of a random one of them.
     """
 
     def __init__(self, space: Space, seed: int, module: str, workers: int = 1) -> None:
@@ -49,5 +49,5 @@ class Policy(Method):
 
 
 def eight_workers(space: Space, seed: int) -> Method:
-    """The ``auto`` profile asked by eight workers that finish in any order."""
+    """The ``auto`` profile with eight workers, which finish in random order."""
     return Policy(space, seed, "adabkb_service.engine.auto.policy", workers=8)

@@ -38,7 +38,7 @@ class Smac(Method):
         design = HyperparameterOptimizationFacade.get_initial_design(scenario, n_configs_per_hyperparameter=2)
         self._smac = HyperparameterOptimizationFacade(
             scenario,
-            lambda config, seed=0: 0.0,  # noqa: ARG005 - never called, as it is asked and told
+            lambda config, seed=0: 0.0,  # noqa: ARG005 - never called, since ``ask`` and ``tell`` are used
             initial_design=design,
             overwrite=True,
             logging_level=False,

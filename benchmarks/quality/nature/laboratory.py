@@ -1,6 +1,7 @@
 """Simulated laboratory experiments: a yield in percent that depends on numbers and on choices, with noise.
 
-Each level of each category has a factor, and moves the optimum of the numbers; pairs of levels interact.
+Each level of each category has a factor, and moves the optimum of the numbers. Each combination of levels has a further
+factor.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Tables of real experiments, in which the results of a run are looked up.
 
-In a grid every combination of the values of a table was measured, and the parameters are choices or numbers of just
-these values. Elsewhere numbers are real ones, and the nearest measured row answers, as public benchmarks of materials
-do it. Where a row was measured more than once, each visit of it gets another measurement, and the score is that of
-their mean.
+In a grid, every combination of the values of a table was measured, and the parameters are choices or ordinal numbers
+with just these values. In other tables, numbers are real parameters, and the result is that of the nearest measured
+row, as in public benchmarks of materials. Where a row was measured more than once, its evaluations return the
+measurements in turn, and the score is that of their mean.
 """
 
 from __future__ import annotations
