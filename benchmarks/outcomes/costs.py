@@ -1,5 +1,5 @@
-"""``python -m benchmarks.outcomes.costs``: ``auto`` with suggestions per cost, and without, where costs differ by a factor
-of up to 10.
+"""``python -m benchmarks.outcomes.costs``: ``auto`` with suggestions per cost, and without, where costs differ by up
+to a factor of 10.
 
 Each seed shifts the box of a function. An evaluation costs between 1 and 10, and costs rise along a direction that the
 seed draws. Both methods have the same cost budget. They are compared by the smallest regret when shares of the budget

@@ -32,7 +32,7 @@ class Prefetched:
     """Seq of the last event that affects the model and that the first proposal depends on. If a later event that
     affects the model is committed, the proposals are outdated."""
     is_all: bool = False
-    """Whether a finite space has no points left besides these."""
+    """Whether a finite space, or the slice, has no points left besides these."""
     asked: int = 0
     """Number of points requested. There are fewer proposals if no points were left, or if the time limit was
     reached."""

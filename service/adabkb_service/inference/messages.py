@@ -40,7 +40,7 @@ class Advanced:
     points: list[Proposal] = field(default_factory=list)
     """All points that the model has decided on, in order. Each assumes that the points before it are issued."""
     is_all: bool = False
-    """Whether a finite space has no points left besides these."""
+    """Whether a finite space, or the slice, has no points left besides these."""
     model_stats: dict[str, Any] | None = None
     """Statistics of the model; None if they have not changed since they were stored."""
     behind: int = 0
@@ -130,7 +130,7 @@ class Load:
     pids: list[int]
     """Ids of the running processes, without the server's own."""
     down: int = 0
-    """Number of processes that ended and were not replaced within some seconds."""
+    """Number of processes that are down: see ``Supervision.down``."""
 
 
 @dataclass(frozen=True, slots=True)

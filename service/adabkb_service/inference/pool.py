@@ -54,7 +54,7 @@ class Supervision:
     restart: float = 1.0
     """The minimum interval between two starts."""
     down: float = 5.0
-    """The time after which a process that has not started is reported as down."""
+    """The time after which a process that ended, or does not accept messages yet, is reported as down."""
     begin: float = 60.0
     """The time after which a new process that does not accept messages yet is killed and replaced. A process without
     memory for its threads never accepts them."""

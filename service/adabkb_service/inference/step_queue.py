@@ -39,7 +39,8 @@ LONG_AT_FIRST = {
 }
 """Kinds whose steps count as long until the first was timed."""
 LONG_SECONDS = 0.03
-"""A step with a longer expected processor time belongs to the slow lane."""
+"""A step that folds or learns belongs to the slow lane if its expected processor time is longer; a question is passed
+on to ``reads``."""
 LATEST = 0.1
 """Weight of the latest step in the mean. It is small, so that a single long step changes the mean little."""
 KNOWN = 20_000

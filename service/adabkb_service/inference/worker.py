@@ -42,7 +42,8 @@ WATCH_SECONDS = 0.5
 SWITCH_SECONDS = 0.001
 """The time after which a thread must yield the interpreter lock to a waiting thread."""
 HANG_SECONDS = 120.0
-"""A step that takes longer than this counts as hung: the process ends itself, and the server starts a new one."""
+"""A step, or an answer to a long question, that takes longer than this counts as hung: the process ends itself, and the
+server starts a new one."""
 NOT_A_REPLY = -1
 """Message number of a message to the server that is not a reply."""
 

@@ -69,7 +69,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Problem:
-    """A search space with a configuration: everything about a study that never changes."""
+    """A search space with a configuration: everything about a study that changes only if its space is edited."""
 
     space: Space
     config: Config

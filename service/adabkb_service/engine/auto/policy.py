@@ -368,8 +368,8 @@ def _is_uninformative(view: View, values: Array) -> bool:
 
 
 def _untried_choices(state: State, out: Issued, within: Slice | None = None) -> Callable[[Array], Bools] | None:
-    """Return a predicate for positions, (k, d): whether each has an untried choice. None before the first point, if all
-    choices are tried, and after the early steps. In a slice, only its free axes count.
+    """Return a predicate for positions, (k, d): whether each has an untried choice. None if all choices are tried, or
+    if untried choices do not affect this step. In a slice, only its free axes count.
 
     In the first steps, choices with descriptors do not count, since the descriptors predict which of them are good.
     """
@@ -403,7 +403,7 @@ def _has_untried_described(state: State, out: Issued) -> bool:
 
 
 def _looks_for_choices(state: State, step: int) -> bool:
-    """Return whether untried choices affect a step: from the second step to the last early one, with one objective."""
+    """Return whether untried choices affect a step: one of the first, but not the very first, with one objective."""
     most = state.problem.domain.most_choices
     last = max(betas.EARLY_STEPS, betas.STEPS_PER_CHOICE * most)
     return most > 0 and not state.problem.has_several and 0 < step < last

@@ -24,8 +24,8 @@ DESCRIBED = 5.0
 """Width while a choice with descriptors is untried, in a space so small that the search examines all of its points. The
 point that is least similar to all others is the most informative."""
 UNRESTRICTED_STEPS = 10
-"""The number of first steps in which untried choices with descriptors do not restrict the search. The number is
-``EARLY_STEPS`` if the search examines all points of the space."""
+"""The number of first steps in which untried choices with descriptors do not restrict the search. It is ``EARLY_STEPS``
+if the search examines all points of the space."""
 STEPS_PER_CHOICE = 4
 """The number of steps, per choice of the largest category, in which an untried choice sets the width to ``UNTRIED``; at
 least ``EARLY_STEPS``."""

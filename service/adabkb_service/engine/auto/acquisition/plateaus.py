@@ -39,12 +39,11 @@ class Plateaus:
 
     domain: Domain
     scales: Array
-    """(d,) scales of the axes; ``APART`` for a categorical axis; 0 for another axis along which the objective does not
-    change."""
+    """(d,) scales of the axes: ``APART`` for a categorical axis; otherwise 1 if the axis is relevant, 0 if not."""
     points: Array
     """(n, d + q) distinct points with a result, scaled; each of q periodic axes has two coordinates on its circle."""
     widths: Array
-    """(n,) the width of each point's plateau; 0 if no other result has its value."""
+    """(n,) the width of each point's plateau; 0 if the point is on none."""
 
     @property
     def are_found(self) -> bool:
