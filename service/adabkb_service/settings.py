@@ -81,7 +81,7 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 for any free port")
     body_limit: int = Field(10 * 2**20, ge=1, description="largest request body in bytes")
     file_limit: int = Field(
-        10 * 2**20, ge=1, description="largest file of a trial in bytes; body_limit applies to all requests, too"
+        10 * 2**20, ge=1, description="largest file of a trial or result in bytes; body_limit limits it, too"
     )
     files_limit: int = Field(200 * 2**20, ge=0, description="limit on the bytes of all files of a study")
     bodies_limit: int = Field(
@@ -255,20 +255,22 @@ class Settings(BaseSettings):
     oidc_seconds: float = Field(10.0, gt=0, description="seconds within which the provider must answer during a login")
     webhook_networks: str = Field(
         "",
-        description="networks inside which webhooks may be sent, separated by commas, such as 10.0.0.0/8 or "
+        description="private networks to which webhooks may be sent, separated by commas, such as 10.0.0.0/8 or "
         "192.168.1.20; other addresses outside the public internet are refused",
     )
     webhook_seconds: float = Field(10.0, gt=0, description="seconds within which a webhook must answer")
     webhook_retry_seconds: float = Field(
         5.0,
         gt=0,
-        description="seconds before a message is repeated; each pause is twice as long, up to 1 h",
+        description="seconds before a message is repeated; each further pause is twice as long as the one before it, "
+        "up to 1 h",
     )
     webhook_hours: float = Field(
         72.0, gt=0, description="hours without a success after which the server turns a failing webhook off"
     )
     study_metrics: bool = Field(
-        False, description="add metrics of each study that the reader may read to /metrics, for at most 1,000 studies"
+        False,
+        description="add to /metrics the metrics of each study that the caller may read, for at most 1,000 studies",
     )
     access_log: bool = Field(False, description="log each request")
     traces: str = Field(

@@ -144,7 +144,7 @@ class Forwarding:
             once: whether the request needs a key because it is not idempotent.
 
         Returns:
-            None; or an ASGI ``receive`` that replays the request, if this server must perform it.
+            None if the response was sent. If this server must perform the request, an ASGI ``receive`` that replays it.
         """
         if self.other(study_id) is None:
             return receive

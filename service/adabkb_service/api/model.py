@@ -45,7 +45,7 @@ ContextText = Annotated[
 ]
 OfMetric = Annotated[
     str | None,
-    Query(description="metric; by default the objective, and required if there are several"),
+    Query(description="metric; by default the objective; required in a study with several objectives"),
 ]
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=StrictRoute)

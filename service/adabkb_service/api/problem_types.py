@@ -143,7 +143,7 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         409,
         "report_conflict",
         "The attempt has reported another value",
-        remedy="Reports cannot be corrected. Report the next step with a larger number, or release the trial with POST "
+        remedy="Reports cannot be corrected. Report the next value at a later step, or release the trial with POST "
         ".../release to restart it: each attempt has its own curve.",
     ),
     errors.TrialFinished: ProblemType(

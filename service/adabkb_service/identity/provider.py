@@ -123,7 +123,7 @@ class Provider:
         return Authenticated(claims, id_token)
 
     async def logout_url(self, id_token: str | None, return_uri: str) -> str | None:
-        """The address that logs a person out at the provider; None if it has none, or does not answer."""
+        """The address that logs a person out at the provider; None if the provider has none, or does not answer."""
         try:
             metadata = await self.discover()
         except ProviderUnavailable:
@@ -357,7 +357,7 @@ def _check_clock(claims: Mapping[str, Any], now: datetime) -> None:
     """Refuse an ID token that is not yet valid or has expired, with a message about the clocks, the usual cause.
 
     Raises:
-        LoginFailed: the message has both times.
+        LoginFailed: the token is not valid now; the message has both times.
     """
     issued, expires = claims.get("iat"), claims.get("exp")
     here = f"{now:%H:%M:%S} UTC"

@@ -1,8 +1,8 @@
 """POST /v1/studies/{id}/observe and /observations: store results.
 
 The study's owner (``study/owner.py``) performs this request in a batch with other requests. When the answer is sent,
-the result is durable. The model processes it later, so the gap in the answer, and an end of the study that depends on
-it, do not reflect it yet.
+the result is durable. The model processes it later, so the answer has the gap, and a state that depends on the gap, as
+they were before this result.
 """
 
 from __future__ import annotations

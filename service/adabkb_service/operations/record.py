@@ -50,9 +50,9 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
 
     Raises:
         TrialNotFound: the trial does not exist.
-        Invalid: the point is not in the space or not on the plate, the attempt does not exist, or the value is far
-            beyond its natural bounds.
-        ResultConflict: the attempt has another result.
+        Invalid: the point is not in the space or not on the plate, the attempt does not exist, a number is missing, not
+            allowed or far beyond its natural bounds, or the attributes are too many or too large.
+        ResultConflict: the attempt has another result, or was reported as failed.
         TrialFinished: the trial was stopped, or can no longer fail.
         LeaseLost: a failure was reported for an attempt that is not the current one.
     """

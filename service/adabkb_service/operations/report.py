@@ -1,6 +1,6 @@
 """POST /v1/studies/{id}/trials/{n}/reports: store intermediate values of a trial; the answer says whether to stop.
 
-A report renews the lease, as a heartbeat does. The study's early stopping rule decides at once, from the trial's curve
+A report renews the lease, as a heartbeat does. The study's early-stopping rule decides at once, from the trial's curve
 (a column of its row) and the values of other trials at the same step (found by an index). If the trial should stop, it
 is stopped in the same transaction, and its worker need not send a result.
 """
@@ -40,7 +40,8 @@ def report(study_id: str, number: int, body: Bodies, key: Key | None = None) -> 
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        Invalid: a step is too large or not increasing, or the attempt has too many reports.
+        Invalid: a step is too large or not increasing, a cost is missing or not allowed, or the attempt has too many
+            reports.
         ReportConflict: the attempt has reported another value at this step.
         TrialFinished: the trial is completed, failed or withdrawn, and a report is new.
         LeaseLost: the attempt no longer holds the trial, or has exceeded the maximum run time.
@@ -122,7 +123,7 @@ def _cost_error(draft: Draft, cost: float | None) -> str | None:
 
 
 def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
-    """Record the reports. Stop the trial if the study's early stopping rule requires this after any of them."""
+    """Record the reports. Stop the trial if the study's early-stopping rule requires this after any of them."""
     payload = {"attempt": trial.attempt, "reports": [[each.step, each.value] for each in new]}
     draft.record("reported", payload, trial.number)
     definition = definition_of(draft.study.definition)

@@ -1,7 +1,7 @@
 """The running service, which performs requests.
 
-An operation is a ``Request``. Commands and tests use ``do``, which waits for the outcome. The server uses ``submit``,
-which returns a future, so that its event loop can wait for many outcomes.
+It performs the ``Request`` that an operation returns. Commands and tests use ``do``, which waits for the outcome. The
+server uses ``do_async``, so that its event loop can wait for many outcomes. ``ask`` queries a model.
 """
 
 from __future__ import annotations

@@ -48,6 +48,6 @@ def of_study(connection: Connection, study_id: str, since: datetime, limit: int)
 
 
 def forget(connection: Connection, before: datetime, limit: int) -> int:
-    """Delete the oldest entries from before a time, at most ``limit``. Return how many were deleted."""
+    """Delete at most ``limit`` entries from before a time, oldest first. Return how many were deleted."""
     oldest = select(audit.c.id).where(audit.c.at < before).order_by(audit.c.at).limit(limit)
     return connection.execute(delete(audit).where(audit.c.id.in_(oldest))).rowcount

@@ -37,6 +37,7 @@ from adabkb_service.storage.translation import replace_if_read_only, translated
 T = TypeVar("T")
 
 CONNECTIONS_KEPT = 10
+"""The maximum number of idle connections that stay open."""
 STATEMENT_SECONDS = 60.0
 """The maximum duration of a server's statement on PostgreSQL, so that even a query with a bad plan frees its
 connection."""
@@ -201,7 +202,11 @@ class Database:
     @contextmanager
     def translating(self) -> Iterator[None]:
         """Within the block, translate errors of the database to errors of the service, whose classes say whether a
-        retry may succeed. ``reading`` and ``writing`` do the same within their blocks."""
+        retry may succeed. ``reading`` and ``writing`` do the same within their blocks.
+
+        Raises:
+            Unavailable: at the beginning, if the SQLite file was deleted or replaced.
+        """
         if self._file is not None:
             self._file.check()
         try:

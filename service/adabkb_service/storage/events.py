@@ -27,7 +27,7 @@ def page(connection: Connection, study_id: str, after: int, limit: int | None = 
 
 
 def bounded_page(connection: Connection, study_id: str, after: int, limit: int) -> BoundedPage[EventRow]:
-    """The part of ``page`` that fits into memory."""
+    """The first events of ``page``, as many as fit into memory."""
     query, order, large = _after(study_id, after), (events.c.seq,), (events.c.payload,)
     return bounded_pages.read(connection, query, EventRow, order=order, large=large, limit=limit)
 

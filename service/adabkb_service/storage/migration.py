@@ -75,7 +75,7 @@ def upgrade(database: Database) -> None:
     """Migrate the database to this code's schema in one transaction. Several servers may call it at the same time.
 
     Raises:
-        SchemaMismatch: the database was made by newer code.
+        SchemaMismatch: the database's schema was made by newer code.
         Busy, Unavailable: as for ``Database.migrating``.
     """
     from alembic import command  # noqa: PLC0415 (see config)

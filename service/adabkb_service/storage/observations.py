@@ -189,7 +189,7 @@ def page(connection: Connection, study_id: str, after: int, limit: int) -> list[
 
 
 def bounded_page(connection: Connection, study_id: str, after: int, limit: int) -> BoundedPage[ObservationRow]:
-    """The part of ``page`` that fits into memory."""
+    """The first observations of ``page``, as many as fit into memory."""
     query, order, large = _after(study_id, after), (observations.c.seq,), (observations.c.parameters,)
     return bounded_pages.read(connection, query, ObservationRow, order=order, large=large, limit=limit)
 

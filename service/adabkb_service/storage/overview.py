@@ -64,7 +64,7 @@ class ListedStudy:
     objective: dict[str, Any] | None
     """The quantity of the objective; None if it has no name, unit or natural bounds."""
     max_steps: int | None
-    """The number of steps of a full evaluation, under a rule for early stopping; None without one."""
+    """The number of steps of a full evaluation; None without an early-stopping rule."""
     steps_saved: int
     issued: int
     """The number of trials that count towards the budget."""
@@ -162,11 +162,11 @@ def events_of_result(connection: Connection, study_id: str, seq: int) -> list[Ev
 def thinned(
     connection: Connection, study_id: str, count: int, most: int, sample: Set[int] = frozenset()
 ) -> list[ResultRow]:
-    """All results if there are few; otherwise, the smallest and the largest result of each group of consecutive
-    results, so that a chart keeps its outline, and a sample.
+    """All results if there are few. Otherwise, a sample, and the smallest and the largest result of each group of
+    consecutive results, so that a chart keeps its outline.
 
     Args:
-        connection: to the database.
+        connection: the connection to the database.
         study_id: id of the study.
         count: number of results of the study.
         most: the approximate number of extreme results to return.
@@ -276,9 +276,9 @@ class WorkerRow:
     completed: int
     failed: int
     first: datetime
-    """The first start of these attempts."""
+    """The earliest start of these attempts."""
     last: datetime
-    """The last end of these trials, or the last start of an attempt that has not ended, if later."""
+    """The latest end of these trials. For an unfinished trial, the start of its last attempt counts instead."""
 
 
 def workers(connection: Connection, study_id: str) -> list[WorkerRow]:

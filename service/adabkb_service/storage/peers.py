@@ -138,7 +138,8 @@ class Peers:
 
     @property
     def is_seen(self) -> bool:
-        """Whether other servers consider this one alive. They do not after the process was suspended for a while."""
+        """Whether other servers consider this one alive. They do not if it was suspended for ``SILENT_SECONDS``, until
+        it has updated its row."""
         return time.monotonic() - self._beat_at < SILENT_SECONDS
 
     def send(self, recipient: str, message: str) -> None:

@@ -107,7 +107,7 @@ def page(
     or metric, excluded results follow the others.
 
     Args:
-        connection: to the database.
+        connection: the connection to the database.
         study_id: id of the study.
         kind: the kind of the rows; None for all.
         worker: a text that the name of the trial's worker contains; empty for all rows.
@@ -141,8 +141,8 @@ def _some(parts: Sequence[Select[Any] | None]) -> list[Select[Any]]:
 
 
 def _first(part: Select[Any], sort: Sort, count: int) -> Subquery:
-    """The first ``count`` of some rows. Results are sorted by number instead of time, since they are numbered by
-    arrival, and the numbers have an index."""
+    """The first ``count`` rows of a query. In an order by time, results are sorted by number, since they are numbered
+    by arrival, and the numbers have an index."""
     rows = part.subquery()
     order = _order(rows.c, sort)
     if sort.column == "when" and "observed" in rows.c:
@@ -263,7 +263,7 @@ def repeats(connection: Connection, study_id: str, seqs: Sequence[int] | None = 
     """Result number -> repeats at its point, for those of the given results that are not excluded and have repeats.
 
     Args:
-        connection: to the database.
+        connection: the connection to the database.
         study_id: id of the study.
         seqs: the numbers of the results; None for all results of the study.
     """
@@ -337,7 +337,7 @@ def others(connection: Connection, study_id: str, seq: int) -> Others:
 
 
 def count_before(connection: Connection, study_id: str, moment: datetime) -> int:
-    """Return the number of results that were stored up to a moment and count."""
+    """Return the number of results that were stored up to a moment and are not excluded."""
     columns = observations.c
     counted = columns.study_id == study_id, columns.observed_at <= moment, columns.excluded.is_(False)
     return connection.scalar(select(func.count()).select_from(observations).where(*counted)) or 0

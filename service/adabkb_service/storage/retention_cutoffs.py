@@ -1,4 +1,4 @@
-"""Queries of ``retention_cutoffs``: the times before which idempotency keys and the trash were deleted."""
+"""Queries of ``retention_cutoffs``: the times before which idempotency keys, and studies in the trash, were deleted."""
 
 from __future__ import annotations
 

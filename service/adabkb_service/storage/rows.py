@@ -172,7 +172,7 @@ class StudyRow:
     @property
     def places_left(self) -> int:
         """Number of trials that can still be added to the last plate. It is 0 if that plate is closed, if the next
-        trial begins another one, or if the budget allows fewer plates than there are; also without plates."""
+        trial begins another one, if the budget allows fewer plates than there are, and in a study without plates."""
         plates = self.definition.get("plates")
         if plates is None or (self.plates_left is not None and self.plates_left < 0):
             return 0
@@ -300,8 +300,8 @@ class EventRow:
 
     @property
     def affects_model(self) -> bool:
-        """Whether the event can change the model's decisions. If so, points that were prefetched before it are not
-        issued any more, except if the event issued the point before them."""
+        """Whether the event can change the model's decisions. If so, it makes the prefetched points unusable, unless it
+        records that one of them was issued."""
         by_points = self.kind in ("suggested", "queued", "observed", "failed", "retried", "stopped", "edited")
         return by_points or self.changes_result
 

@@ -228,7 +228,7 @@ events = Table(
 cells = Table(
     "cells",
     metadata,
-    _number("id"),  # order of creation; a restored tree has its cells in this order, since ties are broken by it
+    _number("id"),  # order of creation; trees are restored in this order, because it decides ties
     Column("study_id", String(100), ForeignKey("containers.id", ondelete="CASCADE"), nullable=False),
     Column("key", String(2000), nullable=False),
     Column("depth", Integer, nullable=False),

@@ -55,7 +55,7 @@ def get(connection: Connection, study_id: str, number: int) -> TrialRow:
 
 
 def of_numbers(connection: Connection, study_id: str, numbers: Sequence[int]) -> list[TrialRow]:
-    """Trials with these numbers, as far as they exist."""
+    """Those of the trials with these numbers that exist, in any order."""
     query = select(trials).where(trials.c.study_id == study_id, trials.c.number.in_(numbers))
     return [TrialRow(*row) for row in connection.execute(query)]
 

@@ -42,7 +42,7 @@ class PendingRequest:
     first_batch_at: float | None = None
     """When the request first joined a batch; None before."""
     last_batch_at: float = 0.0
-    """When the request last joined a batch. It was parked between ``first_batch_at`` and ``last_batch_at``."""
+    """When the request last joined a batch. If this is later than ``first_batch_at``, it was parked in between."""
     committing: tuple[float, float] | None = None
     """When the commit of the request's batch began and ended; None without a commit."""
     context: Context = field(default_factory=copy_context)
@@ -68,8 +68,8 @@ class Batch:
         self.finished: list[tuple[PendingRequest, Any]] = []
         self.parked: list[PendingRequest] = []
         self.point_demand = PointDemand()
-        """Points that the model must decide on next: the sum over those parked requests that have the same restriction
-        as the first one."""
+        """Points that the model must decide on next: those of all parked requests with the same restriction as the
+        first one."""
         self.stores_model_stats = False
         self._link = link
         self._refunds: list[Callable[[], None]] = []
@@ -234,7 +234,8 @@ class Batch:
             self._refunds.append(request.spend(Usage(0, new, size)))
 
     def _remove_issued(self, points: list[Proposal]) -> None:
-        """Remove issued points from the prefetched ones. The others are usable only if no fallback point was issued."""
+        """Remove issued points from the prefetched ones. If a fallback point was issued, too, the others become
+        unusable."""
         from_model, seq = _from_model(points), self.draft.model_event_seq
         if from_model and seq is not None:
             self.prefetched.remove_issued(from_model, seq if from_model == len(points) else UNUSABLE)

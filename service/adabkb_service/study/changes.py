@@ -83,12 +83,12 @@ class Changes:
 
     @contextmanager
     def waiting(self, study_id: str, *, for_trial: bool = False) -> Iterator[asyncio.Event]:
-        """Within the block, the event is set whenever the study changes; the waiter clears it.
+        """Yield an ``asyncio.Event`` that is set whenever the study changes within the block. The waiter clears it.
 
         Args:
             study_id: id of the study.
-            for_trial: wake only the first such waiter, and only when a trial may be free. If its event is set at the
-                end of the block, the next one is woken.
+            for_trial: whether the waiter waits for a trial. Then its event is set only when a trial may be free, and
+                only if it is the first such waiter. If the event is set at the end of the block, the next one is woken.
         """
         waiter, waiters = _Waiter(for_trial), self._waiters[study_id]
         waiters.append(waiter)

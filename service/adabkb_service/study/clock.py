@@ -1,4 +1,4 @@
-"""The time, injected so that tests can control it."""
+"""Clocks. Code that needs the time gets one as an argument, so that tests can control it."""
 
 from __future__ import annotations
 

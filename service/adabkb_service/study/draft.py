@@ -61,7 +61,7 @@ class Draft:
         self.changes = 0
         """Number of changes so far. A request that does not increase it had no effect."""
         self.has_read_more = False
-        """Whether the draft has read from the database."""
+        """Whether the draft has read anything from the database besides the study's row."""
         self._database = database
         self._user: str | None = None
         self._before = before
@@ -152,7 +152,7 @@ class Draft:
 
     @contextmanager
     def by(self, user: str | None) -> Iterator[None]:
-        """Name a user in the events of a block whose kind is in ``OF_USERS``; None names nobody."""
+        """Within the block, add the name of a user to each event whose kind is in ``OF_USERS``; None adds no name."""
         self._user = user
         try:
             yield

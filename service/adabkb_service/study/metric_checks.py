@@ -27,7 +27,8 @@ NO_COST = (
 def checked_metrics(
     metrics: tuple[Metric, ...], result: TrialValueBody | PointValueBody, earlier: ObservationRow | None = None
 ) -> dict[str, dict[str, float]]:
-    """The metrics of a result and their standard errors, in the study's order. Empty for a study without metrics.
+    """The columns ``metrics`` and ``std_errors`` of a result, each in the study's order. Empty for a study without
+    metrics.
 
     Args:
         metrics: the study's metrics.

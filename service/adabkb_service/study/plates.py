@@ -153,7 +153,7 @@ def check_trials(
 
 
 def has_place_for(draft: Draft, withdrawn: TrialRow) -> bool:
-    """Whether no other trial has taken the place of a withdrawn trial on its plate."""
+    """Whether the plate of a withdrawn trial still has a place for it; True for a trial without a plate."""
     plates = definition_of(draft.study.definition).plates
     return plates is None or withdrawn.plate is None or draft.trials_on_plate(withdrawn.plate) < plates.size
 

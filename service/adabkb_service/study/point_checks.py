@@ -89,10 +89,10 @@ def _only_parents(space: Space, fixed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _last_shares(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, float]:
-    """Name -> share of the last component, for each mixture whose other components are all fixed.
+    """Name -> share of the remaining component, for each mixture of which all components but one are fixed.
 
     Raises:
-        Invalid: no share of the last component completes the fixed shares.
+        Invalid: no share of the remaining component completes the fixed shares.
     """
     found, errors = {}, []
     for index, mixture in enumerate(space.mixtures):

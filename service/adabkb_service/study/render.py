@@ -1,4 +1,4 @@
-"""Convert rows to views."""
+"""Convert rows to views, which are the models of answers."""
 
 from __future__ import annotations
 
@@ -117,7 +117,8 @@ def best(study: StudyRow) -> Best | None:
 
 
 def gap(study: StudyRow, found: float | None) -> float | None:
-    """The view of a gap that the model of a study has found: limited by the natural bounds of the objective."""
+    """The view of a gap that the model of a study has found. If the best result is feasible, the gap is limited by the
+    natural bounds of the objective."""
     if study.best is None or study.best.get("feasible") is False:
         return found
     bounds = study.definition.get("quantities", {}).get(OBJECTIVE, {})

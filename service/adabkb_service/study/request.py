@@ -100,7 +100,7 @@ def no_preparation(_: Draft) -> None:
 
 @dataclass(frozen=True)
 class Request(Generic[Answer]):
-    """A change of one study, performed in one transaction with the rest of its batch."""
+    """A request to one study, performed in one transaction with the rest of its batch."""
 
     study_id: str
     answer: type[Answer]

@@ -31,7 +31,7 @@ MOMENTS = 100
 COMPARED = 100
 """Number of trials of the study "s" that reported at the mark 9; all trials reported once at one of 200 other marks."""
 STEPS = 5_000
-"""Number of reports of another attempt of its trial 1."""
+"""Number of reports of attempt 2 of trial 1 of the study "s"."""
 
 Number = sa.ColumnElement[int]
 Computed = Callable[[Number], sa.ColumnElement[Any]]

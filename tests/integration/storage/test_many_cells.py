@@ -37,7 +37,7 @@ def test_many_cells_are_written_together_in_order(migrated_url: str) -> None:
 
 
 def test_postgresql_writes_all_cells_in_one_round_trip(other_postgresql: str) -> None:
-    """For ``executemany``, the driver would make one per row or per few rows."""
+    """With ``executemany``, the driver would need a round trip for each row, or for every few rows."""
     database = Database(other_postgresql)
     create(Service(database, clock=ManualClock()), definition())
     one_by_one: list[bool] = []

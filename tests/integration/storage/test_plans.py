@@ -192,7 +192,7 @@ def sent(connection: sa.Connection, query: Query) -> tuple[str, Any]:
 
 
 def done_by_sqlite(connection: sa.Connection, statement: str, parameters: Any) -> Work:
-    """Reading a row takes a few steps of the virtual machine per column."""
+    """Count the steps of the virtual machine. Reading a row takes a few steps per column."""
     plan = [row.detail for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
     driver = connection.connection.driver_connection
     assert driver is not None
@@ -211,7 +211,7 @@ def done_by_sqlite(connection: sa.Connection, statement: str, parameters: Any) -
 
 
 def done_by_postgresql(connection: sa.Connection, statement: str, parameters: dict[str, Any], mode: str) -> Work:
-    """A row and its index entry may each need a page; the tables have hundreds of pages."""
+    """Count rows and pages. A row and its index entry may each need a page; the tables have hundreds of pages."""
     plan = explained(connection, statement, parameters, mode)
     steps, rows = list(steps_of(plan)), int(plan["Actual Rows"])
     looked_at = ("Actual Rows", "Rows Removed by Filter", "Rows Removed by Index Recheck")

@@ -19,7 +19,8 @@ IN_A_FOLDER = "import sys; from tests.integration.storage.test_read_only import 
 
 
 def check_recovery(url: str, allow_writes: Callable[[bool], None]) -> None:
-    """Check that connections opened meanwhile, which stay read-only, are not kept."""
+    """Check that the database can be written again after it was read-only: connections that were opened in between
+    stay read-only, so they must not be kept."""
     database = Database(url)
     migration.prepare(database)
     with database.reading():  # keeps the existing connection, which can write

@@ -49,7 +49,7 @@ def delete_study(connection: Connection, study_id: str) -> None:
 
 
 def add_to_trash(connection: Connection, row: TrashRow, content: bytes) -> None:
-    """add_to_trash"""
+    """Add a deleted study to the trash, with its content."""
     containers.add(connection, row.container)
     trash.add_parts(connection, [(0, content)], row.container)
     trash.add(connection, row)

@@ -67,7 +67,7 @@ class Specification:
         return {**found, **self.summary()}
 
     def keep(self, call: Call, json: str) -> None:
-        """Store a new answer; a suggestion without trials is not stored."""
+        """Store a new answer under its key. (The caller leaves out suggestions without trials, as a server does.)"""
         if call.key is not None:
             self.answers[call.key] = Answer(call.action, json)
 

@@ -1,4 +1,4 @@
-"""The work of a batch besides its requests."""
+"""What a batch does besides its requests: the state of the study, the next expiry, retries, and values of curves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.integration.operations.verbs import Ask, Value, get, observe, report,
 
 
 def test_study_completes_when_its_model_reports_convergence(running: Service) -> None:
-    """For a parabola, the first gap is far below the tolerance."""
+    """For a parabola, the first gap that the model knows is far below the tolerance."""
     create(running, definition(tolerance=1e6))
     for step in range(9):
         assert get(running, "s").state == "running"

@@ -78,7 +78,7 @@ def test_change_wakes_all_streams_of_its_study_and_the_first_request() -> None:
 
 
 def test_woken_waiter_that_leaves_wakes_the_next_one() -> None:
-    """But not if it was not notified, and not a stream."""
+    """A waiter that was not notified does not, and neither does a stream."""
 
     async def test(changes: Changes, _: Log) -> None:
         with changes.waiting("s", for_trial=True) as last:

@@ -1,4 +1,4 @@
-"""The rules of early stopping: pure functions of a curve and of the values of others."""
+"""The early-stopping rules: pure functions of a trial's curve and of the values of other trials."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def test_median_rule_compares_the_best_value_with_the_median_of_others() -> None
 
 def test_patience_ends_after_steps_without_a_sufficient_gain() -> None:
     rule = PatienceRule(rule="patience", max_steps=100, no_gain_for=3, min_gain=0.5)
-    values = [5.0, 4.0, 3.75, 3.6]  # two improvements of 0.25 and 0.15 do not count separately
+    values = [5.0, 4.0, 3.75, 3.6]  # the improvement since step 2 is 0.4, which is too small
     assert rule.verdict(curve_of(values, -1.0, rule), [], -1.0) is None
-    assert curve_of([*values, 3.45], -1.0, rule)["gain_step"] == 5  # but count together
+    assert curve_of([*values, 3.45], -1.0, rule)["gain_step"] == 5  # the improvement since step 2 is 0.55
     reason = rule.verdict(curve_of([*values, 3.6], -1.0, rule), [], -1.0)
     assert reason == "Its value has not improved for 3 steps, since step 2."
 

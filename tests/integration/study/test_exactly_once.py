@@ -272,7 +272,8 @@ class History(RuleBasedStateMachine):
                 self._serve(other)
 
     def _submit(self, server: int, call: Call) -> None:
-        """Add a waiting call to a server, but not after a suggestion with a key: see ``_adopt_expirations``."""
+        """Add a waiting call to a server. If the last waiting call there is a suggestion with a key, first perform the
+        waiting calls: see ``_adopt_expirations``."""
         there = self._servers[server]
         if there.waiting and isinstance(there.waiting[-1][0].action, Ask) and there.waiting[-1][0].key is not None:
             self._serve(server)
@@ -313,7 +314,8 @@ class History(RuleBasedStateMachine):
         self.specification.keep(call, outcome.json)
 
     def _adopt_expirations(self) -> None:
-        """A server that answers a suggestion from a stored answer may or may not expire leases before."""
+        """Expire leases if the server did. It may or may not do so before it answers a suggestion from a stored
+        answer."""
         with self._servers[0].database.reading() as connection:
             rows = trials.page(connection, "s", state=None, after=0, limit=100)
         if any(row.state != self.specification.trials[row.number]["state"] for row in rows):

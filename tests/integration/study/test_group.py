@@ -79,7 +79,7 @@ def values(running: Service) -> list[float | None]:
 
 @pytest.fixture
 def warm(running: Service, study: str) -> Service:
-    """A study with two active trials and prefetched points."""
+    """A service with a study that has a result, an active trial and prefetched points."""
     suggest(running, study, Ask(2))
     observe(running, study, Value(1.0, 1))
     return running
@@ -172,7 +172,7 @@ def test_lost_connection_during_a_read_fails_the_whole_group(
 
 @pytest.mark.parametrize("value", [2.0, 3.0])
 def test_key_used_twice_in_a_group_has_one_effect(warm: Service, value: float) -> None:
-    """With the same request or another one; once there is an answer, it is returned."""
+    """A second use is refused while the first is in progress. Then the same request gets the stored answer."""
     first = warm.submit(observing(2.0, key="k"))
     with pytest.raises(RequestInProgress):
         warm.submit(observing(value, key="k"))

@@ -21,7 +21,7 @@ from tests.integration.study.test_lifecycle import NOW, study
     ("runtime", "seconds", "expected"), [(None, 30.0, 30.0), (40.0, 30.0, 30.0), (40.0, 60.0, 35.0), (None, 0.0, 1e-6)]
 )
 def test_lease_ends_after_its_length_or_the_run_time(runtime: float | None, seconds: float, expected: float) -> None:
-    """The lease is renewed 5 s after its begin; the shortest one lasts 1 us."""
+    """The lease is renewed 5 s after its start; the shortest one lasts 1 us."""
     row = replace(study(), max_runtime_seconds=runtime)
     now = NOW + timedelta(seconds=5)
     assert (lease_end(row, NOW, now, seconds) - now).total_seconds() == expected

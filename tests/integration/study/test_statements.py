@@ -21,10 +21,10 @@ from tests.integration.operations.verbs import Ask, Value, observe, suggest
 
 PAIRS = 40
 MAX_STATEMENTS = 9
-"""The maximum per pair in the server: two units of work, each of which writes the study, a trial, its events and the
-key; and the result."""
+"""The maximum per pair in the server: two transactions, each of which writes the study, a trial, its events and the
+key. The second one also writes the result."""
 MAX_MODEL_STATEMENTS = 5
-"""The maximum to store a model."""
+"""The maximum in the model's process each time it stores the model."""
 FREE = ("BEGIN", "COMMIT", "ROLLBACK", "SET")
 
 

@@ -109,7 +109,8 @@ def without_lease(row: TrialRow) -> TrialRow:
 def test_all_event_kinds_give_the_same_rows_in_three_ways(
     database: Database, running: Service, clock: ManualClock
 ) -> None:
-    """Besides the busy study, one that ends and whose model fails and recovers, and one that is edited."""
+    """Besides the busy study: one that ends and whose model fails and recovers, one that is edited, and one with a
+    partial result."""
     busy_study(running, clock)
     create(running, definition(id="ends", algorithm={"profile": "paper", "outputs": "raw"}))
     for _ in range(2):
@@ -151,7 +152,7 @@ class RandomStudy:
         create(self.running, definition(budget=12, max_attempts=2, failure_limit=2, early_stopping=stopping))
 
     def perform(self, name: str, number: int, value: float) -> None:
-        """Perform an operation, and check that a refused one changes nothing."""
+        """Perform an operation. It may be refused; ``check`` finds changes that a refused one has left."""
         self.clock.advance(1)
         with suppress(AdaBKBError):
             OPERATIONS[name](self, number, value)

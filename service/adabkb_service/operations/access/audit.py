@@ -19,8 +19,8 @@ DAYS = 400
 
 
 def note(connection: Connection, caller: Caller, now: datetime, action: str, subject: str, **detail: Any) -> None:
-    """Add an entry to the audit log, in the transaction of the recorded action. If the caller is a person, the entry
-    includes their subject, name and email."""
+    """Add an entry to the audit log, in the transaction of the recorded action. If the caller's token is a session, the
+    entry includes the person's subject, name and email."""
     if (person := caller.person) is not None:
         detail = {**detail, "person": {"subject": person.subject, "name": person.name, "email": person.email}}
     audit.add(connection, [AuditRow(now, action, subject, caller.user, caller.token, caller.address, detail)])

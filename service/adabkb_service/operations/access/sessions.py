@@ -50,7 +50,7 @@ def start(
         previous: the token in the browser's cookie, if any. If it is a session, this session is ended.
 
     Raises:
-        LoginRefused: the name of the user belongs to another person.
+        LoginRefused: the user name belongs to another person.
     """
     minted = secrets.mint()
 

@@ -29,7 +29,8 @@ def access(service: Service, study_id: str) -> Access:
 
 
 def right(service: Service, caller: Caller, study_id: str) -> Right:
-    """Return the strongest right of the caller on a study that the caller may read."""
+    """Return the strongest right of the caller on a study that the caller may read: at most ``read`` if the token lacks
+    the scope ``work``."""
     if not caller.has("work"):
         return "read"
     if caller.is_admin:

@@ -26,7 +26,7 @@ def create(service: Service, caller: Caller, body: TokenBody, key: Key | None = 
 
     Raises:
         TokenExists: the key has already created a token.
-        Invalid: the token would be expired, or an administrator would be restricted to some studies.
+        Invalid: the expiry time has passed, or an administrator would be restricted to some studies.
     """
     if body.studies is not None and "admin" in body.scopes:
         detail = "cannot be combined with the scope admin, which covers all studies; leave out one of them"
@@ -45,7 +45,7 @@ def create_link(
         StudyNotFound: the study does not exist.
         Forbidden: the study has no owner, the owner has no valid token and has not logged in recently, or the server
             requires no tokens.
-        Invalid: the link would be expired.
+        Invalid: the expiry time has passed.
     """
     if caller.user is None:
         raise Forbidden("This server needs no tokens, so share its URL instead of a link.")

@@ -1,5 +1,5 @@
-"""How many results lie in each combination of two parameters, and which combinations the constraints and mixtures of a
-study exclude: for the chart of what was tried."""
+"""For the chart of what was tried: how many results lie in each combination of a part of one parameter and a part of
+another, and which combinations the constraints and mixtures of a study exclude. A part is an interval or a value."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def where_failed(parameters: Sequence[Parameter], failed: Sequence[Point], succe
 
 
 def _separate(parameter: Parameter, failed: Sequence[Point], succeeded: Sequence[Point]) -> Iterator[str]:
-    """Yield the part of a parameter in which all failures are, and no success."""
+    """Yield, in words, the part of a parameter in which all failures are, and no success; nothing without one."""
     name, title = parameter.name, parameter.label or parameter.name
     if parameter.kind == "fixed" or any(name not in point for point in (*failed, *succeeded)):
         return

@@ -16,7 +16,7 @@ from adabkb_service.study.contention import repeating
 from adabkb_service.study.point_checks import check_slice, checked_context
 
 MAX_EXAMINED = 1000
-"""The maximum number of results that are examined for one inside an edited space."""
+"""The maximum number of latest results among which the latest one inside the space is sought."""
 CONTEXT = "?context"
 """The query parameter that holds the context."""
 LATEST: Literal["latest"] = "latest"
@@ -26,7 +26,8 @@ Context = Mapping[str, Any] | Literal["latest"] | None
 
 
 def known_context(service: Service, study_id: str, context: Context) -> Mapping[str, Any] | None:
-    """Return a context as values by name: for ``LATEST``, those of the latest result that counts, and None without one.
+    """Return a context as values by name. ``LATEST`` stands for those of the latest result that counts, or for None if
+    there is no such result.
 
     Raises:
         StudyNotFound: the study does not exist.

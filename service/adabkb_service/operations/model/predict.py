@@ -126,8 +126,8 @@ def model_reason(service: Service, study: StudyRow, error: Unavailable) -> answe
 def _constraint_reason(
     by_model: answers.ModelRecommendation | None, observed: Best | None, required: float
 ) -> answers.RecommendationReason | None:
-    """Return why a recommendation may not satisfy the outcome constraints. None if it does with at least the required
-    probability."""
+    """Return why a recommendation may not satisfy the outcome constraints: the best observation does not, or the
+    model's point does with less than the required probability. Otherwise None."""
     if observed is not None and not observed.feasible:
         return "nothing_feasible"
     probability = None if by_model is None else by_model.feasible_probability

@@ -124,7 +124,7 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
 
 
 def _novelty(space: Space, event: EventRow, before: ReplayState, names: Labels) -> str:
-    """Return what was new about a point of the search; empty for points that were chosen without a model."""
+    """Return what was new about a suggested point; empty in the phases in which the search seeks nothing new."""
     if event.payload["phase"] not in ("search", "explore", "restart"):
         return ""
     earlier = [row.parameters for row in before.trials.values()]

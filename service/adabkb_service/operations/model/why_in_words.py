@@ -60,7 +60,7 @@ def in_words(
         context: names of the context parameters.
         names: the labels and units of the study.
         shared: names of the parameters whose values are equal on a plate.
-        new: a sentence about what nobody had tried before; empty if nothing of this is known.
+        new: a sentence about what nobody had tried before; empty without it.
         measured: names of the context parameters that are measured with the result.
         has_intervals: whether the bounds of the prediction are those of a 90% interval, as in the profile auto;
             otherwise, its standard deviation is given.

@@ -233,7 +233,11 @@ def _fixed(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, An
 def _checked(
     stored: dict[str, Any], given: Sequence[str], before: Mapping[str, Any], rules: Fields
 ) -> StoredDefinition:
-    """Return the definition with the edited space, if it is valid."""
+    """Return the definition with the edited space.
+
+    Raises:
+        Invalid: it is not valid.
+    """
     try:
         definition = StoredDefinition.model_validate(stored)
     except ValidationError as error:
@@ -248,7 +252,7 @@ def _checked(
 
 
 def _check_rules(rules: Sequence[str], definition: StoredDefinition) -> None:
-    """Check constraints that the request gives against the space as it is now.
+    """Check constraints that the request gives against the edited space.
 
     Raises:
         Invalid: a constraint names a value that the space does not have.

@@ -24,7 +24,8 @@ Array = NDArray[np.float64]
 MIN_RESULTS = 4
 """The minimum number of results that an older study must have within the new space."""
 LOOKED_AT = 500
-"""A snapshot is chosen from this number of best results of the older study, and about as many other results."""
+"""A snapshot is chosen from this number of best results of the older study, and about as many that are spread over it.
+For a metric, it is chosen from twice this number of results that are spread over the study."""
 DIGITS = 6
 """The number of decimals of the stored coordinates and outputs."""
 
@@ -122,7 +123,7 @@ def _results(
 
 def _position(row: ObservationRow, was: Space, axes: list[tuple[Axis, float]]) -> list[float] | None:
     """Return the position of a result along some axes. ``axes`` are pairs of an axis and the position to use if the
-    axis is inactive. Return None if the result lies outside of an axis."""
+    axis is inactive. Return None if the result is outside the older study's space or the range of an axis."""
     point = was.present(row.parameters)
     if point is None:
         return None

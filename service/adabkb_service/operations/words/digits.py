@@ -75,7 +75,7 @@ class Digits:
         return in_points(difference(value), self.quantity.unit)
 
     def shows(self, std: float) -> bool:
-        """Return whether a standard deviation is more than 0 when rounded to these decimals."""
+        """Return whether a standard deviation is more than 0 when rounded to the decimals that ``estimate`` allows."""
         return std >= 0.5 * 10.0 ** -min(self._finest, 300)
 
     @property

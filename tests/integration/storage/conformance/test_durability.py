@@ -55,7 +55,7 @@ def process(program: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 def killed_after_line(program: str, lines: int, *arguments: str) -> list[str]:
-    """Kill a process after a line of output. Return its output; it may have done more than that."""
+    """Kill a process once it has printed a number of lines. Return all complete lines that it printed."""
     with process(program, *arguments) as running:
         assert running.stdout is not None
         printed = [running.stdout.readline() for _ in range(lines)]

@@ -20,7 +20,7 @@ def overdue(connection: sa.Connection, now: datetime = NOW) -> list[int]:
 
 
 def in_all_states(leased_until: datetime, but: TrialState) -> list[TrialRow]:
-    """Add a trial in every state except one."""
+    """Return a trial in every state except one."""
     states = [state for state in STATES if state != but]
     return [trial(number, state=state, leased_until=leased_until) for number, state in enumerate(states)]
 

@@ -84,37 +84,37 @@ def test_change_of_a_missing_row_adds_nothing(connection: sa.Connection) -> None
     assert trials.page(connection, "s", state=None, after=0, limit=10) == []
 
 
-def test_new_study_has_no_claimable_trials(connection: sa.Connection) -> None:
+def test_new_study_has_no_waiting_trials(connection: sa.Connection) -> None:
     assert trials.waiting(connection, "s", 10) == []
 
 
-def test_queued_released_and_expired_trials_are_claimable(connection: sa.Connection) -> None:
+def test_queued_released_and_expired_trials_are_waiting(connection: sa.Connection) -> None:
     trials.add(connection, [trial(number, state=state) for number, state in enumerate(STATES)])
     assert {row.state for row in trials.waiting(connection, "s", 10)} == WAITING
 
 
-def test_claimable_trials_are_ordered_by_number(connection: sa.Connection) -> None:
+def test_waiting_trials_are_ordered_by_number(connection: sa.Connection) -> None:
     """In any order of insertion."""
     states = {9: "expired", 1: "queued", 5: "released", 3: "expired", 8: "queued", 2: "active"}
     trials.add(connection, [trial(number, state=state) for number, state in states.items()])
     assert numbers(trials.waiting(connection, "s", 10)) == [1, 3, 5, 8, 9]
 
 
-def test_claimable_returns_the_first_trials_up_to_the_limit(connection: sa.Connection) -> None:
+def test_waiting_returns_the_first_trials_up_to_the_limit(connection: sa.Connection) -> None:
     states = {1: "released", 2: "queued", 3: "expired"}
     trials.add(connection, [trial(number, state=state) for number, state in states.items()])
     for limit in (1, 2, 3, 4):
         assert numbers(trials.waiting(connection, "s", limit)) == [1, 2, 3][:limit]
 
 
-def test_claimable_trials_belong_to_one_study(connection: sa.Connection) -> None:
+def test_waiting_trials_belong_to_one_study(connection: sa.Connection) -> None:
     for name in ("s.b", "S"):
         studies.create(connection, study(name))
         trials.add(connection, [trial(1, name, state="queued")])
     assert trials.waiting(connection, "s", 10) == []
 
 
-def test_claimable_returns_complete_rows(connection: sa.Connection) -> None:
+def test_waiting_returns_complete_rows(connection: sa.Connection) -> None:
     row = trial(1, state="released", leased_until=None, worker=None)
     trials.add(connection, [row])
     assert trials.waiting(connection, "s", 10) == [row]
