@@ -30,7 +30,7 @@ def main(seconds: float) -> None:
             },
             direction="maximize",
             seed=1,
-            cost="measured",  # the seconds between issuing and the result
+            cost="measured",  # the seconds from the issue of a trial to its result
             budget={"cost": seconds},
             per_cost=True,
         )

@@ -1,8 +1,9 @@
-"""Tune a random forest on digits that may have no more than 3,000 nodes: one objective, one outcome constraint.
+"""Tune a random forest of at most 3,000 nodes on digits: one objective, one outcome constraint.
 
 .venv/bin/python examples/constrained_forest.py [number of trials]
 
-The size of a forest is known only once it is trained, so it is a metric of the result and not a limit of the space.
+The size of a forest is known only once it is trained, so its limit is an outcome constraint on a metric, and not a
+constraint on the parameters.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Tune a small network on scikit-learn's digits, of at most 5,000 weights: a constraint on its widths.
+"""Tune a network of at most 5,000 weights on scikit-learn's digits: a constraint on its widths.
 
 .venv/bin/python examples/constrained_network.py [number of trials]
 """

@@ -21,8 +21,8 @@ WORKERS = 2
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--budget", type=int, default=100, help="trials in all")
-    options.add_argument("--folder", type=Path, default=Path(".demo"), help="for the database, made anew, and logs")
+    options.add_argument("--budget", type=int, default=100, help="number of trials")
+    options.add_argument("--folder", type=Path, default=Path(".demo"), help="folder for a new database, and for logs")
     choice = options.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     choice.folder.mkdir(parents=True, exist_ok=True)
@@ -44,12 +44,12 @@ def main() -> None:
         watch(study, workers, choice.folder)
         report(study)
         if sys.stdin.isatty():
-            input(f"\nThe study is still there: {url}/studies/htru2\nEnter ends the server. ")
+            input(f"\nThe study is still there: {url}/studies/htru2\nPress Enter to stop the server. ")
     print(LOOK_AGAIN.format(database=database))
 
 
 def remove_earlier(database: Path) -> None:
-    """Remove an earlier demo's database, unless it is in use or something else."""
+    """Remove the database of an earlier demo. Exit if the file is in use, or is not such a database."""
     if not database.exists():
         return
     try:
@@ -58,13 +58,13 @@ def remove_earlier(database: Path) -> None:
             # SQLite leaves WAL mode, and removes the files that go with it, only if nobody else is connected.
             connection.execute("PRAGMA journal_mode = DELETE")
     except sqlite3.DatabaseError as error:
-        sys.exit(f"{database} is in use or not a demo's ({error}): stop its server, or take another --folder")
+        sys.exit(f"{database} is in use, or not that of a demo ({error}): stop its server, or take another --folder")
     database.unlink()
 
 
 @contextmanager
 def process(command: list[str], log: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run a command in a session of its own, so that Ctrl-C reaches it only through its end here."""
+    """Run a command for the block, in its own session, so that Ctrl-C ends it only at the end of the block."""
     with (
         log.open("w") as errors,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True) as child,
@@ -78,7 +78,7 @@ def process(command: list[str], log: Path) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def server(database: str, log: Path) -> Iterator[str]:
-    """Serve the database on a free port; yield the address."""
+    """Serve the database on a free port, and yield the server's URL."""
     adabkb = str(Path(sys.executable).with_name("adabkb"))
     with process([adabkb, "serve", "--port", "0", "--database", database], log) as child:
         assert child.stdout is not None
@@ -101,7 +101,7 @@ def watch(study: Study, workers: list[subprocess.Popen[str]], folder: Path) -> N
 
 
 def report(study: Study) -> None:
-    """Print what came out, and what it is worth."""
+    """Print the recommendation, and compare its error on the test data with the default's."""
     recommendation = study.recommendation()
     model, observed = recommendation.model, recommendation.observed
     assert model is not None
@@ -113,7 +113,7 @@ def report(study: Study) -> None:
     print(f"best observed hold-out error   {observed.value:.5f} (trial {observed.trial})")
     if recommendation.gap is not None:
         print(f"gap: according to the model, further trials gain at most {recommendation.gap:.3g}")
-    print("\nError on the 30 % of the data that tuning never saw")
+    print("\nError on the 30% of the data that were not used for tuning")
     print(f"  tuned                        {htru2.test_error(dict(model.parameters)):.5f}")
     print(f"  scikit-learn's default       {htru2.test_error(htru2.DEFAULT):.5f}   (lengthscale 2 everywhere)")
 

@@ -1,6 +1,6 @@
 """The paper's real problem: one lengthscale per feature for a Nystrom kernel ridge classifier of pulsars (HTRU2).
 
-Run one worker, or as many as you like, against a server that has the study (see demo.py):
+Run one or more workers for a server that has the study (see demo.py):
 
     python examples/htru2.py http://127.0.0.1:8000
 """
@@ -26,7 +26,7 @@ FEATURES = np.loadtxt(DATA, delimiter=",", max_rows=1, dtype=str)[:-1].tolist()
 SPACE = {feature: Float(0.1, 100.0, log=True) for feature in FEATURES}
 DEFAULT = dict.fromkeys(FEATURES, 2.0)
 """scikit-learn's own default for this kernel: gamma = 1/8 is a lengthscale of 2 everywhere."""
-CENTRES = 300  # the paper takes 1000; a fit then takes seconds
+CENTRES = 300  # the paper uses 1000, with which a fit takes seconds
 RIDGE = 1e-6
 
 Array = NDArray[np.float64]
@@ -35,7 +35,7 @@ Part = tuple[Array, Array]
 
 @cache
 def split() -> tuple[Part, Part, Part]:
-    """Fit on 42 % of the candidates, hold out 28 %, and keep 30 % for the test: always the same."""
+    """Return 42% of the candidates for fitting, 28% to hold out, and 30% for the test. The split is always the same."""
     table = np.loadtxt(DATA, delimiter=",", skiprows=1)
     x, y = table[:, :-1], 2.0 * table[:, -1] - 1.0
     x, x_test, y, y_test = train_test_split(x, y, test_size=0.3, random_state=0, stratify=y)
@@ -45,7 +45,7 @@ def split() -> tuple[Part, Part, Part]:
 
 
 def error(lengthscales: dict[str, float], part: Part) -> float:
-    """Mean squared error, on a part of the data, of the classifier with these lengthscales."""
+    """Return the mean squared error of the classifier with these lengthscales, on a part of the data."""
     scale = np.array([lengthscales[feature] for feature in FEATURES])
     (x_fit, y_fit), (x, y) = split()[0], part
     kernel = Nystroem(gamma=0.5, n_components=CENTRES, random_state=0)
@@ -55,12 +55,12 @@ def error(lengthscales: dict[str, float], part: Part) -> float:
 
 
 def holdout_error(**lengthscales: float) -> float:
-    """The objective."""
+    """Return the error on the held-out data, which is the objective."""
     return error(lengthscales, split()[1])
 
 
 def test_error(lengthscales: dict[str, float]) -> float:
-    """What tuning must not look at."""
+    """Return the error on the test data, which must not be used for tuning."""
     return error(lengthscales, split()[2])
 
 

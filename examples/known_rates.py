@@ -1,4 +1,4 @@
-"""Tune a small network on scikit-learn's digits, with what is known of good learning rates and widths.
+"""Tune a small network on scikit-learn's digits, with a prior for the learning rate, the width and the activation.
 
 .venv/bin/python examples/known_rates.py [number of trials]
 """
@@ -34,7 +34,7 @@ def main(budget: int) -> None:
             budget=budget,
             seed=1,
             prior={
-                "rate": {"around": 1e-2, "factor": 3},  # best within a factor of three, probably
+                "rate": {"around": 1e-2, "factor": 3},  # the optimum is probably within a factor of three
                 "width": {"around": 128, "width": 64},
                 "activation": {"weights": {"relu": 3, "tanh": 3}},  # each three times as likely as identity
             },

@@ -1,4 +1,4 @@
-"""Choose between models, each with parameters of its own, on scikit-learn's breast cancer data.
+"""Choose between models, each with its own parameters, on scikit-learn's breast cancer data.
 
 make serve                               # in another terminal
 .venv/bin/python examples/model_choice.py [number of trials]

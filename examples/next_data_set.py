@@ -1,4 +1,4 @@
-"""Tune a support vector machine on one set of images, then on another one, beginning from what the first study found.
+"""Tune a support vector machine on one set of images, then on another set, with the results of the first study.
 
 .venv/bin/python examples/next_data_set.py [number of trials of the first study]
 """

@@ -1,4 +1,4 @@
-"""Tune a support vector machine on scikit-learn's diabetes data, beside a random search of as many candidates.
+"""Tune a support vector machine on scikit-learn's diabetes data, and compare with a random search of the same size.
 
 .venv/bin/python examples/sklearn_diabetes.py [number of candidates]
 """

@@ -31,9 +31,9 @@ def run(
     ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes, one core each.")] = 1,
     force: Annotated[bool, typer.Option(help="Repeat runs that already have results.")] = False,
-    out: Annotated[Path, typer.Option(help="File that takes the results.")] = store.PAPER,
+    out: Annotated[Path, typer.Option(help="File for the results.")] = store.PAPER,
 ) -> None:
-    """Run what is missing in the results."""
+    """Do the runs that the results lack."""
     names = _chosen("part", parts, EXPERIMENTS)
     every = [job for name in names for job in jobs(name, seeds, steps, limit)]
     of_problems = _chosen("problem", problems, {job.problem for job in every})
@@ -55,7 +55,7 @@ def _chosen(kind: str, names: str, known: Collection[str]) -> Collection[str]:
 
 
 @app.command("growth")
-def measure_growth(out: Annotated[Path, typer.Option(help="File that takes the results.")] = growth.GROWTH) -> None:
+def measure_growth(out: Annotated[Path, typer.Option(help="File for the results.")] = growth.GROWTH) -> None:
     """Measure how the cost grows with the evaluations."""
     growth.run(out)
 
@@ -63,7 +63,7 @@ def measure_growth(out: Annotated[Path, typer.Option(help="File that takes the r
 @app.command()
 def figures(
     results: Annotated[Path, typer.Option(help="File with the results.")] = store.PAPER,
-    folder: Annotated[Path, typer.Option(help="Where the figures go.")] = plots.IMAGES,
+    folder: Annotated[Path, typer.Option(help="Folder for the figures.")] = plots.IMAGES,
 ) -> None:
     """Draw the figures of docs/paper.md."""
     for path in plots.draw(store.load(results), folder):
@@ -75,7 +75,7 @@ def figures(
 
 @app.command()
 def table(
-    part: Annotated[str, typer.Argument(help="An experiment, or best or times of the functions.")],
+    part: Annotated[str, typer.Argument(help="An experiment, or best or times for the 17 functions.")],
     results: Annotated[Path, typer.Option(help="File with the results.")] = store.PAPER,
 ) -> None:
     """Compare the results."""

@@ -21,7 +21,8 @@ AS_PRINTED = ada_bkb_module._expands
 
 @contextmanager
 def start() -> Iterator[None]:
-    """The root's variance starts at 0, so it is expanded; beta starts at 1, so its children are not."""
+    """Before the first result, expand the root and no other cell: the authors' code starts with a variance of 0 at the
+    root, and with a beta of 1 for its children."""
 
     def expands(state: State, fantasized: SketchedGP, leaf: int, repeat: bool) -> bool:
         if not len(state.points.values):
@@ -57,8 +58,9 @@ def root_first() -> Iterator[None]:
 
 @contextmanager
 def refitted() -> Iterator[None]:
-    """No posterior is updated: a sketch is made anew after each result, and a Gaussian process is fitted anew to all
-    evaluations, a row for each repetition too. What comes out is the same; what it takes is what theirs takes."""
+    """Do not update posteriors. After each result, compute the sketch again, or fit the Gaussian process again to all
+    evaluations, with a row for each, even at the same point. The results are the same; the cost is that of the
+    authors' code."""
     absorb = state.absorb
 
     def absorb_anew(before: State, point: int, value: float) -> State:
@@ -76,7 +78,7 @@ def refitted() -> Iterator[None]:
 
 
 def fit(study: State) -> tuple[Array, Array]:
-    """Mean and variance of all points, (P,) each, from one row per evaluation: O(T^3 + P T^2)."""
+    """Return the mean and the variance at all points, (P,) each, from one row per evaluation: O(T^3 + P T^2)."""
     kernel, points = study.problem.kernel, study.points
     rows = points.scaled.array[points.evaluated[points.observed]]
     K = kernel(rows, rows)

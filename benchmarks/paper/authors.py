@@ -1,6 +1,7 @@
 """The authors' experiments: constants per system and function, and results at the end of a run.
 
-``authors.json`` has them as read from their code and traces. Where their text and their code differ, it is the code's.
+``authors.json`` has them as read from their code and traces. Where their paper and their code differ, it has the
+values of the code.
 """
 
 from __future__ import annotations
@@ -47,11 +48,12 @@ def initial(function: str, system: System) -> int:
 
 
 def config(function: str, system: System = "ada-bkb") -> Config:
-    """The constants they ran a system with: raw coordinates and outputs, explicit v1 and rho, their width.
+    """Return the constants with which they ran a system: raw coordinates and outputs, explicit v1 and rho, and their
+    formula of the confidence width.
 
     Their noise variance, which enters the width only, is lambda^2. The Gaussian process of their GP-UCB and
     Ada-GP-UCB had no noise, by a mistake in the call of a library; here it has the lambda that they gave it. Its
-    deviations are not divided by sqrt(lambda), so the widths are multiplied by it.
+    standard deviations are not divided by sqrt(lambda), so the widths are multiplied by sqrt(lambda).
     """
     settings = AUTHORS["functions"][function]
     constants = settings["constants"]
@@ -87,7 +89,7 @@ def exact(sketched: Config) -> Config:
 
 
 def ada_gp_ucb(ada_bkb: Config, horizon: int, c1: float) -> Config:
-    """Ada-GP-UCB on the tree of an Ada-BKB: their width sqrt(delta + ln(T h_max)), where delta is next to nothing."""
+    """Ada-GP-UCB on the tree of an Ada-BKB: their width is sqrt(delta + ln(T h_max)), and delta hardly matters."""
     width = math.sqrt(ada_bkb.delta + math.log(horizon * (ada_bkb.max_depth or 1)))
     delta = math.exp(-ada_bkb.delta)  # V_h contains ln(1 / delta), their width contains delta
     own = replace(exact(ada_bkb), chaining=Chaining(horizon, c1), prunes=False, delta=delta)

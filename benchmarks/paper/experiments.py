@@ -87,7 +87,7 @@ class Job:
         return EXPERIMENTS[self.experiment].variants(self.problem)[self.variant]
 
     def run(self) -> Run:
-        """Do it."""
+        """Perform the run, and return its record."""
         experiment, entry = EXPERIMENTS[self.experiment], self._entry
         function, noise_std = experiment.function(self.problem, self.seed), experiment.noise_std(self.problem)
         with entry.change():
@@ -123,7 +123,7 @@ LEARNED = Entry(auto_module.Config(), auto)
 
 
 def _systems(problem: str) -> dict[str, Entry]:
-    """The four systems of the paper's figures, and ours."""
+    """The systems of the paper's figures that the authors ran on this function, and ``auto``."""
     there = authors.SYSTEMS if authors.has_grid(problem) else authors.SYSTEMS[:2]
     return {
         system: Entry(authors.config(problem, system), initial=authors.initial(problem, system)) for system in there
@@ -187,7 +187,7 @@ SQUARE_NOISE_STD = 0.1
 def _on_the_square(problem: str) -> dict[str, Entry]:
     """GP-ThreDS with its authors' constants; Ada-BKB with those of the paper's table; Ada-GP-UCB on the same tree.
 
-    Each a second time for its cost when no posterior is updated, which is how the paper's were run.
+    Each of these also runs without updates of its posterior, as in the paper, to compare the cost.
     """
     settings = authors.AUTHORS["gp-threds"]["problems"][problem.lower()]
     table, interval = settings["ada_bkb"], settings["parameters"]["tau interval [a,b]"]

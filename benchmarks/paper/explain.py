@@ -1,11 +1,11 @@
-"""Why the engine's regret differs from the authors': their deviations from the paper put back, and ties.
+"""Why the engine's regret differs from the authors': deviations of their code from the paper, and orders of ties.
 
-``python -m benchmarks.paper.explain``. Two studies, all of average regrets relative to the authors':
+``python -m benchmarks.paper.explain``. Two experiments compare average regrets with the authors':
 
-* readings: the engine as it is; with the root evaluated first; and with what the authors' code does instead of the
-  paper (their start, then also their index) put back. With both back, the engine repeats most of their runs.
-* ties: with F = 1 on raw outputs, all cells far from the data have exactly the prior's index, and which of them is
-  evaluated next is a matter of their order. Each cell gets a random rank, coarser cells still first.
+* readings: the engine as it is; with the root evaluated first; with the start of the authors' code; and with both the
+  start and the index of their code. With both, the engine repeats most of their runs.
+* ties: with F = 1 on raw outputs, all cells far from the data have exactly the prior's index, so only their order
+  decides which of them is evaluated next. Here the order is random, with coarser cells still first.
 """
 
 from __future__ import annotations

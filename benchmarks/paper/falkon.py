@@ -20,12 +20,12 @@ from scipy.linalg import cholesky, solve_triangular
 Array = NDArray[np.float64]
 
 JITTER = 1e-10
-"""Added to K_mm's diagonal, relative to M: it is singular in floating point where the lengthscales are long."""
+"""Added to the diagonal of K_mm, times M, since K_mm is singular in floating point if lengthscales are long."""
 SOLVED = 1e-14
 """Residual, relative to the first one, below which the equations count as solved."""
 STEPS = 20
-"""The authors have 10, in single precision for CASP, where a larger jitter makes them nearly enough; here 10 would
-leave a seventh of the error."""
+"""The authors use 10 steps. For CASP, they compute in single precision with a larger jitter, so 10 are nearly enough;
+here, 10 steps would leave a seventh of the error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Falkon:
     """A fitted model."""
 
     centres: Array
-    """(M, k) in lengthscales."""
+    """(M, k), divided by the lengthscales."""
     lengthscales: Array
     """(k,)."""
     alpha: Array
@@ -53,7 +53,7 @@ def fit(X: Array, y: Array, centres: Array, lengthscales: Array, penalty: float,
         centres: (M, k), some of the rows.
         lengthscales: (k,), one per feature.
         penalty: lambda.
-        steps: of the conjugate gradients.
+        steps: the maximum number of steps of the conjugate gradients.
     """
     n, M = len(X), len(centres)
     scaled = centres / lengthscales

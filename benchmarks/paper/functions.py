@@ -1,7 +1,7 @@
 """The 17 test functions as the authors of Ada-BKB coded them, on their boxes.
 
-Two differ from the textbook and say so in their names: ``Beale_as_coded`` has 2.25 in place of 2.625, and
-``DixonPrice_10_as_coded`` counts from 0 and leaves a term out. Their Six-Hump Camel lives on [-3, 3] x [-2, 2].
+Two differ from the textbook, as their names say: ``Beale_as_coded`` has 2.25 in place of 2.625, and
+``DixonPrice_10_as_coded`` counts from 0 and leaves a term out. Their Six-Hump Camel has the box [-3, 3] x [-2, 2].
 """
 
 from __future__ import annotations

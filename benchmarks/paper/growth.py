@@ -1,9 +1,9 @@
 """The cost of a step, compared with the paper's statement: over the evaluations T, and the leaves L or fixed points A.
 
 A tree on the unit square is split breadth-first into L leaves, T of them are evaluated in random order, none twice, and
-nothing is pruned: so T and L are what they are meant to be, which no search would do. Two costs of the next step: that
-of a posterior from scratch, which the paper counts, and that of the engine, which updates the one it has. The paper's
-formula is taken at the same sizes, with the dictionary's size for d_eff.
+nothing is pruned. So T and L have the intended values, unlike in a search. Two costs of the next step are measured:
+that of a posterior from scratch, which the paper counts, and that of the engine, which updates its posterior. The
+paper's formula is evaluated at the same sizes, with the dictionary's size for d_eff.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def measure(system: System, leaves: int, counts: Sequence[int], seed: int = 0) -
 
 
 def _from_scratch(state: State) -> None:
-    """The sketch with its dictionary; an exact posterior as the paper's, a row per evaluation (the engine's own would
-    drop rows that are dependent in floating point)."""
+    """Compute the sketch with its dictionary, or an exact posterior as in the paper, with a row per evaluation. (The
+    engine's exact posterior would drop rows that are dependent in floating point.)"""
     if math.isinf(state.problem.config.qbar):
         as_coded.fit(state)
     else:
@@ -170,7 +170,8 @@ def table(systems: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]) -> t
 
 
 def draw(systems: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]], path: Path) -> Path:
-    """Over T and over L, on logarithmic axes; the paper's formula runs through the last point of its system."""
+    """Draw the costs over T and over L, on logarithmic axes. The curve of the paper's formula goes through the last
+    point of its system."""
     with mpl.rc_context({"font.size": 7, "axes.titlesize": 8}):
         whole = Figure(figsize=(8.0, 2.6), layout="constrained")
         panels = whole.subplots(1, 2)

@@ -106,7 +106,7 @@ def random_points(runs: Runs) -> Table:
 
 
 def gp_threds(runs: Runs) -> Table:
-    """Regret, and total seconds, compared with the paper's: of the engine, and with every posterior fitted anew."""
+    """Regret, and total seconds, compared with the paper's: of the engine, with and without updates of posteriors."""
     header = ["problem", "", "average regret", "range over seeds", "best regret", "largest leaf set"]
     header += ["seconds", "refitted", "times Ada-BKB's", "paper", "times Ada-BKB's"]
     claimed = {name.lower(): seconds for name, seconds in authors.AUTHORS["gp-threds"]["claimed_seconds"].items()}

@@ -60,12 +60,12 @@ class Run:
     """Mean over the steps of f(x_t) minus the minimum, without noise."""
     best_regret: float = float("inf")
     seconds: float = 0.0
-    """Processor time spent in ``suggest`` and ``observe``: with one BLAS thread, the wall time of an idle core."""
+    """Processor time spent in ``suggest`` and ``observe``; with one BLAS thread on an idle core, the wall time."""
     evaluation_seconds: float = 0.0
     """Total duration of the evaluations."""
     max_leaves: int = 0
     first_early_stop: int | None = None
-    """Step (from 1) after which the paper's early stop first held; the run goes on, as the authors' did."""
+    """Step (from 1) after which the paper's early stop first held; the run continues, as the authors' did."""
     points: int = 0
     """Distinct points evaluated."""
     at: list[int] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Run:
     """Number of leaves, of cells under test, or of fixed points."""
     best: list[float] = field(default_factory=list)
     last: list[float] = field(default_factory=list)
-    """(d,) points."""
+    """The best and the last evaluated point, (d,) each."""
     test_errors: dict[str, float] = field(default_factory=dict)
     """Test errors of a tuned model at the best and at the last point."""
 
@@ -103,7 +103,7 @@ def run(
         seed: seed of the noise and of the system.
         noise_std: standard deviation of the noise of a result.
         policy: the system's policy.
-        limit: seconds, of system and evaluations, after which the run is cut (the paper's time threshold).
+        limit: seconds, of system and evaluations, after which the run is stopped (the paper's time threshold).
         initial: number of random fixed points that a system without a tree gets at the start; they are not counted.
     """
     noise = np.random.default_rng(seed).normal(0.0, noise_std, steps)

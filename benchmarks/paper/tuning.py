@@ -74,7 +74,7 @@ points that Ada-BKB evaluated in their five runs."""
 
 @dataclass
 class Tuning:
-    """The objective: the error of a fit with these lengthscales. Every point is fitted once."""
+    """The objective: the error of a fit, as a function of the lengthscales. Every point is fitted once."""
 
     task: Task
     training: tuple[Array, Array]
@@ -115,7 +115,7 @@ def _error(model: falkon.Falkon, rows: tuple[Array, Array]) -> float:
 
 @cache
 def tuning(name: str, seed: int) -> Tuning:
-    """A task with random rows and centres."""
+    """Return the objective of a task, with a random split of the rows and random centres."""
     task, rng = TASKS[name], np.random.default_rng(seed)
     X, y = task.load()
     training, test = np.split(rng.permutation(len(X)), [task.training])

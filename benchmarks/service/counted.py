@@ -1,8 +1,8 @@
 """``python -m benchmarks.service.counted DATABASE``: our server, which counts its database operations.
 
-``GET /counts`` answers with calls of suggest and observe, commits of transactions that wrote, and statements other than
-BEGIN and SET. Several calls may share a commit, so what is counted belongs to all of them. The model process, which
-stores what it knows now and then, is not counted.
+``GET /counts`` returns the numbers of calls of suggest and observe, of commits of transactions that wrote, and of
+statements other than BEGIN, SET, SAVEPOINT and RELEASE. Several calls may share a commit, so only means over calls are
+meaningful. The model process, which occasionally stores its state, is not counted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Counts:
         self._guard = threading.Lock()
 
     def add(self, name: str) -> None:
-        """One more."""
+        """Add 1 to a count."""
         with self._guard:
             self._counts[name] += 1
 

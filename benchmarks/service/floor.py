@@ -1,8 +1,8 @@
 """``python -m benchmarks.service.floor DATABASE SUGGEST OBSERVE``: a minimal service, as a lower bound of cost.
 
-The web stack, the transactions and the number of durable commits per call are those of ours, and the bodies are much
-like them; but a commit only inserts one small row, and nothing is optimized. SUGGEST and OBSERVE are commits per call;
-of a fraction, so many calls have one more.
+The web stack, the transactions and the number of durable commits per call are those of our service, and the bodies are
+similar. But a commit only inserts one small row, and nothing is optimized. SUGGEST and OBSERVE are the numbers of
+commits per call. With 1.3, for example, 30% of the calls have two commits, and the others one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WRITTEN = sa.Table(
 
 
 class SuggestBody(BaseModel):
-    """As ours."""
+    """The body of suggest, as in our service."""
 
     count: int = 1
     worker: str | None = None
@@ -48,7 +48,7 @@ class ObserveBody(BaseModel):
 
 
 class Trial(BaseModel):
-    """About what ours shows."""
+    """A trial, similar to that in our answers."""
 
     number: int = 1
     state: str = "active"
@@ -66,7 +66,7 @@ class Trial(BaseModel):
 
 
 class Observation(BaseModel):
-    """About what ours shows."""
+    """An observation, similar to that in our answers."""
 
     seq: int = 1
     trial: int
@@ -79,7 +79,7 @@ class Observation(BaseModel):
 
 
 class Study(BaseModel):
-    """About what ours shows."""
+    """The state of a study, similar to that in our answers."""
 
     id: str
     state: str = "running"
@@ -91,7 +91,7 @@ class Study(BaseModel):
 
 
 class Suggested(BaseModel):
-    """About what ours answers."""
+    """The answer of suggest, similar to ours."""
 
     trials: list[Trial]
     reason: str | None = None
@@ -100,7 +100,7 @@ class Suggested(BaseModel):
 
 
 class Observed(BaseModel):
-    """About what ours answers."""
+    """The answer of observe, similar to ours."""
 
     trial: Trial
     observation: Observation
@@ -108,7 +108,7 @@ class Observed(BaseModel):
 
 
 class Commits:
-    """Does the commits of one kind of call."""
+    """Makes the commits of one kind of call."""
 
     def __init__(self, database: Database, per_call: float) -> None:
         self._database = database
@@ -116,7 +116,7 @@ class Commits:
         self._calls = itertools.count()
 
     def write(self, study: str, value: float) -> None:
-        """Do the commits of the next call."""
+        """Make the commits of the next call."""
         call = next(self._calls)
         for _ in range(int((call + 1) * self._per_call) - int(call * self._per_call)):
             with self._database.writing() as connection:

@@ -1,10 +1,10 @@
 """``python -m benchmarks.service.load CLIENTS RESULTS PROFILE ROUTING ADDRESS...``: the clients of a server.
 
-A process of their own, with a thread and a kept connection per client and server, and no more HTTP than that takes:
-what the clients use of the machine the server does not have. As our own client does, each call carries an idempotency
-key, and is made again when the server asks for it; that time counts. With several servers each call goes to one of them
-by chance (``any``), or all calls about a study go to the same one (``study``), as a load balancer can arrange; when
-that one is gone, to the next one.
+The clients are threads of one process, each with a persistent connection to each server. They do as little as possible,
+since the server lacks the processor time that they use. As with our own client, each call has an idempotency key, and
+is repeated when the server asks for it; the time of all attempts counts. With several servers, each call goes to a
+random one (``any``), or all calls about a study go to the same one (``study``), as a load balancer can arrange. If that
+server has stopped, they go to the next one.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Worker:
         return trial
 
     def renew(self, study: str, trial: Json) -> None:
-        """A heartbeat, which our client sends without an idempotency key."""
+        """Send a heartbeat, without an idempotency key, as our client does."""
         path = f"/v1/studies/{study}/trials/{trial['number']}/heartbeat"
         self._post(path, {"attempt": trial["attempt"]}, has_key=False)
 
@@ -85,7 +85,7 @@ class Worker:
         self._post(f"/v1/studies/{study}/observations", {"items": items})
 
     def is_degraded(self, study: str) -> bool:
-        """Whether the next suggestion is a fallback because the model is behind. The trial is released."""
+        """Request a suggestion, release its trial, and return whether it is a fallback because the model is behind."""
         answer = self._post(f"/v1/studies/{study}/suggest", {"count": 1})
         (trial,) = answer["trials"]
         self._post(f"/v1/studies/{study}/trials/{trial['number']}/release", {})
@@ -139,8 +139,8 @@ class Meter:
         return {part: 1e3 * (after - self._before[part]) / pairs for part, after in self._seconds().items()}
 
     def _seconds(self) -> dict[str, float]:
-        """Of the servers' own processes, of those they have started, of the clients, and of the whole machine, which
-        includes the database and whatever else runs."""
+        """Return the processor seconds of the servers' own processes, of the processes that they have started, of the
+        clients, and of the whole machine, which includes the database and all other processes."""
         times = psutil.cpu_times()
         return {
             "server": sum(map(_processor_seconds, self._servers)),

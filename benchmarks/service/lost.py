@@ -3,7 +3,7 @@
 Servers share one PostgreSQL, and each request goes to any of them. Every study has a worker, which evaluates for a
 moment, and some results when one server is killed. Others then follow its studies, and have to restore their models
 from the database. Measured: the time from the kill to the next suggestion of each study, and to the next one of its
-model; quasi-random suggestions; the longest call; and whether every result that a server took is stored, once.
+model; quasi-random suggestions; the longest call; and whether each acknowledged result is stored once.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 Four situations under the default profile, each on an empty database:
 
-* ``lone``: one worker whose evaluation takes 50 ms. Its suggestion should have been decided on meanwhile; the floor is
-  asked at the same pace.
-* ``large``: a small study is asked at the same pace, first alone, and then while a study folds 10,000 results that
-  arrive at once, another one of 5,000 results is asked and told without a pause, and both learn.
-* ``sixteen``: a small study, first alone, and then while sixteen studies of 1,000 results are asked and told without a
-  pause. The floor is asked in the same way.
-* ``many``: 1,000 studies of 1,000 results are asked and told in turn. The memory is that of all processes of the
-  server, shared pages counted once; ``cold`` is a study's first suggestion after a restart of the server.
+* ``lone``: one worker whose evaluation takes 50 ms, in which the model should decide on the next suggestion. The
+  minimal service (``floor``) gets the same calls.
+* ``large``: the same worker in a small study, first alone, and then while a study folds 10,000 results that arrive at
+  once, and a worker in another study of 5,000 results does not pause. Both models learn.
+* ``sixteen``: the same worker in a small study, first alone, and then while sixteen workers in studies of 1,000 results
+  do not pause. The minimal service gets the same calls.
+* ``many``: one worker, in 1,000 studies of 1,000 results in turn. The memory is that of all processes of the server,
+  with shared pages counted once; ``cold`` is a study's first suggestion after a restart of the server.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Duration of the page's requests for a large study: ``python -m benchmarks.service.pages``.
 
-A study with 100,000 own results of four parameters, on each database. Each request is sent several times, one after the
-other. The table has the median until the first byte and until the last one, and the processor time of the server and
-its model processes, which hardly depends on what else the machine does. Chromium opens the page of the study and the
-report, and waits until the first chart, or all charts, are drawn.
+The study has 100,000 results without a trial, and four parameters. On each database, each request is sent several
+times, one after the other. The table has the median until the first byte and until the last one, and the
+processor time of the server and its model processes, which hardly depends on what else the machine does. Chromium opens
+the page of the study and the report, and waits until the first chart, or all charts, are drawn.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``python -m benchmarks.service.peers SAMPLER WORKERS RESULTS DATABASE``: ask and tell of Optuna on a database.
 
-Each worker is a process of its own with its own ``RDBStorage``, as Optuna's users run them. None starts before all
-are ready. A worker that the storage fails ends there, as a user's would.
+Each worker is a separate process with its own ``RDBStorage``, as Optuna's users run them. All start at the same time,
+when the last one is ready. If the storage raises an error, the worker ends, as a user's would.
 """
 
 from __future__ import annotations

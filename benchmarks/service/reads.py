@@ -1,12 +1,12 @@
 """How slow reads affect suggestions and ``/readyz``: ``python -m benchmarks.service.reads``; ``--quick``: a short run.
 
-One study is asked and told by a worker whose evaluation takes 50 ms, and ``/readyz`` is read 50 times a second: first
-alone, and then while 200 clients read importances, slices, partitions and recommendations of eight other studies of 300
-results as fast as they can. A client that is refused waits as long as the answer says, at most 2 s.
+A worker asks for trials of one study, with evaluations of 50 ms, and ``/readyz`` is read 50 times a second: first
+alone, and then while 200 clients read importances, slices, partitions and recommendations of eight other studies of
+300 results as fast as they can. A client that is refused waits as long as the answer says, at most 2 s.
 
-The readers run in a process of their own, in two ways. With ``beside`` they compete with the server for the processor
-of this machine. With ``elsewhere`` they have its lowest priority (niceness 19): readers have machines of their own, so
-the time that 200 of them take to parse answers is not the server's. The aim is three times the figures alone.
+The readers run in a separate process, in two ways. With ``beside``, they compete with the server for the processors of
+this machine. With ``elsewhere``, they have the lowest priority (niceness 19), since 200 real readers would parse the
+answers on other machines. The aim is a p99 of at most three times that of ``alone``.
 """
 
 from __future__ import annotations

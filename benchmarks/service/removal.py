@@ -1,9 +1,9 @@
 """How the deletion of a large study affects others: ``python -m benchmarks.service.removal``; ``--quick``: a short run.
 
-Small studies are asked and told by one worker whose evaluation takes 50 ms: first alone, then while a large study is
-deleted, which puts its export into the trash, and last while the trash is emptied. Measured is what the worker waits
-for a suggestion, and for the answer to a result. It begins another small study after some results, so that their models
-stay cheap.
+One worker asks for trials of small studies, with evaluations of 50 ms: first alone, then while a large study is
+deleted, which puts its export into the trash, and finally while the trash is emptied. Measured is how long the worker
+waits for a suggestion, and for the answer to a result. After some results, it begins another small study, so that the
+models stay small.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ HEADER = ("database", "meanwhile", "seconds", "suggest median ms", "99% ms", "lo
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service.removal", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small study; writes nothing")
-    parser.add_argument("--megabytes", type=int, default=1000, help="of the export of the large study")
+    parser.add_argument("--megabytes", type=int, default=1000, help="size of the export of the large study")
     parser.add_argument("--out", type=Path, default=RESULTS / "removal.json")
     options = parser.parse_args()
     found = {}

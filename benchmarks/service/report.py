@@ -48,8 +48,10 @@ def combined(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def ratio(cell: Cell, method: str, of: str = "ours") -> float | None:
-    """Pairs per second of ours (or ``of``) over those of another method: the median over the repeats, each run one
-    after the other."""
+    """Return the pairs per second of ``of`` divided by those of ``method``: the median over the repeats.
+
+    None if ``method`` was not measured.
+    """
     if method not in cell["methods"]:
         return None
     ours, others = (cell["methods"][name]["repeats"] for name in (of, method))
@@ -108,8 +110,8 @@ CALLS = (
 
 
 def calls(cells: Sequence[Cell]) -> Iterator[list[str]]:
-    """Of ours: pairs per second in either half of the results, milliseconds of calls, what a pair of calls does in
-    the database, and how many cores of the machine are busy."""
+    """Rows about our service: pairs per second in either half of the results, durations of calls in milliseconds,
+    commits and statements of a pair, and the number of busy cores of the machine."""
     for cell in cells:
         ours = cell["methods"]["ours"]
         times = [f"{ms:.0f}" for call in ("suggest", "observe", "pair") for ms in ours[f"{call}_ms"]]

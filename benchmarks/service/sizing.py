@@ -2,12 +2,12 @@
 
 Measured on each database, with one client that does not evaluate anything: processor time of a pair of suggest and
 observe and of a heartbeat, what a trial with its result adds to the database, and what memory a server has, with
-models and without. The machine must do nothing else meanwhile, since the database's share is what it does beside the
-processes of the server and the client.
+models and without. The machine must do nothing else meanwhile, since all of its processor time except that of the
+client is counted.
 
 Computed from that, for each laboratory: calls per second, the processor cores that they keep busy, the memory of the
 models of all studies that are worked on at once, and the disk for all studies. Workers evaluate without a pause and
-renew their leases as our client does. Nothing is said of peaks: plan for cores that are half busy.
+renew their leases as our client does. Peaks are not included: plan for cores that are half busy.
 """
 
 from __future__ import annotations

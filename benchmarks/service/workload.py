@@ -24,7 +24,7 @@ def value(parameters: Mapping[str, float]) -> float:
 def dealt(worker: int, workers: int, results: int) -> list[int]:
     """The studies of one worker's pairs, in order, such that all studies get the same number of results.
 
-    Pair i of all belongs to study i modulo 8 and to worker i modulo their number: one worker goes round the studies,
-    each of eight has one for itself, and of 32 four share one.
+    Pair i of all belongs to study i modulo 8, and to worker i modulo the number of workers. A single worker takes the
+    studies in turn, each of eight workers has its own study, and with 32 workers, four share a study.
     """
     return [pair % STUDIES for pair in range(worker, STUDIES * results, workers)]

@@ -63,18 +63,19 @@ class ValidationItem(Record):
 
 @dataclass(frozen=True, repr=False)
 class Validation(Record):
-    """Leave-one-out predictions of the results that count, at most 800."""
+    """Predictions of each result from the others (leave-one-out). With more than 800 results, only the 400 best and 400
+    others are used."""
 
     results: int
     """The number of results in the model."""
     items: tuple[ValidationItem, ...]
-    """A result and its prediction each."""
+    """The results with their predictions."""
     inside: float | None
     """The share of results inside their 90% intervals."""
     error: float | None
     """The mean absolute error of the predictions."""
     error_of_median: float | None
-    """The mean absolute error of the median of the other results."""
+    """The mean absolute error if each result is predicted by the median of the others."""
     reason: str | None
     """Why ``items`` is empty: "too_few_results", "constant" or "not_this_system" (the profile is not ``auto``)."""
 
@@ -114,7 +115,7 @@ class FrontObjective(Record):
     reference: float
     """The reference value."""
     learned: bool
-    """Whether the reference is the worst result so far."""
+    """Whether the reference is the worst result so far, because the study gives none."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class FrontPoint(Record):
     observation: int
     """The number of the result."""
     trial: int | None
-    """The number of the trial; None for a point that was not suggested."""
+    """The number of the trial; None for a result without a trial."""
     parameters: Parameters
     """The evaluated point: parameter -> value."""
     metrics: Metrics
@@ -169,13 +170,14 @@ class Progress(Record):
     """The best result, and the model's prediction at its point."""
 
     text: str
-    """This in a sentence."""
+    """The sentence for display."""
     best: Best | None
-    """The best result as it was measured."""
+    """The best result as it was measured; None before the first result, and with several objectives."""
     expected: Prediction | None
-    """The model's prediction of the objective at its point."""
+    """The model's prediction of the objective at the point of the best result."""
     repeat_std: float | None = None
-    """The standard deviation of a repeated result there, which includes the noise; None if it is not known."""
+    """The standard deviation of one more result at this point, including the noise; None if the algorithm does not
+    learn the noise."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,7 @@ class LatestTrial(Record):
     """The latest trial: why its point was chosen, and its outcome."""
 
     text: str
-    """This in a sentence."""
+    """The sentence for display."""
     trial: int
     """The number of the trial."""
     state: str
@@ -201,7 +203,7 @@ class Findings(Record):
     """What the results show."""
 
     text: str
-    """This in a sentence."""
+    """The sentence for display."""
     importances: Mapping[str, tuple[ParameterImportance, ...]]
     """Objective ("" if there is only one) -> importance of each parameter, without unreliable ones."""
     untried: Parameters
@@ -213,11 +215,11 @@ class Outlook(Record):
     """What further trials may gain."""
 
     text: str
-    """This in a sentence."""
+    """The sentence for display."""
     gap: float | None
-    """They gain at most this, in the objective's units; None if it is unknown."""
+    """A bound on the gain, in the objective's units; None if it is unknown."""
     probability: float | None
-    """The probability of that."""
+    """The probability that the gain stays within ``gap``; None if it is unknown."""
     reason: str | None
     """Why the gap is unknown."""
     fewest: int | None
@@ -225,7 +227,7 @@ class Outlook(Record):
     noise: float | None
     """The standard deviation between repeated results, if they are known to be noisy."""
     results_since_best: int
-    """The number of results since the best one."""
+    """The number of results since the best one; 0 with several objectives."""
 
 
 @dataclass(frozen=True)
@@ -241,11 +243,11 @@ class Check(Record):
     observation: int | None = None
     """The number of an outlier."""
     trial: int | None = None
-    """The trial of the outlier; None for your own point."""
+    """The trial of the outlier, or of the result beyond a natural bound; None for a result without a trial."""
     parameter: str | None = None
     """The parameter, if the best point is at an end of its range."""
     widened: Parameters | None = None
-    """That parameter with a wider range, in wire form."""
+    """That parameter with a wider range, in wire form; None if it cannot be widened."""
 
 
 @dataclass(frozen=True, repr=False)

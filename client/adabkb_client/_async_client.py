@@ -25,7 +25,7 @@ from adabkb_client._values import as_it_is
 class AsyncClient(AsyncClientMethods, Connected[AsyncTransport]):
     """A connection to a server, for the tasks of one event loop. Close it, or use it in an ``async with`` block.
 
-    ``await AsyncClient.local("study.db")`` needs no server: it starts one for a local file.
+    ``await AsyncClient.local("study.db")`` starts a server for a local file if none is running.
 
     Args:
         url: as in ``Client``, like the other arguments.
@@ -92,7 +92,7 @@ class AsyncClient(AsyncClientMethods, Connected[AsyncTransport]):
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections. The server of a local database stops after its last client."""
         await self._transport.close()
 
     async def deliver(self) -> Delivery:

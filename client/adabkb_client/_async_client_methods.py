@@ -83,8 +83,8 @@ class AsyncClient:
             )
             report = await study.run(function, workers=2)
 
-        All settings are optional, and None means no limit. Those that ``Study.update`` can change are compared with
-        their current values, and only if given.
+        All settings are optional. For a limit, None means no limit. If the study exists, settings that ``Study.update``
+        can change are compared with their current values, and only if you give them.
 
         Args:
             id: the study's id, such as ``"svm"``; with None, the server chooses one.

@@ -1,4 +1,4 @@
-"""A study with awaitable calls, and the trials that this process has leased."""
+"""A study with awaitable calls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -106,12 +106,13 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
     ) -> AsyncIterator[AsyncLeasedTrial]:
         """Lease a trial for the block, and renew the lease until the block ends.
 
-        An exception fails the trial with its text. Cancellation, KeyboardInterrupt, SystemExit and programming errors
-        (ImportError, NameError, SyntaxError, an invalid result) release it. The exception always propagates.
+        An exception fails the trial, and its text is the reason. Cancellation, KeyboardInterrupt, SystemExit and
+        programming errors (ImportError, NameError, SyntaxError, an invalid result) release the trial. The exception
+        always propagates.
 
         Args:
             lease_seconds: how long the trial stays with this process after the last heartbeat. A task sends heartbeats;
-                code that blocks the event loop for longer needs a longer lease.
+                if your code blocks the event loop for longer than this, give a longer lease.
             fixed: as in ``suggest``.
             context: as in ``suggest``.
             wait: as in ``suggest``.
@@ -130,7 +131,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         context: Parameters | None = None,
         wait: float = 0.0,
     ) -> AsyncLeasedTrial:
-        """Lease a trial for your own ``async with`` block, see ``suggest``; ``trial`` uses it."""
+        """Lease a trial for your own ``async with`` block: see ``suggest``. ``trial`` calls this method."""
         trial = await self.suggest(lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait)
         return AsyncLeasedTrial(self, trial)
 
@@ -208,8 +209,8 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
     ) -> RunReport:
         """Evaluate trials with an objective that requests its parameters, as in Optuna: see ``Study.optimize``.
 
-        The objective is a blocking function, since ``trial.suggest_float`` may need the server. Each call has a
-        thread. If the run is cancelled, the trials are released, and the threads end with their objective.
+        The objective is a blocking function, since ``trial.suggest_float`` may need the server. Each call runs in its
+        own thread. If the run is cancelled, the trials are released, but each thread runs until the objective returns.
 
         Args:
             objective: takes a trial, and returns what a function of ``run`` returns.
@@ -241,7 +242,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         )
 
     async def _prepare(self, objective: "Callable[[AskingTrial], Any]") -> None:
-        """Prepare the study for an objective: see ``AsyncDefinedByRun``."""
+        """Do nothing, since the study exists. ``AsyncDefinedByRun`` creates it here."""
 
     def stop(self) -> None:
         """End the run that calls this, from a callback or from the function: see ``Study.stop``."""

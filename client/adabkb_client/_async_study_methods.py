@@ -344,7 +344,7 @@ class AsyncStudy:
         notifications: Sequence[str] | None = None,
         is_on: bool | None = None,
     ) -> Webhook:
-        """Change the URL or the notifications of a webhook, or turn it off and on.
+        """Change the URL or the notifications of a webhook, or turn it on or off.
 
         Turning it on also sends the messages missed while it was off.
         """
@@ -419,7 +419,8 @@ class AsyncStudy:
         repeated import stores nothing twice.
 
         An invalid row does not affect the others. A row is skipped as repeated if the log has a result without a trial
-        with the same parameters, plate and numbers. Rows that occur twice in one source are both stored.
+        that has the same parameters and plate, and at least its numbers. A result that lacks some of the row's numbers
+        gets them. Rows that occur twice in one source are both stored.
 
         Args:
             source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs openpyxl), a
@@ -431,8 +432,8 @@ class AsyncStudy:
             std_error: the column of the standard errors, if any; an empty cell means unknown.
             state: the column of the rows' states, if any. An empty one, "completed", "ok", "done" and similar words
                 mean a result. "failed", "error" and "crashed" mean a failed evaluation, whose reason may be in the
-                column ``reason``; it is skipped if parameters are missing. Rows with other states, and rows whose
-                column ``excluded`` is true, are skipped. None: every row is a result.
+                column ``reason``; such a row is skipped if parameters are missing. Rows with other states, and rows
+                whose column ``excluded`` is true, are skipped. None: every row is a result.
             plate: in a study with plates, the column of the numbers of the rows' plates, if any; an empty cell means
                 that the result is on no plate.
             decimal: the decimal mark of numbers in text, such as "," for 0,5.
@@ -471,9 +472,9 @@ class AsyncStudy:
     ) -> Recommendation:
         """Return the point to use: by default, take ``recommendation().model``.
 
-        ``model`` is the evaluated point that the model expects to be best, which noise affects least. ``observed`` is
-        the best result as it was measured, as in ``best()``. With several objectives, there is a ``front`` instead of
-        both.
+        ``model`` is the evaluated point that the model expects to be best; noise affects this choice least.
+        ``observed`` is the best result as it was measured, as in ``best()``. With several objectives, there is a
+        ``front`` instead of both.
 
         Args:
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by
@@ -796,7 +797,7 @@ class AsyncStudy:
     async def release(
         self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None
     ) -> Answer:
-        """Release a trial without a result; it is issued next.
+        """Release a trial without a result; it is issued again before any new point.
 
         Args:
             trial: the trial, or its number.
@@ -893,7 +894,7 @@ class AsyncStudy:
         return await self._transport.perform(self._calls.repeat(point, times, plate=plate))
 
     def trials(self, state: TrialState | None = None, attributes: Mapping[str, Any] | None = None) -> AsyncItems[Trial]:
-        """Yield the trials by number: all, or those in one state or with all of the given attributes."""
+        """Yield the trials by number: all, or only those in a state, or with all of the given attributes, or both."""
         return AsyncItems(self._transport, self._calls.trials(state, attributes), as_it_is)
 
     async def why(self, trial: Leased | Trial | int) -> Explanation:

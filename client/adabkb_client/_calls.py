@@ -76,7 +76,7 @@ class Listing(Generic[T]):
         return Call("GET", self.path, params={**self.params, "limit": limit, "cursor": cursor})
 
     def first(self, count: int) -> Steps[list[T]]:
-        """Read up to ``count`` items from the beginning, if the server answers at once."""
+        """Read up to ``count`` items from the beginning, without retries."""
         call = Call("GET", self.path, params={**self.params, "limit": count}, retry_for=0.0)
         return [self.decode(item) for item in (yield call)["items"]]
 
@@ -119,7 +119,8 @@ def read_trial(study_id: str, number: int) -> Steps[Json]:
 def batch(
     study_id: str, items: Sequence[Mapping[str, Any]], *, dry_run: bool, key: str | None = None
 ) -> Steps[list[BatchItem]]:
-    """Report up to ``BATCH`` results, in wire form, in one call. With a key, the call has exactly one effect."""
+    """Report up to ``BATCH`` results, in wire form, in one call. Batches with the same ``key`` take effect once. By
+    default, each batch gets a new key."""
     body = {"items": [dict(item) for item in items], "dry_run": dry_run}
     path = f"{study_path(study_id)}/observations"
     answer = yield Call("POST", path, body) if key is None else Call("POST", path, body, key=key)

@@ -40,9 +40,9 @@ class Client(ClientMethods, Connected[Transport]):
         http_client: your own ``httpx.Client``, in place of ``verify`` and ``proxy``. You must close it.
 
     Raises:
-        TypeError, ValueError: the token or a header cannot be sent, the URL has no scheme, or arguments contradict each
-            other. Errors never show a token or a header's value.
-        OSError: ``verify`` has no certificates.
+        TypeError, ValueError: an argument has the wrong type or form, or arguments contradict each other. Errors never
+            show a token or a header's value.
+        OSError: ``verify`` cannot be read, or has no certificates.
         httpx.InvalidURL: the URL is invalid for another reason.
     """
 
@@ -86,8 +86,8 @@ class Client(ClientMethods, Connected[Transport]):
 
         Raises:
             ImportError: the server is not installed: ``pip install 'adabkb-service[server]'``.
-            ConnectionFailed: the file is not a database of this service, cannot be written, or is in use by a server on
-                another machine.
+            ConnectionFailed: the server does not start; or the file is not a database of this service, cannot be
+                written, or is in use by a server on another machine.
         """
         client = cls.__new__(cls)
         client._connect(settings(LocalServer.running(database), None, timeout, retry_for, outbox))
@@ -100,7 +100,8 @@ class Client(ClientMethods, Connected[Transport]):
 
     @property
     def url(self) -> str:
-        """The server's URL; with ``local``, it changes with each start of the server."""
+        """The server's URL. With ``local``, it changes with each start of the server, and reading it restarts a stopped
+        server."""
         return self._transport.server.address()
 
     def __repr__(self) -> str:
@@ -115,12 +116,12 @@ class Client(ClientMethods, Connected[Transport]):
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections. The server of a local database stops after its last client."""
         self._transport.close()
 
     def deliver(self) -> Delivery:
-        """Send the results that were kept while the server was down. Each is stored once. Every successful call of a
-        client also sends them.
+        """Send the results that were kept while the server was down. Each is stored once. A client also sends them
+        after its successful calls.
 
         Returns:
             The results that were sent, and those that the server refused, which are moved to a separate folder.
@@ -145,7 +146,7 @@ class Client(ClientMethods, Connected[Transport]):
         returns the details.
 
         Args:
-            tags: only studies that have all of these tags, such as ``{"project": "solvents"}``. Their names have no
+            tags: only studies that have all of these tags, such as ``{"project": "solvents"}``. Names of tags have no
                 colon.
         """
         infos = client_calls.studies(tags)

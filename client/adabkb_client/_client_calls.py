@@ -33,8 +33,8 @@ def create_study(
         )
         report = study.run(function, workers=2)
 
-    All settings are optional, and None means no limit. Those that ``Study.update`` can change are compared with
-    their current values, and only if given.
+    All settings are optional. For a limit, None means no limit. If the study exists, settings that ``Study.update``
+    can change are compared with their current values, and only if you give them.
 
     Args:
         id: the study's id, such as ``"svm"``; with None, the server chooses one.
@@ -132,7 +132,7 @@ def _body(
 
 def _open_changed(study: StudyCalls, body: Mapping[str, Any], conflict: Conflict, *, update: bool) -> Steps[StudyInfo]:
     """Open a study that differs from the definition only in settings that can be changed. With ``update``, change
-    these."""
+    these. To compare everything else, send the definition again, with the current values of these settings."""
     now = yield from study.info()
     given = {name: body[name] for name in StudyChanges.__annotations__ if name in body}
     changes = {name: value for name, value in given.items() if value != getattr(now, name)}

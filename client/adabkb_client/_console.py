@@ -60,7 +60,7 @@ def report(of_run: RunReport) -> str:
 
 @line.register
 def recommendation(found: Recommendation) -> str:
-    """Return the best points in a few lines."""
+    """Return the best points in one line; of a front, the number of points."""
     if found.front:
         return f"<Recommendation: {len(found.front)} points on the model's front>"
     lines = [] if found.model is None else [f"by the model {_estimate(found.model)}"]
@@ -157,7 +157,7 @@ def leased(found: Leased) -> str:
 
 @line.register
 def outbox(found: Outbox) -> str:
-    """Return the server of an outbox in one line, without reading its files."""
+    """Return the server and the folder of an outbox in one line, without reading its files."""
     return f"<Outbox of {found.server!r} in {str(found.folder)!r}>"
 
 
@@ -217,6 +217,6 @@ def bar(name: str, unit: str, total: int | None, *, visible: bool) -> "tqdm[Any]
     from tqdm.asyncio import tqdm_asyncio  # noqa: PLC0415
     from tqdm.auto import tqdm as fitting  # noqa: PLC0415
 
-    # In a notebook, tqdm would treat the output as a file, and show nothing.
+    # None hides the bar if the output is a file. In a notebook, tqdm would take the output for a file.
     hidden = False if fitting is not tqdm_asyncio else None
     return fitting(total=total, unit=unit, desc=name, disable=hidden)

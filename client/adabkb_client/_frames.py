@@ -50,7 +50,7 @@ def frame(records: Sequence[Any]) -> "pd.DataFrame":
 
 
 def kinds_of(record: type) -> dict[str, str]:
-    """Return the pandas types of a record's fields that are numbers, times, truth values or texts, and may be None."""
+    """Return the pandas types of a record's fields whose type is in ``KIND_OF``, by name."""
     if not is_dataclass(record):
         return {}
     if issubclass(record, StudyInfo):
@@ -70,7 +70,7 @@ def typed(found: "pd.DataFrame", kinds: Mapping[str, str]) -> "pd.DataFrame":
 
 
 def pandas(asked: str) -> Any:
-    """Return pandas.
+    """Return pandas. ``asked`` is the call that needs it, for the error.
 
     Raises:
         ImportError: pandas is not installed.
@@ -97,7 +97,7 @@ def fields(record: Any) -> dict[str, Any]:
 
 
 def choice(value: Any) -> Any:
-    """Return a parameter's value as a cell; None, which is a valid choice, becomes a string."""
+    """Return a parameter's value as a cell; None, which is a valid choice, becomes the string "None"."""
     return "None" if value is None else value
 
 
@@ -112,7 +112,7 @@ Row = dict[str, Any]
 FIRST = ("trial", "state")
 """Columns before the parameters."""
 PLATE = ("plate",)
-"""Column after these, in a study with plates."""
+"""The column after ``FIRST``, in a study with plates."""
 RESULT = ("value", "std_error")
 """Columns between the parameters and the metrics."""
 LAST = (
@@ -170,7 +170,7 @@ def rows(trials: Sequence[Trial], observations: Iterable[Observation]) -> Iterat
     """Yield the trials ordered by number, then the results without a trial.
 
     A trial without a result has one row. A trial with several results (replicates by several attempts) has one for
-    each. Results that were stored after the trials were read are omitted.
+    each. Results of trials that were not completed when the trials were read are omitted.
     """
     results: dict[int | None, list[Observation]] = {}
     for observation in observations:

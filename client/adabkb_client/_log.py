@@ -9,8 +9,8 @@ log = logging.getLogger("adabkb_client")
 
 @contextmanager
 def lines_on_standard_error() -> Iterator[None]:
-    """Print the client's log to standard error inside the block, unless the program has set up logging: from INFO on,
-    or from the level of the logger."""
+    """Print the client's log to standard error inside the block, unless the program has set up logging. The log begins
+    at the level of its logger, or at INFO if the logger has none."""
     if log.hasHandlers():
         yield
         return

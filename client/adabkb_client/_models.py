@@ -1,7 +1,7 @@
 """The server's answers as frozen records and typed dicts, and their decoding from JSON.
 
-Records, and other objects of the client, have a display, which ``_console`` and ``_notebook`` define for each kind, and
-errors for missing attributes that say what to use instead, for names that are usual in other libraries.
+``_console`` and ``_notebook`` define how consoles and notebooks display records and other objects of the client. If a
+program uses an attribute name of another library, the error says what to use instead.
 
 Fields unknown to this version are ignored, so a newer server does not break an older client.
 """
@@ -221,7 +221,7 @@ class PartitionCell(TypedDict):
     std: float
     """The posterior standard deviation at the centroid."""
     index: float | None
-    """The best value that the objective may reach in the cell."""
+    """A bound on the objective in the cell: the best value that it may reach; None if the algorithm computes none."""
 
 
 class DictionaryPoint(TypedDict):
@@ -239,7 +239,7 @@ class Explanation(TypedDict):
     trial: Mapping[str, Any]
     """The trial."""
     decision: Mapping[str, Any] | None
-    """The inputs of the suggestion; ``in_words`` is a sentence. None if the model did not choose the point."""
+    """The inputs of the suggestion; ``in_words`` explains it in a sentence or two. None if a user chose the point."""
     events: list[Mapping[str, Any]]
     """The events about the trial, in order."""
 
@@ -365,8 +365,8 @@ class MetricPrediction(Record):
 
 @dataclass(frozen=True)
 class Prediction(Record):
-    """The posterior of the objective at a point, in its units. With several objectives, these are among the
-    ``metrics``, and the other numbers are None."""
+    """The posterior of the objective at a point, in the objective's units. With several objectives, their predictions
+    are in ``metrics``, and ``mean``, ``std``, ``lcb`` and ``ucb`` are None."""
 
     mean: float | None = None
     """The posterior mean."""
@@ -387,15 +387,15 @@ class Prediction(Record):
 
 @dataclass(frozen=True, repr=False)
 class Trial(Record):
-    """A point to evaluate. It counts towards the study's budget, a stopped trial as the share of its steps. Withdrawn
-    trials and failed ones with the origin "own" do not count."""
+    """A point to evaluate. A trial counts towards the study's budget as 1, but a stopped trial only as the share of
+    ``max_steps`` that it has taken. Withdrawn trials, and failed ones with the origin "own", do not count."""
 
     study: str
     """The study's id."""
     number: int
     """The trial's number in the study, from 1."""
     state: TrialState
-    """"active" (leased), "completed", "failed", "expired" (its lease was lost), "released" (given back), "queued",
+    """"active" (leased), "completed", "failed", "expired" (its lease has expired), "released" (given back), "queued",
     "stopped" (by early stopping) or "withdrawn"."""
     parameters: Parameters
     """The point: parameter -> value, without the parameters that are inactive or measured with the result."""
@@ -426,8 +426,8 @@ class Trial(Record):
     """Attributes that users set, by name."""
     phase: str | None = None
     """The purpose of a suggestion: "start", "search", "polish" (improve the best point), "explore" (where the model is
-    uncertain), "restart" (search elsewhere), "repeat" (repeat a doubted result) or "sample" (chosen without a model).
-    None if the model did not choose the point."""
+    uncertain), "restart" (search elsewhere), "repeat" (repeat a doubted result) or "sample" (drawn by a baseline
+    without a model). None for quasi-random fallbacks, and for points that a user chose."""
     expected: Prediction | None = None
     """The model's prediction when it chose the point; None if it did not choose the point."""
     curve: CurveSummary | None = None
@@ -441,8 +441,8 @@ class Trial(Record):
     seconds: float | None = None
     """The duration of the evaluation that ended the trial, if it is known."""
     to_measure: Parameters = field(default_factory=dict)
-    """Context parameters whose values the result must give, with the values that the server assumes or, if the request
-    gave them, expects. Empty once the trial has a result."""
+    """Context parameters whose values the result must give: parameter -> the value that the request expects or, if it
+    gave none, that the server assumes. Empty once the trial has a result."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -452,7 +452,7 @@ class Observation(Record):
     seq: int
     """The result's number, from 1: see ``Study.correct`` and ``Study.exclude``."""
     trial: int | None
-    """The number of the trial; None for a point that was not suggested."""
+    """The number of the trial; None for a result without a trial."""
     attempt: int | None
     """The attempt of the trial."""
     parameters: Parameters
@@ -472,8 +472,8 @@ class Observation(Record):
     missing: tuple[str, ...] = ()
     """What a partial result still lacks: "value", and names of metrics."""
     beyond_natural_bounds: tuple[str, ...] = ()
-    """The numbers beyond their natural bounds, which are noise, or typing errors to ``correct``: "value", and names of
-    metrics."""
+    """The numbers beyond their natural bounds: "value", and names of metrics. They are noise, or typing errors to
+    ``correct``."""
     outside: bool = False
     """Whether the study's space was edited and no longer contains the point, so that the result does not count."""
     plate: int | None = None
@@ -502,7 +502,7 @@ class Counts(Record):
     released: int
     """Trials that were given back, and will be issued again."""
     expired: int
-    """Trials whose lease was lost, and that will be issued again."""
+    """Trials whose lease has expired, and that will be issued again."""
     completed: int
     """Trials with a result."""
     failed: int
@@ -534,13 +534,13 @@ class Best(Record):
     value: float
     """The measured value."""
     trial: int | None
-    """The number of the trial; None for a point that was not suggested."""
+    """The number of the trial; None for a result without a trial."""
     metrics: Metrics | None = None
     """The metrics of the result, in a study with metrics."""
     feasible: bool | None = None
     """Whether the result satisfies all outcome constraints; None without outcome constraints."""
     violations: Metrics | None = None
-    """How far metrics exceed their bounds: metric -> amount."""
+    """How far metrics are beyond their bounds: metric -> amount."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -730,7 +730,7 @@ class Change(Record):
 
 @dataclass(frozen=True)
 class Estimate(Record):
-    """The posterior of the objective at a point, in its units."""
+    """The posterior of the objective at a point, in the objective's units."""
 
     parameters: Parameters
     """The point: parameter -> value."""
@@ -771,8 +771,9 @@ class Recommendation(Record):
     }
 
     model: Estimate | None
-    """The evaluated point that the model expects to be best; ``model.parameters`` is the point. With outcome
-    constraints, it satisfies them with ``required_probability``. None before the first result: see ``reason``."""
+    """The evaluated point that the model expects to be best; ``model.parameters`` is the point. For a context, and in
+    a study with a baseline, it need not have been evaluated. With outcome constraints, it satisfies them with
+    ``required_probability``. None before the first result: see ``reason``."""
     observed: Best | None
     """The best result as it was measured; None before the first result."""
     gap: float | None
@@ -782,9 +783,9 @@ class Recommendation(Record):
     reason: str | None = None
     """Why ``model`` is None: "no_results", "several_objectives", "context_needed" (the best point depends on the
     context), "model_loading" (the server has just started), "model_busy" (no answer in time; ask again) or
-    "model_failed" (``study.info().model["error"]`` says why). Or why the point does not satisfy the outcome
-    constraints: "nothing_feasible" (no result satisfies them, and these come closest) or "nothing_certain" (no point
-    has the required probability)."""
+    "model_failed" (``study.info().model["error"]`` says why). Or why the points may violate the outcome
+    constraints: "nothing_feasible" (no result satisfies them; the points come closest) or "nothing_certain" (no
+    evaluated point has the required probability)."""
     front: tuple[FrontEstimate, ...] = ()
     """With several objectives: the points that no other evaluated point dominates, according to the model."""
 
@@ -861,15 +862,15 @@ class Webhook(Record):
     created_at: datetime
     """When it was added."""
     delivered: int
-    """The number of messages so far."""
+    """The number of messages delivered so far."""
     delivered_at: datetime | None
     """When the last message was delivered."""
     error: str | None
     """The error of the last attempt; None if it succeeded."""
     attempts: int
-    """The number of attempts to deliver the next message."""
+    """The number of failed attempts since the last delivery."""
     next_attempt_at: datetime | None
-    """When the server tries again."""
+    """When the server tries again after a failed attempt."""
     secret: str | None = field(default=None, repr=False)
     """The secret; known only when the webhook has just been added."""
 
@@ -943,7 +944,7 @@ class RowError(Record):
     row: int
     """The number of the row."""
     field: str
-    """The parameter, "value", "std_error", "plate" or "row"."""
+    """The parameter or metric, or "value", "std_error", "plate" or "row"."""
     problem: str
     """What is wrong."""
 
@@ -989,7 +990,7 @@ class ImportReport(Record):
     results: tuple[ImportedResult, ...]
     """The results and failures that were stored or, with ``dry_run``, would be stored."""
     repeated: int
-    """The number of those that the study already had."""
+    """The number of further rows whose results the study already had."""
     left_out: Mapping[str, int]
     """State -> number of rows that were skipped because of their state."""
     errors: tuple[RowError, ...]

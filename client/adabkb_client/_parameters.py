@@ -34,7 +34,8 @@ Scalar = bool | int | float | str | None
 Choice = Scalar | Sequence[Scalar]
 """A value of a parameter. Tuples may be given as lists, and are lists in JSON."""
 Context = Literal[False, True, "measured"]
-"""Whether a parameter is not chosen, but known when a trial is requested, or measured with the result."""
+"""Whether the environment sets a parameter: True if its value is known when a trial is requested, "measured" if it is
+only measured with the result."""
 When = Mapping[str, Iterable[Choice]] | None
 """Name of another parameter -> its values for which this one is active; None means always."""
 
@@ -273,11 +274,12 @@ class Catalogue:
     """A parameter whose values are names of rows. ``descriptors`` describe the rows: by name, one number for each row.
 
     Rows with similar descriptors are expected to give similar results. No point is suggested twice, unless results are
-    declared to be noisy. ``Study.change_catalogue`` adds, withdraws and restores rows.
+    declared to be noisy, or the study is ``robust``. ``Study.change_catalogue`` adds, withdraws and restores rows.
 
     Raises:
         TypeError: the rows are not a list, or the descriptors are not lists of numbers by name.
-        ValueError: a row occurs twice, or the number of values of a descriptor differs from the number of rows.
+        ValueError: there are no rows, a row occurs twice, or the number of values of a descriptor differs from the
+            number of rows.
     """
 
     rows: Sequence[str]
@@ -516,7 +518,7 @@ def _numbers(value: Any) -> Iterator[Any]:
 
 
 def _in_order(kind: str, values: Iterable[Choice]) -> tuple[Choice, ...]:
-    """Return the values, converted to plain ones, if their order is the same in every process."""
+    """Return plain values. Refuse objects without an order that is the same in every process, such as sets."""
     if isinstance(values, str | bytes):
         raise TypeError(f"{kind}({values!r}) would be one value per letter; give a list: {kind}([{values!r}])")
     if isinstance(values, Set):

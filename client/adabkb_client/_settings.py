@@ -220,10 +220,10 @@ class Quantity(TypedDict, total=False):
     digits: int | None
     """Digits after the decimal point; by default as many as the results have."""
     low: float | None
-    """The smallest possible value: displayed intervals are clipped to it. A result that is farther below it than the
-    range from ``low`` to ``high`` is refused."""
+    """The smallest possible value: displayed intervals are clipped to it. If there is also a ``high``, a result that
+    is more than ``high - low`` below is refused."""
     high: float | None
-    """The largest possible value."""
+    """The largest possible value, used in the same way."""
 
 
 class Plates(TypedDict, total=False):
@@ -251,7 +251,7 @@ class Algorithm(TypedDict, total=False):
     noise_std: float
     """Standard deviation of a result; the study's ``noise_std`` overrides it."""
     norm_bound: float
-    """A bound on the norm of the objective in the space of the kernel."""
+    """A bound on the norm of the objective in the RKHS of the kernel."""
     beta: float | Literal["theory", "authors"] | None
     """The width of the bounds, or the name of its formula."""
     epsilon: float
@@ -305,8 +305,8 @@ class StudyChanges(TypedDict, total=False):
 
     They are ``budget``, ``tolerance``, ``stop``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
     ``failure_limit``, ``pending_limit``, ``title``, ``description``, ``tags``, ``quantities``, ``outcome_constraints``
-    and ``early_stopping``. A budget cannot become a cost budget or cease to be one. Bounds are of metrics that the
-    study measures, and early stopping keeps its rule, ``max_steps`` and ``metric``.
+    and ``early_stopping``. A budget cannot become a cost budget, nor a cost budget another one. Outcome constraints
+    can only name metrics that the study measures. Early stopping keeps its rule, ``max_steps`` and ``metric``.
     """
 
     budget: SupportsIndex | CostBudget | PlateBudget | None

@@ -104,7 +104,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         one for a ``with`` block, which gives it back if it is interrupted.
 
         In a study with plates, the trials of a list are on one plate. Trials of an earlier plate that were released, or
-        whose lease expired, come first, in a separate list.
+        whose lease expired, are issued first, by a call of their own.
 
         Args:
             count: the maximum number of trials. None means a single trial, not a list, or, with ``plate``, all trials
@@ -113,7 +113,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
             lease_seconds: the duration of the lease; by default the study's.
             fixed: values of parameters to fix, such as ``{"machine": "B"}``; the server chooses the others.
             context: the current values of all context parameters, such as ``{"humidity": 0.4}``, if the study has any.
-                Those with ``context="measured"`` may be missing; a value of theirs is what you expect.
+                Those with ``context="measured"`` may be missing; for them, give the values that you expect.
             plate: in a study with plates, "open" for the rest of the last plate or, if that is full, for the next one;
                 "new" for a new plate.
             wait: seconds, up to 60, that the server may wait if there is no trial at once.
@@ -153,7 +153,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
 
         Args:
             lease_seconds: how long the trial stays with this process after the last heartbeat. A thread sends
-                heartbeats; code that holds the interpreter lock for longer needs a longer lease.
+                heartbeats; if your code holds the interpreter lock for longer than this, give a longer lease.
             fixed: as in ``suggest``.
             context: as in ``suggest``.
             wait: as in ``suggest``.
@@ -235,7 +235,8 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
             engine: evaluate on a cluster: "ray" uses the cluster of ``ray.init`` or RAY_ADDRESS, "dask" that of the
                 program's ``distributed.Client`` or DASK_SCHEDULER_ADDRESS. This process renews the leases and reports
                 the results. The trial of a lost process or node is released and issued again; it counts only towards
-                ``max_failures``. A warning is logged if the cluster has completed no evaluation for half a minute.
+                ``max_failures``. A warning is logged if the cluster has evaluated no trial of this run for half a
+                minute.
             resources: resources of one evaluation, as arguments of the engine: those of ``ray.remote``, such as
                 ``{"num_gpus": 1}``, or those of Dask's ``submit``, such as ``{"resources": {"GPU": 1}}``.
             gpus: CUDA devices for ``processes``, such as ``[0, 1]`` or their UUIDs. Each process gets one of them in
@@ -267,6 +268,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         Raises:
             TypeError: the function does not accept the study's parameters (or the trial), returned an invalid result,
                 or cannot be sent to a process.
+            ValueError: an argument is out of range, or arguments cannot be combined.
             ImportError, NameError, SyntaxError: the function raised it. After such a programming error the run stops at
                 once, and its trial is released instead of failed. AttributeError, KeyError, TypeError, Invalid: the
                 same, if the function has returned no result in this run yet. Later, such an error may be specific to
@@ -362,7 +364,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         )
 
     def _prepare(self, objective: "Callable[[AskingTrial], Any]") -> None:
-        """Prepare the study for an objective: see ``DefinedByRun``."""
+        """Do nothing, since the study exists. ``DefinedByRun`` creates it here."""
 
     def stop(self) -> None:
         """End the run that calls this from a callback or from the function: it starts no further trial.

@@ -315,7 +315,7 @@ class StudyCalls(TrialCalls):
         notifications: Sequence[str] | None = None,
         is_on: bool | None = None,
     ) -> Steps[Webhook]:
-        """Change the URL or the notifications of a webhook, or turn it off and on.
+        """Change the URL or the notifications of a webhook, or turn it on or off.
 
         Turning it on also sends the messages missed while it was off.
         """
@@ -391,7 +391,8 @@ class StudyCalls(TrialCalls):
         repeated import stores nothing twice.
 
         An invalid row does not affect the others. A row is skipped as repeated if the log has a result without a trial
-        with the same parameters, plate and numbers. Rows that occur twice in one source are both stored.
+        that has the same parameters and plate, and at least its numbers. A result that lacks some of the row's numbers
+        gets them. Rows that occur twice in one source are both stored.
 
         Args:
             source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs openpyxl), a
@@ -403,8 +404,8 @@ class StudyCalls(TrialCalls):
             std_error: the column of the standard errors, if any; an empty cell means unknown.
             state: the column of the rows' states, if any. An empty one, "completed", "ok", "done" and similar words
                 mean a result. "failed", "error" and "crashed" mean a failed evaluation, whose reason may be in the
-                column ``reason``; it is skipped if parameters are missing. Rows with other states, and rows whose
-                column ``excluded`` is true, are skipped. None: every row is a result.
+                column ``reason``; such a row is skipped if parameters are missing. Rows with other states, and rows
+                whose column ``excluded`` is true, are skipped. None: every row is a result.
             plate: in a study with plates, the column of the numbers of the rows' plates, if any; an empty cell means
                 that the result is on no plate.
             decimal: the decimal mark of numbers in text, such as "," for 0,5.
@@ -444,9 +445,9 @@ class StudyCalls(TrialCalls):
     ) -> Steps[Recommendation]:
         """Return the point to use: by default, take ``recommendation().model``.
 
-        ``model`` is the evaluated point that the model expects to be best, which noise affects least. ``observed`` is
-        the best result as it was measured, as in ``best()``. With several objectives, there is a ``front`` instead of
-        both.
+        ``model`` is the evaluated point that the model expects to be best; noise affects this choice least.
+        ``observed`` is the best result as it was measured, as in ``best()``. With several objectives, there is a
+        ``front`` instead of both.
 
         Args:
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by

@@ -46,7 +46,7 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """All columns that a row has, in order of first occurrence."""
+        """The columns of all rows, in order of first occurrence."""
         return list(dict.fromkeys(column for row in self.rows for column in row.cells))
 
 

@@ -1,5 +1,5 @@
-"""A leased trial with its methods in both clients, and the functions that evaluate it. A thread or a task renews its
-lease."""
+"""A leased trial with its methods in both clients, and the types of the functions that evaluate it. A thread or a task
+renews its lease."""
 
 import logging
 import signal

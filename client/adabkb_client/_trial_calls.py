@@ -150,7 +150,7 @@ def this_worker() -> str:
 
 def is_of_evaluation(error: AdaBKBError) -> bool:
     """Return whether an error of this package is one of the evaluation: it fails or releases the trial. A report that
-    contradicts an earlier one is such an error, but not another conflict, such as a trial that another worker holds."""
+    contradicts an earlier one is such an error. Other conflicts are not, such as a trial that another worker holds."""
     return isinstance(error, EVALUATION_ERRORS) or (isinstance(error, Conflict) and error.code == "report_conflict")
 
 
@@ -243,7 +243,7 @@ class TrialCalls:
             lease_seconds: the duration of the lease; by default the study's.
             fixed: values of parameters to fix; the server chooses the others.
             context: the current values of all context parameters, if the study has any. Those with
-                ``context="measured"`` may be missing; a value of theirs is what you expect.
+                ``context="measured"`` may be missing; for them, give the values that you expect.
             plate: "open" for the rest of the last plate or, if that is full, the next one; "new" for a new plate.
             wait: seconds, up to 60, that the server may wait if there is no trial at once.
 
@@ -526,7 +526,7 @@ class TrialCalls:
     def release(
         self, trial: Leased | Trial | int, reason: str | None = None, *, attempt: int | None = None
     ) -> Steps[Answer]:
-        """Release a trial without a result; it is issued next.
+        """Release a trial without a result; it is issued again before any new point.
 
         Args:
             trial: the trial, or its number.
@@ -653,7 +653,7 @@ class TrialCalls:
         return [self._decode(Trial, each) for each in answer["trials"]]
 
     def trials(self, state: TrialState | None = None, attributes: Mapping[str, Any] | None = None) -> Listing[Trial]:
-        """Yield the trials by number: all, or those in one state or with all of the given attributes."""
+        """Yield the trials by number: all, or only those in a state, or with all of the given attributes, or both."""
         wanted = [f"{name}:{as_text(value)}" for name, value in (attributes or {}).items()]
         params: dict[str, Param] = {"state": state, "attribute": wanted or None}
         return Listing(f"{self._path}/trials", lambda trial: self._decode(Trial, trial), params)

@@ -126,7 +126,7 @@ def titled(name: str, words: Mapping[str, Any]) -> str:
 
 
 def difference(value: float) -> str:
-    """Return a difference, such as a gap, with two significant digits."""
+    """Return a difference, such as a gap, with two significant digits; with three if it needs an exponent."""
     if value == 0.0:
         return "0"
     places = 1 - math.floor(math.log10(abs(value)))

@@ -58,9 +58,9 @@ class NoTrialAvailable(AdaBKBError):
         "fixed_exhausted": "all points with these values of fixed and context have been issued; give others",
         "no_plate_left": "its budget allows no other plate; ask with plate='open' and the values of the last plate, or "
         "raise the budget",
-        "no_gain": "it ends because its last results were no better, unless a pending result is",
-        "gain_unlikely": "it ends because, according to the model, further trials gain little, unless a "
-        "pending result changes that",
+        "no_gain": "its last results were no better, so it ends unless a pending result is better",
+        "gain_unlikely": "according to the model, further trials gain little, so it ends unless a pending result "
+        "changes that",
         "pending_limit": "the number of trials without a result is at its pending_limit",
         "paused": "it is paused; resume it with study.resume()",
         "plate_full": "the plate is full; ask again, which begins a new one",

@@ -1,4 +1,4 @@
-"""The script of Ax, with a study on a server."""
+"""The script ax_before.py, with a study on a server."""
 
 from adabkb_integrations.ax import ChoiceParameterConfig, Client, RangeParameterConfig
 

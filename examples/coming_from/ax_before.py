@@ -1,4 +1,4 @@
-"""A script of Ax."""
+"""A script that uses Ax."""
 
 from ax.api.client import Client
 from ax.api.configs import ChoiceParameterConfig, RangeParameterConfig

@@ -1,4 +1,4 @@
-"""The script of Optuna, with a study on a server."""
+"""The script optuna_before.py, with a study on a server."""
 
 from adabkb_client import Client
 

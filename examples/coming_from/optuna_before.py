@@ -1,4 +1,4 @@
-"""A script of Optuna."""
+"""A script that uses Optuna."""
 
 import optuna
 

@@ -1,4 +1,4 @@
-"""The script of Ray Tune, with a study on a server."""
+"""The script ray_before.py, with a study on a server."""
 
 import ray
 from ray import tune

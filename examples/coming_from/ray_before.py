@@ -1,4 +1,4 @@
-"""A script of Ray Tune."""
+"""A script that uses Ray Tune."""
 
 import ray
 from ray import tune

@@ -1,4 +1,4 @@
-"""The script of scikit-learn, with this optimizer."""
+"""The script sklearn_before.py, with this optimizer."""
 
 from scipy.stats import loguniform
 from sklearn.datasets import load_iris

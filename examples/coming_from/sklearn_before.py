@@ -1,4 +1,4 @@
-"""A script of scikit-learn."""
+"""A script that uses scikit-learn's search."""
 
 from scipy.stats import loguniform
 from sklearn.datasets import load_iris

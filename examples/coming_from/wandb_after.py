@@ -1,4 +1,4 @@
-"""The script of a sweep of Weights & Biases, with a study on a server."""
+"""The script wandb_before.py, with a study on a server."""
 
 import wandb
 

@@ -1,4 +1,4 @@
-"""A script of a sweep of Weights & Biases."""
+"""A script that runs a sweep of Weights & Biases."""
 
 import wandb
 

@@ -1,4 +1,4 @@
-"""Optimize a Suzuki coupling with the tools of an agent. No model: this script makes an agent's calls.
+"""Optimize a Suzuki coupling with the tools for agents. This script makes the calls instead of a language model.
 
 python examples/stories/agent.py [trials]
 """
@@ -32,7 +32,7 @@ STUDY: dict[str, Any] = {
 
 
 def measured_yield(point: dict[str, Any]) -> float:
-    """The yield, in percent, of the most similar of the 96 measured reactions (Reizman et al., 2016)."""
+    """Return the yield, in percent, of the most similar of the 96 measured reactions (Reizman et al., 2016)."""
 
     def distance(row: list[str]) -> float:
         found = float(row[0] != point["catalyst"])
@@ -75,7 +75,7 @@ async def optimize(agent: Agent, trials: int) -> None:
             refusal = await agent.call("observe", **told, value=824.0)
             assert "far above the possible values" in refusal["refused"]
         await agent.call("observe", **told, value=value)
-        if number == 5:  # the answer was lost: the agent repeats the call, and the server stores nothing twice
+        if number == 5:  # as if the answer was lost: the agent repeats the call, and the server stores nothing twice
             await agent.call("observe", **told, value=value)
     await agent.call("importance", study="suzuki")
     await agent.call("recommendation", study="suzuki")

@@ -1,4 +1,4 @@
-"""Find the formula of a hard coating, eight panels in one oven at a time.
+"""Find the formula of a hard coating, with eight panels in each oven load.
 
 python examples/stories/coating.py [plates]
 """
@@ -31,7 +31,7 @@ DRIFT, NOISE = 6.0, 1.5
 
 
 def hardness(resin: float, hardener: float, filler: float, solvent: float, temperature: float) -> float:
-    """A formula in place of a measurement: at most 100, and nobody's real coating."""
+    """Return the hardness according to an invented formula, in place of a measurement; at most 100."""
     cured = exp(-(((hardener / resin - 0.25) / 0.15) ** 2))
     filled = exp(-(((filler - 30) / 15) ** 2))
     dried = exp(-(((temperature - 120 - 1.5 * (solvent - 10)) / 35) ** 2))
@@ -39,7 +39,7 @@ def hardness(resin: float, hardener: float, filler: float, solvent: float, tempe
 
 
 class Laboratory:
-    """Each plate has an offset that nobody knows; one panel is not coated as asked."""
+    """A simulated laboratory. Each plate has an unknown offset, and one panel is coated twice by mistake."""
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
@@ -58,7 +58,7 @@ class Laboratory:
 
 
 def fill(study: Study, laboratory: Laboratory) -> None:
-    """Take the next plate, and measure its panels."""
+    """Ask for the trials of the next plate, and report their results."""
     plate = study.suggest(plate="open")
     for trial in plate:
         assert trial.plate is not None
@@ -66,7 +66,7 @@ def fill(study: Study, laboratory: Laboratory) -> None:
 
 
 def exclude_spoilt_panels(study: Study, laboratory: Laboratory) -> None:
-    """Look at the panel of a result that the others contradict, and exclude the result if the panel is spoilt."""
+    """Check the panel of each result that the others contradict, and exclude the result if it was coated twice."""
     for check in study.assessment().checks:
         if check.check == "outlier" and check.observation is not None:
             print(check.text)

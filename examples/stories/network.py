@@ -2,8 +2,8 @@
 
 python examples/stories/network.py [full trainings of the budget] [GPUs, such as 0,1]
 
-The network is scikit-learn's, which computes on the CPU. With PyTorch, only `train` changes: `cuda:0` is then the GPU
-of this process.
+The network is scikit-learn's, which computes on the CPU. With PyTorch, only `train` changes: in each process, `cuda:0`
+is then its own GPU.
 """
 
 import os
@@ -55,7 +55,7 @@ def train(trial: LeasedTrial) -> float:
 
 
 def test_accuracy(parameters: dict[str, Any]) -> float:
-    """The share of the test images that a network with these parameters reads correctly."""
+    """Return the share of the test images that a network with these parameters reads correctly."""
     model = network(**parameters)
     for _ in range(EPOCHS):
         model.partial_fit(X, y, classes=np.arange(10))

@@ -1,4 +1,4 @@
-"""The laboratory of the story: what 1,728 reactions yielded, in percent (Shields et al., Nature 590 (2021) 89-96).
+"""A laboratory with the measured yields of 1,728 reactions, in percent (Shields et al., Nature 590 (2021) 89-96).
 
 python examples/stories/reaction.py "Cesium pivalate" XPhos DMAc 0.153 105
 """
@@ -18,14 +18,14 @@ VALUES |= {"concentration": ["0.057", "0.1", "0.153"], "temperature": ["90", "10
 
 
 def measured_yield(*point: object) -> float:
-    """The yield of a base, a ligand, a solvent, a concentration and a temperature.
+    """Return the yield with a base, a ligand, a solvent, a concentration and a temperature.
 
     Raises:
-        SystemExit: nobody did this reaction.
+        SystemExit: this reaction was not measured.
     """
     found = YIELDS.get(tuple(map(str, point)))
     if found is None:
-        raise SystemExit(f"Nobody did this reaction; the values are {VALUES}")
+        raise SystemExit(f"This reaction was not measured; the possible values are {VALUES}")
     return found
 
 

@@ -1,4 +1,4 @@
-// A study in TypeScript: types from the OpenAPI document, calls by fetch. README.md here says how to run it.
+// A study in TypeScript: types from the OpenAPI document, calls by fetch. See README.md.
 import type { components } from "./api";
 
 type Schemas = components["schemas"];

@@ -35,7 +35,7 @@ class AsyncTransport(Exchange):
         self._delivering = False
 
     async def close(self) -> None:
-        """Close the connections that this object opened."""
+        """Close the connections that this object opened, and disconnect from a local server."""
         if not self._is_ours:
             return
         if self._settings.http_client is None:
@@ -153,7 +153,7 @@ class _Connections:
 
 
 Step = Callable[[], Call]
-"""Continues a procedure until its next call. Raises StopIteration with the procedure's return value."""
+"""Continues a procedure until its next call, or raises StopIteration with the procedure's return value."""
 
 
 async def _here(step: Step) -> Call | StopIteration:

@@ -29,7 +29,7 @@ Verify = str | os.PathLike[str] | ssl.SSLContext | bool
 """How to verify the server's certificate."""
 
 CONTROLS = {"\n": "the end of a line", "\r": "a carriage return", "\t": "a tab", "\0": "NUL"}
-"""Characters without a name in Unicode."""
+"""Names of control characters, which have none in Unicode."""
 MAX_TOKEN_LENGTH = 8192
 """The maximum length in characters; most servers and proxies refuse longer headers."""
 HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -168,7 +168,7 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
     Raises:
         TypeError: a name or a value is not a string.
-        ValueError: a value has a character that a header cannot have.
+        ValueError: a name or a value has a character that a header cannot have.
     """
     for name, value in headers.items():
         if not isinstance(name, str) or not isinstance(value, str):

@@ -1,7 +1,7 @@
 """The server of a local database: reused if it runs, started otherwise, and stopped after its last client.
 
-Files beside the database coordinate this. Three of them are empty. A process locks them while it lives, and the system
-unlocks them however the process ends:
+Files beside the database coordinate this. Three of them are empty and serve as locks. The system releases the locks of
+a process when it ends, for any reason:
 
 ``study.db.running`` is locked by the server. ``study.db.starting`` is locked by a client while it starts a server.
 ``study.db.clients`` has a shared lock of each client. The server stops when it gets an exclusive lock.
@@ -76,7 +76,7 @@ class LocalServer:
         self.name = f"local-{self.database.name[:100]}-{digest}"
         """The name of the server's outbox, since its port changes with each start."""
         self.last_address = ""
-        """The URL that ``address`` has returned last, without a look at the files."""
+        """The URL that ``address`` returned last; empty before its first call."""
         self._one_at_a_time = threading.Lock()
         clients = self._opened(self._beside("clients"))
         self._join(clients)
@@ -85,7 +85,8 @@ class LocalServer:
 
     @classmethod
     def running(cls, database: str | Path) -> Self:
-        """Return the running server of a database. Raises the errors of ``LocalServer`` and ``address``."""
+        """Return the server of a database, and start it if it does not run. Raises the errors of ``LocalServer`` and
+        ``address``."""
         server = cls(database)
         try:
             server.address()

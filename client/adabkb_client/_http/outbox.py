@@ -97,14 +97,14 @@ class Outbox(Shown):
     """The kept results for one server.
 
     Args:
-        server: the server's name: its URL or, for ``Client.local``, whose port changes, its database.
+        server: the server's URL or, for ``Client.local``, whose port changes, a name derived from its database.
         folder: the folder of the results for all servers; default: $ADABKB_OUTBOX, or the folder in which this
             platform keeps the state of programs (on Linux ~/.local/state/adabkb/outbox).
     """
 
     def __init__(self, server: str, folder: str | Path | None = None) -> None:
         self.server = server.rstrip("/")
-        """The server's URL or, for ``Client.local``, its database."""
+        """The server's URL or, for ``Client.local``, a name derived from its database."""
         self.folder = _root(folder) / quote(self.server, safe="")
         """The folder with a file for each result."""
         self._kept: set[str] = set()
@@ -121,11 +121,12 @@ class Outbox(Shown):
         return [cls(unquote(name), folder) for name in names]
 
     def _is_due(self) -> bool:
-        """Whether to check for kept results: one was kept by this object, or the last check was long ago."""
+        """Return whether to check for kept results. After a check that found none, this is False for ``LOOK_EVERY``
+        seconds, unless this object keeps a result."""
         return monotonic() >= self._due_at
 
     def _has_written(self, kept: KeptResult) -> bool:
-        """Return whether this object has written a result, without checking the disk."""
+        """Return whether this object has tried to write a result, without checking the disk."""
         return kept.name in self._kept
 
     def waiting(self) -> list[KeptResult]:
@@ -281,7 +282,11 @@ def _write(file: Path, document: Mapping[str, Any]) -> None:
 
 def delivery(outbox: Outbox | None) -> Steps[Delivery]:
     """Send the results that are kept for a server, each with exactly one effect. Results that cannot be delivered stay
-    in the outbox."""
+    in the outbox.
+
+    Raises:
+        AdaBKBError: the server cannot be reached, or refuses this client.
+    """
     sent: list[KeptResult] = []
     refused: list[KeptResult] = []
     if outbox is not None:

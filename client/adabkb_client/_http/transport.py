@@ -133,8 +133,8 @@ class Exchange:
 
     @property
     def _auth(self) -> Any:
-        """The ``auth`` argument of httpx: credentials in the URL take precedence over those of the program's own
-        client."""
+        """The ``auth`` argument of httpx: the credentials in the URL, unless the client has a token. Without them,
+        httpx uses those of the program's own client."""
         return self._credentials or httpx.USE_CLIENT_DEFAULT
 
     def _kept(self, call: Call) -> KeptResult | None:
@@ -333,7 +333,7 @@ def pause(patience: float, state: RetryCallState) -> float:
 
 
 class Connected(Generic[E]):
-    """A client or a study of either kind: it sends calls by a transport."""
+    """A client or a study, blocking or asynchronous, which sends calls by a transport."""
 
     _transport: E
 
@@ -392,7 +392,7 @@ class Transport(Exchange):
         self._delivering = threading.Lock()
 
     def close(self) -> None:
-        """Close the connections that this object opened."""
+        """Close the connections that this object opened, and disconnect from a local server."""
         if not self._is_ours:
             return
         if self._settings.http_client is None:

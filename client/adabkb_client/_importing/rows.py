@@ -113,9 +113,9 @@ def chosen(
         choices: parameter -> text of a cell -> the choice that it means.
 
     Raises:
-        NoColumn: a column does not exist.
-        ValueError: the mapping or the choices name an unknown parameter, a column is used twice, or the decimal mark is
-            another one.
+        NoColumn: a parameter or the value has no column, or a named column does not exist.
+        ValueError: a metric has no column, the mapping or the choices name an unknown parameter, the value and a
+            parameter have the same column, or the decimal mark is invalid.
     """
     if decimal not in DECIMALS:
         raise ValueError(f"decimal must be {' or '.join(map(repr, DECIMALS))}, not {decimal!r}")
@@ -313,8 +313,8 @@ def _row(cell: Any) -> str:
 
 
 def _choice(choices: Sequence[Any], cell: Any) -> Any:
-    """Return the choice in a cell: the value itself, a string that may be JSON or Python, or the only choice that
-    differs from it in upper and lower case."""
+    """Return the choice that a cell means. It equals the cell, or the cell's text read as JSON or Python. Otherwise it
+    is the only choice that equals the text apart from upper and lower case, or false or true for 0 or 1."""
     scalar = cell.tolist() if hasattr(cell, "tolist") else cell  # a numpy array becomes a list
     for reading in _readings(None if _is_missing(scalar) and "" not in choices else scalar):
         for choice in choices:

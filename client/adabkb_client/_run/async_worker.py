@@ -68,9 +68,9 @@ class _IO:
         self._over = over
         self._asking = asyncio.Lock()
         self._idle = 0
-        """The number of tasks that have no trial and ask for one, or wait for another one that asks."""
+        """The number of tasks that have no trial, and ask for one or wait while another task asks."""
         self._spare: list[Trial] = []
-        """The trials that one task has leased for other idle ones, last one first."""
+        """The trials that one task has leased for idle ones, in reverse order."""
         self._calling_back = asyncio.Lock()
 
     async def lease(self, wait: float) -> AsyncLeasedTrial | None:

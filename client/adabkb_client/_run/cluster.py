@@ -162,7 +162,8 @@ class Cluster(ABC):
 
     @abstractmethod
     def _reply(self, task: Any, seconds: float) -> bytes | None:
-        """Wait for the pickled reply, or for the beginning of the evaluation, for at most ``seconds``."""
+        """Wait for the pickled reply, or for the beginning of the evaluation, for at most ``seconds``. Return None
+        without a reply."""
 
     @abstractmethod
     def _is_evaluated(self, task: Any) -> bool:
@@ -297,7 +298,7 @@ class _Dask(Cluster):
     def _described(self) -> str:
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         has = [f"{worker['nthreads']} threads and the resources {worker['resources']}" for worker in workers]
-        return f"The cluster has {len(has)} workers: {'; '.join(dict.fromkeys(has))}" if has else "It has no workers"
+        return f"The cluster has {len(has)} workers" + (f": {'; '.join(dict.fromkeys(has))}" if has else "")
 
     def _stop(self, task: Any) -> None:
         task.cancel(force=True)

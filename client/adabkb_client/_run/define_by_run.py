@@ -1,8 +1,8 @@
 """Define-by-run: the objective defines the space of a study by calls of ``trial.suggest_float`` and similar methods.
 
-A parameter that the study lacks is added to its space, by an edit that gives existing trials a default value. If the
-value of another parameter separates the trials that request it from the others, it gets a condition ``when`` on this
-value.
+A parameter that the study lacks is added to its space, by an edit that gives existing trials a default value. If
+the value of another parameter separates the trials that request the new parameter from the others, the new one gets a
+condition ``when`` on this value.
 """
 
 import math
@@ -140,7 +140,8 @@ class Space:
     """Parameters without a condition."""
 
     def value(self, leased: LeasedTrial, asked: Mapping[str, Any], name: str, parameter: Parameter) -> Any:
-        """Return the value of a parameter in a trial. If the trial has none, edit the space.
+        """Return the value of a parameter in a trial. If the trial has none, or the parameter's condition does not hold
+        in it, edit the space.
 
         Args:
             leased: the trial.

@@ -21,8 +21,8 @@ EXAMPLE_VALUE = 0.1
 class Result(NamedTuple):
     """A value and, if known, its standard error, and metrics, if the study has any. Several objectives are metrics;
     then the value is None. A partial result lacks numbers that are measured later. ``seconds`` is the duration of the
-    evaluation, if the function measures it. ``parameters`` are the context parameters that are measured with the
-    result."""
+    evaluation, measured by the function or else by this client. ``parameters`` are the context parameters that are
+    measured with the result."""
 
     value: float | None = None
     std_error: float | None = None

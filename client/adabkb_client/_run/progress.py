@@ -20,7 +20,7 @@ LOOK_EVERY = 30.0
 
 class StudyProgress(NamedTuple):
     """The progress of a study: the number of finished trials that count towards the budget, the number of failed ones
-    among them, and the best value that satisfies all outcome constraints."""
+    among them, and the value of the best result that satisfies all outcome constraints."""
 
     finished: int
     failed: int

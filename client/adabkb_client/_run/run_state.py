@@ -104,8 +104,8 @@ class RunState:
         self._together = max(self._together // 2, 1) if is_late else min(2 * self._together, TOGETHER)
 
     def took(self, trial: Leased) -> None:
-        """Count a trial that was issued. The caller holds one lock from the deciding ``may_take`` until this call, so
-        that the run takes at most ``n_trials``."""
+        """Count a trial that was issued. The caller holds one lock from the ``may_take`` that returned True until this
+        call, so that the run takes at most ``n_trials``."""
         with self._lock:
             self._taken += 1
             self._under_way.add((trial.number, trial.trial.attempt))

@@ -80,7 +80,8 @@ async def work(state: RunState, io: WorkerIO[L]) -> None:
 
 
 async def _wait(state: RunState, io: WorkerIO[L], none: NoTrialAvailable, *, has_waited: bool) -> None:
-    """Wait until the next request for a trial. It is immediate if the server waits in it, or has just waited."""
+    """Wait until the next request for a trial, if the server has waited in the last one. Otherwise request at once: the
+    server waits in the next request."""
     seconds = state.pause(none)
     if state.progress.is_due():
         state.progress.waiting(none, [] if none.reason == "paused" else await _held_elsewhere(state, io))
@@ -99,7 +100,7 @@ async def _held_elsewhere(state: RunState, io: WorkerIO[L]) -> list[Trial]:
 async def _handle(state: RunState, io: WorkerIO[L], trial: L) -> None:
     try:
         async with io.kept(trial):
-            if state.is_over:  # since the request
+            if state.is_over:  # the run ended during the request
                 await io.release(trial)
                 return
             await _evaluate(state, io, trial)
@@ -113,7 +114,8 @@ async def _handle(state: RunState, io: WorkerIO[L], trial: L) -> None:
 
 
 async def _evaluate(state: RunState, io: WorkerIO[L], trial: L) -> None:
-    """Evaluate a trial and report the result. After a programming error the trial is released, so it costs nothing."""
+    """Evaluate a trial and report the result. After a programming error, the trial is released, so it does not count
+    towards the budget."""
     try:
         await _report(state, io, trial)
     except (*MISTAKES, *MISTAKES_AT_FIRST) as error:

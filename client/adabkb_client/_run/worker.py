@@ -91,9 +91,9 @@ class _Crew:
         self._asking = threading.Lock()
         """Held from the request for trials until they are in ``_leased``, so that one thread asks at a time."""
         self._idle = 0
-        """The number of threads that have no trial and ask for one, or wait for another one that asks."""
+        """The number of threads that have no trial, and ask for one or wait while another thread asks."""
         self._spare: list[LeasedTrial] = []
-        """The trials that one thread has leased for other idle ones, last one first."""
+        """The trials that one thread has leased for idle ones, in reverse order."""
         self._asked = study._transport.until(over)
         """The transport of the study, without retries of a request for a trial after the end of the run."""
         self._stop_seconds = stop_seconds()
@@ -234,8 +234,8 @@ class _Crew:
 
 
 def _join(releases: Sequence[threading.Thread], seconds: float) -> None:
-    """Wait for the end of releases, for at most some seconds. Further signals do not interrupt the wait, since programs
-    that start others often forward a signal that these have received, too."""
+    """Wait for the end of releases, for at most some seconds. Further signals do not interrupt the wait: the program
+    that started this one often forwards a signal that this one has received itself."""
     end = monotonic() + seconds
     for release in releases:
         while release.is_alive() and (left := end - monotonic()) > 0.0:

@@ -82,8 +82,8 @@ Key = Annotated[
         "the change is made once, and the answer is the same",
     ),
 ]
-Limit = Annotated[int, Field(ge=1, le=100, description="items at most")]
-Cursor = Annotated[str | None, Field(description="next_cursor of the answer before, for the items that follow")]
+Limit = Annotated[int, Field(ge=1, le=100, description="maximum number of items")]
+Cursor = Annotated[str | None, Field(description="next_cursor of the previous answer, for the items that follow")]
 
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -216,7 +216,7 @@ class CategoricalParameter(ParameterPart):
 
 
 class CatalogueParameter(ParameterPart):
-    """One of the rows of a table, by its name. No point is suggested twice, unless noise is declared."""
+    """One of the rows of a table, by its name. No point is suggested twice, unless results are declared to be noisy."""
 
     kind: Literal["catalogue"]
     rows: Annotated[list[str], Field(min_length=1, description="names, each once")]
@@ -279,7 +279,9 @@ class Objective(Part):
 
     metric: str
     direction: Literal["minimize", "maximize"]
-    reference: Annotated[Number | None, Field(description="results worse than this are irrelevant")] = None
+    reference: Annotated[
+        Number | None, Field(description="a result must be better than this to count in the hypervolume")
+    ] = None
 
 
 class Quantity(Part):

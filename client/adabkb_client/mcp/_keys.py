@@ -45,7 +45,7 @@ def keyed(steps: Steps[T], key: str | None) -> Steps[T]:
 
 
 def key_of(request_id: str, headers: Mapping[str, str] | None) -> str | None:
-    """Return the key of a request without one, so that the change has one effect if the request is repeated.
+    """Return a key for a request that gives none, so that the change takes effect once if the request is repeated.
 
     A client numbers the requests of a session. Over stdio this process has one session. Over HTTP without sessions, two
     clients may use the same number, so None is returned, and the client generates a key for each call.

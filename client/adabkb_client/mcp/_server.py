@@ -98,7 +98,7 @@ def add_resources(server: MCPServer, transport: AsyncTransport) -> None:
 
     @server.resource("adabkb://studies", name="studies", mime_type="application/json")
     async def studies() -> str:
-        """The first 100 studies, with how far each is."""
+        """The first 100 studies, with the progress of each."""
         try:
             return json.dumps(await Reading(transport).studies(limit=MOST), ensure_ascii=False)
         except AdaBKBError as error:

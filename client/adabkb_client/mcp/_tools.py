@@ -48,7 +48,7 @@ class Reading:
         self._transport = transport
 
     async def studies(self, limit: Limit = 20, cursor: Cursor = None) -> answers.StudiesAnswer:
-        """List the studies that you may read, with how far each is. Use it to find the id of a study."""
+        """List the studies that you may read, with the progress of each. Use it to find the id of a study."""
         found, following = await self._transport.perform(client_calls.studies().page_after(cursor, limit))
         answer: answers.StudiesAnswer = {"studies": [answers.status(each) for each in found]}
         if following is not None:
@@ -431,9 +431,8 @@ class Changing:
     async def fail(
         self, context: AnyContext, study: StudyId, trial: TrialNumber, reason: Reason = "", key: Key = None
     ) -> answers.ChangeAnswer:
-        """Say that a trial cannot be evaluated at its parameters, such as an experiment that breaks down. The search
-        keeps away from them. If the parameters are not to blame, call release or
-        withdraw."""
+        """Report that a trial cannot be evaluated at its parameters, for example because the experiment breaks down.
+        The search avoids such points. If the cause is not the parameters, call release or withdraw."""
         return answers.change(await self._perform(StudyCalls(study).fail(trial, reason or None), context, key))
 
     async def release(
@@ -454,7 +453,7 @@ class Changing:
         return answers.status(await self._perform(StudyCalls(study).pause(), context, key))
 
     async def resume(self, context: AnyContext, study: StudyId, key: Key = None) -> answers.StatusAnswer:
-        """Let a paused study issue trials again. After too many failures, first make sure that the cause is
+        """Resume a paused study: it issues trials again. After too many failures, first make sure that the cause is
         removed."""
         return answers.status(await self._perform(StudyCalls(study).resume(), context, key))
 

@@ -54,7 +54,7 @@ class AsyncPlots:
             figure: the figure to draw on; a new one by default.
 
         Raises:
-            ValueError: the study has no such parameter, or it is fixed.
+            ValueError: the study has no such parameter, it is fixed or a catalogue, or it is named twice.
         """
         return await self._transport.perform_in_threads(
             self._figures.slice(*parameters, points=points, metric=metric, figure=figure)
@@ -85,7 +85,7 @@ class AsyncPlots:
             parameters, metric, figure: as in ``slice``.
 
         Raises:
-            ValueError: the study has no such parameter, or it is fixed.
+            ValueError: the study has no such parameter, it is fixed or a catalogue, or it is named twice.
         """
         return await self._transport.perform_in_threads(
             self._figures.parallel(*parameters, metric=metric, figure=figure)

@@ -67,7 +67,7 @@ class Figures:
             figure: the figure to draw on; a new one by default.
 
         Raises:
-            ValueError: the study has no such parameter, or it is fixed.
+            ValueError: the study has no such parameter, it is fixed or a catalogue, or it is named twice.
         """
         info, observations = yield from self._info_and_results(metric)
         scales = yield from self._chosen(info, parameters, MAX_PANELS, metric=metric)
@@ -117,7 +117,7 @@ class Figures:
             parameters, metric, figure: as in ``slice``.
 
         Raises:
-            ValueError: the study has no such parameter, or it is fixed.
+            ValueError: the study has no such parameter, it is fixed or a catalogue, or it is named twice.
         """
         info, observations = yield from self._info_and_results(metric)
         scales = yield from self._chosen(info, parameters, MAX_PANELS, metric=metric)
@@ -206,7 +206,8 @@ def _nothing_yet(info: StudyInfo, metric: str | None, figure: FigureBase | None)
 
 
 def _as_one(info: StudyInfo, metric: str | None) -> StudyInfo:
-    """Return a study as if a metric were its only objective; without a metric, the study itself.
+    """Return a study as if a metric were its only objective; without a metric, the study itself. A metric that is no
+    objective is minimized.
 
     Raises:
         ValueError: the study has several objectives and none is named, or it has no such metric.

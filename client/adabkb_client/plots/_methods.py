@@ -54,7 +54,7 @@ class Plots:
             figure: the figure to draw on; a new one by default.
 
         Raises:
-            ValueError: the study has no such parameter, or it is fixed.
+            ValueError: the study has no such parameter, it is fixed or a catalogue, or it is named twice.
         """
         return self._transport.perform(self._figures.slice(*parameters, points=points, metric=metric, figure=figure))
 
@@ -79,7 +79,7 @@ class Plots:
             parameters, metric, figure: as in ``slice``.
 
         Raises:
-            ValueError: the study has no such parameter, or it is fixed.
+            ValueError: the study has no such parameter, it is fixed or a catalogue, or it is named twice.
         """
         return self._transport.perform(self._figures.parallel(*parameters, metric=metric, figure=figure))
 

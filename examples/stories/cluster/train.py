@@ -15,7 +15,7 @@ DATA = Path(__file__).parents[2] / "data" / "HTRU_2.csv.gz"
 
 
 def precision(learning_rate: float, leaves: int, penalty: float, *, test: bool = False) -> float:
-    """The average precision on 20 % of the candidates, or on the 20 % that tuning never sees."""
+    """Return the average precision on the 20% of the candidates that are held out, or with ``test`` on the test set."""
     table = np.loadtxt(DATA, delimiter=",", skiprows=1)
     x, x_test, y, y_test = train_test_split(
         table[:, :-1], table[:, -1], test_size=0.2, random_state=0, stratify=table[:, -1]

@@ -33,19 +33,19 @@ def create_study(
     id: Annotated[str | None, _option("the study's id (default: a new one)"), STUDY] = None,
     parameter: Annotated[list[str] | None, _option("a parameter; may be repeated", "JSON")] = None,
     direction: Annotated[Literal["minimize", "maximize"] | None, _option("minimize or maximize", "WORD")] = None,
-    budget: Annotated[str | None, _option("maximum number of trials, or 3 plates", "NUMBER")] = None,
-    seed: Annotated[int | None, _option("equal seeds give equal suggestions")] = None,
+    budget: Annotated[str | None, _option("trials, or plates: 3 plates", "LIMIT")] = None,
+    seed: Annotated[int | None, _option("seed of the suggestions")] = None,
     constraint: Annotated[list[str] | None, _option("on parameters; may be repeated", "TEXT")] = None,
     metric: Annotated[list[str] | None, _option("another measured quantity; may be repeated", "NAME")] = None,
     noise_std: Annotated[float | None, _option("standard deviation of a result")] = None,
     tolerance: Annotated[float | None, _option("gap at which the study is complete")] = None,
-    no_gain_for: Annotated[int | None, _option("results in a row without a gain that end it")] = None,
+    no_gain_for: Annotated[int | None, _option("results without a gain that end the study")] = None,
     gap_share_below: Annotated[float | None, _option("gap that ends it, as a share of the range")] = None,
     lease_seconds: Annotated[float | None, _option("duration of a lease in seconds")] = None,
-    max_attempts: Annotated[int | None, _option("leases after which a trial fails")] = None,
+    max_attempts: Annotated[int | None, _option("expired leases that fail a trial")] = None,
     max_runtime_seconds: Annotated[float | None, _option("time limit of an attempt in seconds")] = None,
     failure_limit: Annotated[int | None, _option("failures in a row that pause the study")] = None,
-    pending_limit: Annotated[int | None, _option("maximum number of trials without result")] = None,
+    pending_limit: Annotated[int | None, _option("maximum number of trials without a result")] = None,
     title: Annotated[str | None, _option("what people call the study")] = None,
     description: Annotated[str | None, _option("what the study is about")] = None,
     tag: Annotated[list[str] | None, _option("a tag; may be repeated", "NAME=TEXT")] = None,
@@ -57,8 +57,8 @@ def create_study(
 ) -> None:
     """Create a study.
 
-    A definition (the body of POST /v1/studies) has more settings. Options replace its fields; one stopping rule
-    replaces both.
+    A definition (the body of POST /v1/studies) has more settings. Options replace its fields; an option for a stopping
+    rule replaces both rules.
 
     \b
     adabkb study create --id svm --direction maximize --budget 60 \\
@@ -120,7 +120,7 @@ def _read(definition: Path) -> dict[str, Any]:
 
 
 def _options(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the names of the options that gave these settings; an error in any other field is one of the file."""
+    """Return the names of the options that gave these settings. An error in any other field comes from the file."""
     singular = {"constraints": "constraint", "metrics": "metric", "parameters": "parameter", "tags": "tag"}
     names = {singular.get(name, name) for name in settings if name != "stop"}
     names |= settings.get("stop", {}).keys()

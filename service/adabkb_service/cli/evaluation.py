@@ -81,7 +81,7 @@ class Programs:
     run."""
     _running: set[ProcessGroup] = field(default_factory=set)
     _seen: Counter[str] = field(default_factory=Counter)
-    """The number of programs per device."""
+    """The number of running programs per device."""
     _stopped_by: int | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _given_back: int = 0
@@ -132,7 +132,7 @@ class Programs:
                 signal.signal(number, handler)
 
     def check_running(self) -> None:
-        """Raise ``Stopped`` if a signal has stopped the command.
+        """Do nothing unless a signal has stopped the command.
 
         Raises:
             Stopped: a signal has stopped the command.
@@ -185,7 +185,7 @@ class Programs:
 
     @contextmanager
     def _device(self) -> Iterator[dict[str, str]]:
-        """Return CUDA_VISIBLE_DEVICES with the device that has the fewest programs; nothing without devices."""
+        """Yield CUDA_VISIBLE_DEVICES with the device that has the fewest running programs; nothing without devices."""
         if not self.gpus:
             yield {}
             return

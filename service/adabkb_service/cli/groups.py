@@ -51,7 +51,7 @@ class Command(TyperCommand):
         return [option for option in GLOBAL.values() if option in own]
 
     def _unknown(self, args: Sequence[str]) -> str | None:
-        """Return the first option that the command does not have."""
+        """Return the first option that the command does not have; None if it has all."""
         known = {name: option for option in self.params for name in option.opts if name.startswith("-")}
         words = iter(args)
         for word in words:

@@ -134,7 +134,7 @@ def backup(
 
 
 def _saved(source: Database, file: Path) -> dict[str, int]:
-    """The number of copied rows, by table."""
+    """Copy the database into a new SQLite file, and return the number of copied rows by table."""
     with opened(f"sqlite:///{file}") as target:
         migration.require(source)
         migration.upgrade(target)
@@ -182,7 +182,8 @@ def _warn_of_additions(schema: str | None, where: str) -> None:
 
 
 def _copied(source_url: str, target_url: str, *, exactly: bool = True) -> dict[str, int]:
-    """The number of copied rows, by table; ``exactly`` as for ``migration.require``."""
+    """Copy a database into an empty one, and return the number of copied rows by table. ``exactly`` is as for
+    ``migration.require``."""
     with opened(source_url, existing=True) as source, opened(target_url) as target:
         migration.require(source, exactly=exactly)
         with source.reading() as connection:

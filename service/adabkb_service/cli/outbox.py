@@ -32,9 +32,9 @@ class Entry(NamedTuple):
 
 
 def list_kept(kept_for: KeptFor = None, as_json: AsJson = False) -> None:
-    """List the results on this machine that wait to be sent.
+    """List the results that are kept on this machine.
 
-    It lists them for all servers, each with its last error.
+    They wait to be sent, or their server refused them. Each is listed with its last error or its refusal.
     """
     entries = _entries(kept_for)
     show([_document(entry) for entry in entries], _listed(entries), as_json=as_json)

@@ -18,9 +18,9 @@ from adabkb_service.errors import shortened
 AsJson = Annotated[bool, typer.Option("--json", hidden=True)]
 
 GAP = "  "
-"""Between two columns."""
+"""The space between two columns."""
 NARROWEST = 8
-"""Characters of a column that is still readable."""
+"""The minimum width of a readable column, in characters."""
 WHICH_STUDIES = "List them: adabkb study list"
 
 

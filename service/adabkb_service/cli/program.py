@@ -31,7 +31,7 @@ class WrongPlaceholder(ValueError):
 
 
 class NoResult(ValueError):
-    """The output of a program is neither a result nor a report."""
+    """A program has written no result, or an invalid result or report."""
 
 
 class NotFinite(ValueError):
@@ -39,7 +39,7 @@ class NotFinite(ValueError):
 
 
 def check_placeholders(command: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse a command with a placeholder that names no parameter.
+    """Refuse a command with a placeholder that names no parameter, or with an unpaired brace.
 
     Raises:
         WrongPlaceholder: the message names the argument and the parameters.

@@ -32,11 +32,11 @@ GRACE_SECONDS = 30
 """How long a stopping server waits for active requests. Every request takes less."""
 
 SWITCH_SECONDS = 0.001
-"""How long one thread may block the event loop."""
+"""Seconds after which a thread must release the interpreter lock if others wait for it, such as the event loop."""
 LOOK_SECONDS = 0.1
 """Seconds between two checks whether any process uses the server."""
 OTHER_FILES = 100
-"""The maximum number of open files besides connections of clients and to the database."""
+"""The maximum number of open files that are neither connections of clients nor connections to the database."""
 
 
 class Server(uvicorn.Server):

@@ -91,13 +91,13 @@ def update(
         float | None, typer.Option(help="duration of a lease in seconds", show_default=False)
     ] = None,
     max_attempts: Annotated[
-        int | None, typer.Option(help="number of leases after which a trial fails", show_default=False)
+        int | None, typer.Option(help="expired leases that fail a trial", show_default=False)
     ] = None,
     max_runtime_seconds: Annotated[str | None, _limit("time limit of an attempt in seconds")] = None,
     failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
     pending_limit: Annotated[str | None, _limit("maximum number of trials without a result")] = None,
     no_gain_for: Annotated[str | None, _limit("results without a gain that end the study")] = None,
-    gap_share_below: Annotated[str | None, _limit("gap that ends it, as a share of the range")] = None,
+    gap_share_below: Annotated[str | None, _limit("gap that ends the study, as a share of the range")] = None,
     title: Annotated[str | None, typer.Option(help="what people call the study", show_default=False)] = None,
     description: Annotated[str | None, typer.Option(help="what the study is about", show_default=False)] = None,
     tag: Annotated[
@@ -169,8 +169,9 @@ def update(
 ) -> None:
     """Change the settings of a study, or edit its space.
 
-    A LIMIT is a number or "none", which also removes other settings. Options from --tag on may be repeated; all but
-    parameters replace older ones.
+    A LIMIT is a number, or "none" for no limit. "none" also removes texts, constraints, mixtures, the prior and the
+    baseline. Options from --tag on may be repeated, except --early-stopping. They replace all old values, but
+    --parameter adds or replaces one parameter.
 
     \b
     adabkb study update svm --budget 100 --tolerance none

@@ -140,7 +140,7 @@ def show_audit(
 
 @contextmanager
 def service_on(database: str | None, *, existing: bool = True) -> Iterator[Service]:
-    """The service on a database, without models."""
+    """Yield the service on a database, without models."""
     with opened(settings(database=database).database, existing=existing) as found:
         (migration.require if existing else migration.prepare)(found)
         yield Service(found)

@@ -145,8 +145,8 @@ def observe(
 
 
 def _evaluated(server: Server, study: str, trial: int, changed: dict[str, Any]) -> dict[str, Any]:
-    """Return the point that was evaluated instead of that of a trial. It has the trial's values of the parameters that
-    are always active, unless they were changed."""
+    """Return the point that was evaluated instead of that of a trial: the changed values, and the trial's other values
+    of parameters without a condition. (A change may make other parameters inactive.)"""
     space = server.document(StudyCalls(study).info())["parameters"]
     suggested = server.document(read_trial(study, trial))["parameters"]
     always = [each["name"] for each in space if not each.get("when")]
@@ -287,7 +287,7 @@ def release(
     attempt: Attempt = None,
     as_json: AsJson = False,
 ) -> None:
-    """Release a trial without a result. It is issued next.
+    """Release a trial without a result. It is issued again before any new point.
 
     \b
     adabkb trial release svm 7 --reason "the oven is occupied"

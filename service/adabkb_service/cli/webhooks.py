@@ -64,7 +64,7 @@ def change(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change a webhook, or turn it off and on."""
+    """Change a webhook, or turn it on or off."""
     if (address, notifications, is_on) == (None, None, None):
         fail("there is nothing to change; give at least one option, such as --on")
     change = StudyCalls(study).change_webhook(webhook, url=address, notifications=notifications, is_on=is_on)

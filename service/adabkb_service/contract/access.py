@@ -36,10 +36,12 @@ Amount = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole] | None
 Megabytes = Annotated[float, Field(ge=0, le=1e12)] | None
 Rate = Annotated[float, Field(gt=0, le=1e6)] | None
 STUDIES_QUOTA = Field(description="maximum number of studies that the token's user may own")
-TRIALS_QUOTA = Field(description="maximum number of trials in these studies, including results at user-supplied points")
-MEGABYTES_QUOTA = Field(description="maximum size of the logs of these studies and of the user's trash, in megabytes")
-REQUESTS_QUOTA = Field(description="mean over ten seconds, per server")
-MODEL_QUOTA = Field(description="processor seconds of model computations for this token, per server")
+TRIALS_QUOTA = Field(
+    description="maximum number of trials in the user's studies, including results at user-supplied points"
+)
+MEGABYTES_QUOTA = Field(description="maximum size of the logs of the user's studies and trash, in megabytes")
+REQUESTS_QUOTA = Field(description="requests with this token, per server: mean over ten seconds")
+MODEL_QUOTA = Field(description="processor seconds of model computations per minute for this token, per server")
 
 
 class QuotasBody(Changes):

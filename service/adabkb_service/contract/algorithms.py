@@ -1,6 +1,7 @@
 """The algorithms that a study can use: the field ``algorithm`` of its definition, and the engine's configuration.
 
-All except ``auto`` use constants that the user gives; docs/algorithm.md explains their symbols. Lengths are in model
+All except ``auto`` and the baselines without a model take constants from the user; docs/algorithm.md explains their
+symbols. Lengths are in model
 coordinates: the unit cube or, if ``raw``, the parameters' own. Outputs are in model units: standardized or, if ``raw``,
 the objective's own.
 """
@@ -160,7 +161,7 @@ class GPThreDS(KernelFields):
     ridge: Annotated[Constant, Field(description="lambda: ridge that is added to the kernel matrix")] = 0.01
     noise_std: Annotated[Constant, Field(description="noise of a result; the study's noise_std overrides it")] = 0.1
     norm_bound: Annotated[
-        Constant, Field(description="B: bound on the norm of the objective in the space of the kernel")
+        Constant, Field(description="B: bound on the norm of the objective in the RKHS of the kernel")
     ] = 1.0
     delta: Delta = 1e-3
     points_per_axis: Annotated[

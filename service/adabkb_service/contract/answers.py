@@ -36,8 +36,8 @@ the budget allows none."""
 
 
 class Answer(BaseModel):
-    """An answer, or a part of one. All fields are present, including those with a default, except fields of a
-    ``Sparse`` answer that are marked as ``ABSENT_BY_DEFAULT``."""
+    """An answer, or a part of one. All fields are present, including those with a default. Only a ``Sparse`` answer
+    leaves out fields that are marked as ``ABSENT_BY_DEFAULT``, while they have their default."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
@@ -104,8 +104,8 @@ class Trial(Sparse, Answer):
     to_measure: Annotated[
         Parameters,
         Field(
-            description="context parameters whose values the result must give, by name: the value that the server "
-            "assumes or, if the request gave one, expects; absent if there are none, and once there is a result"
+            description="context parameters whose values the result must give, by name: the value that the request "
+            "expects or, if it gave none, that the server assumes; absent if there are none, and once there is a result"
         ),
         ABSENT_BY_DEFAULT,
     ] = {}

@@ -35,7 +35,8 @@ def check_baseline(baseline: Baseline, parameters: Sequence[Parameter], space: S
 
     Raises:
         PydanticCustomError: the algorithm cannot use a baseline.
-        ValidationError: one error per parameter that is unknown, out of range, inactive, fixed or context.
+        ValidationError: one error per parameter that is unknown, out of range, inactive, fixed or context, or a share
+            of a mixture that the baseline does not satisfy.
     """
     if not isinstance(algorithm, AutoProfile):
         raise PydanticCustomError("baseline", NEEDS_AUTO)

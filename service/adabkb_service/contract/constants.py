@@ -27,7 +27,7 @@ MAX_POINTS = 20_000
 """The maximum number of points of a system without a tree. Each suggestion computes the index of all of them."""
 
 EXACT: dict[str, Any] = {"qbar": math.inf, "epsilon": 0.0}
-"""The engine's constants without a sketch."""
+"""The engine's constants for the exact posterior, without a sketch."""
 
 MAX_COORDINATES = 400_000
 """The maximum number of coordinates of random points; drawing this many takes some seconds."""
@@ -144,7 +144,7 @@ class WidthFields(Body):
         Constant, Field(description="xi, in model output units; the study's noise_std overrides it")
     ] = Config.noise_std
     norm_bound: Annotated[
-        Constant, Field(description="F: bound on the norm of the objective in the space of the kernel")
+        Constant, Field(description="F: bound on the norm of the objective in the RKHS of the kernel")
     ] = Config.norm_bound
     beta: Annotated[
         Literal["theory", "authors"] | Annotated[float, Field(ge=0, le=1e30)],

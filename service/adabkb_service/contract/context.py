@@ -1,4 +1,5 @@
-"""Context: parameters whose values each request gives, and fields that cannot be combined with them."""
+"""Context: parameters whose values the request of a trial or its result gives, and fields that cannot be combined with
+them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class CurveSummary(BaseModel):
 
 
 class Estimate(BaseModel):
-    """A value that was not measured."""
+    """The predicted final value of a stopped trial, which was not measured."""
 
     value: float
     std_error: float

@@ -77,7 +77,7 @@ class MedianRule(_Rule):
     after_trials: Annotated[Trials, Field(description="number of other trials that must have reported the step")] = 5
 
     def mark(self, before: int, step: int) -> int | None:  # noqa: ARG002
-        """Every step is a mark, since the rule compares values at the same step."""
+        """Return the step, since the rule compares values at the same step; None where the rule does not apply."""
         return step if self.may_stop(step) else None
 
     def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:
@@ -135,7 +135,7 @@ class PatienceRule(_Rule):
     ] = 0.0
 
     def mark(self, before: int, step: int) -> int | None:  # noqa: ARG002
-        """None, since the rule ignores other trials."""
+        """Return None, since the rule ignores other trials."""
         return None
 
     def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:  # noqa: ARG002

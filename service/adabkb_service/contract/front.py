@@ -40,7 +40,7 @@ class FrontPoint(Answer):
 
 
 class FrontEstimate(Sparse, Answer):
-    """An evaluated point on the model's front: no other evaluated point has better posterior means."""
+    """An evaluated point on the model's front: no other evaluated point dominates it in the posterior means."""
 
     parameters: Parameters
     metrics: Annotated[

@@ -61,7 +61,7 @@ def metrics_of(definition: Mapping[str, Any]) -> tuple[Metric, ...]:
 
 
 def violations(metrics: tuple[Metric, ...], values: Metrics) -> Metrics:
-    """Return how far values exceed the bounds, by the names of the metrics that do."""
+    """Return how far values are beyond their bounds, by the names of the metrics that violate one."""
     found = {each.name: each.violation(values[each.name]) for each in metrics if each.name in values}
     return {name: amount for name, amount in found.items() if amount > 0.0}
 

@@ -122,8 +122,8 @@ Context = Literal[False, True, "measured"]
 Known = Annotated[
     Context,
     Field(
-        description="the server does not choose it. true: each suggest gives its value as context; measured: its value "
-        "is measured with the result, which must give it, and suggest may give an expected value"
+        description="the server does not choose the value. true: each suggest gives it as context; measured: it is "
+        "measured with the result, which must give it, and suggest may give an expected value"
     ),
     ABSENT_BY_DEFAULT,
 ]
@@ -352,7 +352,8 @@ class BoolParameter(Sparse, Body):
 
 class CatalogueParameter(Sparse, Body):
     """A row of a table, identified by its name. The numbers in the row describe it; rows with similar numbers are
-    expected to give similar results. No point is suggested twice unless results are declared to be noisy."""
+    expected to give similar results. No point is suggested twice, unless results are declared to be noisy, or the study
+    is robust."""
 
     name: Name
     kind: Literal["catalogue"]

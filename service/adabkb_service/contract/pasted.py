@@ -15,7 +15,7 @@ MAX_UNDONE = 1000
 
 
 class PastedRow(Body):
-    """A row of a table, as far as it was understood."""
+    """The cells of a row of a table that the page could assign and read."""
 
     trial: Count | None = None
     observation: Count | None = None
@@ -49,7 +49,7 @@ class KnownRows(BaseModel):
 
 
 class UndoImportBody(Body):
-    """What an import has stored."""
+    """The numbers of the results and failed trials of an import. The results are excluded, the trials withdrawn."""
 
     observations: Annotated[list[Count], Field(max_length=MAX_UNDONE), SPARING] = Field(default_factory=list)
     trials: Annotated[list[Count], Field(max_length=MAX_UNDONE), SPARING] = Field(default_factory=list)

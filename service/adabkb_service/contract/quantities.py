@@ -1,5 +1,5 @@
-"""Labels, units and natural bounds of measured quantities, field ``quantities``. The model ignores them; they are for
-display in sentences, figures, tables and forms."""
+"""Labels, units and natural bounds of measured quantities, field ``quantities``, for display in sentences, figures,
+tables and forms. The model ignores them. Natural bounds also limit gaps, and results far beyond them are refused."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def informative(
 
 
 def room(best: float | None, direction: str | None, bounds: Mapping[str, Any]) -> float | None:
-    """Return the distance from the best result to the natural bound of the objective; None if either is unknown. The
-    arguments are as in ``within_reach``."""
+    """Return the distance from the best result to the natural bound of the objective, 0 beyond the bound; None if
+    either is unknown. The arguments are as in ``within_reach``."""
     is_maximized = direction == "maximize"
     end: float | None = bounds.get("high" if is_maximized else "low")
     if best is None or end is None:
@@ -136,8 +136,8 @@ def beyond(quantities: Mapping[str, Quantity], numbers: Mapping[str, float | Non
 
 
 def gross(quantities: Mapping[str, Quantity], numbers: Mapping[str, float | None]) -> Iterator[tuple[str, str]]:
-    """Return the numbers that are farther beyond a natural bound than the natural range is wide, which no noise
-    explains: the name and the error message of each."""
+    """Yield the name and the error message of each number that noise cannot explain: it is farther beyond a natural
+    bound than the natural range is wide."""
     for name in beyond(quantities, numbers):
         quantity, number = quantities[name], numbers[name]
         if number is None or quantity.low is None or quantity.high is None:

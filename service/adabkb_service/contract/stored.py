@@ -1,4 +1,5 @@
-"""The definition in ``studies.definition``: as created, but with the current space."""
+"""The definition in ``studies.definition``: as created, but with later edits of the space and of the other fields in
+``IN_EVENT``."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ from adabkb_service.engine.space import Space
 REPLACED = ("constraints", "mixtures", "prior", "baseline", "outcome_constraints", "early_stopping")
 """The fields, besides the parameters, that a request may edit, and that an edit replaces as a whole."""
 IN_EVENT = (*REPLACED, "metrics", "budget")
-"""The fields that the event of an edit may replace. A cost budget is edited, since suggestions may depend on it. The
-metrics are listed if a removed bound would otherwise remove one."""
+"""The fields, besides the parameters, that the event of an edit may replace. A change of a cost budget is such an edit,
+since suggestions may depend on it. The event has ``metrics`` if removing a bound would otherwise remove a metric."""
 USUAL_SIZE = 2**16
 """Definitions with at most this many characters use the larger of the two caches."""
 

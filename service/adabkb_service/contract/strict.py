@@ -1,7 +1,7 @@
 """Strict JSON for bodies of requests and lines of exports.
 
-Python's parser accepts more than JSON allows: NaN, lone surrogates, integers of any size, duplicate names. PostgreSQL
-accepts less: no NUL in text. This module refuses all of these, so other code need not check them.
+Python's parser accepts what other parsers refuse or read differently: NaN, lone surrogates, integers of any size,
+duplicate names. PostgreSQL refuses NUL in text. This module refuses all of these, so other code need not check them.
 """
 
 from __future__ import annotations

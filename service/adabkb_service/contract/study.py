@@ -78,7 +78,7 @@ CHANGEABLE = (
 )
 """Fields that can be changed after the study's creation; each has its own column."""
 WORDED = ("quantities",)
-"""Fields for display only, which can also be changed."""
+"""Fields that the model ignores, which can also be changed; they are stored in the definition."""
 NEEDS_AUTO = (
     "cannot be {name} with this algorithm, which cannot use the estimate for a stopped trial as a result with its own "
     "standard error; use the profile auto, or the rule patience, which every algorithm supports"
