@@ -9,7 +9,7 @@ from typing import Any
 
 from adabkb_client._values import finite
 from adabkb_integrations.domain import Domain
-from adabkb_service.engine.axes import Axis, ChoiceAxis
+from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.prior import (
     MAX_WEIGHT,
@@ -46,7 +46,8 @@ def prior_of(beliefs: Mapping[str, Belief] | None, domain: Domain) -> Prior | No
             choices = axis.choices if isinstance(axis, CatalogueAxis) else domain.choices[name]
             weighted.append(Weighted(axes[name], len(choices), _weights(where, belief, choices)))
         else:
-            around.append(Around(axes[name], *_around(where, belief, axis)))
+            is_periodic = isinstance(axis, FloatAxis) and axis.periodic
+            around.append(Around(axes[name], *_around(where, belief, axis), is_periodic))
     return Prior(tuple(around), tuple(weighted))
 
 
@@ -56,6 +57,8 @@ def _around(where: str, belief: Belief, axis: Axis) -> tuple[float, float]:
     spread = "factor" if is_log else "width"
     middle, told = _numbers(where, belief, ("around", spread))
     low, high = (finite(where, axis.decode(end)) for end in (0.0, 1.0))  # type: ignore[arg-type]  # of a number
+    if isinstance(axis, FloatAxis) and axis.periodic:  # its upper end is its lower end
+        high = axis.high
     if not low <= middle <= high:
         raise ValueError(f"{where}: around is {middle}, outside [{low}, {high}]")
     if told <= (1.0 if is_log else 0.0):

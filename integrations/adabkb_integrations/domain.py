@@ -25,7 +25,6 @@ from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.feasibility import problems
 from adabkb_service.engine.mixtures import Mixture
-from adabkb_service.engine.slices import Slice
 
 Declared = Float | Int | Ordinal | Categorical | Catalogue | Bool | Fixed
 
@@ -45,22 +44,33 @@ class Domain:
 
     def decode(self, point: Array, held: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the parameters at a position (d,). ``held`` may give the engine's values of some of them."""
-        found = {**self.space.decode(point), **(held or {})}
-        return {name: self.choices[name][value] if name in self.indexed else value for name, value in found.items()}
+        return self.declared({**self.space.decode(point), **(held or {})})
 
-    def within(self, context: Mapping[str, Any]) -> Slice:
-        """Return the points in a context.
+    def declared(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of parameters as they were declared, given the engine's values."""
+        return {name: self.choices[name][value] if name in self.indexed else value for name, value in values.items()}
+
+    def known(self, argument: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the engine's values of parameters.
+
+        Raises:
+            ValueError: a value is not one of the choices.
+        """
+        return {name: _known(f"{argument}[{name!r}]", each, self.choices.get(name)) for name, each in values.items()}
+
+    def known_context(self, context: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the engine's values of the context parameters.
 
         Raises:
             ValueError: the values are not those of the context parameters, or a value is invalid.
         """
-        known = {name: _known(f"context[{name!r}]", value, self.choices.get(name)) for name, value in context.items()}
+        known = self.known("context", context)
         problems = self.space.problems(known, partial=True)
         problems |= dict.fromkeys(known.keys() - self.space.context - problems.keys(), "is not a context parameter")
         problems |= dict.fromkeys(self.space.context - known.keys(), "is missing")
         for name, problem in problems.items():
             raise ValueError(f"context[{name!r}] {problem}")
-        return Slice(self.space, {axis.name: known[axis.name] for axis in self.space.axes if axis.name in known})
+        return known
 
     def values(self, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the engine's values of those of some parameters that this space has; None if one is not a value of

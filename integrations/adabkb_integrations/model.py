@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from adabkb_service.engine.answers import Recommendation
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.metrics import Measured
 from adabkb_service.engine.sampling import config as sampling
@@ -105,6 +106,30 @@ class Model:
             self._state = suggestion.state
             points.append(suggestion.point)
         return points
+
+    @property
+    def gap(self) -> tuple[float | None, float | None]:
+        """The gap, and the gap as a share of the range of the results; None for what is not known."""
+        found = self._policy.report(self._state)
+        return found.gap, found.gap_share
+
+    @property
+    def results_since_gain(self) -> int | None:
+        """With several objectives, the number of results after the last increase of the hypervolume; None otherwise."""
+        return self._policy.results_since_gain(self._state)
+
+    def near(self, baseline: Mapping[int, float], tolerance: float) -> Recommendation | None:
+        """Return a point that is as good as the recommended one, but has fewer changes from a baseline; None before the
+        first result.
+
+        Args:
+            baseline: positions by axis.
+            tolerance: a difference of values that does not matter.
+        """
+        found = self._policy.recommend(self._state)
+        if found is None:
+            return None
+        return self._policy.keep_near(self._state, found, baseline, Slice(self.space, {}), tolerance)
 
     def recommended(self) -> Position | None:
         """Return the evaluated point with the best posterior mean; None before the first result."""

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from adabkb_integrations.domain import Domain
+from adabkb_integrations.earlier import MIN_RESULTS, snapshot
 from adabkb_integrations.inprocess.measured import SIGNS, Measurements
 from adabkb_integrations.inprocess.trials import Evaluated, Found
 from adabkb_integrations.model import Position
-from adabkb_service.engine.auto.model import warp
-from adabkb_service.engine.older import Older, chosen, holds
-
-MIN_RESULTS = 4
-"""The minimum number of results that an earlier search must have within the new space."""
-MAX_POINTS = 100
-"""The maximum number of results of an earlier search that are used."""
+from adabkb_service.engine.older import Older, holds
 
 
 def older_of(searches: Sequence[Found], domain: Domain, measured: Measurements) -> tuple[Older, ...]:
@@ -63,10 +56,7 @@ def _snapshot(
             f"{where} has too few results within the space of this search ({len(placed)}, and {MIN_RESULTS} are "
             "needed); leave it out, or widen the space"
         )
-    values = np.array([value for _, value in placed])
-    rows = chosen(values, MAX_POINTS)
-    outputs = tuple(warp.fit(values[rows]).forward(values[rows]).tolist())
-    return Older(where, shared, tuple(placed[row][0] for row in rows), outputs, metric)
+    return snapshot(where, metric, placed, shared)
 
 
 def _position(trial: Evaluated, shared: tuple[int, ...], domain: Domain) -> Position | None:

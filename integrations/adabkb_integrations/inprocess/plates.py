@@ -8,10 +8,10 @@ from typing import Any, Required, SupportsIndex, TypedDict
 
 from adabkb_client import Fixed, Mixture, Parameter
 from adabkb_integrations.domain import Domain
+from adabkb_integrations.inprocess.held import has_points
 from adabkb_integrations.inprocess.numbers import at_least
 from adabkb_integrations.model import Array, Model
 from adabkb_service.engine.axes import identity
-from adabkb_service.engine.feasibility import conflict
 from adabkb_service.engine.slices import Slice
 
 EXAMPLE = '{"size": 24, "shared": ["temperature"]}'
@@ -50,7 +50,7 @@ class Filling:
         if 0 < self._trials < self._size and self._agrees(fixed):
             values = {**fixed, **self._values}
             on_plate = Slice(self._domain.space, values)
-            if values and _has_points(on_plate) and (points := model.suggest(within=on_plate)):
+            if values and has_points(on_plate) and (points := model.suggest(within=on_plate)):
                 return points, values
         return model.suggest(within=within), fixed
 
@@ -115,8 +115,3 @@ def _error(name: str, before: Sequence[str], parameters: Mapping[str, Parameter]
     if parameter.when:
         return "has a condition (when), so some trials of a plate may lack it; leave out either"
     return None
-
-
-def _has_points(within: Slice) -> bool:
-    feasible = within.feasible
-    return feasible is None or not (any(each.is_empty for each in feasible.mixtures) or conflict(feasible))

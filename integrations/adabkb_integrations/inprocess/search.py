@@ -7,9 +7,10 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypedDict, Unpack
 
-from adabkb_client import Mixture, OutcomeConstraint, Parameter, StudyObjective
+from adabkb_client import Estimate, Mixture, OutcomeConstraint, Parameter, Stop, StudyObjective
 from adabkb_client._parameters import to_wire
 from adabkb_client._run.evaluation import Evaluation
 from adabkb_client._run.evaluation import Result as Told
@@ -22,7 +23,10 @@ from adabkb_client._values import finite
 from adabkb_client.errors import WrongResult
 from adabkb_integrations.beliefs import Belief, prior_of
 from adabkb_integrations.domain import Domain, domain_of
+from adabkb_integrations.inprocess.ending import reason_to_end, rules_of
+from adabkb_integrations.inprocess.held import restriction
 from adabkb_integrations.inprocess.measured import COST, Measurements, measurements
+from adabkb_integrations.inprocess.near import baseline_of, near_baseline
 from adabkb_integrations.inprocess.numbers import at_least
 from adabkb_integrations.inprocess.older import older_of
 from adabkb_integrations.inprocess.plates import Plates, filling
@@ -38,6 +42,7 @@ log = logging.getLogger("adabkb_integrations")
 
 SEEDS = 2**31
 AUTO = {"profile": "auto"}
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 SHORTEST = 1e-6
 """The minimum measured cost, in seconds."""
 
@@ -89,6 +94,17 @@ class Options(TypedDict, total=False):
     transfer_from: Sequence[Found]
     """Results of earlier searches, which the model uses as far as they agree with the new results. Parameters are the
     same if their names are."""
+    fixed: Mapping[str, Any]
+    """Values that all points have, such as ``{"machine": "B"}``. The search ends if no other point has them."""
+    baseline: Mapping[str, Any]
+    """The current settings, or some of them. Of equally good points, ``near_baseline`` of the result is one that
+    changes few of them."""
+    stop: Stop | None
+    """Rules that end the search before its budget is used up: ``{"no_gain_for": 20}`` (results),
+    ``{"gap_share_below": 0.01}`` (according to the model, further trials gain less than this share of the range of the
+    results), or both."""
+    tolerance: SupportsFloat | None
+    """The search ends once, according to the model, further trials gain at most this, in the objective's units."""
     context: Context
     """The values of the context parameters, or a function that returns them, called before each trial."""
     callbacks: Sequence[Callback]
@@ -117,7 +133,7 @@ def minimize(
         space: the parameters by name: ``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool`` and ``Fixed`` of
             ``adabkb_client``. Choices may be any objects here.
         budget: the number of trials, including failed ones; or ``{"cost": 600}``, the total cost of the results. The
-            search ends earlier if a finite space has no more points.
+            search ends earlier if a finite space has no more points, or by the rules of ``stop`` and ``tolerance``.
         options: see ``Options``.
 
     Returns:
@@ -128,8 +144,8 @@ def minimize(
             other than a number.
         ValueError: an argument is out of its range, a parameter's bounds are inconsistent, a constraint cannot be
             parsed or satisfied, a mixture has no points, a condition is invalid, a belief does not fit its parameter,
-            plates share a parameter that cannot be shared, options cannot be combined, or an earlier search does not
-            fit.
+            plates share a parameter that cannot be shared, a fixed value is invalid, options cannot be combined, or an
+            earlier search does not fit.
         Exception: the last error, after ``max_failures`` failures in a row; a programming error; or the error of a
             callback.
     """
@@ -167,6 +183,10 @@ class Search:
         per_cost: bool = False,
         robust: bool = False,
         transfer_from: Sequence[Found] = (),
+        fixed: Mapping[str, Any] = NOTHING,
+        baseline: Mapping[str, Any] = NOTHING,
+        stop: Stop | None = None,
+        tolerance: SupportsFloat | None = None,
         context: Context = None,
         callbacks: Sequence[Callback] = (),
         catch: type[Exception] | tuple[type[Exception], ...] = (),
@@ -194,10 +214,14 @@ class Search:
         _check_known(space)
         self._domain = _domain(space, constraints, mixtures)
         self._plates = filling(plates, self._domain, space, mixtures)
-        self._context = context
+        self._context, self._fixed = context, fixed
+        self._since_best = 0
+        """The number of results after the best one."""
         if context is None and self._domain.space.context:
             names = ", ".join(sorted(self._domain.space.context))
             raise ValueError(f"context must have the values of {names}, or be a function that returns them")
+        if not callable(context):
+            restriction(self._domain, context, fixed)
         conditional = [name for name, each in space.items() if each.when]
         self._evaluation = Evaluation(function, pass_trial=False, expected=self._measured.expected(f"{name}()"))
         self._evaluation.check(list(space), conditional, has_trials=False)
@@ -206,6 +230,10 @@ class Search:
         config = _config(algorithm, noises, beliefs, self._domain, has_plates=self._plates is not None)
         older = older_of(transfer_from, self._domain, self._measured)
         _check_options(config, self._measured, per_cost, self._cost_budget, older, robust=robust)
+        has_context, has_model = bool(self._domain.space.context), isinstance(config, Config)
+        self._rules = rules_of(stop, tolerance, self._measured, has_context=has_context, has_model=has_model)
+        self._baseline = baseline_of(baseline, self._domain)
+        _check_baseline(self._baseline, self._measured, has_context=has_context, has_model=has_model)
         if isinstance(config, Config):
             config = replace(
                 config,
@@ -232,7 +260,8 @@ class Search:
             except Exception as error:
                 raise shortened(error)  # noqa: B904 - it is the same error
         front = self._measured.front(self.trials)
-        return Found(self.best, tuple(self.trials), reason, self.seed, self._name, front, self._recommended())
+        recommended, near = self._recommended(), self._near_baseline()
+        return Found(self.best, tuple(self.trials), reason, self.seed, self._name, front, recommended, near)
 
     def _recommended(self) -> Evaluated | None:
         if self._measured.has_several or self._domain.space.context:
@@ -241,10 +270,17 @@ class Search:
             point = self._model.recommended()
         return None if point is None else self._completed.get(point)
 
+    def _near_baseline(self) -> Estimate | None:
+        if not self._baseline:
+            return None
+        with one_thread():
+            tolerance = self._rules.get("tolerance", 0.0)
+            return near_baseline(self._model, self._domain, self._baseline, self._measured.sign, tolerance)
+
     def _search(self, shown: Progress) -> Reason:
         while self._has_budget:
             context = self._context() if callable(self._context) else self._context
-            within = None if context is None else self._domain.within(context)
+            within = restriction(self._domain, context, self._fixed)
             with one_thread():  # the function may use more threads
                 points, held = self._suggested(within)
             if not points:
@@ -261,12 +297,14 @@ class Search:
                 callback(self, trial)
             if self._stopped:
                 return "stopped"
+            if reason := self._reason_to_end():
+                return reason
         return "budget"
 
     def _suggested(self, within: Slice | None) -> tuple[list[Array], dict[str, Any]]:
         """Return the next point, and the values that its plate or the context fixes; no point if none is left."""
         if self._plates is None:
-            return self._model.suggest(within=within), {}
+            return self._model.suggest(within=within), {} if within is None else dict(within.fixed)
         return self._plates.suggest(self._model, within)
 
     def _evaluated(self, parameters: Mapping[str, Any]) -> Evaluated:
@@ -306,8 +344,16 @@ class Search:
         self.trials.append(trial)
         self._spent += (trial.metrics or {}).get(COST, 0.0)
         ranked = self._measured.rank
+        self._since_best += trial.state == "completed"
         if trial.value is not None and (self.best is None or ranked(trial) > ranked(self.best)):
-            self.best = trial
+            self.best, self._since_best = trial, 0
+
+    def _reason_to_end(self) -> Reason | None:
+        """Return the rule that ends the search; None if none does, or if its budget is used up."""
+        if not self._rules or not self._has_budget:
+            return None
+        with one_thread():
+            return reason_to_end(self._rules, self._model, self._since_best, has_several=self._measured.has_several)
 
     @property
     def _has_budget(self) -> bool:
@@ -364,6 +410,17 @@ def _check_known(space: Mapping[str, Parameter]) -> None:
     for name, each in space.items() if isinstance(space, Mapping) else ():
         if getattr(each, "context", False) == "measured":
             raise ValueError(f"{name} is measured with the result, which needs a study on a server; use context=True")
+
+
+def _check_baseline(baseline: Mapping[str, Any], measured: Measurements, *, has_context: bool, has_model: bool) -> None:
+    if baseline and measured.has_several:
+        raise ValueError("baseline cannot be combined with several objectives, which have a front; leave it out")
+    if baseline and has_context:
+        raise ValueError(
+            "baseline with context parameters needs a study on a server, whose recommendation takes a context"
+        )
+    if baseline and not has_model:
+        raise ValueError('baseline requires the algorithm {"profile": "auto"}; leave one of the two out')
 
 
 def _check_options(

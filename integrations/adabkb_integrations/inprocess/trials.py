@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Reason = Literal["budget", "exhausted", "stopped", "interrupted"]
+from adabkb_client import Estimate
+
+Reason = Literal["budget", "exhausted", "converged", "no_gain", "gain_unlikely", "stopped", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,11 @@ class Found:
     ``recommended`` is a trial at the point with the best mean according to the model. If results are noisy, prefer it
     to ``best``, which is often a lucky result. It is None with several objectives or a context.
 
-    ``reason`` is "budget", "exhausted" (every point of a finite space was evaluated), "stopped" (by ``Search.stop``) or
+    ``near_baseline`` is a point that the model expects to be as good as ``recommended``, with few ``changes`` from the
+    baseline, which need not have been evaluated. It is None in a search without a baseline.
+
+    ``reason`` is "budget", "exhausted" (every point of a finite space, or with the fixed values, was evaluated),
+    "converged" (the tolerance), "no_gain" or "gain_unlikely" (the rules of ``stop``), "stopped" (by ``Search.stop``) or
     "interrupted" (by Ctrl-C). ``best``, ``parameters`` and ``value`` are None if no trial was completed.
     """
 
@@ -47,6 +53,7 @@ class Found:
     direction: Literal["minimize", "maximize"] = "minimize"
     front: tuple[Evaluated, ...] = ()
     recommended: Evaluated | None = None
+    near_baseline: Estimate | None = None
 
     @property
     def parameters(self) -> Mapping[str, Any] | None:

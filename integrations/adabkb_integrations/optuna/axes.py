@@ -6,7 +6,7 @@ constraints compare them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -19,9 +19,23 @@ Values = Mapping[str, Any]
 """Values of parameters; choices by index."""
 
 
-def axis(name: str, distribution: BaseDistribution, *, named: bool = False) -> Axis | Fixed:
+def axis(
+    name: str, distribution: BaseDistribution, *, named: bool = False, periodic: Container[str] = ()
+) -> Axis | Fixed:
     """Return the axis of a parameter's distribution, or its value if it has only one. If ``named``, an axis of choices
-    has the choices themselves instead of their indices."""
+    has the choices themselves instead of their indices.
+
+    Raises:
+        TypeError: the distribution is of an unknown kind.
+        ValueError: a periodic parameter is no float on a linear scale, or has a step.
+    """
+    is_periodic = name in periodic
+    if is_periodic and not (
+        isinstance(distribution, FloatDistribution) and not distribution.log and not distribution.step
+    ):
+        raise ValueError(
+            f"periodic: parameter {name!r} must be a float without log and step, and is {distribution}; leave it out"
+        )
     match distribution:
         case CategoricalDistribution():
             choices = tuple(distribution.choices if named else range(len(distribution.choices)))
@@ -29,7 +43,7 @@ def axis(name: str, distribution: BaseDistribution, *, named: bool = False) -> A
         case FloatDistribution() | IntDistribution() if distribution.single():
             return Fixed(name, distribution.low)
         case FloatDistribution(step=None):
-            return FloatAxis(name, distribution.low, distribution.high, _scale(distribution))
+            return FloatAxis(name, distribution.low, distribution.high, _scale(distribution), is_periodic)
         case FloatDistribution(step=float(step)):
             return StepAxis(name, distribution.low, distribution.high, step)
         case IntDistribution():

@@ -34,17 +34,21 @@ class Branch:
         """All parameters of the branch's trials."""
         return frozenset(self.trials[0].params)
 
-    def space(self, names: Container[str], constraints: Sequence[Constraint] = ()) -> Space:
+    def space(
+        self, names: Container[str], constraints: Sequence[Constraint] = (), periodic: Container[str] = ()
+    ) -> Space:
         """Return the search space of some of the branch's parameters, with the constraints that name no others.
 
         Raises:
-            ValueError: a constraint names a value that its parameter does not have, or no point satisfies all of them.
+            ValueError: a constraint names a value that its parameter does not have, no point satisfies all of them, or
+                a parameter cannot be periodic.
         """
         searched = {name: each for name, each in self.distributions.items() if name in names}
         kept = [each for each in constraints if each.names.keys() <= searched.keys()]
+        named = bool(kept)
+        space = Space(tuple(axis(name, each, named=named, periodic=periodic) for name, each in searched.items()))
         if not kept:
-            return Space(tuple(axis(name, each) for name, each in searched.items()))
-        space = Space(tuple(axis(name, each, named=True) for name, each in searched.items()))
+            return space
         for index, problem in problems([each.text for each in kept], space).items():
             raise ValueError(f"constraints: {kept[index].text!r} {problem}")
         return replace(space, constraints=tuple(kept))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,17 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.samplers._base import _process_constraints_after_trial
 from optuna.trial import FrozenTrial, TrialState
 
+from adabkb_integrations.beliefs import Belief
 from adabkb_integrations.model import Array, Model, Promise, one_thread
 from adabkb_integrations.optuna.axes import axis, decoded, external
 from adabkb_integrations.optuna.branches import branches
 from adabkb_integrations.optuna.history import SUGGESTED, History, history
+from adabkb_integrations.optuna.known import best_guess, earlier_studies, prior_in
 from adabkb_integrations.optuna.outcomes import goals_of
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.constraints.grammar import ConstraintError
+from adabkb_service.engine.older import Older
+from adabkb_service.engine.prior import Prior
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
@@ -64,13 +69,21 @@ class AdaBKBSampler(BaseSampler):
         constraints: constraints on parameters, such as ``["x + y <= 1", "not (model == 'deep' and layers > 4)"]``, in
             the grammar of studies. Suggested points satisfy them, before they are evaluated. A constraint applies to
             trials that have all parameters that it names.
+        prior: beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}`` on a
+            log scale, ``{"around": 128, "width": 64}`` on a linear scale, ``{"weights": {"adam": 3}}`` for choices. The
+            search begins at the most probable values, but excludes none. A belief about a parameter that no trial asks
+            for has no effect.
+        transfer_from: earlier studies of Optuna, whose complete trials the model uses as far as they agree with the new
+            ones. Parameters are the same if their names are. Trials that they get later are not used.
+        periodic: names of float parameters whose upper end is the same as the lower one, such as angles.
         independent_sampler: for parameters without a model: those that no complete trial has, or whose range changes
             from trial to trial. By default ``RandomSampler(seed)``.
 
     Raises:
-        ValueError: ``noise_std`` is negative, or a constraint cannot be parsed; or, when sampling, ``noise_std`` has
-            another number of values than the study has objectives, there are more than four of these, or no point
-            satisfies the constraints.
+        ValueError: ``noise_std`` is negative, a constraint cannot be parsed, or an earlier study has too few trials;
+            or, when sampling, ``noise_std`` has another number of values than the study has objectives, an earlier
+            study has another number of them, there are more than four, a belief does not fit its parameter, a parameter
+            cannot be periodic, or no point satisfies the constraints.
     """
 
     def __init__(
@@ -80,6 +93,9 @@ class AdaBKBSampler(BaseSampler):
         noise_std: float | Sequence[float | None] | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         constraints: Sequence[str] = (),
+        prior: Mapping[str, Belief] | None = None,
+        transfer_from: Sequence[Study] = (),
+        periodic: Sequence[str] = (),
         independent_sampler: BaseSampler | None = None,
     ) -> None:
         given = tuple(noise_std) if isinstance(noise_std, Sequence) else (noise_std,)
@@ -89,13 +105,19 @@ class AdaBKBSampler(BaseSampler):
         self._noises = None if noise_std is None else given
         self._constraints_func = constraints_func
         self._constraints = _parsed(constraints)
+        self._prior = dict(prior or {})
+        self._earlier = earlier_studies(transfer_from)
+        if isinstance(periodic, str):
+            raise TypeError(f"periodic must be a list of names, such as [{periodic!r}]")
+        self._periodic = frozenset(periodic)
         self._independent_sampler = independent_sampler or RandomSampler(seed=seed)
         self._models: list[Model] = []
+        self._knowledge: dict[Hashable, tuple[Prior | None, tuple[Older, ...]]] = {}
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without caches; a copy in another process builds its own."""
-        return {**vars(self), "_models": [], "_lock": None}
+        return {**vars(self), "_models": [], "_knowledge": {}, "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -132,15 +154,16 @@ class AdaBKBSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Return the middle of the range for the first trial, and the independent sampler's value for others: the first
-        one that satisfies the constraints of which all other parameters are known."""
+        """Return the middle of the range or, with a belief, the most probable value for the first trial, and the
+        independent sampler's value for others: the first one that satisfies the constraints of which all other
+        parameters are known."""
         self._check_objectives(study)
         drawn = (
             self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
             for _ in range(ATTEMPTS)
         )
         value: Any = None
-        for value in chain(_middle(param_name, param_distribution) if trial.number == 0 else (), drawn):
+        for value in chain(self._first(param_name, param_distribution) if trial.number == 0 else (), drawn):
             known = {**trial.params, param_name: value}
             if all(each.holds(known) for each in self._constraints if each.names.keys() <= known.keys()):
                 return value
@@ -185,7 +208,7 @@ class AdaBKBSampler(BaseSampler):
         ordered = _completed(trials) + [each for each in trials if each.state is TrialState.RUNNING]
         histories = []
         for branch in branches(each for each in ordered if each.state is TrialState.COMPLETE):
-            space = branch.space(search_space, self._constraints)
+            space = branch.space(search_space, self._constraints, self._periodic)
             if space.dimension:
                 histories.append(history(branch, space, ordered, goals_of(study.directions, branch.trials)))
         return [each for each in histories if each.left < LEFT]
@@ -209,9 +232,26 @@ class AdaBKBSampler(BaseSampler):
                 f"{len(self._noises)}; write None for one whose noise is learned"
             )
 
+    def _first(self, name: str, distribution: BaseDistribution) -> tuple[Any]:
+        """Return the value of a parameter for the first trial."""
+        space = Space((axis(name, distribution, periodic=self._periodic),))
+        if name in self._prior and space.dimension:
+            return (best_guess(self._prior[name], distribution, space),)
+        return (external(space.decode([0.5] * space.dimension), {name: distribution})[name],)
+
+    def _known(self, seen: History) -> tuple[Prior | None, tuple[Older, ...]]:
+        """Return the prior and the earlier results in the space of a branch."""
+        known, objectives = seen.branch.distributions, len(seen.goals.signs)
+        key = seen.space, tuple(known.items()), objectives
+        if key not in self._knowledge:
+            older = (found for each in self._earlier for found in each.older(seen.space, known, objectives))
+            self._knowledge[key] = prior_in(seen.space, self._prior, known), tuple(older)
+        return self._knowledge[key]
+
     def _model(self, seen: History) -> Model:
         """Return the model of a branch: the cached one that has learned most of its results, updated."""
-        config = seen.goals.config(self._noises or (None,) * len(seen.goals.signs))
+        prior, older = self._known(seen)
+        config = replace(seen.goals.config(self._noises or (None,) * len(seen.goals.signs)), prior=prior, older=older)
         kept = [each for each in self._models if each.space == seen.space and each.config == config]
         usable = [each for each in kept if each.agrees_with(seen.results)]
         model = max(usable, key=lambda each: each.size, default=None) or Model(seen.space, self._seed, config)
@@ -230,12 +270,6 @@ def _parsed(constraints: Sequence[str]) -> tuple[Constraint, ...]:
         except ConstraintError as error:
             raise ValueError(f"constraints: {each.text!r} {error}") from None
     return found
-
-
-def _middle(name: str, distribution: BaseDistribution) -> tuple[Any]:
-    """Return the middle of a parameter's range."""
-    space = Space((axis(name, distribution),))
-    return (external(space.decode([0.5] * space.dimension), {name: distribution})[name],)
 
 
 def _others(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:

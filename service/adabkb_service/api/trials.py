@@ -99,7 +99,8 @@ def get_trial(study_id: StudyId, number: Number, service: ServiceDep, known: Kno
 
 
 @router.get("/{number}/why", operation_id="explainTrial", response_model=history.Why, responses=responses(404, 422))
-@needs("read")
+@needs("read", model=True)
+@by_follower
 async def explain_trial(study_id: StudyId, number: Number, reading: ReadingDep) -> Response:
     """A trial, the decision that led to it, with its reasons in words and in numbers, and all events of the trial."""
     return await reading(why, study_id, number)

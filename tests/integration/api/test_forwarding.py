@@ -128,6 +128,22 @@ def test_only_the_follower_has_a_model_and_suggestions_are_unchanged(two: list[R
             check_once(clients[0], name, 8)
 
 
+def test_explanations_of_a_study_whose_trials_fail_use_the_model_of_the_follower(two: list[RunningServer]) -> None:
+    """They contain the probability that the trial finishes, which the model computes."""
+    for name in one_for_each(two):
+        follower, other = sorted(two, key=lambda each: each.app.state.forwarding.other(name) is not None)
+        for index in range(8):
+            (trial,) = follower.client.post(f"/v1/studies/{name}/suggest", json={}).json()["trials"]
+            outcome = {"value": 1.0} if index < 3 else {"state": "failed"}
+            result = {"trial": trial["number"], **outcome}
+            assert follower.client.post(f"/v1/studies/{name}/observe", json=result).status_code == 200
+        before, url = other.model_bytes, f"/v1/studies/{name}/trials/8/why"
+        found = other.client.get(url).json()
+        assert found == follower.client.get(url).json()
+        assert 0.0 < found["decision"]["finish_probability"] < 1.0
+        assert other.model_bytes == before
+
+
 @pytest.mark.parametrize("padding", ["", " " * 2**20], ids=["short", "long"])
 def test_long_refused_and_non_ascii_requests_are_forwarded_unchanged(two: list[RunningServer], padding: str) -> None:
     for name in one_for_each(two):

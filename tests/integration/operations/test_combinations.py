@@ -43,6 +43,7 @@ GLUE = {"name": "glue", "kind": "categorical", "choices": ["fast", "slow"]}
 COUNT = {"name": "count", "kind": "int", "low": 1, "high": 5}
 PLAIN: dict[str, dict[str, Any]] = {each["name"]: each for each in (ANGLE, SPEED, GLUE, COUNT)}  # type: ignore[misc]
 HUMIDITY = {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True}
+MOISTURE = {"name": "moisture", "kind": "float", "low": 0, "high": 1, "context": "measured"}
 SHARES = ("resin", "filler", "solvent")
 DYES = [f"dye {number}" for number in range(12)]
 CATALOGUE = {
@@ -62,6 +63,7 @@ OBJECTIVES = [{"metric": METRIC, "direction": "minimize"}, {"metric": "quality",
 FEATURES: dict[str, dict[str, Any]] = {
     "periodic": {},
     "context": {},
+    "measured context": {},
     "conditions": {},
     "baseline": {"baseline": {"speed": 3, "glue": "slow"}},
     "constraints": {
@@ -96,15 +98,17 @@ EXCLUDED: set[frozenset[str]] = {
     frozenset(pair)
     for one, others in {
         "context": ("stop", "tolerance"),
+        "measured context": ("stop", "tolerance", "patience", "median", "asha"),
         "objectives": ("tolerance", "baseline"),
     }.items()
     for pair in ((one, other) for other in others)
 }
 """Pairs that cannot be combined; each has a reason in its meaning (docs/guides/when-to-stop.md, decision 0099).
 
-* context and stop: results become worse with their context, too, so that a run of results without an improvement says
-  nothing about further trials; a gap exists only per context.
-* context and tolerance: there is a gap per context, and a study has one tolerance.
+* context, also if it is measured, and stop: results become worse with their context, too, so that a run of results
+  without an improvement says nothing about further trials; a gap exists only per context.
+* context, also if it is measured, and tolerance: there is a gap per context, and a study has one tolerance.
+* measured context and early stopping: a trial that is stopped has no measured value.
 * objectives and tolerance: a front has no gap.
 * objectives and baseline: "equally good" is defined for one posterior mean.
 """
@@ -134,6 +138,8 @@ def made(features: list[str]) -> StudyDefinition:
         parameters["angle"]["periodic"] = True
     if "context" in features:
         parameters["humidity"] = HUMIDITY
+    if "measured context" in features:
+        parameters["moisture"] = MOISTURE
     if "mixtures" in features:
         parameters |= {name: {"name": name, "kind": "float", "low": 0, "high": 1} for name in SHARES}
     if "catalogue" in features:
@@ -160,7 +166,7 @@ def made(features: list[str]) -> StudyDefinition:
 DRAWN = 1000
 """Number of studies of many features."""
 IN_SHORT = 40
-"""The seed of ``make test``, with 20 of the 28 features."""
+"""The seed of ``make test``, with 20 of the 29 features."""
 
 
 def drawn(seed: int) -> list[str]:
@@ -222,12 +228,15 @@ def test_combined_features_give_valid_trials_and_complete_logs(
         assert len({(trial.plate, trial.parameters["glue"] if trial.plate else None) for trial in trials}) == 1
         assert (trials[0].plate is not None) == ("plates" in features)
         for trial in trials:
-            check(running, trial.parameters, {**(fixed or {}), **(context or {})})
+            check(running, {**trial.parameters, **trial.to_measure}, {**(fixed or {}), **(context or {})})
+            assert list(trial.to_measure) == (["moisture"] if "measured context" in features else [])
             assert trial.parameters.get("dye") not in gone or trial.origin == "queued"
-            evaluate(running, features, trial.number, trial.parameters, fails=step == 3)
+            later = {name: round(float(rng.random()), 3) for name in trial.to_measure}
+            evaluate(running, features, trial.number, trial.parameters, later, fails=step == 3)
         if "plates" in features and step == 2:  # a point of the same plate
-            value, others = measured(features, trials[0].parameters)
-            own = Value(value, parameters=trials[0].parameters, plate=trials[0].plate, **others)  # type: ignore[arg-type]
+            point = {**trials[0].parameters, **trials[0].to_measure}
+            value, others = measured(features, point)
+            own = Value(value, parameters=point, plate=trials[0].plate, **others)  # type: ignore[arg-type]
             observe(running, "s", own)
         if "repeated" in features and step == 4:
             where: dict[str, Any] = {"plate": "open"} if "plates" in features else {}
@@ -251,6 +260,8 @@ def create_older(running: Service, features: list[str]) -> None:
 
 def check_recommended(running: Service, features: list[str], context: dict[str, Any] | None) -> None:
     """The recommended points are of the study's space and in the context."""
+    if "measured context" in features:
+        context = {**(context or {}), "moisture": 0.4}
     found = recommendation(running, "s", context=context)
     if "objectives" in features:
         assert found.front
@@ -275,11 +286,21 @@ def check(running: Service, point: dict[str, Any], held: dict[str, Any]) -> None
     assert point["angle"] < (360.0 if space.axes[0] == PERIODIC else 361.0)
 
 
-def evaluate(running: Service, features: list[str], number: int, point: dict[str, Any], *, fails: bool) -> None:
+def evaluate(
+    running: Service,
+    features: list[str],
+    number: int,
+    point: dict[str, Any],
+    later: dict[str, Any],
+    *,
+    fails: bool,
+) -> None:
+    """Report the result of a trial, or its failure. ``later`` are the parameters that are measured with the result."""
     if fails or ("failing" in features and point["speed"] > 5.0):
         observe(running, "s", Failure(number))
         return
-    value, others = measured(features, point, number)
+    value, others = measured(features, {**point, **later}, number)
+    others |= {"parameters": later} if later else {}
     if {"patience", "median", "asha"} & set(features):
         last = others["metrics"][METRIC] if value is None else value
         first = last if number % 2 else last + 1.0  # rule patience: no gain in four steps
@@ -298,7 +319,7 @@ def measured(
     """The metrics at a point: the value, unless there are several objectives, costs and other metrics."""
     angle = np.cos(np.radians(point["angle"] + 5.0))
     value = float((point["speed"] - 4.0) ** 2 / 10.0 - angle + (point["glue"] == "slow") + point.get("humidity", 0.0))
-    value += (point.get("resin", 0.6) - 0.6) ** 2
+    value += (point.get("resin", 0.6) - 0.6) ** 2 + (point.get("moisture", 0.5) - point["speed"] / 10.0) ** 2
     price = point["speed"] / 2.0 + point.get("count", 3) / 5.0
     others: dict[str, Any] = {}
     if {"cost", "per cost"} & set(features):

@@ -1,0 +1,79 @@
+"""Rules that end a search before its budget is used up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, SupportsFloat
+
+from adabkb_client import Stop
+from adabkb_client._values import finite
+from adabkb_integrations.inprocess.measured import Measurements
+from adabkb_integrations.inprocess.numbers import at_least
+from adabkb_integrations.model import Model
+
+Rules = Mapping[str, Any]
+"""``no_gain_for``, ``gap_share_below`` and ``tolerance``, as far as they are given."""
+EXAMPLE = '{"no_gain_for": 20}'
+
+
+def rules_of(
+    stop: Stop | None,
+    tolerance: SupportsFloat | None,
+    measured: Measurements,
+    *,
+    has_context: bool,
+    has_model: bool,
+) -> Rules:
+    """Return the rules of a search.
+
+    Raises:
+        TypeError: ``stop`` is not a dict of rules.
+        ValueError: a number is out of its range, or the search cannot have the rule.
+    """
+    if stop is not None and (
+        not isinstance(stop, Mapping) or not stop or stop.keys() - {"no_gain_for", "gap_share_below"}
+    ):
+        raise TypeError(f"stop must be a dict of no_gain_for, gap_share_below or both, such as {EXAMPLE}, not {stop!r}")
+    rules: dict[str, Any] = {}
+    if stop and "no_gain_for" in stop:
+        rules["no_gain_for"] = at_least("stop['no_gain_for']", stop["no_gain_for"], 1)
+    if stop and "gap_share_below" in stop:
+        rules["gap_share_below"] = finite("stop['gap_share_below']", stop["gap_share_below"])
+        if not 0 < rules["gap_share_below"] < 1:
+            raise ValueError(f"stop['gap_share_below'] must be between 0 and 1, not {rules['gap_share_below']}")
+    if tolerance is not None:
+        rules["tolerance"] = finite("tolerance", tolerance)
+        if rules["tolerance"] < 0:
+            raise ValueError(f"tolerance must not be negative, as {rules['tolerance']} is")
+    if rules and has_context:
+        name = "stop" if stop else "tolerance"
+        raise ValueError(f"{name} cannot be combined with context parameters, whose results differ; use the budget")
+    for name in rules.keys() & {"gap_share_below", "tolerance"}:
+        if measured.has_several:
+            raise ValueError(f"{name} cannot be combined with several objectives, which have no gap; use no_gain_for")
+        if not has_model:
+            raise ValueError(f'{name} requires the algorithm {{"profile": "auto"}}; use no_gain_for')
+    return rules
+
+
+def reason_to_end(
+    rules: Rules, model: Model, since_best: int, *, has_several: bool
+) -> Literal["converged", "no_gain", "gain_unlikely"] | None:
+    """Return the rule that ends a search; None if it continues.
+
+    Args:
+        rules: the rules of the search.
+        model: the model of the results so far.
+        since_best: the number of results after the best one.
+        has_several: whether there are several objectives, so that the hypervolume must grow instead.
+    """
+    gap, gap_share = model.gap if rules.keys() & {"tolerance", "gap_share_below"} else (None, None)
+    if gap is not None and "tolerance" in rules and gap <= rules["tolerance"]:
+        return "converged"
+    if "no_gain_for" in rules:
+        since = model.results_since_gain or 0 if has_several else since_best
+        if since >= rules["no_gain_for"]:
+            return "no_gain"
+    if gap_share is not None and "gap_share_below" in rules and gap_share < rules["gap_share_below"]:
+        return "gain_unlikely"
+    return None

@@ -1,0 +1,45 @@
+"""Values that the points of a search must have: fixed ones, and those of the context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adabkb_integrations.domain import Domain
+from adabkb_service.engine.axes import canonical
+from adabkb_service.engine.feasibility import conflict
+from adabkb_service.engine.slices import Slice
+
+
+def restriction(domain: Domain, context: Mapping[str, Any] | None, fixed: Mapping[str, Any]) -> Slice | None:
+    """Return the points with the values of a context and with fixed values; None for the whole space.
+
+    Raises:
+        TypeError: the fixed values are not a mapping.
+        ValueError: a value is invalid, fixed values are those of the context or of an inactive parameter, the context
+            is not complete, or no point has the values.
+    """
+    if not isinstance(fixed, Mapping):
+        raise TypeError(f'fixed must be a dict of values by parameter, such as {{"x": 0.5}}, not {fixed!r}')
+    space, known = domain.space, {} if context is None else domain.known_context(context)
+    for name in fixed:
+        if name in space.context:
+            raise ValueError(f"fixed[{name!r}] is a context parameter; give its value as context")
+    given = {**known, **domain.known("fixed", fixed)}
+    # A parent that can have only one value has it.
+    given |= {name: values[0] for name, values in space.activity.values_for(given) if len(values) == 1} | given
+    for name, problem in space.problems(given, partial=True).items():
+        raise ValueError(f"fixed[{name!r}] {problem}")
+    values = {axis.name: canonical(axis, given[axis.name]) for axis in space.axes if axis.name in given}
+    if not values:
+        return None
+    within = Slice(space, values)
+    if not has_points(within):
+        raise ValueError(f"{'fixed' if fixed else 'context'} leaves no point that satisfies the constraints")
+    return within
+
+
+def has_points(within: Slice) -> bool:
+    """Return whether some of the points are feasible."""
+    feasible = within.feasible
+    return feasible is None or not (any(each.is_empty for each in feasible.mixtures) or conflict(feasible))
