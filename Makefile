@@ -167,6 +167,7 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 	@$(BIN)/python -m benchmarks.quality run --problems nature,nature-further,nature-final --methods textbook --seeds 5 --budget 50 --out $(RESULTS)/quality-nature.json
 	@rm -f tmp/traces.json
 	@$(BIN)/python -m benchmarks.quality.gaps
+	@$(BIN)/python -m benchmarks.quality.intervals
 	@$(BIN)/python -m benchmarks.quality.stopping --traces tmp/traces.json
 	@$(BIN)/python -m benchmarks.quality table --write
 	@$(BIN)/python -m tests.acceptance.docs.generated

@@ -29,6 +29,7 @@ from benchmarks.paper import report as paper_report
 from benchmarks.paper import store as paper_store
 from benchmarks.quality import ablation as ablation_benchmark
 from benchmarks.quality import gaps as gaps_benchmark
+from benchmarks.quality import intervals as intervals_benchmark
 from benchmarks.quality import report as quality_report
 from benchmarks.quality import stopping as stopping_benchmark
 from benchmarks.quality import store as quality_store
@@ -177,11 +178,18 @@ def against_tpe() -> str:
 
 def gaps() -> str:
     """How often the gap holds, from the committed results."""
-    found = json.loads((RESULTS / "gaps.json").read_text())["rows"]
-    parts = [
-        f"*{name.capitalize()}*:\n\n{markdown(gaps_benchmark.HEADER, found[name])}" for name in gaps_benchmark.SETS
-    ]
-    return "\n\n".join(parts)
+    return _by_set("gaps", gaps_benchmark.HEADER)
+
+
+def intervals() -> str:
+    """How often intervals contain the true value on tables of experiments, from the committed results."""
+    return _by_set("intervals", intervals_benchmark.HEADER)
+
+
+def _by_set(name: str, header: Sequence[str]) -> str:
+    """A table for each set of problems, from the committed results."""
+    found = json.loads((RESULTS / f"{name}.json").read_text())["rows"]
+    return "\n\n".join(f"*{each.capitalize()}*:\n\n{markdown(header, rows)}" for each, rows in found.items())
 
 
 def ablation() -> str:
@@ -359,6 +367,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "chaos": ("reliability.md", chaos),
     "ablation": ("algorithm.md", ablation),
     "gaps": ("quality.md", gaps),
+    "intervals": ("benchmarks.md", intervals),
     "stopping": ("quality.md", stopping),
     "constants": ("systems.md", constants),
     "growth": ("paper.md", growth),
