@@ -151,7 +151,7 @@ class Gate:
         return caller
 
     def rights_changed(self) -> None:
-        """Drop all cached grants."""
+        """Drop all cached grants, and require tokens from now on if any exist."""
         with self._guard:
             self._rights_changes += 1
             self._allowed.clear()
